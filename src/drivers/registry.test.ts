@@ -22,7 +22,7 @@ const hypervisorSchema = z.strictObject({
 });
 type HypervisorOptions = z.infer<typeof hypervisorSchema>;
 
-/** A driver that nobody has: on a simulator, so that it opens. */
+/** A driver that exists only in this test. It opens a simulator. */
 const hypervisor: DriverDefinition<HypervisorOptions> = {
   name: 'hypervisor',
   configSchema: hypervisorSchema,

@@ -8,8 +8,8 @@ const CHECKSUM_LENGTH = 6;
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /**
- * Makes `berth_<random>_<checksum>`: 256 random bits, and a CRC-32 by which a scanner can tell a real
- * key from a lookalike. It is shown once; only its digest is stored.
+ * Makes `berth_<random>_<checksum>`: 256 random bits, and a CRC-32 that lets a scanner tell a real key from a
+ * lookalike. The key is shown once; only its digest is stored.
  */
 export function generateApiKey(random: Random): string {
   return withChecksum(
@@ -17,26 +17,26 @@ export function generateApiKey(random: Random): string {
   );
 }
 
-/** Makes a bearer token in the same form, told apart by its prefix. */
+/** Makes a bearer token in the same format, with its own prefix. */
 export function generateToken(random: Random): string {
   return withChecksum(
     `berthtoken_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`,
   );
 }
 
-/** Makes a key of the admin listener in the same form, told apart by its prefix. */
+/** Makes a key for the admin listener in the same format, with its own prefix. */
 export function generateOperatorKey(random: Random): string {
   return withChecksum(
     `berthop_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`,
   );
 }
 
-/** What is stored and looked up: 256 bits of entropy need no slow hash. */
+/** The digest that is stored and looked up. A slow hash is unnecessary: the secret has 256 bits of entropy. */
 export function digestSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** What a list may show of a key. */
+/** The parts of a key that a list may show. */
 export function describeApiKey(key: string): { prefix: string; lastFour: string } {
   return { prefix: key.slice(0, 10), lastFour: key.slice(-4) };
 }

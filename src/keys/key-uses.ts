@@ -1,4 +1,4 @@
-/** When keys were used last: remembered, and written now and then, so that a request writes nothing. */
+/** When each key was last used. Kept in memory and written periodically, so that a request causes no write. */
 export class KeyUses {
   readonly #uses = new Map<string, number>();
 
@@ -6,12 +6,12 @@ export class KeyUses {
     this.#uses.set(keyId, at);
   }
 
-  /** Writes what has come together since the last call; kept for the next one if that rejects. */
+  /** Writes the uses noted since the last call. If `record` rejects, the next call writes them again. */
   async write(
     record: (uses: readonly (readonly [keyId: string, at: number])[]) => Promise<void>,
   ): Promise<void> {
     if (this.#uses.size === 0) return;
-    // In one order everywhere: two processes that write the same keys do not wait for each other.
+    // Every process writes in the same order, so that two of them cannot deadlock on the same keys.
     const uses = [...this.#uses].sort(([a], [b]) => (a < b ? -1 : 1));
     await record(uses);
     for (const [keyId, at] of uses) if (this.#uses.get(keyId) === at) this.#uses.delete(keyId);

@@ -3,9 +3,9 @@ import { Fatal } from '../ports/errors.ts';
 const MIN_LENGTH = 16;
 
 /**
- * A secret that the environment brings; undefined: it is not set, or empty.
+ * Reads a secret from the environment; undefined: the variable is unset or empty.
  *
- * @throws {Fatal} if it is none that a header could carry, or could be guessed.
+ * @throws {Fatal} if the secret cannot be sent in a header, or is too short
  */
 export function readSecret(
   env: Readonly<Record<string, string | undefined>>,

@@ -10,10 +10,9 @@ import type { Answer, Method } from './platform.ts';
 import { done, failed, pending } from './steps.ts';
 
 /**
- * `fail-before`: the call rejects, nothing was done · `fail-after`: the call is done, its answer is
- * lost · `hang`: no answer, and nothing done, until `release()`; then the call goes through, late ·
- * `unknown`: a look answers unknown · `lie-empty`: a listing is empty, an inventory names no offer · `lie-gone`: a get
- * finds nothing · `lie-done`: a destroy, an attach or a detach says done and does nothing.
+ * `fail-before`: rejects, no effect · `fail-after`: takes effect, rejects · `hang`: no effect and no answer until
+ * `release()`, then goes through · `unknown`: get, list, inventory answer unknown · `lie-empty`: list, inventory
+ * answer empty · `lie-gone`: get answers gone · `lie-done`: destroy, attach, detach answer done, no effect.
  */
 export type PlainFault =
   | 'none'
@@ -28,10 +27,9 @@ export type PlainFault =
 type Failed = Extract<Step<never>, { outcome: 'failed' }>;
 
 /**
- * `delay`: the call is done at once and answers after `ms` · `late`: nothing is done until `ms` are over, then the
- * call goes through · `part`: a listing ends after `items`, and does not say so; an inventory counts so many units of an
- * offer at most · `lag`: a listing lacks what is younger than `ms` · `stuck`: a step is pending, and nothing is done ·
- * `misclaim`: a step fails with that code and that side effect, whether it `isDone` or not.
+ * `delay`: takes effect, answers after `ms` · `late`: goes through after `ms` · `part`: a listing ends after `items`,
+ * an inventory counts `items` at most · `lag`: a listing omits items younger than `ms` · `stuck`: a step is pending,
+ * no effect · `misclaim`: a step fails as given, and took effect if `isDone`.
  */
 export type Fault =
   | PlainFault
@@ -46,10 +44,10 @@ export interface DriverCall {
   ref: OwnerRef | undefined;
 }
 
-/** Decides, once per call, what goes wrong with it. */
+/** Chooses the fault for each call. */
 export type FaultPlan = (call: DriverCall) => Fault | Promise<Fault>;
 
-/** What an injected fault rejects with. */
+/** The error with which an injected fault rejects. */
 export class InjectedFault extends Error {
   override readonly name = 'InjectedFault';
 }
@@ -57,7 +55,7 @@ export class InjectedFault extends Error {
 const unknown = { answer: 'unknown', reason: 'injected fault' } as const;
 const countedNone = { answer: 'counted', free: [], counted: [] } as const satisfies Inventory;
 
-/** What is answered in place of the truth; undefined: the fault does not fit the method. */
+/** The false answer; undefined: the fault does not fit the method. */
 function lieOf(fault: PlainFault, method: DriverCall['method']): Answer | undefined {
   const name = method.replace('volumes.', '');
   if (fault === 'unknown' && ['get', 'list', 'inventory'].includes(name)) return unknown;
@@ -72,7 +70,7 @@ function isStep({ method }: DriverCall): boolean {
   return !/(get|list|inventory|consoleTail)$/.test(method);
 }
 
-/** Gives each call the fault that is planned for it. `clock` is needed for what takes or tells time. */
+/** Injects the planned fault into each call. `delay`, `late` and `lag` need `clock`. */
 export class FaultInjector {
   readonly calls: DriverCall[] = [];
   readonly #plan: FaultPlan;
@@ -88,8 +86,8 @@ export class FaultInjector {
   }
 
   /**
-   * Has a call reach the platform, or not, and its answer the caller. A caller that gives up is answered at once: what was
-   * sent before may still be carried out.
+   * Passes a call to the platform and its answer back, with the planned fault. When `signal` aborts, a call with a
+   * fault rejects at once but may still take effect.
    */
   async carry<T>(
     method: DriverCall['method'],
@@ -110,13 +108,13 @@ export class FaultInjector {
     return Promise.race([answering, promise]);
   }
 
-  /** Lets the calls that hang go through. */
+  /** Lets hanging calls go through. */
   release(): void {
     this.#gate.resolve();
     this.#gate = Promise.withResolvers();
   }
 
-  /** What has not come back rejects, and reaches the platform no more. */
+  /** Rejects the calls that wait. They no longer reach the platform. */
   close(): void {
     for (const timer of this.#timers) timer.cancel();
     this.#closed.reject(new InjectedFault('the driver was closed'));

@@ -4,7 +4,7 @@ interface Entry<T> {
   item: T;
 }
 
-/** What is due at a time, the earliest first; of the same time, what came first. A binary heap. */
+/** A queue ordered by due time, then by insertion. A binary heap. */
 export class DueQueue<T> {
   readonly #heap: Entry<T>[] = [];
   #order = 0;
@@ -22,12 +22,12 @@ export class DueQueue<T> {
     this.#heap[index] = entry;
   }
 
-  /** When the first is due; undefined: there is none. */
+  /** Due time of the first item; undefined: the queue is empty. */
   nextAt(): number | undefined {
     return this.#heap[0]?.at;
   }
 
-  /** Takes out the first, if it is due by then. */
+  /** Removes and returns the first item if it is due by `end`. */
   takeUntil(end: number): { at: number; item: T } | undefined {
     const first = this.#heap[0];
     if (first === undefined || first.at > end) return undefined;

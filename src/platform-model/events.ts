@@ -2,17 +2,17 @@ import type { Power } from '../orchestrator/model/platform-driver.ts';
 import type { Machines } from './machines.ts';
 import type { MachineRecord } from './records.ts';
 
-/** What a platform, or a guest, does to a machine without being told to. */
+/** Changes that a platform or a guest makes to a machine without a call. */
 export type MachineEvent = 'reclaim' | 'reap' | 'powerOff' | 'suspend' | 'breakDown' | 'loss';
 
 const POWER_OFF_MS = 1_000;
 
-/** Whether it can happen to the machine now. */
+/** Whether the event is possible in the machine's current state. */
 export function canHappen(event: MachineEvent, { power }: MachineRecord): boolean {
   return power === (event === 'reap' ? 'stopped' : 'running');
 }
 
-/** Has it happen now. A reclaimed machine is gone after `goneAfterMs`. */
+/** Applies the event now. A reclaimed machine is gone after `goneAfterMs`. */
 export function happen<M extends MachineRecord>(
   event: MachineEvent,
   {

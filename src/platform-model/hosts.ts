@@ -11,16 +11,16 @@ import type { Machines } from './machines.ts';
 import type { MachineRecord } from './records.ts';
 import { done, failed } from './steps.ts';
 
-/** A host of the platform. Its machines run on whatever it says. */
+/** A host of the platform. Its machines keep running in every `state`. */
 export interface PlatformHost {
   name: string;
-  /** `unconfigured`: nobody asks it. */
+  /** `unconfigured`: the driver does not ask it. */
   state: 'answers' | 'silent' | 'unconfigured';
 }
 
 const SILENT = failed('transient', 'a host does not answer', 'possible');
 
-/** The hosts of a platform, each with machines of its own: what it tells is what those of them tell that answer. */
+/** The hosts of a platform, each with its own machines. Answers cover only the hosts that answer. */
 export class Hosts<M extends MachineRecord> {
   readonly all: readonly PlatformHost[];
   readonly #machines: Machines<M>;
@@ -37,12 +37,12 @@ export class Hosts<M extends MachineRecord> {
     return { answered: of('answers'), silent: of('silent') };
   }
 
-  /** Undefined: it was never placed. */
+  /** Undefined: the machine was never placed. */
   of({ number }: MachineRecord): PlatformHost | undefined {
     return this.#places.get(number);
   }
 
-  /** The operator moves the machine, with its disk. */
+  /** Moves the machine with its disk, as an operator would. */
   move({ number }: MachineRecord, host: PlatformHost): void {
     this.#places.set(number, host);
   }
@@ -67,7 +67,7 @@ export class Hosts<M extends MachineRecord> {
     return { answer: 'listed', items: reached.map((machine) => this.#show(machine)), hosts };
   }
 
-  /** What is there already, on a host that is not reached, is not made a second time. */
+  /** A machine that exists on an unreachable host is not made a second time. */
   create(spec: MachineSpec, cookie: string | null): Step<ObservedMachine> {
     const own = this.#machines.of(spec.ref);
     const answering = this.all.filter(({ state }) => state === 'answers');
@@ -79,13 +79,13 @@ export class Hosts<M extends MachineRecord> {
     return this.#shownIn(step);
   }
 
-  /** A stop, start or restart. */
+  /** Runs a stop, start or restart. */
   order(ref: OwnerRef, call: () => Step<ObservedMachine>): Step<ObservedMachine> {
     if (this.#machines.of(ref).some((one) => this.isReached(one))) return this.#shownIn(call());
     return this.asked().silent.length > 0 ? SILENT : failed('gone', 'no host has such a machine');
   }
 
-  /** Destroyed or disowned. A cookie is of a removal that its host began: then it is known to have been there. */
+  /** Runs a destroy or disown. A cookie comes from a removal that the machine's host began, so the machine existed. */
   remove(ref: OwnerRef, cookie: string | null, call: () => Step<null>): Step<null> {
     const own = this.#machines.of(ref);
     if (own.some((one) => this.isReached(one))) return call();

@@ -15,17 +15,17 @@ const BOOT_FAILURE = 'the boot failed: a GPU fell off the bus (Xid 79)';
 const PAUSED = 'its disk has no space left';
 const NO_MACHINE = failed('gone', 'the platform has no such machine');
 
-/** The machines of a platform. What ends by itself ends when somebody asks, with the time at which it was due. */
+/** The machines of a platform. Transitions that are due are applied at the next access, dated with their due time. */
 export class Machines<M extends MachineRecord> {
   readonly #ports: Ports<M>;
-  /** Drops what only a machine that exists can have. */
+  /** Releases the resources of a machine that is removed. */
   readonly #release: (machine: M) => void;
   readonly #byNumber = new Map<number, M>();
-  /** The numbers of the machines of each ref, the oldest first. */
+  /** The numbers of the machines of each ref, oldest first. */
   readonly #numbers = new Map<OwnerRef, number[]>();
-  /** How many units of each offer are occupied in each datacenter. */
+  /** Occupied units by datacenter and offer. */
   readonly #taken = new Map<string, number>();
-  /** The numbers of the machines whose power ends by itself. */
+  /** The numbers of the machines with a timed transition. */
   readonly #due = new DueQueue<number>();
   #last = 0;
 
@@ -38,13 +38,13 @@ export class Machines<M extends MachineRecord> {
     }
   }
 
-  /** All that exist now, shown or not. */
+  /** All existing machines, visible or not. */
   all(): M[] {
     this.advance();
     return [...this.#byNumber.values()];
   }
 
-  /** Those that carry the ref, shown or not, the oldest first. */
+  /** The machines with this ref, visible or not, oldest first. */
   of(ref: OwnerRef): M[] {
     this.advance();
     return (this.#numbers.get(ref) ?? []).flatMap((number) => this.#byNumber.get(number) ?? []);
@@ -59,17 +59,17 @@ export class Machines<M extends MachineRecord> {
     return this.allShown().map((machine) => this.show(machine));
   }
 
-  /** Those that gets and listings show. */
+  /** The machines that get and list show. */
   allShown(): M[] {
     return this.all().filter((machine) => this.#isVisible(machine));
   }
 
-  /** {@link allShown}, of a ref. */
+  /** {@link allShown} for one ref. */
   shown(ref: OwnerRef): M[] {
     return this.of(ref).filter((machine) => this.#isVisible(machine));
   }
 
-  /** What there is room for, and the machines that take some; undefined: this platform does not count. */
+  /** Free units, and the machines that occupy units; undefined: this platform does not count. */
   inventory(): Inventory | undefined {
     const { places, namesCounted = true } = this.#ports.rules;
     if (places === undefined) return undefined;
@@ -96,7 +96,7 @@ export class Machines<M extends MachineRecord> {
     };
   }
 
-  /** A cookie names the machine that an earlier call began. */
+  /** A cookie identifies the machine that an earlier call began. */
   create(spec: MachineSpec, cookie: string | null): Step<ObservedMachine> {
     const known = this.#begun(spec, cookie);
     if (known === undefined && cookie !== null) return NO_MACHINE;
@@ -157,7 +157,7 @@ export class Machines<M extends MachineRecord> {
     return last === 0 ? done(null) : this.#pending('removing', last - clock.now());
   }
 
-  /** Takes our mark off: it is not shown any more, and its unit and volumes are free. */
+  /** Removes Berth's mark: the machine is no longer listed, and its unit and volumes are free. */
   disown(ref: OwnerRef): Step<null> {
     const machines = this.shown(ref);
     const other = machines.find(({ power }) => power !== 'stopped');
@@ -172,13 +172,13 @@ export class Machines<M extends MachineRecord> {
     return done(null);
   }
 
-  /** Changes a machine by something other than a call. */
+  /** Changes a machine outside of a driver call. */
   change(machine: M, change: Partial<M>): void {
     const current = this.#byNumber.get(machine.number);
     if (current !== undefined) this.#put({ ...current, ...change });
   }
 
-  /** From now on it is gone. */
+  /** Removes the machine at once. */
   remove(machine: M, cause: Cause): void {
     this.#release(machine);
     this.#ports.storage?.machine(machine, undefined);
@@ -187,13 +187,13 @@ export class Machines<M extends MachineRecord> {
     this.#ports.observer?.removed?.(machine, cause);
   }
 
-  /** When the next one may end something by itself; undefined: none will. */
+  /** Earliest time of a possible transition; undefined: none is scheduled. */
   nextDueAt(): number | undefined {
     this.advance();
     return this.#due.nextAt();
   }
 
-  /** Ends what is due to end by itself, in the order of the machines' numbers. */
+  /** Applies all due transitions, in the order of the machines' numbers. */
   advance(): void {
     const now = this.#ports.clock.now();
     const numbers: number[] = [];
@@ -217,7 +217,7 @@ export class Machines<M extends MachineRecord> {
     }
   }
 
-  /** What follows when its power ends at `at`; undefined: it is gone. */
+  /** The machine after the transition due at `at`; undefined: it is gone. */
   #next(machine: M, at: number): M | undefined {
     const { rules } = this.#ports;
     const { power, bootFails, isRestarting, reclaimAt, holdsUnit, spec } = machine;
@@ -236,7 +236,7 @@ export class Machines<M extends MachineRecord> {
     return visibleAt <= this.#ports.clock.now();
   }
 
-  /** The machine of an earlier create. One that is hidden may be overlooked: then a second one is made. */
+  /** The machine that an earlier create began. A hidden one may be missed, and then a second machine is made. */
   #begun({ ref }: MachineSpec, cookie: string | null): M | undefined {
     const begun = this.of(ref).find(({ number }) => cookie === `build-${number}`);
     const found = begun ?? this.shown(ref)[0];
@@ -255,7 +255,7 @@ export class Machines<M extends MachineRecord> {
     return this.#freeUnits(spec) > 0;
   }
 
-  /** Below none where machines were there before their units went. */
+  /** Negative if the offer's units were reduced below the number of its machines. */
   #freeUnits(place: Pick<MachineSpec, 'offerId' | 'datacenter'>): number {
     const units = this.#ports.rules.units(place.offerId, place.datacenter) ?? 0;
     return units - (this.#taken.get(poolOf(place)) ?? 0);
@@ -288,7 +288,7 @@ export class Machines<M extends MachineRecord> {
       reclaimAt: null,
     };
     const reclaimAt = begun.until === null ? null : this.#reclaimAt(begun, begun.until);
-    // The rules name the fields that a machine of this platform has besides these.
+    // `rules.make` returns the fields that only this platform's machines have.
     const machine = { ...begun, reclaimAt, ...rules.make(spec) } as M;
     this.#put(machine);
     this.#last = machine.number;
@@ -296,7 +296,7 @@ export class Machines<M extends MachineRecord> {
     return machine;
   }
 
-  /** The next part of a machine that takes several calls; undefined: it is made, or there is none. */
+  /** Makes the next part of a machine that takes several calls; undefined: the part is made, or none is left. */
   #makePart(machine: M): Step<never> | undefined {
     const { callsLeft = 0, power } = machine;
     if (power !== 'building' || callsLeft === 0) return undefined;
@@ -315,7 +315,7 @@ export class Machines<M extends MachineRecord> {
       : upAt + this.#ports.machineDraws.durationMs(`${spec.ref}/${boots}/reclaim`, range);
   }
 
-  /** When something that begins now ends. */
+  /** End time of a phase that begins now. */
   #endOf({ spec, boots }: MachineRecord, phase: Phase): number {
     const { clock, rules, machineDraws } = this.#ports;
     return clock.now() + machineDraws.durationMs(`${spec.ref}/${boots}/${phase}`, rules.durations[phase]);
@@ -344,11 +344,11 @@ export class Machines<M extends MachineRecord> {
       return this.#pending(`build-${machine.number}`, (machine.until ?? 0) - this.#ports.clock.now());
     if (machine?.power === 'running' || machine?.power === 'starting')
       return this.#reached(machine, 'running', 'starting');
-    // The ref names a machine that is there, but has left its boot behind.
+    // The ref names an existing machine that has already left its boot phase.
     return failed('conflict', `the machine exists and is ${machine?.power ?? 'gone'}`, 'certain');
   }
 
-  /** The outcome of an order that brings a machine to `goal` by way of `passing`. */
+  /** The outcome of an order that brings a machine to `goal` through `passing`. */
   #reached(
     { number }: M,
     goal: 'running' | 'stopped',
@@ -401,7 +401,7 @@ function poolOf({ offerId, datacenter }: Pick<MachineSpec, 'offerId' | 'datacent
   return `${datacenter}/${offerId}`;
 }
 
-/** Why a machine ends of which nobody said so. */
+/** Cause of an end that nobody requested. */
 function causeOf({ power }: MachineRecord): Cause {
   return power === 'stopped'
     ? 'reaped'

@@ -14,18 +14,18 @@ import type { AttachmentRecord, MachineRecord, VolumeRecord } from './records.ts
 import type { Ports, VolumePhase } from './rules.ts';
 import { Volumes } from './volumes.ts';
 
-/** What a platform had when its process ended. */
+/** The stored state of a platform when its process ended. */
 export interface Stored<M extends MachineRecord> {
   machines: Iterable<M>;
   volumes: Iterable<VolumeRecord>;
   attachments: Iterable<AttachmentRecord>;
 }
 
-/** A compute platform in memory, on a clock and a source of chance that it is given. It has no timers of its own. */
+/** A compute platform in memory. Its clock and its source of randomness are passed in; it has no timers. */
 export interface Platform<M extends MachineRecord> {
   readonly machines: Machines<M>;
   readonly volumes: Volumes<M>;
-  /** Absent: it answers as one. */
+  /** Absent: the platform answers as one host. */
   readonly hosts?: Hosts<M>;
 }
 
@@ -35,7 +35,7 @@ export function createPlatform<M extends MachineRecord>(ports: Ports<M>, stored?
   return { machines, volumes };
 }
 
-/** The calls of a driver. */
+/** The methods of a driver. */
 export type Method =
   | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'consoleTail' | 'place' | 'close'>
   | `volumes.${'get' | 'list' | VolumePhase}`;
@@ -43,8 +43,8 @@ export type Method =
 export type Answer = Presence<unknown> | Listing<unknown> | Step<unknown> | Inventory;
 
 /**
- * Has a call reach the platform, and its answer the caller. `ref`: what it is about; undefined for listings. `limits`: of a
- * call that changes something.
+ * Passes a call to the platform and its answer to the caller. `ref`: the resource; undefined for listings. `limits`:
+ * only for calls that change something.
  */
 export type Carry = <T extends Answer>(
   method: Method,
@@ -55,7 +55,7 @@ export type Carry = <T extends Answer>(
 
 const noCount: Inventory = { answer: 'unknown', reason: 'this platform does not count' };
 
-/** The driver of a platform in this process. */
+/** Makes a driver for a platform in this process. */
 export function driverOf<M extends MachineRecord>(
   { machines, volumes, hosts }: Platform<M>,
   manifest: PlatformDriver['manifest'],

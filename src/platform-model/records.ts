@@ -3,56 +3,56 @@ import type { MachineSpec, OwnerRef, Power, VolumeSpec } from '../orchestrator/m
 /** Why a machine is gone. */
 export type Cause = 'destroyed' | 'lost' | 'reaped' | 'reclaimed';
 
-/** A machine as its platform keeps it; what a platform adds is fields of its own. Times are milliseconds since the epoch. */
+/** A machine as its platform stores it. A platform may add fields. Times are milliseconds since the epoch. */
 export interface MachineRecord {
   spec: MachineSpec;
-  /** Counts up over all machines: it names one where two carry the same ref. */
+  /** Sequence number over all machines; distinguishes machines with the same ref. */
   number: number;
   createdAt: number;
-  /** When gets and listings begin to show it; absent: at once. */
+  /** When get and list start to show it; absent: at once. */
   visibleAt?: number;
   power: Power;
   /** When `power` ends by itself; null: never. */
   until: number | null;
-  /** How many more calls of its create it takes before it boots; absent: none. */
+  /** Remaining create calls before it boots; absent: none. */
   callsLeft?: number;
   /** Whether the boot under way will fail. */
   bootFails: boolean;
   /** Whether it occupies a unit of its offer. */
   holdsUnit: boolean;
-  /** When the guest is up; in the future while it reboots. */
+  /** When the guest is up; in the future during a reboot. */
   bootedAt: number | null;
-  /** Boots so far: names the draws. */
+  /** Boots so far; part of the names of its draws. */
   boots: number;
-  /** The last restart that was ordered; absent: none was. */
+  /** Id of the last restart; absent: none. */
   restartId?: string;
-  /** Whether it runs again after `power`, which a restart put it in. */
+  /** Whether it runs again after `power`, as part of a restart. */
   isRestarting?: boolean;
-  /** When the platform takes the running machine away; null: never. */
+  /** When the platform reclaims the running machine; null: never. */
   reclaimAt: number | null;
   /** Why it is `destroying`. */
   cause?: Cause;
-  /** Our mark was taken off: it is kept with its disk, and is none of the platform's machines any more. */
+  /** Berth's mark was removed. The record and the disk are kept, but the machine is no longer listed. */
   isDisowned?: boolean;
 }
 
 export interface VolumeRecord {
-  /** As it was ordered. */
+  /** The ordered spec. */
   spec: VolumeSpec;
   createdAt: number;
   visibleAt?: number;
   state: 'creating' | 'available' | 'resizing' | 'destroying';
   until: number | null;
-  /** Its size since it grew; absent: that of `spec`. */
+  /** Size after a resize; absent: the size in `spec`. */
   sizeGb?: number;
-  /** What it grows to while it is `resizing`. */
+  /** Target size while it is `resizing`. */
   nextSizeGb?: number;
 }
 
 export interface AttachmentRecord {
   volume: OwnerRef;
   machine: OwnerRef;
-  /** The number of that machine; absent in what an earlier version wrote. */
+  /** The number of that machine; absent in records of an earlier version. */
   number?: number;
   state: 'attaching' | 'attached' | 'detaching';
   until: number | null;
@@ -63,7 +63,7 @@ export function isGuestUp({ power, bootedAt }: MachineRecord, now: number): bool
   return power === 'running' && bootedAt !== null && bootedAt <= now;
 }
 
-/** When the record or its guest changes by itself next; undefined: never. */
+/** When the record or its guest next changes by itself; undefined: never. */
 export function nextChangeAt({ power, until, bootedAt }: MachineRecord, now: number): number | undefined {
   const ahead = [until, power === 'running' ? bootedAt : null].filter((at) => at !== null && at > now);
   return ahead.length === 0 ? undefined : Math.min(...(ahead as number[]));

@@ -10,81 +10,81 @@ import type { AttachmentRecord, Cause, MachineRecord, VolumeRecord } from './rec
 
 export type Range = [min: number, max: number];
 
-/** Chance. What is drawn has a name, so that draws can be made to depend on it and not on their order. */
+/** Random draws. Each draw has a name, so that its result can depend on the name and not on the order of draws. */
 export interface Draws {
   durationMs(name: string, range: Range): number;
   happens(name: string, rate: number): boolean;
 }
 
-/** What a machine goes through. */
+/** Timed phases of a machine. */
 export type Phase = 'boot' | 'stop' | 'start' | 'restart' | 'destroy';
-/** What a volume goes through. */
+/** Timed phases of a volume. */
 export type VolumePhase = 'create' | 'attach' | 'detach' | 'resize' | 'destroy';
 
-/** What kind of platform it is. `M`: a machine with the fields that only this platform keeps. */
+/** The behaviour of a platform. `M`: a machine with the fields that only this platform keeps. */
 export interface PlatformRules<M extends MachineRecord> {
   manifest: DriverManifest;
-  /** How long each takes, in milliseconds. Of volumes, what is absent is done at once. */
+  /** Duration of each phase, in milliseconds. An absent volume phase takes no time. */
   durations: Record<Phase, Range> & { volume?: Partial<Record<VolumePhase, Range>> };
-  /** The longest that a caller is asked to wait before it looks at a machine again. Absent: until the change. */
+  /** Longest poll interval for a machine. Absent: until the change. */
   longestPollMs?: number;
-  /** How many machines of the offer fit there; undefined: the platform does not have it. */
+  /** Number of machines of the offer that fit in the datacenter; undefined: the platform does not have the offer. */
   units(offerId: string, datacenter: string): number | undefined;
-  /** What it counts free units of. Absent: it does not count. */
+  /** The offers and datacenters whose free units are counted. Absent: the platform does not count. */
   places?: readonly Pick<FreeUnits, 'offerId' | 'datacenter'>[];
-  /** Whether a count names the machines whose room is taken off it. Absent: it does. */
+  /** Whether an inventory names the machines that it has counted as occupying units. Default: true. */
   namesCounted?: boolean;
-  /** How many calls of its create make a machine: each makes a part of it, and the last boots it. Absent: one. */
+  /** Number of create calls that make a machine: each makes a part, and the last one boots it. Absent: one. */
   createCalls?(spec: MachineSpec): number;
-  /** Why a call does not make the next part; undefined: it does. */
+  /** Why the next part cannot be made; undefined: it can. */
   refusePart?(machine: M): Step<never> | undefined;
   /** Absent: every datacenter has volumes. */
   hasVolumes?(datacenter: string): boolean;
   bootFailureRate?: number;
-  /** A machine is reaped when it has been stopped for so long. */
+  /** Age at which a stopped machine is reaped. */
   reapStoppedAfterMs?: number;
-  /** So long after a boot the machine is reclaimed. */
+  /** Time from a boot until the machine is reclaimed. */
   reclaimAfterMs?(spec: MachineSpec): Range | undefined;
   /** Whether a stopped machine still occupies its unit. */
   holdsUnitStopped?(spec: MachineSpec): boolean;
-  /** How a machine is shown while it restarts. Absent: it runs, and its guest is down. */
+  /** The power shown while a machine restarts. Absent: `running`, with its guest down. */
   restartPower?(): 'stopping' | 'starting';
-  /** For how long a new resource may be hidden. Absent: not at all. */
+  /** Longest time for which a new resource may be hidden. Absent: zero. */
   hiddenUpToMs?(): number;
-  /** Whether a create finds a machine that is hidden. */
+  /** Whether a create finds a hidden machine. */
   findsHidden?(): boolean;
-  /** Whether removing a machine that is gone is an error. */
+  /** Whether destroying a machine that is gone is an error. */
   refusesTheGone?: boolean;
   refuseRemoval?(machine: M): Step<never> | undefined;
   /** Whether attachment records outlive their machine. */
   recordsLinger?: boolean;
-  /** Whether a volume can be on several machines. Absent: each can. */
+  /** Whether a volume of this type can be attached to several machines. Absent: every volume can. */
   isShareable?(type: string | undefined): boolean;
-  /** The fields of its own that a new machine has. */
+  /** This platform's own fields of a new machine. */
   make(spec: MachineSpec): Omit<M, keyof MachineRecord>;
-  /** What changes when its guest comes up. */
+  /** Field changes when the guest comes up. */
   up?(machine: M, at: number): Partial<M>;
-  /** What changes when it has stopped. */
+  /** Field changes when the machine has stopped. */
   down?(machine: M): Partial<M>;
   gone?(machine: M): void;
-  /** Where it is reached; undefined: it has no address. */
+  /** The machine's endpoint; undefined: it has no address. */
   endpoint(machine: M): Endpoint | undefined;
 }
 
-/** Where records are kept. Each is written before it counts: a throw leaves the platform as it was. */
+/** Stores records. Each record is written before it takes effect: if a write throws, the platform is unchanged. */
 export interface Storage<M extends MachineRecord> {
   machine(before: M | undefined, after: M | undefined): void;
   volume(before: VolumeRecord | undefined, after: VolumeRecord | undefined): void;
   attachment(before: AttachmentRecord | undefined, after: AttachmentRecord | undefined): void;
 }
 
-/** Who is told of what happened. */
+/** Notified of changes. */
 export interface Observer<M extends MachineRecord> {
   made(machine: M): void;
-  /** A call told the platform to remove it. */
+  /** A call ordered the removal of the machine. */
   removalOrdered(machine: M): void;
   removed(machine: M, cause: Cause): void;
-  /** No unit was free for it. */
+  /** Refused because no unit was free. */
   refused(spec: MachineSpec): void;
   volumeMade(volume: VolumeRecord): void;
   volumeRemoved(volume: VolumeRecord): void;

@@ -4,7 +4,7 @@ export function done<T>(value: T): Step<T> {
   return { outcome: 'done', value };
 }
 
-/** The platform needs so much longer. */
+/** A pending step that needs `leftMs` more. */
 export function pending(cookie: string, leftMs: number): Step<never> {
   return { outcome: 'pending', cookie, pollAfterMs: Math.max(1, Math.ceil(leftMs)) };
 }

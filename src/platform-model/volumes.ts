@@ -10,12 +10,12 @@ import { type AttachmentRecord, type MachineRecord, sizeGbOf, type VolumeRecord 
 import type { Ports, VolumePhase } from './rules.ts';
 import { done, failed, pending } from './steps.ts';
 
-/** When a caller comes back to a resource that is busy with something else. */
+/** Poll interval for a resource that is busy with another step. */
 const BUSY_MS = 500;
 const NO_VOLUME = failed('gone', 'the platform has no such volume');
 const noAttachments: ReadonlyMap<OwnerRef, AttachmentRecord> = new Map();
 
-/** The volumes of a platform, and its attachment records. */
+/** The volumes of a platform and their attachment records. */
 export class Volumes<M extends MachineRecord> {
   readonly #ports: Ports<M>;
   readonly #machines: Machines<M>;
@@ -34,7 +34,7 @@ export class Volumes<M extends MachineRecord> {
     for (const attachment of stored.attachments ?? []) this.#keep(attachment);
   }
 
-  /** All that exist now, shown or not. */
+  /** All existing volumes, visible or not. */
   all(): VolumeRecord[] {
     return [...this.#volumes.keys()].flatMap((ref) => this.#settle(ref) ?? []);
   }
@@ -44,7 +44,7 @@ export class Volumes<M extends MachineRecord> {
     return this.all().flatMap(({ spec }) => [...this.#of(spec.ref).values()]);
   }
 
-  /** The machines that exist and that a volume is attached to. */
+  /** The existing machines that the volume is attached to. */
   holders(ref: OwnerRef): OwnerRef[] {
     const attached = [...this.#of(ref).values()].filter(
       (attachment) => this.#machineOf(attachment) !== undefined,
@@ -166,7 +166,7 @@ export class Volumes<M extends MachineRecord> {
     return left === undefined ? done(null) : this.#pending('removing', left);
   }
 
-  /** The machine is gone: its records go with it, where the platform does that. What is on the volumes stays. */
+  /** Deletes the attachment records of a machine that is gone, unless `recordsLinger`. The volumes keep their data. */
   release({ spec, number }: MachineRecord): void {
     if (this.#ports.rules.recordsLinger) return;
     for (const attachments of this.#attachments.values()) {
@@ -191,12 +191,12 @@ export class Volumes<M extends MachineRecord> {
     return power === 'running' ? undefined : failed('conflict', `the machine is ${power}`, 'none', BUSY_MS);
   }
 
-  /** Writes down what the time has done to the volume and its attachments; undefined: gone. */
+  /** Applies due changes to the volume and its attachments; undefined: the volume is gone. */
   #settle(ref: OwnerRef): VolumeRecord | undefined {
     const volume = this.#volumes.get(ref);
     if (volume === undefined) return undefined;
     const attachments = [...this.#of(ref).values()];
-    // Machines that are gone take their records with them.
+    // Removes the attachment records of machines that are gone by now.
     if (attachments.length > 0) this.#machines.advance();
     const isOver = volume.until !== null && volume.until <= this.#ports.clock.now();
     if (isOver && volume.state === 'destroying') return this.#remove(volume);
@@ -235,7 +235,7 @@ export class Volumes<M extends MachineRecord> {
     return this.#attachments.get(ref) ?? noAttachments;
   }
 
-  /** The machine that it was attached to; undefined: gone. */
+  /** The machine of the attachment; undefined: it is gone. */
   #machineOf({ machine, number }: AttachmentRecord): M | undefined {
     return this.#machines.of(machine).find((found) => number === undefined || found.number === number);
   }

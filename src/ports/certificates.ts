@@ -1,25 +1,27 @@
 /**
- * `api`: Berth's own listener · `provider`: what a provider shows · `driver`: what a driver behind HTTPS shows ·
- * `incus_server`, `incus_client`: the pinned one of Incus, and the one that Berth shows to it.
+ * `api`: of Berth's own listener · `provider`: shown by a provider · `driver`: shown by a driver behind HTTPS ·
+ * `incus_server`: the pinned certificate of Incus · `incus_client`: the certificate that Berth shows to Incus.
  */
 export type CertificateUse = 'api' | 'provider' | 'driver' | 'incus_server' | 'incus_client';
 
-/** A certificate that this process uses, or was shown last. */
+/** A certificate that this process uses, or that its peer showed last. */
 export interface KnownCertificate {
   use: CertificateUse;
-  /** The provider or the platform; of the API: `api`. */
+  /** The provider or the platform; `api` for the API. */
   name: string;
   /** In milliseconds since the epoch. */
   endsAt: number;
 }
 
-/** `pem`: the file, with its chain · `validTo`: of the one that was shown · `ended`: one was refused since it has ended. */
+/**
+ * `pem`: the file with its chain · `validTo`: end of the certificate shown · `ended`: a peer was refused as expired.
+ */
 export type SeenCertificate = { pem: string } | { validTo: string } | 'ended';
 
-/** Hears of a certificate whenever it is read or shown. */
+/** Called whenever a certificate is read or shown. */
 export type CertificateSeen = (seen: SeenCertificate) => void;
 
-/** Reports the certificate that the other side of a new connection has shown, or for which it was refused. */
+/** Reports the peer's certificate of a new connection, also when the connection failed because it has expired. */
 export function reportPeer(
   seen: CertificateSeen,
   error: Error | null,

@@ -1,13 +1,13 @@
 /** A UTC day, in milliseconds. */
 export const DAY_MS = 86_400_000;
 
-/** Time, passed in: nothing in the core reads the wall clock. */
+/** A clock, passed in: nothing in the core reads the wall clock. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
   /** Calls `callback` once after `delayMs`. */
   setTimer(delayMs: number, callback: () => void): Timer;
-  /** Where processes share a database: how far `now` is ahead of its clock, in milliseconds, by all that is known. */
+  /** Estimated lead of `now` over the clock of a shared database, in milliseconds. */
   offsetMs?(): number;
 }
 
@@ -15,7 +15,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Chance, passed in. */
+/** A source of randomness, passed in. */
 export interface Random {
   /** A number in [0, 1). */
   next(): number;
@@ -23,5 +23,5 @@ export interface Random {
   bytes(length: number): Buffer;
 }
 
-/** Resolves in the next turn of the event loop: what is ready by now is done before. */
+/** Resolves in the next turn of the event loop, after everything that is ready now. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

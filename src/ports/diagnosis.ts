@@ -1,24 +1,24 @@
-/** One thing that `berth doctor` looked at. */
+/** The result of one check of `berth doctor`. */
 export interface Diagnosis {
-  /** What was looked at, such as `image ubuntu-24.04 on host kvm-1`. */
+  /** The thing checked, such as `image ubuntu-24.04 on host kvm-1`. */
   subject: string;
   verdict: 'ok' | 'warning' | 'broken';
-  /** What was found, in a sentence. */
+  /** The result, in a sentence. */
   finding: string;
-  /** What to do; absent where all is well. */
+  /** What the operator should do; absent if the check passed. */
   remedy?: string;
 }
 
-/** All is well. */
+/** The check passed. */
 export const ok = (subject: string, finding: string): Diagnosis => ({ subject, verdict: 'ok', finding });
-/** It works, and something about it should be changed. */
+/** It works, but the remedy is recommended. */
 export const warning = (subject: string, finding: string, remedy: string): Diagnosis => ({
   subject,
   verdict: 'warning',
   finding,
   remedy,
 });
-/** It does not work until the remedy is done. */
+/** It does not work until the remedy is applied. */
 export const broken = (subject: string, finding: string, remedy: string): Diagnosis => ({
   subject,
   verdict: 'broken',

@@ -51,6 +51,6 @@ it('runs work for each of them side by side, lets others run in between, and end
   done.length = 0;
   const stopsItself = { atOnce: 4, isStopped: () => done.length >= 10 };
   expect(await forEachInSlices(items, stopsItself, work)).toBe(false);
-  // Those that were under way end.
+  // Items already started run to their end.
   expect(done.length).toBeLessThan(10 + 4);
 });

@@ -3,8 +3,8 @@ import { nextTurn } from './clock.ts';
 const SLICE = 500;
 
 /**
- * The items, with a pause after each few hundred in which the event loop answers others. Counted and not timed, so that
- * the same items always have the same pauses.
+ * Yields the items in slices and returns to the event loop between them. Slices are counted, not timed, so that the
+ * same items always pause at the same places.
  */
 export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Item[], void> {
   let slice: Item[] = [];
@@ -21,11 +21,11 @@ export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Ite
 
 interface Pace {
   atOnce: number;
-  /** Asked before each item. */
+  /** Called before each item. */
   isStopped: () => boolean;
 }
 
-/** Runs `work` for each of the items, slice by slice and `atOnce` side by side; false: it was stopped before the last. */
+/** Runs `work` for each item, `atOnce` at a time, slice by slice. Resolves with false if it was stopped early. */
 export async function forEachInSlices<Item>(
   items: Iterable<Item>,
   { atOnce, isStopped }: Pace,

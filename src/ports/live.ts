@@ -1,11 +1,11 @@
-/** A value that is replaced while it is in use. */
+/** A value that can be replaced while it is in use. */
 export interface Live<T extends object> {
-  /** Its fields are those of the newest value, at each use. */
+  /** Each read of a field returns the newest value. */
   readonly value: T;
   replace(next: T): void;
 }
 
-/** `first` has every field that a later value has. */
+/** Makes a live value. `first` must have every field that a later value has. */
 export function liveOf<T extends object>(first: T): Live<T> {
   let current = first;
   const value = {} as T;

@@ -1,4 +1,4 @@
-/** Structured logging, as pino has it. Fields never hold a key, a password or the contents of cloud_init. */
+/** Structured logging with pino's signature. Fields never contain a key, a password or the contents of cloud_init. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

@@ -1,11 +1,11 @@
-/** An SSH endpoint, as the public reaches it. */
+/** An SSH endpoint, at its public address. */
 export interface SshTarget {
   host: string;
   port: number;
   username: string;
 }
 
-/** The steps that a probe takes, in order. */
+/** The steps of a probe, in order. */
 export type ProbeStep = 'connect' | 'banner' | 'handshake' | 'host_key' | 'auth';
 
 export type ProbeResult =
@@ -13,7 +13,7 @@ export type ProbeResult =
   | {
       ok: false;
       step: ProbeStep;
-      /** Which of `publicKeys` was refused, when `step` is `auth`. */
+      /** Index in `publicKeys` of the refused key, if `step` is `auth`. */
       keyIndex?: number;
       detail: string;
     };
@@ -24,9 +24,8 @@ export type ProbeResult =
  */
 export interface SshProbe {
   /**
-   * Never throws. `publicKeys` are authorized_keys lines. If `hostKeyFingerprint` (OpenSSH's
-   * `SHA256:…` form) is given, a host with another key fails at `host_key`. With `withinMs` all of it ends
-   * by then, at the step that it has got to.
+   * Never throws. `publicKeys` are authorized_keys lines. If `hostKeyFingerprint` (OpenSSH's `SHA256:…` form) is
+   * given, a host with another key fails at `host_key`. After `withinMs` the probe fails at its current step.
    */
   probe(
     target: SshTarget,

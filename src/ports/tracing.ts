@@ -1,22 +1,22 @@
-/** Something that has ended, as a trace tells of it. Times are milliseconds since the Unix epoch. */
+/** A finished operation, for a trace. Times are milliseconds since the Unix epoch. */
 export interface SpanRecord {
   name: string;
   kind: 'server' | 'client' | 'internal';
   startedAt: number;
   endedAt: number;
-  /** Those that are undefined are left out. */
+  /** Undefined values are omitted. */
   attributes: Readonly<Record<string, string | number | undefined>>;
-  /** Why it failed. */
+  /** The cause of a failure. */
   problem?: string | undefined;
   children?: readonly SpanRecord[];
 }
 
-/** What belongs together is in one trace: a request, and the steps of what it made. */
+/** Sends traces. One trace holds a request and the steps that the request caused. */
 export interface Tracing {
-  /** The request of an id has been answered. `traceparent`: the header of a caller that traces, whose trace it is in then. */
+  /** A request was answered. `traceparent`: the caller's trace header; the span then joins that trace. */
   requestEnded(requestId: string, span: SpanRecord, traceparent?: string): void;
-  /** Work has ended, of what the request of an id made; undefined: of no request. */
+  /** A step has ended. `requestId`: the request that caused it; undefined: none. */
   workEnded(requestId: string | undefined, span: SpanRecord): void;
-  /** Sends what is left. Takes no more than some seconds, and never rejects. */
+  /** Sends the remaining spans. Takes a few seconds at most, and never rejects. */
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * `target` with some of its members replaced. All else is the target's own at each use: getters run anew, and methods of
- * a class have their instance.
+ * `target` with some members replaced. All other members are read from `target` at each use: getters run again, and
+ * methods are bound to `target`.
  */
 export function withOverrides<Target extends object>(target: Target, overrides: Partial<Target>): Target {
   return new Proxy(target, {

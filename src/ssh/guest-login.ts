@@ -5,10 +5,10 @@ const READY_WITHIN_MS = 20_000;
 const ENDS_WITHIN_MS = 60_000;
 
 /**
- * Logs in with a private key, in OpenSSH's PEM, and runs a line in the login user's shell; what it printed. The host key is
- * not judged: this is for machines that a check has made and throws away.
+ * Logs in with a private key (PEM, OpenSSH), runs a line in the user's shell and resolves with its output. The host
+ * key is not verified: use it only for machines that a check has made and will destroy.
  *
- * @throws {Error} if nobody is let in, or the line fails or hangs
+ * @throws {Error} if the login is refused, or the line fails or hangs
  */
 export function runInGuest(
   { host, port, username }: SshTarget,

@@ -17,7 +17,7 @@ export interface OpenSshServer {
   close(): Promise<void>;
 }
 
-/** OpenSSH's own sshd in inetd mode, one process per connection, that knows `authorizedKeys`. */
+/** OpenSSH's own sshd in inetd mode, one process per connection, that accepts `authorizedKeys`. */
 export async function startOpenSshServer(authorizedKeys: readonly string[]): Promise<OpenSshServer> {
   const directory = mkdtempSync(join(tmpdir(), 'berth-sshd-'));
   const path = (name: string): string => join(directory, name);

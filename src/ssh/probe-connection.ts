@@ -15,7 +15,7 @@ export interface ProbeLimits {
 }
 
 const IDENTIFICATION_LINE = /^SSH-\d+\.\d+-/m;
-/** More text than this before the identification is no SSH server. */
+/** A server that sends more text than this before its identification is not an SSH server. */
 const MAX_GREETING_CHARS = 16_384;
 
 /**
@@ -45,7 +45,7 @@ export class ProbeConnection {
     this.#limits = limits;
   }
 
-  /** Takes all steps. Never throws. */
+  /** Runs all steps. Never throws. */
   async run(): Promise<ProbeResult> {
     let closed = Promise.resolve();
     let socket: Socket | undefined;
@@ -73,7 +73,7 @@ export class ProbeConnection {
     const { host, port } = this.#target;
     const { isForbidden } = this.#limits;
     if (isForbidden === undefined) return connect({ host, port, noDelay: true });
-    // An address is connected to without a lookup.
+    // For an IP address, `connect` does no lookup, so it is checked here.
     if (isIP(host) !== 0 && isForbidden(host)) throw new ForbiddenAddress(host);
     return connect({ host, port, noDelay: true, lookup: allowedLookup(isForbidden) });
   }
@@ -103,7 +103,7 @@ export class ProbeConnection {
       this.#enter('auth');
       if (this.#key === undefined) this.#succeed();
     });
-    // A server may only say PK_OK here; one that lets an unsigned key in lets everybody in.
+    // At this point the server may only answer PK_OK. A server that accepts an unsigned key accepts every client.
     client.once('ready', () => this.#fail('was let in without a signature: the server admits anybody'));
     client.connect({
       sock: socket,
@@ -114,7 +114,7 @@ export class ProbeConnection {
     });
   }
 
-  /** Offers the key; that ssh2 asks for another method means that the key was refused. */
+  /** Offers the key. When ssh2 asks for another method, the server has refused the key. */
   #authHandler(): ssh2.AuthHandlerMiddleware {
     const key = this.#key;
     const methods: AnyAuthMethod[] = [];
@@ -174,10 +174,10 @@ export class ProbeConnection {
   }
 }
 
-/** Errors of ours that name what both sides offered; all others of the protocol may hold text that the server sent. */
+/** ssh2's own errors that list what both sides offered. Other protocol errors may contain text from the server. */
 const NO_MATCH = /^Handshake failed: no matching [a-z ()>-]+$/i;
 
-/** Whether the message may be the server's own: it says whatever it likes when it disconnects, and nobody is to read that. */
+/** Whether the message may be the server's own text, which must not be shown. A server chooses its disconnect text. */
 function isOfTheServer(error: Error & { code?: string | number; level?: string }): boolean {
   if (typeof error.code === 'number') return true;
   return error.level !== undefined && error.level !== 'client-socket' && !NO_MATCH.test(error.message);
@@ -199,7 +199,7 @@ const whenLost: Record<ProbeStep, string> = {
   auth: 'before it answered the key query',
 };
 
-/** Holds one public key. It is asked for a signature when the server accepts the key, and never gives one. */
+/** Holds one public key. ssh2 asks it for a signature when the server accepts the key; it never signs. */
 class QueryAgent extends ssh2.BaseAgent<ParsedKey> {
   readonly #key: ParsedKey;
   readonly #onAccepted: () => void;

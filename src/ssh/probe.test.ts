@@ -21,14 +21,14 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup();
 });
 
-/** A TCP server whose connections `talk`; the target to reach it. */
+/** Starts a TCP server that runs `talk` on each connection; returns its address. */
 async function listen(talk: (socket: Socket) => void): Promise<SshTarget> {
   const server: Server = createServer((socket) => {
     socket.on('error', () => {}).resume();
     talk(socket);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // Ends only when the probe has closed each of its sockets: one that it leaks times the test out.
+  // `close` waits for every socket, so a socket that the probe leaks makes the test time out.
   cleanups.push(() => new Promise((resolve) => void server.close(() => resolve())));
   return { host: '127.0.0.1', port: (server.address() as AddressInfo).port, username: 'ubuntu' };
 }
@@ -37,7 +37,7 @@ const newHostKey = (): string => ssh2.utils.generateKeyPairSync('ecdsa', { bits:
 
 type Authentication = (context: ssh2.AuthContext) => void;
 
-/** Answers publickey queries for `lines`; records what was offered and whether anything was signed. */
+/** Accepts publickey queries for `lines`; records the offered keys and counts signatures. */
 function accepting(lines: readonly string[], seen: { offered: string[]; signed: number }): Authentication {
   const blobs = lines.map((line) => line.split(' ')[1]);
   return (context) => {
@@ -49,7 +49,7 @@ function accepting(lines: readonly string[], seen: { offered: string[]; signed: 
   };
 }
 
-/** An ssh2 server; with `hostKeys` each connection gets the next one. */
+/** Starts an ssh2 server. Connection n gets host key n. */
 async function listenSsh(authenticate: Authentication, hostKeys = [newHostKey()]): Promise<SshTarget> {
   const servers = hostKeys.map(
     (key) =>
@@ -247,7 +247,7 @@ describe('an address that is forbidden', () => {
 describe('what a server sends', () => {
   const secret = 'EVIL-TEXT-OF-THE-SERVER';
   const disconnect = (socket: Socket): void => {
-    // SSH_MSG_DISCONNECT (RFC 4253 §11.1) in the clear, with a description of the server's choice.
+    // SSH_MSG_DISCONNECT (RFC 4253 §11.1), unencrypted, with a description that the server chooses.
     const body = Buffer.concat([
       Buffer.from([1, 0, 0, 0, 2, 0, 0, 0, secret.length]),
       Buffer.from(secret),

@@ -3,29 +3,28 @@ import type { ProbeResult, ProbeStep, SshProbe, SshTarget } from '../ports/ssh-p
 import { ProbeConnection, type ProbeLimits, type StepTimeouts } from './probe-connection.ts';
 import { fingerprintOf } from './query.ts';
 
-/** Fewer than sshd drops at (`MaxStartups 10`), more than one, so that many keys are proved within one call. */
+/** Below sshd's drop limit (`MaxStartups 10`); more than one, so that many keys are proved within one call. */
 const AT_ONCE = 4;
 
 const defaultTimeoutsMs: StepTimeouts = {
   connect: 5_000,
   banner: 5_000,
   handshake: 10_000,
-  // The host key arrives within the handshake and is judged at once.
+  // The host key arrives within the handshake and is checked at once.
   host_key: 10_000,
   auth: 10_000,
 };
 
 export interface SshProbeOptions {
   stepTimeoutsMs?: Partial<Record<ProbeStep, number>>;
-  /** Addresses that are never connected to, checked when the connection is made; absent: every address may be. */
+  /** Addresses that are never connected to, checked at each connection; absent: all are allowed. */
   isForbidden?: ((address: string) => boolean) | undefined;
 }
 
 /**
- * Proves a public SSH endpoint without a private key (O: "ONLINE means running and reachable with a
- * live SSH endpoint"). Each key is offered on a connection of its own, since a client stops offering
- * after the first PK_OK: one first, which pins the host key, then a few at a time. OpenSSH counts a query as an authentication attempt,
- * so an endpoint that passed once is best left alone.
+ * Proves a public SSH endpoint without a private key (O: "ONLINE means running and reachable with a live SSH
+ * endpoint"). Each key gets its own connection, since a client stops offering keys after the first PK_OK. OpenSSH
+ * counts each query as an authentication attempt: do not probe again once an endpoint has passed.
  */
 export function createSshProbe(options: SshProbeOptions = {}): SshProbe {
   const timeoutsMs = { ...defaultTimeoutsMs, ...options.stepTimeoutsMs };
@@ -56,7 +55,7 @@ async function probe(
   if (!first.ok) return namingTheKey(first, 0, keys, target);
   for (let begin = 1; begin < keys.length; begin += AT_ONCE) {
     const group = keys.slice(begin, begin + AT_ONCE);
-    // All connections must reach the same machine, so the key of the first one is pinned.
+    // All connections must reach the same machine, so the host key of the first is pinned.
     const results = await Promise.all(
       group.map((key) => new ProbeConnection(target, key, first.hostKeyFingerprint, limits).run()),
     );
@@ -66,7 +65,7 @@ async function probe(
   return first;
 }
 
-/** Says which key a failure at `auth` is about. */
+/** Adds to a failure at `auth` which key was refused. */
 function namingTheKey(
   result: ProbeResult & { ok: false },
   keyIndex: number,

@@ -4,13 +4,12 @@ import type { LookupFunction } from 'node:net';
 import ssh2, { type ParsedKey } from 'ssh2';
 import type { SshPublicKey } from '../contract/ssh-key.ts';
 
-/** Any key that ssh2 can parse: only its brand is borrowed, see `toQueryKey`. */
+/** Any key that ssh2 can parse. Only its brand is used, see `toQueryKey`. */
 const BRANDED_LINE = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea';
 
 /**
- * The key as ssh2's client can offer it. ssh2 cannot parse security keys (`sk-…`), but to offer a key
- * it needs no more than the algorithm's name and the blob. It takes only objects with its private
- * brand, so this one inherits it from a key that ssh2 parsed. RSA is offered as rsa-sha2-256: a
+ * Converts a key so that ssh2's client can offer it. ssh2 cannot parse security keys (`sk-…`) and accepts only
+ * objects with its private brand, so the result inherits from a key that ssh2 parsed. RSA is offered as rsa-sha2-256:
  * current OpenSSH refuses ssh-rsa, which signs SHA-1.
  */
 export function toQueryKey(key: SshPublicKey): ParsedKey {
@@ -23,14 +22,14 @@ export function toQueryKey(key: SshPublicKey): ParsedKey {
   }) as ParsedKey;
 }
 
-/** `SHA256:…` of a key blob, as `ssh-keygen -l` prints it. */
+/** The `SHA256:…` fingerprint of a key blob, as `ssh-keygen -l` prints it. */
 export function fingerprintOf(blob: Buffer): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replaceAll('=', '')}`;
 }
 
 /**
- * Resolves a name for a connection that is being made, and leaves out the forbidden addresses. The check is of the very
- * addresses that are connected to, so a name that resolves differently a moment later gains nothing.
+ * Makes a DNS lookup that drops forbidden addresses. It filters the very addresses that are connected to, so DNS
+ * rebinding does not bypass the check.
  */
 export function allowedLookup(isForbidden: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
@@ -45,7 +44,7 @@ export function allowedLookup(isForbidden: (address: string) => boolean): Lookup
   };
 }
 
-/** A host that is, or leads to, none but forbidden addresses. */
+/** A host that is a forbidden address, or resolves only to forbidden addresses. */
 export class ForbiddenAddress extends Error {
   override readonly name = 'ForbiddenAddress';
 

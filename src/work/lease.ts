@@ -1,20 +1,25 @@
-/** A named lease: one process holds it at a time. It is stored, so it outlives its holder until it expires. */
+/**
+ * A named lease: at most one process holds it at a time. It is stored, and stays until it expires even if its holder
+ * ends.
+ */
 export interface LeaseRecord {
   /** Such as `provider:provider-a:0`. */
   name: string;
-  /** Grows with each holder: a fencing token. */
+  /** A fencing token: grows with each new holder. */
   token: number;
   holder: string;
   until: number;
 }
 
 export interface LeaseWriter {
-  /** Those of the leases that are free, have run out, or are `holder`'s already. Another holder keeps the others. */
+  /** Claims the leases that are free, expired or already `holder`'s, and returns those. The others stay as they are. */
   claim(names: readonly string[], holder: string, now: number, ttlMs: number): Promise<LeaseRecord[]>;
-  /** Those of the leases that another holder has now, and those that `holder` had last, run out or not. */
+  /** The leases that another holder has now, and those that `holder` had last, expired or not. */
   taken(names: readonly string[], holder: string, now: number): Promise<LeaseRecord[]>;
   release(names: readonly string[], holder: string): Promise<void>;
-  /** Whether the lease is still this holder's, by its token. Nobody else takes it before the transaction ends. */
+  /**
+   * Whether the lease is still this holder's, by its token. No other process can take it before the transaction ends.
+   */
   isHeld(lease: Pick<LeaseRecord, 'name' | 'token' | 'holder'>): Promise<boolean>;
 }
 
@@ -22,19 +27,20 @@ export interface LeaseTransaction {
   leases: LeaseWriter;
 }
 
-/** A store that keeps leases beside what they protect. */
+/** A store whose transactions include its leases. */
 export interface LeasingStore<Tx extends LeaseTransaction = LeaseTransaction> {
   transact<T>(body: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
-/** Another process has the lease now: what this one decided under it is not written. */
+/** Another process has the lease now. The writes of this transaction are rolled back. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
 /**
- * A transaction body that runs only while this process holds the lease, by its fencing token; nobody else can take it
- * before the commit. A holder that was paused and replaced writes nothing: {@link LeaseLost}.
+ * Wraps a transaction body so that it runs only while this process holds the lease, by its fencing token. No other
+ * process can take the lease before the commit. A holder that was replaced while paused writes nothing:
+ * {@link LeaseLost}.
  */
 export function fenced<Tx extends LeaseTransaction, T>(
   lease: LeaseRecord,

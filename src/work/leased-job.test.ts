@@ -19,7 +19,7 @@ it('works in one process at a time, and in another one once the first is gone', 
   await first.stop();
   await second.run();
   expect(rounds.slice(2)).toEqual(['second']);
-  // The second one dies without a word: its lease runs out.
+  // The second job ends without releasing its lease, which then expires.
   const third = job('third');
   await books.clock.advance(59_999);
   await third.run();

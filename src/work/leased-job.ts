@@ -3,10 +3,10 @@ import type { Log } from '../ports/log.ts';
 import { LeaseLost, type LeaseRecord, type LeasingStore } from './lease.ts';
 
 export interface Job<S> {
-  /** Of the lease, and in the log. */
+  /** Name of the lease, also logged. */
   name: string;
   everyMs: number;
-  /** One round. All that it writes goes through `store`, which refuses it once another process has the lease. */
+  /** Runs one round. It must write through `store`, which rejects writes once another process has the lease. */
   work(store: S): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ export interface LeasedJobDeps<S> {
   clock: Clock;
   random: Pick<Random, 'bytes'>;
   log: Log;
-  /** The store as the holder of the lease writes it. */
+  /** Wraps the store so that it writes only while the lease is held. */
   fence: (store: S, lease: LeaseRecord) => S;
 }
 
@@ -23,8 +23,8 @@ const MIN_LEASE_MS = 60_000;
 const LOST = 'a round of a job outlasted its lease: another process has it now and does the rest';
 
 /**
- * Does a job again and again, in whichever process holds its lease. A round that takes longer than the lease may meet
- * another one elsewhere: from then on it writes nothing.
+ * Repeats a job in the process that holds its lease. A round that outlasts the lease may overlap with a round in
+ * another process; its later writes are then rejected.
  */
 export class LeasedJob<S extends LeasingStore> {
   readonly #deps: LeasedJobDeps<S>;
@@ -41,7 +41,7 @@ export class LeasedJob<S extends LeasingStore> {
     this.#holder = deps.random.bytes(8).toString('hex');
   }
 
-  /** The first round begins at once. */
+  /** Starts the first round at once. */
   start(): void {
     if (this.#isStopped) return;
     void this.run().then(() => {
@@ -50,7 +50,7 @@ export class LeasedJob<S extends LeasingStore> {
     });
   }
 
-  /** Waits for the round that runs, and lets others have the lease. */
+  /** Waits for the current round, then releases the lease. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
@@ -63,7 +63,7 @@ export class LeasedJob<S extends LeasingStore> {
       .catch((err) => log.warn({ err, job: name }, 'a lease was not released; it runs out by itself'));
   }
 
-  /** One round, or the one that runs; it never rejects. */
+  /** Starts a round, or joins the current one. Never rejects. */
   run(): Promise<void> {
     this.#round ??= this.#runOnce().finally(() => {
       this.#round = undefined;

@@ -1,9 +1,9 @@
 import type { LeaseRecord } from './lease.ts';
 
-/** Into how many ranges the work under one name is divided: no more processes than these share it. */
+/** Number of ranges per name, and so the most processes that can share the work. */
 export const RANGES = 16;
 
-/** The names of leases: of ranges, and of seats, by which the processes that share them know how many they are. */
+/** Names of leases. Each process holds one seat, so that the processes can count each other. */
 export interface RangeNames {
   ranges: readonly string[];
   seats: readonly string[];
@@ -17,7 +17,7 @@ export function namesOf(name: string): RangeNames {
   return { ranges, seats, all: [...ranges, ...seats] };
 }
 
-/** The range of an id, by its last hexadecimal digit; 0 for an id that ends otherwise. */
+/** The range of an id: its last hexadecimal digit, or 0 if the id ends in another character. */
 export function rangeOf(id: string): number {
   const digit = Number.parseInt(id.at(-1) ?? '', 16);
   return Number.isNaN(digit) ? 0 : digit;
@@ -26,16 +26,16 @@ export function rangeOf(id: string): number {
 export interface Division {
   /** Names of leases to claim or renew. */
   wanted: string[];
-  /** Ranges that this process has and others are to have. */
+  /** Ranges of this process to hand over to others. */
   surplus: number[];
-  /** The others do not know of this process yet. */
+  /** This process holds no seat yet, so the others do not count it. */
   isNew: boolean;
   isAlone: boolean;
 }
 
 /**
- * What one of several processes has to have, so that each has its share: at most as many ranges as divided evenly, rounded
- * up. `taken`: the leases that are held, and those of `holder` that have run out. `leaving`: ranges that it hands over.
+ * Decides which leases a process should hold: an even share of the ranges, rounded up. `taken`: the leases that are
+ * held, and the expired ones of `holder`. `leaving`: ranges that it already hands over.
  */
 export function divide(
   { ranges, seats }: RangeNames,
@@ -50,7 +50,7 @@ export function divide(
   const share = Math.ceil(ranges.length / processes);
   const numbers = [...ranges.keys()];
   const mine = numbers.filter((range) => isMine(ranges[range] ?? ''));
-  // What is left already goes first.
+  // Ranges that are being handed over come last, so that they are the first in the surplus.
   const kept = mine.filter((range) => !leaving.has(range));
   const left = mine.filter((range) => leaving.has(range));
   const free = ranges.filter(isFree).slice(0, Math.max(0, share - mine.length));

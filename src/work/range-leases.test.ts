@@ -16,15 +16,15 @@ afterEach(() => store.close());
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const all = Array.from({ length: RANGES }, (_, range) => range);
 
-/** A process that holds ranges, and notes what it hears of them. */
+/** A process that holds ranges and records which begin and end. */
 class Member {
   readonly held = new Map<number, LeaseRecord>();
   readonly ended: number[] = [];
-  /** What a hand-over waits for. */
+  /** A hand-over waits for this promise. */
   drained: Promise<void> = Promise.resolve();
-  /** Whether it hears what the others tell. */
+  /** Whether it receives messages from the others. */
   hears = true;
-  /** Whether its statements come through. */
+  /** Whether its statements reach the store. */
   isReached = true;
   readonly leases: RangeLeases<Transaction>;
   readonly #deaf: () => void;
@@ -71,7 +71,7 @@ function shares(...members: Member[]): number[] {
   return members.map(({ held }) => held.size).sort((a, b) => b - a);
 }
 
-/** Each range is held once at most. */
+/** Counts ranges that more than one member holds. */
 function overlap(...members: Member[]): number {
   const held = members.flatMap(({ ranges }) => ranges);
   return held.length - new Set(held).size;
@@ -125,7 +125,7 @@ describe('ranges', () => {
     await one.stop();
     await clock.advance(1);
     expect(shares(two, three)).toEqual([8, 8]);
-    // It never ends; its process is gone.
+    // `two` is killed: it does not release its leases.
     two.isReached = two.hears = false;
     await clock.advance(29_000);
     expect(three.held.size).toBe(8);
@@ -144,7 +144,7 @@ describe('ranges', () => {
     one.leases.start();
     await clock.advance(1);
     two.leases.start();
-    // For longer than a lease: those that are left are renewed meanwhile.
+    // Longer than a lease: ranges that are handed over are still renewed.
     await clock.advance(60_000);
     expect([one.held.size, two.held.size]).toEqual([RANGES, 0]);
     running.resolve();

@@ -5,7 +5,7 @@ import { divide, namesOf, RANGES } from './range-division.ts';
 
 const TTL_MS = 30_000;
 const RENEW_MS = 10_000;
-/** Of two processes that claim the same free ranges at once, one claims others. */
+/** If two processes claim the same free ranges at once, the loser tries other ranges. */
 const TRIES = 3;
 
 interface RangeDeps<Tx extends LeaseTransaction> {
@@ -14,31 +14,31 @@ interface RangeDeps<Tx extends LeaseTransaction> {
   log: Log;
 }
 
-/** What a process does with the ranges that it holds. */
+/** The work that a process does in the ranges that it holds. */
 export interface RangeWork<Tx> {
-  /** Of the leases, such as `provider:provider-a`. */
+  /** Name of the leases, such as `provider:provider-a`. */
   name: string;
   holder: string;
-  /** These leases were won. */
+  /** Starts work in ranges whose leases were won. */
   begin(won: readonly { range: number; lease: LeaseRecord }[]): void;
-  /** The leases of these ranges are lost: another process may have them now. */
+  /** Ends work in ranges whose leases were lost: another process may hold them now. */
   end(ranges: readonly number[]): void;
-  /** Begins nothing more in the range, and settles once what runs has ended: then another process gets it. */
+  /** Starts no more work in the range and settles once running work has ended. Then another process gets the range. */
   drain(range: number): Promise<void>;
-  /** Other processes are to balance now: see {@link RangeLeases.balance}. */
+  /** Notifies the other processes to balance now: see {@link RangeLeases.balance}. */
   tell(tx: Tx): Promise<void>;
 }
 
 /**
- * Shares {@link RANGES} ranges of work evenly among the processes that are there: claims free ones up to this process's
- * share, renews them, and hands over what it has beyond its share. Each round is one transaction.
+ * Shares {@link RANGES} ranges of work evenly among the running processes. It claims free ranges up to this process's
+ * share, renews them, and hands over the surplus. Each round is one transaction.
  */
 export class RangeLeases<Tx extends LeaseTransaction> {
   readonly #deps: RangeDeps<Tx>;
   readonly #work: RangeWork<Tx>;
   readonly #names: ReturnType<typeof namesOf>;
   readonly #leases = new Map<number, LeaseRecord>();
-  /** What is handed over; true: nothing runs in it any more. */
+  /** Ranges that are being handed over; true: no work runs in it any more. */
   readonly #leaving = new Map<number, boolean>();
   readonly #drains = new Set<Promise<void>>();
   #timer: Timer | undefined;
@@ -58,13 +58,13 @@ export class RangeLeases<Tx extends LeaseTransaction> {
     return this.leaseOf(range) !== null;
   }
 
-  /** Null: it is not held, or has run out. */
+  /** Null: the range is not held, or its lease has expired. */
   leaseOf(range: number): LeaseRecord | null {
     const lease = this.#leases.get(range);
     return lease !== undefined && this.#deps.clock.now() < lease.until ? lease : null;
   }
 
-  /** Settles with the claim that is under way. */
+  /** Settles when the current claim has ended. */
   get claimed(): Promise<void> {
     return this.#claiming ?? Promise.resolve();
   }
@@ -73,7 +73,7 @@ export class RangeLeases<Tx extends LeaseTransaction> {
     this.balance();
   }
 
-  /** Claims and hands over now: a process came or went. */
+  /** Claims and hands over ranges now. Called when a process joins or leaves. */
   balance(): void {
     if (this.#isStopped) return;
     this.#isDue = true;
@@ -92,7 +92,7 @@ export class RangeLeases<Tx extends LeaseTransaction> {
     await this.#claiming;
   }
 
-  /** Releases all, so that others get it at once. Call it after {@link stop}, once nothing runs any more. */
+  /** Releases all leases, so that others get them at once. Call it after {@link stop}, when no work runs any more. */
   async release(): Promise<void> {
     const { store, log } = this.#deps;
     const { name, holder } = this.#work;
@@ -119,12 +119,12 @@ export class RangeLeases<Tx extends LeaseTransaction> {
     if (!this.#isStopped) this.#timer = this.#deps.clock.setTimer(RENEW_MS, () => this.balance());
   }
 
-  /** False: another process was faster, and there may be something left. */
+  /** False: another process claimed some of the ranges first, and others may still be free. */
   async #claim(): Promise<boolean> {
     const { store, clock, log } = this.#deps;
     const { name } = this.#work;
     const now = clock.now();
-    // They ran out while this process stood still: work under them ends and begins again with this claim.
+    // The leases expired while this process was paused: their work ends, and starts again if this claim wins them.
     this.#endRunOut();
     const drained = [...this.#leaving].filter(([, isDrained]) => isDrained).map(([range]) => range);
     try {
@@ -137,7 +137,7 @@ export class RangeLeases<Tx extends LeaseTransaction> {
       if (!this.#isStopped) for (const lease of surplus) this.#handOver(lease);
       return won.length === wanted;
     } catch (error) {
-      // What is held stays held until it runs out.
+      // Leases stay held until they expire.
       if (!this.#isStoreDown) log.error({ err: error, lease: name }, 'the store does not answer');
       this.#isStoreDown = true;
       this.#endRunOut();
@@ -160,7 +160,10 @@ export class RangeLeases<Tx extends LeaseTransaction> {
     return { won, wanted: wanted.length, surplus };
   }
 
-  /** Ends ranges that were not renewed or have a new token: another process had them, so old decisions are void. */
+  /**
+   * Ends ranges that were not renewed, or were renewed with a new token. Another process held the latter in between,
+   * so decisions made before are void.
+   */
   #take(claimed: readonly LeaseRecord[]): void {
     const leases = new Map(claimed.map((lease) => [this.#names.ranges.indexOf(lease.name), lease]));
     leases.delete(-1);
@@ -179,7 +182,7 @@ export class RangeLeases<Tx extends LeaseTransaction> {
     this.#leaving.set(range, false);
     const drain = this.#work.drain(range).then(() => {
       this.#drains.delete(drain);
-      // It may have been lost meanwhile.
+      // The lease may have been lost in the meantime.
       if (this.#leases.get(range)?.token !== lease?.token) return;
       this.#leaving.set(range, true);
       this.balance();

@@ -1,10 +1,8 @@
 import type { Clock } from '../ports/clock.ts';
 
-/**
- * A step that runs longer than this is waiting for the platform: it costs almost nothing and no longer takes a slot.
- */
+/** A longer step is waiting for the platform. It costs almost nothing, so it no longer takes a slot. */
 const SLOW_AFTER_MS = 2_000;
-/** Steps under way at once, of each kind, however slow: what the process can hold. */
+/** Most steps of each kind at once, including slow ones: limits the memory of the process. */
 const HARD_CAP = 1_024;
 
 interface Step<Kind> {
@@ -13,8 +11,8 @@ interface Step<Kind> {
 }
 
 /**
- * How many steps may be under way at once, of each kind of resource. A platform whose calls hang delays the rest for as
- * long as it takes a step to count as slow, however many of them hang.
+ * Limits the steps that run at once, per resource kind. Calls that hang delay other work only until they count as
+ * slow, however many hang.
  */
 export class Slots<Kind> {
   readonly #clock: Clock;
@@ -26,7 +24,7 @@ export class Slots<Kind> {
     this.#perKind = perKind;
   }
 
-  /** Takes a slot; what it returns gives the slot back. */
+  /** Takes a slot. The returned function frees it. */
   take(kind: Kind): () => void {
     const step = { kind, begunAt: this.#clock.now() };
     this.#steps.add(step);

@@ -29,7 +29,7 @@ export class Throttle {
     return Math.max(0, Math.floor(BURST + (pastMs * PER_SECOND) / 1000) - this.#taken);
   }
 
-  /** How long no further step may start, in milliseconds. */
+  /** Wait before the next step may start, in milliseconds. */
   get pauseMs(): number {
     return this.allowance > 0 ? 0 : 1000 / PER_SECOND;
   }

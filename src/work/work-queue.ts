@@ -3,7 +3,7 @@ import type { Log } from '../ports/log.ts';
 import { Slots } from './slots.ts';
 import { Throttle } from './throttle.ts';
 
-/** The rows of work of a store, each claimed by one process at a time with a lease of its own. */
+/** The work rows of a store. One process at a time claims a row, with a lease on it. */
 export interface WorkStore<Kind, Lease> {
   /** Claims up to `limit` rows that are due and not leased, in one statement. */
   claimWork(claim: {
@@ -13,9 +13,9 @@ export interface WorkStore<Kind, Lease> {
     limit: number;
     resourceKind: Kind;
   }): Promise<Lease[]>;
-  /** When the next row can be claimed; null: there is no open work. */
+  /** Time at which the next row can be claimed; null: no open work. */
   nextWorkAt(): Promise<number | null>;
-  /** Whether other processes claim from it too. */
+  /** Whether other processes claim work from this store too. */
   readonly isShared: boolean;
 }
 
@@ -23,30 +23,30 @@ interface WorkQueueDeps<Kind, Lease> {
   store: WorkStore<Kind, Lease>;
   clock: Clock;
   log: Log;
-  /** Tells this process from every other one. */
+  /** Unique name of this process. */
   owner: string;
   kinds: readonly Kind[];
   leaseMs: number;
-  /** Of each kind. */
+  /** For each kind. */
   maxConcurrentSteps: number;
-  /** While it is true, nothing is claimed; whoever ends that calls `wake`. */
+  /** While true, nothing is claimed. Call `wake` when it becomes false. */
   isFrozen: () => boolean;
-  /** Whether the clock here is close enough to the store's for leases to be safe. */
+  /** Whether this process's clock is close enough to the store's for leases to be safe. */
   isClockInSync: () => boolean;
-  /** Runs the step that a lease is for; it never rejects. */
+  /** Runs the step of a claimed row; never rejects. */
   run: (lease: Lease) => Promise<void>;
 }
 
 const LONGEST_NAP_MS = 60_000;
 const AFTER_STORE_FAILURE_MS = 1_000;
-/** While every slot is taken: a step that ends wakes the queue anyway, one that turns slow does not. */
+/** While every slot is taken. A step that ends wakes the queue; a step that becomes slow does not. */
 const NAP_WHILE_FULL_MS = 100;
 /** While due work is locked by another process, or the clock is out of sync. */
 const NAP_WHILE_BLOCKED_MS = 100;
 
 /**
- * Claims the work that is due, runs its step, and sleeps until the next is due. A step that hangs delays nothing else
- * for long: see {@link Slots}.
+ * Claims due work, runs its steps, and sleeps until the next row is due. A step that hangs delays other work only
+ * briefly: see {@link Slots}.
  */
 export class WorkQueue<Kind, Lease> {
   readonly #deps: WorkQueueDeps<Kind, Lease>;
@@ -66,13 +66,13 @@ export class WorkQueue<Kind, Lease> {
     this.#throttles = new Map(deps.kinds.map((kind) => [kind, new Throttle(deps.clock)]));
   }
 
-  /** Before, nothing is claimed. */
+  /** Starts claiming. */
   start(): void {
     this.#isStarted = true;
     this.wake();
   }
 
-  /** Looks for work soon. Cheap to call often. */
+  /** Checks for work soon. Cheap to call often. */
   wake(): void {
     if (this.#isStopped || !this.#isStarted || this.#deps.isFrozen()) return;
     this.#isWakeRequested = true;
@@ -84,7 +84,7 @@ export class WorkQueue<Kind, Lease> {
     for (const throttle of this.#throttles.values()) throttle.begin();
   }
 
-  /** Claims nothing more and waits until the steps that run have ended. */
+  /** Stops claiming and waits for the running steps. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
@@ -150,7 +150,8 @@ export class WorkQueue<Kind, Lease> {
   }
 
   /**
-   * Work of another process wakes nobody here; if that process dies, its work is found within the time of a lease.
+   * Work that another process adds does not wake this queue. If that process dies, this limit finds its work within
+   * one lease.
    */
   #longestNapMs(): number {
     const { store, leaseMs } = this.#deps;

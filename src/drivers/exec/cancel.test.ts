@@ -11,7 +11,7 @@ import { sendJson, startWebhook } from './protocol-server.fixture.ts';
 const LISTEN = 'while read -r line; do :; done';
 const NOTE_LINE = `read -r line; printf '%s\\n' "$line" >> "$PLACE/read"`;
 const NOTE_ALL = `while read -r line; do printf '%s\\n' "$line" >> "$PLACE/read"; done`;
-/** A child that hears no SIGTERM and leaves its process id. */
+/** A child that ignores SIGTERM and writes its process id. */
 const CHILD = `sh -c 'trap "" TERM; echo $$ > "$PLACE/pid.new"; mv "$PLACE/pid.new" "$PLACE/pid"; while :; do sleep 1; done' &`;
 const stopped = { outcome: 'done', value: { ref: 'a', power: 'stopped', created_at: 1 } };
 
@@ -30,11 +30,11 @@ const readBy = ({ place }: Program): string[] => {
 
 interface UnderWay {
   controller: AbortController;
-  /** What it came to: a code, an outcome or the message of its rejection. */
+  /** The result: a code, an outcome or an error message. */
   settled: () => string | undefined;
 }
 
-/** Sends a stop, which changes something. */
+/** Sends a stop. */
 function stopWith({ driver, clock }: Program, deadlineMs = 60_000): UnderWay {
   const controller = new AbortController();
   const call: Call = { deadline: clock.now() + deadlineMs, fence: 1, signal: controller.signal };

@@ -13,48 +13,48 @@ import {
 } from './protocol/protocol.ts';
 import type { Secrets } from './secrets.ts';
 
-/** How long a request that changes something is waited for. */
+/** Limits of a request that changes something. */
 export type Limits = Pick<Call, 'deadline' | 'signal'>;
 
-/** How requests come to a driver and answers back: over pipes to a process, or over HTTP. */
+/** Carries requests to a driver and its answers back: over pipes to a process, or over HTTP. */
 export interface Channel {
   /**
    * Waits for the first answer to `info`.
    *
-   * @throws {Error} with a sentence
+   * @throws {Error} with a message
    */
   open(): Promise<void>;
   /**
-   * The result of one request, as it came. Nothing is sent after the deadline of `limits`, or once its signal is aborted.
-   * At either of them the request is given up; with a program of version 2 the promise then settles when the program has
-   * answered or has ended.
+   * Sends a request and returns its result unparsed. A request that is past its deadline or aborted is not sent; one
+   * under way is given up. With a program of version 2, the promise then settles when the program has answered or
+   * ended.
    *
-   * @throws {NotSent | Unauthorized} if nothing was begun
-   * @throws {AnswerLost} if that is not known
+   * @throws {NotSent | Unauthorized} if the driver has begun nothing
+   * @throws {AnswerLost} if that is unknown
    */
   ask(method: Method, args: object, limits?: Limits): Promise<unknown>;
-  /** What the driver was given, and none of its words may repeat. */
+  /** Secrets that were passed to the driver; they are removed from its texts. */
   readonly secrets: Secrets;
-  /** Whether it holds requests back until the last one is answered, so that none waits in a pipe. */
+  /** Whether a request is held back until the previous one is answered, so that none waits in a pipe. */
   readonly isSerial: boolean;
-  /** Rejects what is under way, and ends what was started. */
+  /** Rejects the requests under way and ends the driver's process. */
   close(): Promise<void>;
 }
 
-/** What both kinds of channel are given. */
+/** Settings of both kinds of channel. */
 export interface ChannelSetting {
   clock: Clock;
   log: Log;
-  /** How long a request may take. */
+  /** Time limit of a request. */
   timeoutMs: number;
   startTimeoutMs: number;
   greeter: Greeter;
 }
 
-/** Larger than any listing: 100,000 machines are some 50 MB. */
+/** Larger than any listing: 100,000 machines take about 50 MB. */
 export const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
-/** Holds the answers to `info` against what this Berth speaks, and against the first of them. */
+/** Checks each answer to `info` against the versions of this Berth, and against the first answer. */
 export class Greeter {
   readonly #log: Log;
   #first: Info | undefined;
@@ -63,7 +63,7 @@ export class Greeter {
     this.#log = log;
   }
 
-  /** What the driver said of itself. */
+  /** The driver's first answer to `info`. */
   get info(): Info {
     if (this.#first === undefined) throw new Error('the driver was not asked yet');
     return this.#first;
@@ -91,7 +91,7 @@ export class Greeter {
     return info.data;
   }
 
-  /** What is misspelt counts as left out, and what is left out the driver cannot. */
+  /** Warns of unknown capability names. A misspelt capability counts as absent. */
   #warnOfUnread({ protocol }: Info, { capabilities }: { capabilities: object }): void {
     const known = grammarOf(protocol).capabilities;
     const names = Object.keys(capabilities).filter((name) => !known.includes(name));
@@ -120,7 +120,7 @@ function changesOf(before: Info, now: Info): string[] {
   ];
 }
 
-/** The first finding of zod, with its place. */
+/** Zod's first issue, with its path. */
 export function problemOf({
   issues: [issue],
 }: {

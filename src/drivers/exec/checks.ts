@@ -4,16 +4,16 @@ import type { Channel } from './channel.ts';
 import { isComplaint, STDIN_IGNORED } from './run.ts';
 import { toPlatform } from './translate.ts';
 
-/** What checks of the protocol itself are given beside the driver. */
+/** What protocol checks need besides the driver. */
 export interface ProtocolContext {
-  /** Of the driver that is under test now. */
+  /** The channel of the driver under test. */
   channel: () => Channel;
-  /** The sentences that were logged so far. */
+  /** The messages logged so far. */
   logged: () => readonly string[];
   now: () => number;
 }
 
-/** What only a driver that is a program of its own can get wrong. */
+/** Checks of the protocol itself. */
 export function protocolChecks({ channel, logged, now }: ProtocolContext): readonly DriverCheck[] {
   return [
     {

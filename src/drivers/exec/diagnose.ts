@@ -7,14 +7,14 @@ import { messageOf } from './errors.ts';
 import { createPlatform } from './platform.ts';
 import type { Capabilities, Info } from './protocol/protocol.ts';
 
-/** A driver that was opened, and what it said of itself. */
+/** An open driver with its answer to `info`. */
 export interface Connected {
   channel: Channel;
   info: Info;
 }
 
 interface Deps {
-  /** What the findings call it. */
+  /** The subject of the findings. */
   subject: string;
   connect: () => Promise<Connected>;
   catalog: Catalog;
@@ -24,7 +24,7 @@ interface Deps {
 
 const LOOK_AT_STDERR = 'Run `berth driver test` with it, and read what it writes to standard error.';
 
-/** Asks the driver for what it can do, its machines and its units, and measures how long it takes; changes nothing. */
+/** Asks the driver for its capabilities, machines and units, and measures the response times. Changes nothing. */
 export async function* diagnose({
   subject,
   connect,
@@ -74,7 +74,7 @@ export async function* diagnose({
 
 const ignore = (): void => undefined;
 
-/** A driver of which only one process may run at a time waits for the one of `berth serve`. */
+/** A driver that allows one process at a time waits for the process of `berth serve`. */
 function notOpened(subject: string, error: unknown): Diagnosis {
   const finding = messageOf(error);
   const isSilent = / did not answer info within /.test(finding);
@@ -92,7 +92,7 @@ function sentenceOf(capabilities: Capabilities): string {
   return entries.join(', ');
 }
 
-/** What a look found, and how long it took of the time that there is. */
+/** Runs `look` and reports its result with the share of the time limit that it took. */
 async function timed(
   subject: string,
   clock: Clock,

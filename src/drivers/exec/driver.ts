@@ -10,7 +10,7 @@ import type { Connected } from './diagnose.ts';
 import { messageOf } from './errors.ts';
 import { type ExecConfig, execConfigSchema, execOfferSchema } from './options.ts';
 
-/** A driver in any language: a program that is spoken to over pipes, or a server that is over HTTP. */
+/** A driver in any language: a program that Berth talks to over pipes, or a server over HTTP. */
 export const exec: DriverDefinition<ExecConfig> = {
   name: 'exec',
   configSchema: execConfigSchema,
@@ -37,9 +37,9 @@ export const exec: DriverDefinition<ExecConfig> = {
 };
 
 /**
- * `wrap` puts something between Berth and the driver, such as what writes down each exchange.
+ * Opens the driver. `wrap` intercepts the channel, for example to record each exchange.
  *
- * @throws {Fatal} with a sentence for the operator
+ * @throws {Fatal} with a message for the operator
  */
 export async function openExec(
   options: ExecConfig,
@@ -51,7 +51,7 @@ export async function openExec(
   return createPlatform(channel, { ...setting, info, timeoutMs: options.timeout_s * 1000 });
 }
 
-/** @throws {Fatal} with a sentence for the operator */
+/** @throws {Fatal} with a message for the operator */
 async function connect(
   options: ExecConfig,
   setting: DriverSetting,
@@ -71,12 +71,12 @@ async function connect(
 }
 
 /**
- * Under `berth doctor`, which waits a second longer than for one answer. One that waits for that of `berth serve` to end
- * has begun nothing.
+ * Stop timeout under `berth doctor`, which waits one second longer than an answer may take. A driver that still waits
+ * for the process of `berth serve` has begun nothing.
  */
 const STOP_SOON_MS = 300;
 
-/** A limit of the configuration in milliseconds, which `berth doctor` makes shorter. */
+/** A limit of the configuration in milliseconds; `berth doctor` may shorten it. */
 function withinOf(seconds: number, { asking }: Pick<DriverSetting, 'asking'>): number {
   return Math.min(seconds * 1000, asking?.withinMs ?? Number.POSITIVE_INFINITY);
 }
@@ -120,12 +120,12 @@ async function createChannel(
   });
 }
 
-/** A shell sets it and is replaced by the program: Node would set it for Berth's own files too. */
+/** A shell sets the umask and then becomes the program. Node could set it only for Berth's own files too. */
 function withUmask(umask: number, command: readonly string[]): string[] {
   return ['/bin/sh', '-c', 'umask "$0" && exec "$@"', umask.toString(8).padStart(4, '0'), ...command];
 }
 
-/** The variables by name. @throws {Fatal} if one is not set */
+/** The values of the variables. @throws {Fatal} if one is not set */
 function environmentOf(names: readonly string[], env: DriverSetting['env']): Record<string, string> {
   return Object.fromEntries(
     names.map((name) => {
@@ -136,7 +136,7 @@ function environmentOf(names: readonly string[], env: DriverSetting['env']): Rec
   );
 }
 
-/** @throws {Fatal} if there is no such program */
+/** @throws {Fatal} if the program does not exist */
 function assertProgram(program: string, env: DriverSetting['env']): void {
   if (program.includes('/')) {
     const problem = problemOf(program);

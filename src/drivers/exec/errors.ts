@@ -1,19 +1,19 @@
 import { cleanText } from '../../orchestrator/model/platform-resource.ts';
 
-/** The request did not reach the driver: nothing was begun. */
+/** The request did not reach the driver: nothing has begun. */
 export class NotSent extends Error {
   override readonly name = 'NotSent';
 }
 
-/** The driver, or what stands before it, refuses the token: nothing was begun. */
+/** The driver, or a proxy before it, refused the token: nothing has begun. */
 export class Unauthorized extends Error {
   override readonly name = 'Unauthorized';
 }
 
-/** How an answer was lost: the driver told an error, or ended, or was silent, or its answer is not one of the protocol. */
+/** Why an answer was lost: the driver answered with an error, ended, was silent, or broke the protocol. */
 export type Loss = 'error' | 'end' | 'silence' | 'invalid';
 
-/** It was sent, and what became of it is not known. */
+/** The request was sent, and its effect is unknown. */
 export class AnswerLost extends Error {
   override readonly name = 'AnswerLost';
   readonly loss: Loss;
@@ -24,12 +24,12 @@ export class AnswerLost extends Error {
   }
 }
 
-/** What answers cannot be used by this Berth: its version, or what it can do. */
+/** The driver cannot be used with this Berth, because of its version or its capabilities. */
 export class Incompatible extends Error {
   override readonly name = 'Incompatible';
 }
 
-/** What a driver wrote, for a sentence of ours: on one line, in quotes, and not long. */
+/** A driver's text for use in a message: on one line, quoted and shortened. */
 export function quoted(text: string): string {
   const clean = cleanText(text);
   return JSON.stringify(clean.length > 200 ? `${clean.slice(0, 199)}…` : clean);

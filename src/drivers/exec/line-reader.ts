@@ -1,6 +1,6 @@
 const NEWLINE = 0x0a;
 
-/** Cuts a stream of bytes into lines. A line that is too long is dropped up to its end, and told of once. */
+/** Splits a stream of bytes into lines. A line that is too long is dropped to its end and reported once. */
 export class LineReader {
   readonly #maxBytes: number;
   readonly #onLine: (line: string) => void;
@@ -25,7 +25,7 @@ export class LineReader {
     if (from < chunk.length) this.#take(chunk.subarray(from));
   }
 
-  /** What came after the last line break. */
+  /** Emits the text after the last line break. */
   end(): void {
     if (this.#bytes > 0) this.#endLine();
   }

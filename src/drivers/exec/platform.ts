@@ -48,12 +48,15 @@ export interface PlatformSetting {
   log: Log;
 }
 
-/** A listing of this many items is parsed in slices. */
+/** A listing of at least this many items is parsed in slices. */
 const SLICED = 1_000;
-/** How much of a console the core wants. */
+/** Console output that the core keeps, in characters. */
 const MAX_CONSOLE = 16 * 1024;
 
-/** The driver behind a channel. A look whose answer is lost is unknown, an order rejects: neither proves anything. */
+/**
+ * The driver behind a channel. If an answer is lost, a read answers unknown and a step rejects: neither proves
+ * anything.
+ */
 export function createPlatform(
   channel: Channel,
   { info, catalog, timeoutMs, log }: PlatformSetting,
@@ -161,7 +164,7 @@ function createVolumes(caller: Caller, capabilities: Capabilities): VolumeDriver
   };
 }
 
-/** Asks, and believes of an answer only what the driver's version of the protocol names. */
+/** Sends requests, and keeps only the answer fields that the driver's protocol version defines. */
 class Caller {
   readonly #channel: Channel;
   readonly #log: Log;
@@ -175,7 +178,7 @@ class Caller {
     this.#hasClaims = protocol > 1;
   }
 
-  /** What changes something: with its claim and its order, where the version has such fields. */
+  /** Sends a request that changes something, with its claim and order if the version has these fields. */
   change<M extends Method>(
     method: M,
     args: Arguments<M>,
@@ -198,7 +201,7 @@ class Caller {
   }
 }
 
-/** As the grammar says. What is listed is parsed in slices, as all of it at once may take seconds. */
+/** Parses an answer. Listed items are parsed in slices, since a long listing may take seconds. */
 async function parseResult(
   { results, listed }: Grammar,
   method: Method,
@@ -242,7 +245,7 @@ function aboutThat<T extends ObservedMachine | ObservedVolume>(value: T, ref: Ow
   throw new AnswerLost(`the driver answers ${method} of ${ref} with ${value.ref}`, 'invalid');
 }
 
-/** What the driver says that it cannot is not asked of it. */
+/** Berth does not request a capability that the driver does not have. */
 function cannot(capability: string): Step<never> {
   const detail = `the driver says that it has no ${capability}`;
   return { outcome: 'failed', code: 'unsupported', sideEffect: 'none', detail };
@@ -260,7 +263,7 @@ async function look<Answer extends { answer: string }>(
   }
 }
 
-/** What is known not to have been begun fails without a side effect; any other error is the core's to doubt. */
+/** A request known not to have begun fails without a side effect. The core treats any other error as unknown. */
 async function order<T>(call: () => Promise<Step<T>>): Promise<Step<T>> {
   try {
     return await call();

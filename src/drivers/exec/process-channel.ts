@@ -14,20 +14,20 @@ export interface ProgramOptions extends ChannelSetting {
 
 const FIRST_BACKOFF_MS = 1_000;
 const LAST_BACKOFF_MS = 60_000;
-/** A run that was good for so long begins the backoff anew. */
+/** A run of at least this time resets the backoff. */
 const GOOD_RUN_MS = 60_000;
 
-/** A driver's program, which is started again whenever it ends. */
+/** Runs a driver's program and restarts it when it ends. */
 export class ProcessChannel implements Channel {
   readonly #options: ProgramOptions;
   #run: Run | undefined;
-  /** Why there is none that answers. */
+  /** Why no run answers. */
   #problem = 'the driver was not started';
   #isGreeted = false;
   #isClosed = false;
   #backoffMs = FIRST_BACKOFF_MS;
   #restart: Timer | undefined;
-  /** Runs whose processes have not all ended. */
+  /** Runs with processes that have not ended. */
   readonly #ending = new Set<Promise<unknown>>();
 
   constructor(options: ProgramOptions) {
@@ -74,7 +74,7 @@ export class ProcessChannel implements Channel {
     return run;
   }
 
-  /** @throws {Error} if it does not answer as it must */
+  /** @throws {Error} if its answer is missing or invalid */
   async #greet(run: Run): Promise<void> {
     const { greeter, log, startTimeoutMs } = this.#options;
     const { concurrency, protocol } = greeter.greet(await run.ask('info', greeter.arguments, startTimeoutMs));

@@ -18,12 +18,12 @@ export function infoAnswer(changed: object = {}): object {
   return { id: '1', result: { protocol: 1, name: 'script', capabilities: CAPABILITIES, ...changed } };
 }
 
-/** A line of shell that writes a line of JSON. */
+/** A shell line that prints a value as JSON. */
 export function say(value: object): string {
   return `printf '%s\\n' '${JSON.stringify(value)}'`;
 }
 
-/** Lines of shell: reads the first request and answers it. */
+/** Shell lines that read the first request and answer it. */
 export const greetingFor = (changed: object): string => `read -r line; ${say(infoAnswer(changed))}`;
 export const GREETING = greetingFor({});
 
@@ -40,17 +40,17 @@ export const setting = (given: Partial<DriverSetting>): DriverSetting => ({
 export interface Program extends AsyncDisposable {
   clock: VirtualClock;
   lines: LogLine[];
-  /** A folder of its own, which the script knows as $PLACE. */
+  /** A new folder; $PLACE in the script. */
   place: string;
   open(given?: Partial<DriverSetting>): Promise<PlatformDriver>;
   driver: PlatformDriver;
-  /** Of the process that answered last. */
+  /** Process id of the last run that answered. */
   readonly pid: number;
-  /** What the log says, as sentences. */
+  /** The logged messages. */
   said(): string;
 }
 
-/** A driver that is a line of shell, under a clock that stands still. */
+/** Prepares a driver that is a shell script, with a clock that the test advances. */
 export function prepareProgram(
   script: string,
   options: Partial<ExecConfig> = {},

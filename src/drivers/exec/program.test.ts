@@ -18,10 +18,10 @@ import {
 
 const gone = (id: string) => say({ id, result: { answer: 'gone' } });
 const done = (id: string) => say({ id, result: { outcome: 'done', value: null } });
-/** Reads requests and answers nothing, until it is to end. */
+/** Reads requests without answering, until standard input is closed. */
 const LISTEN = 'while read -r line; do :; done';
 const WAIT_FOR_GO = 'while [ ! -e "$PLACE/go" ]; do sleep 0.02; done';
-/** Tells its own process id, in a file that is never seen half written. */
+/** Writes its process id to a file, atomically. */
 const TELL_PID = 'echo $$ > "$PLACE/pid.new"; mv "$PLACE/pid.new" "$PLACE/pid"';
 const WAIT_FOR_PID = WAIT_FOR_GO.replace('go', 'pid');
 

@@ -12,7 +12,7 @@ import type {
 import type { Clock } from '../../ports/clock.ts';
 import type { Request, WireMachineSpec, WireVolumeSpec } from './protocol/protocol.ts';
 
-/** Answers the requests of a version of the protocol from a driver in this process, as a provider's program would. */
+/** Answers requests of a protocol version from a driver in this process, as a provider's program would. */
 export function answersOf(
   driver: PlatformDriver,
   clock: Clock,
@@ -134,7 +134,7 @@ const wireNames: Readonly<Record<string, string>> = {
   ...{ portForwards: 'port_forwards', hostKeyFingerprint: 'host_key_fingerprint' },
 } satisfies Partial<Record<keyof ObservedMachine | keyof ObservedVolume | string, string>>;
 
-/** The same value with the names of the protocol. */
+/** The value with its fields renamed for the protocol. */
 function toWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toWire);
   if (typeof value !== 'object' || value === null) return value;
@@ -145,11 +145,11 @@ function toWire(value: unknown): unknown {
 
 export interface WebhookFixture extends AsyncDisposable {
   url: string;
-  /** What came, as headers and bodies. */
+  /** The requests received, with headers and bodies. */
   requests: { headers: IncomingMessage['headers']; body: Request }[];
 }
 
-/** An HTTP server on this machine that hands each request to `reply`. */
+/** A local HTTP server that passes each request to `reply`. */
 export async function startWebhook(
   reply: (request: Request, response: ServerResponse) => void | Promise<void>,
 ): Promise<WebhookFixture> {

@@ -6,18 +6,18 @@ import type { Method } from './protocol/protocol.ts';
 interface RequestsOptions {
   clock: Clock;
   timeoutMs: number;
-  /** Writes a line; whether the program reads on. */
+  /** Writes a line. False: the pipe is full, wait for `resume`. */
   write: (line: string) => boolean;
-  /** Ends the program, and says why. */
+  /** Ends the program for this reason. */
   kill: (reason: string) => void;
-  /** Resolves when nothing of the program runs any more. */
+  /** Resolves when all processes of the program have ended. */
   ended: Promise<unknown>;
 }
 
-/** What limits how long a request is waited for. */
+/** The limit that ended the wait for an answer. */
 type Cause = 'time' | 'signal';
 
-/** A request, until it is answered or nobody waits for it any more. */
+/** A request, until it is answered or given up. */
 export interface Asked {
   method: Method;
   line: string;
@@ -26,36 +26,36 @@ export interface Asked {
   limits: Limits | undefined;
   isWritten: boolean;
   isCancelled: boolean;
-  /** Why nobody waits for its answer any more. */
+  /** Why the request was given up. */
   givenUpBy: Cause | undefined;
   resolve: (result: unknown) => void;
   reject: (error: Error) => void;
   timer: Timer;
 }
 
-/** A driver that answers nothing for so many deadlines hangs. */
+/** A driver that answers nothing for this many time limits is considered hung. */
 const SILENT_DEADLINES = 3;
-/** How long a program has for its answer to what was cancelled, in milliseconds. */
+/** Time in which a program must answer a cancelled request, in milliseconds. */
 const CANCEL_MS = 5_000;
 
 /**
- * The requests of one run of a program: no more are written at once than it takes, and each has its deadline. What waits here
- * was not begun.
+ * The requests of one run of a program. It limits how many are written at once, and each has a deadline. A request in
+ * the queue has not begun.
  */
 export class Requests {
   readonly #options: RequestsOptions;
   readonly #asked = new Map<string, Asked>();
-  /** Those that were given up and may still be under way. */
+  /** Requests that were given up and may still be under way. */
   readonly #late = new Map<string, Asked>();
   #queue: Asked[] = [];
   #isBlocked = false;
   #concurrency = 1;
   #canCancel = false;
-  /** How many were written and are not answered, also those that are given up. */
+  /** Requests written but not answered, including those given up. */
   #inFlight = 0;
   #unansweredSince: number | undefined;
   #nextId = 1;
-  /** The last line that was no answer, for the sentence about a request that was not answered. */
+  /** The last line that was not an answer, for the error of an unanswered request. */
   garbage = '';
 
   constructor(options: RequestsOptions) {
@@ -95,20 +95,20 @@ export class Requests {
     return promise.finally(() => limits?.signal.removeEventListener('abort', abort));
   }
 
-  /** How many the program takes at once, and whether it is told of what is given up. */
+  /** Sets how many requests the program takes at once, and whether it can cancel them. */
   greeted(concurrency: number, canCancel: boolean): void {
     this.#concurrency = concurrency;
     this.#canCancel = canCancel;
     this.#pump();
   }
 
-  /** The program reads on. */
+  /** Continues writing after the pipe has drained. */
   resume(): void {
     this.#isBlocked = false;
     this.#pump();
   }
 
-  /** The request that was answered; undefined: there is none. */
+  /** Removes and returns the request that was answered; undefined: there is none. */
   take(id: string): Asked | undefined {
     const asked = this.#late.get(id) ?? this.#asked.get(id);
     if (asked?.isWritten !== true) return undefined;
@@ -122,7 +122,10 @@ export class Requests {
     return asked;
   }
 
-  /** No answer comes any more. What changes something rejects when nothing of the program runs any more. */
+  /**
+   * Rejects all requests because no more answers will come. A request that changes something rejects only when all
+   * processes of the program have ended.
+   */
   end(reason: string): void {
     const asked = [...this.#asked.values()];
     this.#asked.clear();
@@ -141,7 +144,7 @@ export class Requests {
     while (!this.#isBlocked && this.#inFlight < this.#concurrency) {
       const next = this.#queue.shift();
       if (next === undefined) return;
-      // A process that stood still finds its timers late.
+      // Timers fire late after the process was paused.
       if (now - next.askedAt >= next.withinMs) continue;
       next.isWritten = true;
       this.#inFlight++;
@@ -156,7 +159,7 @@ export class Requests {
     else this.#forget(id, asked, cause);
   }
 
-  /** It is waited for until the program has answered it or has ended: until then it may be under way. */
+  /** Cancels a request and waits until the program has answered it or ended. Until then it may be under way. */
   #cancel(id: string, asked: Asked): void {
     const { clock, write, kill } = this.#options;
     asked.isCancelled = true;

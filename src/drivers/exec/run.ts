@@ -14,7 +14,7 @@ import { ToldLines } from './told-lines.ts';
 export interface RunOptions {
   command: readonly string[];
   env: Readonly<Record<string, string>>;
-  /** Values that no log has. */
+  /** Values that must not appear in logs. */
   secrets: Secrets;
   timeoutMs: number;
   stopTimeoutMs: number;
@@ -24,32 +24,32 @@ export interface RunOptions {
 
 const MAX_GARBAGE = 100;
 const MAX_LOG_LINE_BYTES = 64 * 1024;
-/** What the log says of a program that does not end by itself. */
+/** Logged for a program that does not end after its standard input is closed. */
 export const STDIN_IGNORED = 'the driver does not end when its standard input is closed: it is sent SIGTERM';
-/** Whether a sentence of the log says that a driver wrote what it should not have, or too late. */
+/** Whether a log message reports an invalid or late answer of a driver. */
 export const isComplaint = (sentence: string): boolean =>
   /^the driver (wrote |answered (a request that there was not|.* too late))/.test(sentence);
-/** How long what an ended driver had written may still be on its way. */
+/** Time to read output that is still in the pipes of a program that ended. */
 const DRAIN_MS = 500;
-/** How often it is seen whether the kernel has ended what was killed, every 10 ms. */
+/** How often to check, every 10 ms, whether a killed process group has ended. */
 const GONE_LOOKS = 50;
 
 /**
- * One run of a driver's program, from its start to its end: requests go to its standard input, no more at once than it
- * takes, answers come from its standard output in any order, what it writes to standard error goes to the log. It has a
- * process group of its own, which ends with it.
+ * One run of a driver's program. Requests go to standard input, no more at once than it takes; answers come from
+ * standard output in any order; standard error goes to the log. The program has its own process group, which ends
+ * with it.
  */
 export class Run {
   static readonly #running = new Set<Run>();
-  // A process that ends before its drivers have takes them along.
+  // If this process exits before its drivers have ended, it kills them.
   static {
     process.on('exit', () => {
       for (const run of Run.#running) run.#signal('SIGKILL');
     });
   }
-  /** Resolves with the end of a sentence when nothing is left of it. */
+  /** Resolves with the reason when all its processes have ended. */
   readonly ended: Promise<string>;
-  /** Resolves when it takes no more requests, which is earlier. */
+  /** Resolves earlier, when it accepts no more requests. */
   readonly unusable: Promise<string>;
   readonly #options: RunOptions;
   readonly #child: ChildProcess;
@@ -101,12 +101,12 @@ export class Run {
     return this.#requests.ask(method, args, timeoutMs, limits);
   }
 
-  /** How many requests it takes at once, and whether it is told of what is given up. */
+  /** Sets how many requests the program takes at once, and whether it can cancel them. */
   greeted(concurrency: number, canCancel: boolean): void {
     this.#requests.greeted(concurrency, canCancel);
   }
 
-  /** Closes its standard input, which asks it to end; kills it where it does not. */
+  /** Closes standard input, which asks the program to end. Kills it after the stop timeout. */
   close(): Promise<string> {
     this.#giveUp('was closed');
     this.#child.stdin?.end();
@@ -117,7 +117,7 @@ export class Run {
     return this.ended;
   }
 
-  /** Takes it for unusable: what is under way rejects, and its process group is ended. */
+  /** Marks the run as unusable, rejects the requests under way, and ends the process group. */
   kill(reason: string): void {
     if (this.#reason !== undefined) return;
     this.#giveUp(reason);
@@ -154,15 +154,15 @@ export class Run {
     this.#child.once('exit', (code, signal) => void this.#exited(code, signal));
   }
 
-  /** A program that ends closes its pipes too, which may be seen first. */
+  /** The end of a pipe may be noticed before the exit of the program: wait for the exit. */
   #suspect(reason: string): void {
     this.#suspecting ??= this.#options.clock.setTimer(DRAIN_MS, () => this.kill(reason));
   }
 
   async #exited(code: number | null, signal: NodeJS.Signals | null): Promise<void> {
-    // The clock's timers keep no process alive, and what is left to do here must be done.
+    // The clock's timers do not keep the process alive, and this function must finish.
     const held = setInterval(() => undefined, 60_000);
-    // What it had written before its end is still answered with.
+    // Output written before the exit may still contain answers.
     await this.#drained();
     const words = this.#lastWords === '' ? '' : `; its last words: ${quoted(this.#lastWords)}`;
     this.#giveUp(`${signal === null ? `ended with exit code ${code}` : `was killed by ${signal}`}${words}`);
@@ -188,7 +188,7 @@ export class Run {
     for (const stream of [stdin, stdout, stderr]) stream?.destroy();
   }
 
-  /** What the driver started in its process group and left behind ends with it. */
+  /** Ends processes that the driver started in its process group and left running. */
   async #endGroup(): Promise<void> {
     if (!this.#signal('SIGTERM')) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -198,7 +198,7 @@ export class Run {
       this.#options.log.warn({ driver_pid: this.pid }, 'what the driver had left running was killed');
   }
 
-  /** What was killed ends a moment later. What init does not collect stays in the group, and runs nothing. */
+  /** Waits for killed processes to end. Zombies that init does not reap stay in the group, so the wait is limited. */
   async #groupGone(): Promise<void> {
     for (let looks = 0; looks < GONE_LOOKS && this.#signal(0); looks++) await sleep(10);
   }
@@ -213,7 +213,7 @@ export class Run {
     });
   }
 
-  /** Whether there was anybody in its process group. */
+  /** Signals the process group. False: it has no process. */
   #signal(signal: NodeJS.Signals | 0): boolean {
     try {
       return this.pid !== undefined && process.kill(0 - this.pid, signal);
@@ -229,7 +229,7 @@ export class Run {
   }
 
   #read(line: string): void {
-    // Nobody waits for an answer any more.
+    // All requests of this run were rejected already.
     if (this.#reason !== undefined) return;
     const answer = parseAnswer(line);
     const asked = answer && this.#requests.take(answer.id);
@@ -269,7 +269,7 @@ export class Run {
   }
 }
 
-/** What whoever wrote the driver has to know of a line that is no answer. */
+/** Why a line is not an answer, for the author of the driver. */
 function whyNoAnswer(line: string): string {
   if (isNestedTooDeeply(line)) return 'it is nested too deeply';
   const value = parseJson(line);

@@ -1,19 +1,22 @@
-/** Shorter values are words that a log may have. */
+/** Shorter values may be ordinary words of a log. */
 const LEAST_SECRET = 8;
 const REDACTED = '[redacted]';
-/** What a driver says in its own words, at any depth of an answer: it goes to logs and to operators. */
+/** Fields with a driver's own text, at any depth of an answer. They go to logs and to operators. */
 const WORDS = new Set(['detail', 'reason', 'finding', 'remedy', 'text']);
-/** How long the lines are in which programs write base64: MIME's and PEM's. */
+/** Line lengths at which programs wrap base64: MIME's and PEM's. */
 const BASE64_LINES = [76, 64];
 
-/** Values that a driver was given, which logs and operators must not see: whole, line by line, and as a URL, JSON, base64 or hex has them. */
+/**
+ * Values passed to a driver that must not reach logs or operators. Finds them whole, line by line, and in URL, JSON,
+ * base64 or hex encoding.
+ */
 export class Secrets {
   readonly #forms: readonly string[];
 
   constructor(values: readonly string[]) {
     const lines = values.flatMap((value) => [value, ...value.split('\n')]).map((line) => line.trim());
     const long = new Set([...values, ...lines].filter(({ length }) => length >= LEAST_SECRET));
-    // A line is a part of its value.
+    // Longest first, since a line is contained in its value.
     this.#forms = [...new Set([...long].flatMap(formsOf))].sort((a, b) => b.length - a.length);
   }
 
@@ -21,7 +24,7 @@ export class Secrets {
     return this.#forms.reduce((cleaned, form) => cleaned.replaceAll(form, REDACTED), text);
   }
 
-  /** An answer without them in what it says in words. It is one of the protocol, which bounds how deep it is nested. */
+  /** Removes the secrets from the text fields of an answer. The protocol limits its nesting depth. */
   cleanAnswer<T>(answer: T): T {
     return this.#forms.length === 0 ? answer : (this.#cleanWords(answer) as T);
   }
@@ -52,7 +55,10 @@ function formsOf(secret: string): string[] {
   ];
 }
 
-/** Also as a part of something longer, such as `user:password`, whose bytes before it shift it by one or two. */
+/**
+ * The base64 forms of the bytes. Inside a longer value, such as `user:password`, they may be shifted by one or two
+ * bytes.
+ */
 function base64Of(bytes: Buffer): string[] {
   const shifted = [0, 1, 2].map((before) => {
     const text = Buffer.concat([Buffer.alloc(before), bytes])

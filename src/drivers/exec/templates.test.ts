@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../../test/support/processes/process.ts';
 
 const examples = join(import.meta.dirname, '../../../examples/drivers');
 
-/** What `ps` shows of a server that was killed: without its arguments it may still hold its port. */
+/** The output of `ps` for a server that was killed: it has lost its arguments, but may still hold its port. */
 const PS = `n=$(cat "$0.calls" 2>&- || echo 0)
 echo $((n + 1)) > "$0.calls"
 case $n in
@@ -32,14 +32,14 @@ describe.each(templates)('$template', ({ template, program }) => {
       id: '1',
       result: { outcome: 'done', value: { ref: 'x', power: 'stopped' } },
     });
-    // Once for each of the four states, and once for the answer.
+    // One call for each of the four states, and one for the answer.
     expect(readFileSync(own('ps.calls'), 'utf8').trim()).toBe('5');
   });
 
   it('a machine has a port that the system gives to no other program, also while it is stopped', () => {
     using folder = temporaryFolder();
     mkdirSync(join(folder.path, 'machines'));
-    // Without a host key no server starts; the port is chosen before.
+    // Without a host key the server does not start; the port is chosen before that.
     writeProgram(join(folder.path, 'ssh-keygen'), '');
     const spec = { ref: 'x', ssh_keys: [], note: '' };
     expect(ask(folder.path, { id: '1', method: 'create', ref: 'x', spec })).toHaveProperty('error');

@@ -6,8 +6,8 @@ const BURST = 100;
 const PER_SECOND = 10;
 
 /**
- * What a driver writes beside its answers, for our log: each line cleaned, without the values that its environment was
- * given, and no more than ten a second, after a hundred at once. What is left out is counted.
+ * Passes a driver's text lines to the log: cleaned, without secrets, at most ten a second after a burst of a hundred.
+ * Counts the lines that are left out.
  */
 export class ToldLines {
   readonly #clock: Pick<Clock, 'now'>;

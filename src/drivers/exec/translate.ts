@@ -23,8 +23,8 @@ import type {
 } from './protocol/protocol.ts';
 
 /**
- * What the core goes by. A create that was sent may begin until its deadline, so it may show itself that much later
- * than the driver says.
+ * The manifest for the core. A create that was sent may begin until its deadline, so the machine may become visible
+ * later than the driver says by that time.
  */
 export function toManifest({ name, capabilities }: Info, timeoutMs: number): DriverManifest {
   const manifest = {
@@ -65,12 +65,12 @@ export function toPlatform(spec: MachineSpec, offer: Offer | undefined, loginUse
   };
 }
 
-/** For a driver that is asked where. */
+/** The host field, for a driver with hosts. */
 export function toHost({ host }: { host?: string }): { host?: string } {
   return host === undefined ? {} : { host };
 }
 
-/** Absent where no host is cordoned: a program from before that reads nothing new. */
+/** Absent if no host is cordoned, so that an older program sees no new field. */
 export function toAvoid(hosts: readonly string[] = []): Pick<WireMachineSpec, 'avoid_hosts'> {
   return hosts.length === 0 ? {} : { avoid_hosts: [...hosts] };
 }
@@ -79,7 +79,7 @@ export function toPlatformVolume({ ref, datacenter, sizeGb, type, note }: Volume
   return { ref, datacenter, size_gb: sizeGb, type: type ?? null, note };
 }
 
-/** What is sold of this driver's, for its inventory. */
+/** The offers of this driver, for its inventory request. */
 export function toOffers({ offers, regions }: Catalog): WireOffer[] {
   return [...offers.values()].map((offer) => ({
     offer_id: offer.id,

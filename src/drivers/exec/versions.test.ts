@@ -21,7 +21,7 @@ const CAPABILITIES = {
   ...{ place: true, place_volume: true, copy_volume: true, disown: true, fences: true },
 };
 
-/** A program of a version that gives these answers, one after another, and writes down what it was asked. */
+/** A program of a protocol version that gives these answers in turn and records the requests. */
 const answering = (protocol: number, ...answers: object[]): string =>
   [
     greetingFor({ protocol, capabilities: CAPABILITIES }),

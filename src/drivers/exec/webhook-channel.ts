@@ -11,16 +11,16 @@ import { Secrets } from './secrets.ts';
 export interface WebhookOptions extends ChannelSetting {
   url: string;
   token: string | undefined;
-  /** Hears of the certificate that it shows. */
+  /** Called with the certificate that the driver shows. */
   seen?: CertificateSeen | undefined;
 }
 
-/** How long until a driver that was not reached at the start is asked again. */
+/** Retry interval for a driver that cannot be reached at the start. */
 const RETRY_MS = 1_000;
-/** One HTTPS request per hour opens a new connection: one that is kept open does not show that a certificate was renewed. */
+/** One HTTPS request per hour opens a new connection, since a kept-alive one would hide a renewed certificate. */
 const NEW_CONNECTION_EVERY_MS = 3_600_000;
 
-/** A driver that answers over HTTP: each request is a POST, and redirects are not followed. */
+/** A driver that answers over HTTP. Each request is a POST; redirects are not followed. */
 export class WebhookChannel implements Channel {
   readonly isSerial = false;
   readonly #options: WebhookOptions;
@@ -58,7 +58,7 @@ export class WebhookChannel implements Channel {
     }
   }
 
-  /** What answers after contact was lost may be another program: it is greeted first. */
+  /** After contact was lost, another program may answer, so `info` is asked again first. */
   async ask(method: Method, args: object, limits?: Limits): Promise<unknown> {
     try {
       this.#greeting ??= this.#greet();
@@ -194,7 +194,7 @@ export class WebhookChannel implements Channel {
           : `is not reached at ${this.#url.origin} (${error.code ?? messageOf(error)})`,
       );
     });
-    /** Closes the connection, which tells the driver. */
+    /** Closes the connection, which signals the cancellation to the driver. */
     const giveUp = (when: string): void => {
       fail(
         isSent ? `did not answer ${method} ${when}` : `is not reached at ${this.#url.origin} ${when}`,

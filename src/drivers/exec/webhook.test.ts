@@ -18,7 +18,7 @@ interface Pair extends AsyncDisposable {
   requests: { headers: Record<string, unknown>; body: Request }[];
 }
 
-/** A driver behind HTTP that greets as it must, and then replies as it is told. */
+/** A driver over HTTP that greets correctly and then answers with `reply`. */
 async function pairWith(
   reply: (response: ServerResponse, request: Request) => void,
   env: Record<string, string> = {},

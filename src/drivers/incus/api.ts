@@ -3,12 +3,12 @@ import type { AskedHosts } from '../../orchestrator/model/platform-driver.ts';
 import type { IncusClient } from './client.ts';
 import { IncusRefusal, isNotFound } from './errors.ts';
 
-/** Incus' number for it. */
+/** Incus' status code of a stopping instance. */
 const STOPPING = 107;
-/** Incus' name for the host of a single daemon. */
+/** Incus' location name for the host of a daemon without a cluster. */
 export const SINGLE = 'none';
 
-// The parts of Incus' answers that the driver reads. https://linuxcontainers.org/incus/docs/main/rest-api/
+// The parts of Incus' answers that the driver reads: https://linuxcontainers.org/incus/docs/main/rest-api/
 
 const configSchema = z
   .record(z.string(), z.string())
@@ -38,10 +38,10 @@ const instanceSchema = z.object({
   name: z.string(),
   project: z.string().optional(),
   type: z.string(),
-  /** Of Incus: 102 stopped, 103 running, 112 its member cannot tell. */
+  /** Incus' code: 102 stopped, 103 running, 112 error (its member cannot tell). */
   status_code: z.number(),
   created_at: z.string(),
-  /** The cluster member that has it; `none` without a cluster. */
+  /** The cluster member that hosts it; `none` without a cluster. */
   location: z.string(),
   config: configSchema,
   devices: devicesSchema,
@@ -50,7 +50,7 @@ const instanceSchema = z.object({
   state: stateSchema.nullish(),
 });
 export interface Instance extends z.infer<typeof instanceSchema> {
-  /** Of its configuration and devices, where it was read by itself. */
+  /** Tag of its configuration and devices; only set if it was read individually. */
   etag?: string | undefined;
 }
 
@@ -69,7 +69,7 @@ const operationSchema = z.object({
   created_at: z.string(),
   id: z.string(),
   description: z.string(),
-  /** 200: done; 400 and above: failed or cancelled; less: under way. */
+  /** 200: done; 400 and above: failed or cancelled; lower: running. */
   status_code: z.number(),
   resources: z.record(z.string(), z.array(z.string()).nullish()).nullish(),
   err: z.string().optional(),
@@ -143,7 +143,10 @@ export interface Found<T> {
   etag: string | undefined;
 }
 
-/** Reads, with their answers checked. Each throws as {@link IncusClient.send} does, and a ZodError on nonsense. */
+/**
+ * Reads whose answers are validated. Each throws as {@link IncusClient.send} does, and a ZodError for an invalid
+ * answer.
+ */
 export class IncusApi {
   readonly client: IncusClient;
 
@@ -155,7 +158,7 @@ export class IncusApi {
     return serverSchema.parse((await this.client.get('/1.0')).metadata);
   }
 
-  /** With its state; undefined: there is none of that name. */
+  /** An instance with its state; undefined: no instance has this name. */
   async instance(name: string, withinMs?: number): Promise<Instance | undefined> {
     const path = `/1.0/instances/${name}`;
     try {
@@ -167,12 +170,12 @@ export class IncusApi {
     }
   }
 
-  /** As it is replaced by a PUT: everything that was read, and its tag. */
+  /** Everything that a PUT of the instance must contain, with its tag. */
   async instanceToReplace(name: string): Promise<Found<Record<string, unknown>> | undefined> {
     return this.#read(`/1.0/instances/${name}`, {}, z.record(z.string(), z.unknown()));
   }
 
-  /** In one call, unless a machine ends in the midst of it. */
+  /** All instances. One call, or one call each if a machine ends during the first. */
   async instances(): Promise<Instance[]> {
     try {
       return await this.#instances('2');
@@ -189,8 +192,8 @@ export class IncusApi {
   }
 
   /**
-   * Those of other projects, as {@link instancesWithoutState} shows ours: what they take of a member is taken too. Where there
-   * are none, no member is asked.
+   * The instances of other projects, which take up capacity too, as {@link instancesWithoutState} shows Berth's.
+   * Without any, no member is asked.
    */
   async instancesOfOthers(): Promise<Instance[]> {
     const all = { 'all-projects': 'true' };
@@ -203,7 +206,7 @@ export class IncusApi {
       .filter(({ project }) => project !== this.client.project);
   }
 
-  /** What the database of Incus knows of them: no member is asked. */
+  /** The names in Incus' database; no member is asked. */
   async instanceNames(): Promise<string[]> {
     const { metadata } = await this.client.get('/1.0/instances');
     const names = z.array(z.string()).parse(metadata).map(nameIn);
@@ -219,9 +222,9 @@ export class IncusApi {
   }
 
   /**
-   * Incus lists a project that does not exist as empty, and finds no instance in it.
+   * Incus lists a project that does not exist as empty and finds no instance in it.
    *
-   * @throws {Error} if there is none of its name
+   * @throws {Error} if the project does not exist
    */
   async assertProject(): Promise<void> {
     const { project } = this.client;
@@ -233,7 +236,7 @@ export class IncusApi {
     }
   }
 
-  /** By its alias, or by its fingerprint. Undefined: there is none. */
+  /** An image by alias or fingerprint; undefined: it does not exist. */
   async image(name: string): Promise<unknown> {
     const alias = await this.#read(
       `/1.0/images/aliases/${encodeURIComponent(name)}`,
@@ -251,7 +254,7 @@ export class IncusApi {
     return z.array(volumeSchema).parse(metadata);
   }
 
-  /** By itself, with the tag that a change of it names. */
+  /** One volume, with the tag that a change must send. */
   async volume(pool: string, name: string, location: string): Promise<Found<Volume> | undefined> {
     const path = `/1.0/storage-pools/${pool}/volumes/custom/${name}`;
     return this.#read(path, targetOf(location), volumeSchema);
@@ -261,14 +264,14 @@ export class IncusApi {
     return (await this.#read(`/1.0/operations/${id}`, {}, operationSchema))?.value;
   }
 
-  /** Those of all members that answer, the ended ones of the last seconds too. */
+  /** The operations of all members that answer, including those that ended seconds ago. */
   async operations(): Promise<Operation[]> {
     const { metadata } = await this.client.get('/1.0/operations', { recursion: '1' });
     const byStatus = z.record(z.string(), z.array(operationSchema)).nullish().parse(metadata);
     return Object.values(byStatus ?? {}).flat();
   }
 
-  /** Empty where there is no cluster. */
+  /** The cluster's members; empty without a cluster. */
   async members(): Promise<Member[]> {
     const { environment } = await this.server();
     if (!environment.server_clustered) return [];
@@ -277,8 +280,8 @@ export class IncusApi {
   }
 
   /**
-   * Whose instances Incus knows: its database has those of every member, also of one that is offline, but not of one that was
-   * removed by force.
+   * The hosts whose instances Incus knows. Its database includes those of an offline member, but not those of a
+   * member that was removed by force.
    */
   async hosts(): Promise<AskedHosts> {
     const members = await this.members();
@@ -292,14 +295,14 @@ export class IncusApi {
     return resourcesSchema.parse((await this.client.get('/1.0/resources', targetOf(member))).metadata);
   }
 
-  /** Bytes that a pool has on a member. */
+  /** Size of a pool on a member, in bytes. */
   async poolBytes(pool: string, member: string | undefined): Promise<number> {
     const schema = z.object({ space: z.object({ total: z.number() }) });
     const { metadata } = await this.client.get(`/1.0/storage-pools/${pool}/resources`, targetOf(member));
     return schema.parse(metadata).space.total;
   }
 
-  /** Of all members. */
+  /** The forwards of all members. */
   async forwards(network: string): Promise<Forward[]> {
     const { metadata } = await this.client.get(`/1.0/networks/${network}/forwards`, { recursion: '1' });
     return z.array(forwardSchema).nullish().parse(metadata) ?? [];
@@ -326,19 +329,19 @@ function withEtag(found: Found<Instance> | undefined): Instance | undefined {
 }
 
 /**
- * Incus 6.0 fails to show a container whose first process has just ended and that it has not taken down yet: it takes -1
- * for a process.
+ * Incus 6.0 fails to show a container whose first process has just ended while the container is not yet shut down: it
+ * uses -1 as the process id.
  */
 function hasJustEnded(error: unknown): boolean {
   return error instanceof IncusRefusal && error.message.startsWith('Invalid PID');
 }
 
-/** Of `/1.0/instances/NAME?project=…`. */
+/** The name in a path such as `/1.0/instances/NAME?project=…`. */
 function nameIn(path: string): string {
   return path.split('?')[0]?.split('/').at(-1) ?? '';
 }
 
-/** Incus leaves out that of the project that is called so. */
+/** The project in a path. Incus omits it for the project `default`. */
 function projectIn(path: string): string {
   return new URLSearchParams(path.split('?')[1]).get('project') ?? 'default';
 }

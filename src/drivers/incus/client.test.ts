@@ -26,9 +26,9 @@ const pair = (name: string) => {
 };
 const [daemon, client, stranger] = [pair('daemon'), pair('client'), pair('stranger')];
 
-/** What was asked in a test. */
+/** The requests of a test. */
 const asked: string[] = [];
-/** What becomes of a request that is not answered. */
+/** Called for a request that gets no answer. */
 let hanging = (): void => undefined;
 const pinned = {
   certificate: client.certificate,
@@ -36,7 +36,7 @@ const pinned = {
   serverCertificate: daemon.certificate,
 };
 
-/** Answers as Incus does; the path says what. */
+/** Answers as Incus does; the path selects the answer. */
 const server = createServer(
   { key: daemon.key, cert: daemon.certificate, requestCert: true, rejectUnauthorized: false },
   ({ method, url = '', socket, headers }, reply) => {

@@ -5,19 +5,21 @@ import { IncusRefusal, NotReached } from './errors.ts';
 import { hedged } from './hedged.ts';
 import { type Answer, httpTransport, type Tls, type Transport } from './transport.ts';
 
-/** How a daemon, or any member of a cluster, is reached. */
+/** How to reach a daemon, or any member of a cluster. */
 export interface Connection {
-  /** `unix:/var/lib/incus/unix.socket` or `https://10.0.0.11:8443`; the next one is tried where one does not answer. */
+  /**
+   * Such as `unix:/var/lib/incus/unix.socket` or `https://10.0.0.11:8443`. If one does not answer, the next is tried.
+   */
   addresses: readonly string[];
-  /** PEM. Over HTTPS the client proves itself with it, and the daemon must have exactly `serverCertificate`. */
+  /** PEM. Over HTTPS the client authenticates with it, and the daemon's certificate must equal `serverCertificate`. */
   tls?: Tls;
-  /** Incus' own; each request names it. */
+  /** The Incus project; sent with each request. */
   project: string;
-  /** Where `berth doctor` asks. */
+  /** Present under `berth doctor`. */
   asking?: Asking | undefined;
-  /** Milliseconds since the epoch, by the clock of {@link Call.deadline}. Absent: that of this machine. */
+  /** Milliseconds since the epoch, on the clock of {@link Call.deadline}. Absent: this machine's clock. */
   now?: () => number;
-  /** How requests get to an address. Absent: by HTTP. */
+  /** Makes the transport for an address. Absent: HTTP. */
   transport?: (address: string) => Transport;
 }
 
@@ -27,31 +29,31 @@ type Method = Change | 'GET' | 'DELETE';
 /** The answer to one request. */
 export interface Reply {
   metadata: unknown;
-  /** Of what was read, to be sent back when it is replaced. */
+  /** Tag of what was read, to send with a replacement. */
   etag: string | undefined;
-  /** The id of the background operation that goes on. */
+  /** Id of the background operation that was started. */
   operation: string | undefined;
 }
 
 export interface SendOptions {
   body?: unknown;
   query?: Readonly<Record<string, string>>;
-  /** Only if it still reads as it did. */
+  /** Change only if the resource still has this tag. */
   etag?: string | undefined;
-  /** Nothing is sent after its deadline or once it is aborted, and what was sent is not waited for then. */
+  /** After its deadline or abort nothing is sent, and pending answers are no longer awaited. */
   call?: Call | undefined;
-  /** How long it may take, where that is less than usual. */
+  /** A time limit below the default, in milliseconds. */
   withinMs?: number | undefined;
 }
 
-/** Why something may be removed. An unpacked image is a cache of Incus: nobody's data is in it. */
+/** The reason for a removal. An unpacked image is a cache of Incus without user data. */
 export type Removal = { order: DestroyOrder } | { unpackedImage: true };
 
-/** A call is short, and the core's deadline is above it. */
+/** Time limit of a request; below the core's deadline. */
 const REQUEST_TIMEOUT_MS = 6_500;
-/** A read that is not answered for so long is sent to the next member too: this one may have lost its power. */
+/** A read without an answer for this time is sent to the next member too: the first may be down. */
 const HEDGE_MS = 1_500;
-/** What is said where no connection came about over which anything could have been sent. */
+/** Errors of a connection that was never made, so nothing was sent. */
 const NO_CONNECTION = new Set([
   'ECONNREFUSED',
   'ENOENT',
@@ -72,7 +74,7 @@ interface Target {
   transport: Transport;
 }
 
-/** Incus' REST API, as far as a driver needs it. Decides nothing. */
+/** The parts of Incus' REST API that the driver needs. Decides nothing. */
 export class IncusClient {
   readonly project: string;
   readonly #targets: Target[];
@@ -92,11 +94,11 @@ export class IncusClient {
   }
 
   /**
-   * Changes something. All changes go through here; a removal says who ordered it.
+   * Sends a change. Every change goes through here; a removal carries its order.
    *
    * @throws {NotReached} if nothing was sent
-   * @throws {IncusRefusal} if the daemon said no
-   * @throws {Error} if the answer is lost or makes no sense
+   * @throws {IncusRefusal} if the daemon refused it
+   * @throws {Error} if the answer is lost or invalid
    */
   send(method: Change, path: string, options?: SendOptions): Promise<Reply>;
   send(method: 'DELETE', path: string, options: SendOptions & Removal): Promise<Reply>;
@@ -107,7 +109,7 @@ export class IncusClient {
   async #request(method: Method, path: string, options: SendOptions): Promise<Reply> {
     const { status, text, etag: found } = await this.#exchange(method, path, options);
     const reply = parse(text, status);
-    // Something before it, such as a proxy: its 404 does not say that a machine is gone.
+    // The answer of another server, such as a proxy. Its 404 does not mean that a machine is gone.
     if (status >= 400 && reply.type !== 'error')
       throw new Error(`${status} with what is no answer of Incus: ${text.slice(0, 200)}`);
     if (reply.type === 'error')
@@ -116,14 +118,14 @@ export class IncusClient {
     return { metadata: reply.metadata, etag: found, operation };
   }
 
-  /** What is no JSON: the log of a console. @throws as `send` */
+  /** Reads an answer that is not JSON: a console log. @throws as `send` */
   async text(path: string): Promise<string> {
     const { status, text } = await this.#exchange('GET', path, {});
     if (status >= 400) throw new IncusRefusal(status, String(parse(text, status).error), 'GET');
     return text;
   }
 
-  /** What the daemon's clock says, in milliseconds since the epoch. @throws as `send` */
+  /** The daemon's clock, in milliseconds since the epoch. @throws as `send` */
   async date(): Promise<number> {
     const { date } = await this.#exchange('GET', '/1.0', {});
     return Date.parse(date ?? '');
@@ -133,7 +135,7 @@ export class IncusClient {
     await Promise.all(this.#targets.map(({ transport }) => transport.close()));
   }
 
-  /** The one that answered last is asked first. */
+  /** Sends to the target that answered last, first. */
   async #exchange(method: Method, path: string, options: SendOptions): Promise<Answer> {
     const over = new AbortController();
     const withinMs = options.withinMs ?? this.#asking?.withinMs ?? REQUEST_TIMEOUT_MS;
@@ -154,7 +156,7 @@ export class IncusClient {
     }
   }
 
-  /** @throws {NotReached} if it was not sent, or is a read */
+  /** @throws {NotReached} if the request was not sent, or is a read */
   async #ask(
     target: Target,
     method: Method,
@@ -182,7 +184,7 @@ export class IncusClient {
     const answer = await target.transport.send({
       method,
       path,
-      // Incus refuses both.
+      // Incus refuses a request with both parameters.
       query: 'all-projects' in query ? query : { project: this.project, ...query },
       headers: {
         'User-Agent': 'berth',
@@ -206,7 +208,11 @@ export class IncusClient {
   }
 }
 
-/** An order is sent to the next only where nothing was sent to the one before. @throws {AggregateError} of all problems */
+/**
+ * Sends a change to the next target only if nothing was sent to the previous one.
+ *
+ * @throws {AggregateError} of all problems
+ */
 async function inTurn<T>(calls: readonly (() => Promise<T>)[]): Promise<T> {
   const problems: unknown[] = [];
   for (const call of calls) {

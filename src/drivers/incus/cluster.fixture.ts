@@ -17,7 +17,7 @@ interface FakeVolume {
   name: string;
   location: string;
   config: Record<string, string>;
-  /** What is in it: the tenant's bytes; null: a disk that is being made or is empty. */
+  /** The tenant's data; null: the disk is empty or still being made. */
   data: string | null;
   usedBy: string[];
 }
@@ -27,9 +27,9 @@ type Devices = Record<string, Record<string, string>>;
 interface FakeMachine {
   location: string;
   devices: Devices;
-  /** Absent: that of a machine of Berth. */
+  /** Absent: the configuration of a machine of Berth. */
   config?: Record<string, string>;
-  /** Absent: it runs. */
+  /** Absent: running. */
   code?: number;
 }
 
@@ -65,12 +65,15 @@ const ok = (metadata: unknown = {}): Answer => ({ status: 200, metadata });
 const no = (status: number, error: string): Answer => ({ status, error });
 const tagOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
-/** As much of a cluster of Incus as volumes need: records by member, copies as operations, deletes that are synchronous. */
+/**
+ * A fake Incus cluster with volumes, machines and forwards: one record per member, copies as operations, synchronous
+ * deletes.
+ */
 class FakeCluster {
   readonly volumes: FakeVolume[] = [];
   readonly machines = new Map<string, FakeMachine>();
   readonly forwards: Forward[] = [];
-  /** Each change, by its method, member and name. */
+  /** Each change: method, member and name. */
   readonly log: string[] = [];
   readonly operations = new Map<string, { status: number; of: string }>();
   deleteTakes: (member: string) => Promise<void> = async () => undefined;
@@ -83,7 +86,7 @@ class FakeCluster {
     return this.volumes.find((one) => one.location === member && one.name === name);
   }
 
-  /** Incus has copied what the volume on the other member has. */
+  /** Completes the running copies. */
   finishCopies(): void {
     for (const [id, operation] of this.operations) {
       if (operation.status !== 103) continue;
@@ -94,7 +97,7 @@ class FakeCluster {
     }
   }
 
-  /** As Incus does some seconds after their end, and with its daemon. */
+  /** Incus forgets operations some seconds after their end, and when its daemon restarts. */
   forgetOperations(): void {
     this.operations.clear();
   }
@@ -156,7 +159,7 @@ class FakeCluster {
       return ok();
     }
     await this.deleteTakes(target);
-    // As Incus: first the storage, then the record. Whoever waited may be gone: the deletion goes on.
+    // Incus deletes the storage first, then the record. The deletion continues if the client disconnects.
     if (volume.usedBy.length > 0) return no(400, 'The storage volume is still in use');
     const index = this.volumes.indexOf(volume);
     if (index >= 0) this.volumes.splice(index, 1);
@@ -236,13 +239,13 @@ class FakeCluster {
 }
 
 export type Cluster = FakeCluster & {
-  /** A process that has the driver open. */
+  /** Opens the driver as one more process. */
   open(more?: object): PlatformDriver & { volumes: VolumeDriver };
-  /** Once every request that has arrived is carried out. */
+  /** Resolves when every received request has been carried out. */
   settled(): Promise<void>;
 };
 
-/** The cluster over HTTP. */
+/** Starts the cluster behind an HTTP server. */
 export async function aCluster(): Promise<Cluster> {
   const cluster = new FakeCluster();
   const running = new Set<Promise<void>>();

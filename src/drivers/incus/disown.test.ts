@@ -18,7 +18,7 @@ const port = (ref: string, listen: number) => ({
 const portForwards = { ports: '22000-22009', addresses: { m1: '192.0.2.1' } };
 const root = { type: 'disk', path: '/', pool: 'default', size: '10GiB' };
 
-/** A machine that was stopped, with a volume, a GPU, a port, a disk and a setting that somebody else gave it. */
+/** A stopped machine with a volume, a GPU, a port, and a disk and a setting from another party. */
 async function aMachine({ code = STOPPED, config = {} as Record<string, string> } = {}) {
   const cluster = await aCluster();
   const driver = cluster.open({ port_forwards: portForwards });
@@ -123,7 +123,7 @@ it('a machine that changes while it is released is read again', async () => {
   const { answer } = cluster;
   let isStarted = false;
   cluster.answer = async (sent) => {
-    // Incus notes a start in the configuration.
+    // Incus records a start in the configuration.
     if (sent.method === 'PUT' && sent.path.endsWith(REF) && !isStarted) {
       isStarted = true;
       const started = machine();

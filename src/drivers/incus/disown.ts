@@ -9,7 +9,7 @@ import type { IncusConfig } from './options.ts';
 import type { Reach } from './reach.ts';
 import { isMarked, isMarkKey, isStopped, mark, phases } from './translate.ts';
 
-/** Incus changes the configuration of a stopped instance in a moment. */
+/** Changing the configuration of a stopped instance takes Incus only a moment. */
 const POLLS = 10;
 
 interface Parts {
@@ -22,8 +22,8 @@ interface Parts {
 }
 
 /**
- * Takes our mark off an instance that is stopped, in one request, with the GPUs that it holds and the volumes of Berth that are
- * attached to it. Its ports go first: as long as it has the mark, it is found again.
+ * Removes Berth's mark, GPUs and volumes from a stopped instance, in one request. Its ports are removed before: the
+ * instance is found again only while it has the mark.
  */
 export async function disown(
   parts: Parts,
@@ -50,7 +50,7 @@ export async function disown(
       const problem = await operations.failureOf(cookie, 'disown');
       if (problem !== undefined) return problem;
       if (found.isMoving) return failed('transient', `Incus is moving ${ref}`);
-      // Once the machine has no mark, one of these would be taken for it.
+      // Without its mark, the machine would be confused with one of these.
       if (found.doubtful.length > 0)
         return failed(
           'conflict',
@@ -61,7 +61,10 @@ export async function disown(
   }
 }
 
-/** What is stopped by the record that has the tag is stopped when it is changed: Incus notes each start there. */
+/**
+ * If the tagged record says stopped, the instance is still stopped when the change applies, because a start changes
+ * the tag.
+ */
 async function unmark(parts: Parts, ref: OwnerRef, name: string, call?: Call): Promise<Step<null>> {
   const { api, options, finder, operations, reach, wait } = parts;
   const pool = options.volume_pool ?? options.storage_pool;
@@ -89,7 +92,7 @@ async function unmark(parts: Parts, ref: OwnerRef, name: string, call?: Call): P
   try {
     cookie = `disown:${(await api.client.send('PUT', pathOf(name), { body, etag, call })).operation}`;
   } catch (error) {
-    // Something of the machine has changed since it was read.
+    // The machine has changed since it was read.
     if (isConflict(error)) return pending('disown', POLL_MS);
     throw error;
   }

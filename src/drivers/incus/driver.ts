@@ -5,8 +5,8 @@ import type { Connection } from './client.ts';
 import { type IncusConfig, incusConfigSchema, incusOfferSchema } from './options.ts';
 
 /**
- * Machines of an Incus daemon or cluster: system containers, and virtual machines where the hosts can run them. What
- * speaks with it is loaded when it is opened.
+ * Machines of an Incus daemon or cluster: system containers, and virtual machines on hosts that support them. The
+ * code that connects to Incus is loaded when the driver is opened.
  */
 export const incus: DriverDefinition<IncusConfig> = {
   name: 'incus',
@@ -34,7 +34,7 @@ export const incus: DriverDefinition<IncusConfig> = {
   },
 };
 
-/** @throws {Fatal} with a sentence for the operator */
+/** @throws {Fatal} with a message for the operator */
 function toConnection(options: IncusConfig): Connection {
   const {
     address,

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { classify, IncusRefusal, isNotFound, NotReached, toFailure } from './errors.ts';
 
 /**
- * Texts of requests and of operations that failed. Most are replies of Incus 6.0.4. Those about quotas, disk space, GPUs, virtual
- * machines and an offline member were not recorded: they are written from its source.
+ * Messages of failed requests and operations. Most were recorded from Incus 6.0.4. Those about quotas, disk space,
+ * GPUs, virtual machines and an offline member are taken from its source.
  */
 const replies: readonly [status: number, message: string, code: string][] = [
-  // A cluster, and a single daemon.
+  // From a cluster, and from a single daemon.
   [404, 'Instance not found', 'gone'],
   [404, 'Failed to fetch instance "berth-a" in project "default": Instance not found', 'gone'],
-  // Names of operators and tenants say nothing.
+  // Names chosen by operators and tenants do not affect the code.
   [404, 'Failed to fetch instance "gpu" in project "image": Instance not found', 'gone'],
   [404, 'Failed to fetch instance "berth-a" in project "in progress": Instance not found', 'gone'],
   [500, 'Failed creating instance record: Failed starting "gpu" in pool "no space left"', 'internal'],
@@ -19,7 +19,7 @@ const replies: readonly [status: number, message: string, code: string][] = [
     'Cannot retrieve PCI device ID: open /sys/bus/pci/devices/0000:3b:00.0: no such file',
     'device_fault',
   ],
-  // What a request names beside the instance that it is about.
+  // Resources that a request names besides its instance.
   [
     400,
     'Failed creating instance record: Failed initializing instance: Failed loading storage pool: Storage pool not found',

@@ -1,12 +1,12 @@
 import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../platform-model/steps.ts';
 
-/** No connection came about: nothing was sent. */
+/** No connection was made: nothing was sent. */
 export class NotReached extends Error {
   override readonly name = 'NotReached';
 }
 
-/** Incus said no, at once or at the end of an operation. */
+/** Incus refused a request, or its operation failed. */
 export class IncusRefusal extends Error {
   override readonly name = 'IncusRefusal';
   readonly status: number;
@@ -20,11 +20,11 @@ export class IncusRefusal extends Error {
 }
 
 /**
- * What a reply means. The first row whose words are in the message, or whose status it has, counts. `end`: in the last part
- * of the message, the cause, which Incus writes after what it was doing.
+ * Classifies a refusal. The first row that matches counts, by words in the message or by status. `end` matches the
+ * last part of the message: Incus writes the cause after the action.
  */
 const table: readonly { words?: RegExp; end?: RegExp; status?: number; code: FailureCode }[] = [
-  // Incus says these with 400 or 500, and in operations that failed.
+  // Incus reports these with 400 or 500, and in failed operations.
   {
     words:
       /no space left|disk quota exceeded|not enough space|insufficient space|not enough uid\/gid available/i,
@@ -39,7 +39,7 @@ const table: readonly { words?: RegExp; end?: RegExp; status?: number; code: Fai
     end: /^(image( alias| source)? not found|image not provided for instance creation)$/i,
     code: 'image_missing',
   },
-  // What a create or a start names, and not what it is about.
+  // Resources that a create or a start names besides the instance.
   {
     end: /^((project|profile|storage pool|network|network ACL|cluster group) not found|requested profile "" doesn't exist)$/i,
     code: 'invalid',
@@ -82,8 +82,8 @@ export function classify({ status, message }: Pick<IncusRefusal, 'status' | 'mes
 }
 
 /**
- * Without what operators and tenants have named: an instance, a project or a pool may be called `gpu` or `image`. Incus quotes
- * names, and a pool's is in paths. A device that Berth has named says what it is.
+ * Removes names chosen by operators and tenants, since an instance may be named `gpu` or `image`. Incus quotes names,
+ * and a pool's name appears in paths. Devices that Berth names are kept.
  */
 function withoutNames(message: string): string {
   return message
@@ -92,7 +92,7 @@ function withoutNames(message: string): string {
     .replaceAll(/(?<!\S)\/(?!sys\/|dev\/)\S+/g, '/');
 }
 
-/** Codes with which a request was refused before anything was begun. */
+/** Codes of requests that were refused before anything began. */
 const UNTOUCHED = new Set<FailureCode>([
   'invalid',
   'unsupported',
@@ -103,7 +103,7 @@ const UNTOUCHED = new Set<FailureCode>([
   'quota',
 ]);
 
-/** @throws {Error} whose outcome is not known: the core doubts it. */
+/** @throws {Error} if the outcome is unknown to the core */
 export function toFailure(error: unknown): Step<never> {
   if (error instanceof NotReached) return failed('transient', error.message);
   if (!(error instanceof IncusRefusal)) throw error;
@@ -112,14 +112,14 @@ export function toFailure(error: unknown): Step<never> {
 }
 
 /**
- * Something on the way to it is not there: what was asked for, or its project or pool. Before the first is concluded, the
- * others must be looked at.
+ * The resource, its project or its pool does not exist. Check the other two before concluding that the resource is
+ * gone.
  */
 export function isNotFound(error: unknown): boolean {
   return error instanceof IncusRefusal && error.status === 404;
 }
 
-/** Somebody else changes the same thing now: it is read and sent again. */
+/** Another change of the same resource is under way: read it again and repeat. */
 export function isConflict(error: unknown): boolean {
   return error instanceof IncusRefusal && classify(error) === 'conflict';
 }

@@ -5,17 +5,17 @@ import type { InstanceReader } from './instances.ts';
 import { isMove, Operations } from './operations.ts';
 import { hasPartOfMark, isMarked, isName, isOurs, isUnknown, refOf } from './translate.ts';
 
-/** What there is of a machine. */
+/** The result of a search for a machine. */
 export type Found =
   | {
       is: 'ours';
       instance: Instance;
-      /** Incus has not given it its name back yet. */
+      /** Incus has not renamed it back yet. */
       isMoving: boolean;
-      /** The names of others with its mark that may be the machine as well. Only {@link Finder.search} looks for them. */
+      /** Names of other instances with its mark that may be the machine. Only {@link Finder.search} fills it. */
       doubtful: readonly string[];
     }
-  /** Incus is about to write its record. */
+  /** Incus is still writing its record. */
   | { is: 'coming'; since: string }
   /** Another instance has its name. */
   | { is: 'foreign'; silent: ReadonlySet<string> }
@@ -29,7 +29,7 @@ interface Marked extends Identified {
   silent: ReadonlySet<string>;
 }
 
-/** Finds machines by their mark: somebody may have renamed or moved them. */
+/** Finds machines by their mark, since an operator may have renamed or moved them. */
 export class Finder {
   readonly #api: IncusApi;
   readonly #instances: InstanceReader;
@@ -41,19 +41,23 @@ export class Finder {
     this.#operations = new Operations(api);
   }
 
-  /** Under its own name first; if it is not there, among all instances. @throws as {@link IncusApi} */
+  /** Finds a machine under its own name, or else among all instances. @throws as {@link IncusApi} */
   async find(ref: OwnerRef): Promise<Found> {
     const named = await this.#named(ref);
     return typeof named === 'object' ? named : this.#search(ref, named === 'taken');
   }
 
-  /** Under its own name alone, for a create, which reads all instances before it makes anything. @throws as {@link IncusApi} */
+  /**
+   * Finds a machine under its own name only. For a create, which reads all instances before it makes one.
+   *
+   * @throws as {@link IncusApi}
+   */
   async findByName(ref: OwnerRef): Promise<Found> {
     const named = await this.#named(ref);
     if (named !== 'absent') return typeof named === 'object' ? named : this.#search(ref, true);
     const underWay = await this.#underWay(ref, false);
     if (underWay !== undefined) return underWay;
-    // It may have been written, or its making ended, between the two.
+    // The record may have been written, or the operation ended, between the two reads.
     const again = await this.#named(ref);
     if (typeof again === 'object') return again;
     return this.#absent(ref, await this.#api.instanceNames(), new Set());
@@ -71,24 +75,24 @@ export class Finder {
     return 'taken';
   }
 
-  /** Among all instances, also where its name is taken by one that seems to be it. @throws as {@link IncusApi} */
+  /** Like {@link find}, but checks all instances for other candidates too. @throws as {@link IncusApi} */
   async search(ref: OwnerRef): Promise<Found> {
     const found = await this.find(ref);
     if (found.is !== 'ours' || found.instance.name !== ref) return found;
     return settled(ref, await this.#among(ref, await this.marked(ref))) ?? found;
   }
 
-  /** All that have its mark, under any name. */
+  /** All instances with its mark, under any name. */
   async marked(ref: OwnerRef): Promise<Marked> {
     const { instances, names, silent } = await this.#instances.read({ state: false });
     const all = instances.filter((one) => isMarked(one) && refOf(one) === ref);
     return { ...identify(ref, all), all, names, silent };
   }
 
-  /** Its absence is shown twice, with nothing of Incus under way in between that could hide it. */
+  /** Concludes absence only from two reads, with no operation between them that could hide the machine. */
   async #search(ref: OwnerRef, isNameTaken: boolean): Promise<Found> {
     const found = await this.#among(ref, await this.marked(ref));
-    // It may be being removed: the second look tells.
+    // It may be in removal: the second read decides.
     if (typeof found === 'object') return found;
     const underWay = await this.#underWay(ref, isNameTaken);
     if (underWay !== undefined) return underWay;
@@ -100,7 +104,7 @@ export class Finder {
       : this.#absent(ref, again.names, again.silent);
   }
 
-  /** What Incus does that may hide it. */
+  /** Operations of Incus that may hide the machine. */
   async #underWay(ref: OwnerRef, isNameTaken: boolean): Promise<Found | undefined> {
     const running = (await this.#operations.on(ref)).filter(({ status_code: code }) => code < 200);
     const making = running.find(({ description }) => /^Creating/.test(description));
@@ -109,14 +113,14 @@ export class Finder {
     return moving && { is: 'unknown', reason: `Incus has not ended "${moving.description}" of ${ref}` };
   }
 
-  /** A 404 may be about something else that it needs, such as its pool. */
+  /** A 404 may refer to something that the instance needs, such as its pool. */
   #absent(ref: OwnerRef, names: readonly string[], silent: ReadonlySet<string>): Found {
     return names.includes(ref)
       ? { is: 'unknown', reason: `Incus lists ${ref}, and does not find it` }
       : { is: 'absent', silent };
   }
 
-  /** `changed`: it was listed, and is not there under that name a moment later. */
+  /** `changed`: it was listed, but is no longer there under that name. */
   async #among(
     ref: OwnerRef,
     { machine, copies, all, isUnclear }: Marked,
@@ -139,7 +143,7 @@ export class Finder {
     };
   }
 
-  /** The machines that instances with these names are. One without our mark is called as it is. */
+  /** Maps instance names to refs of machines. An instance without Berth's mark maps to its own name. */
   async refsOf(names: readonly string[]): Promise<Map<string, OwnerRef>> {
     if (names.length === 0) return new Map();
     const known = this.#instances.refs;
@@ -149,12 +153,12 @@ export class Finder {
   }
 }
 
-/** Incus shows an instance in the state Error where its member cannot tell what has become of it. */
+/** Incus shows the state Error if the instance's member cannot report on it. */
 function isUnreadable(instance: Instance): boolean {
   return isUnknown(instance) || instance.state === null;
 }
 
-/** On a single daemon there is no member that could be silent. */
+/** Without a cluster there is no member that could be silent. */
 function unknownOf({ name, location }: Instance): string {
   return location === 'none'
     ? `Incus shows ${name} in the state Error`

@@ -74,7 +74,7 @@ function forwardsOfTwo() {
         },
       }) as unknown as Instance,
   );
-  /** One Berth; Incus replaces the object as a whole, and each read of it waits for `mayRead`. */
+  /** One Berth. Incus replaces the whole object; each read waits for `mayRead`. */
   const berth = (mayRead: () => Promise<void> = async () => undefined) => {
     const api = {
       instance: async (name: string) => instances.find((one) => one.name === name),

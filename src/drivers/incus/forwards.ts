@@ -14,24 +14,24 @@ import {
   SSH_PORT,
 } from './translate.ts';
 
-/** The description of an object that only has our ports. */
+/** The description of an object with only Berth's ports. */
 const OURS = 'ports of machines of Berth';
 
 type Settings = NonNullable<IncusConfig['port_forwards']>;
 
-/** There is no port left on the member. */
+/** No port is left on the member. */
 export class NoPortLeft extends Error {
   override readonly name = 'NoPortLeft';
 }
 
 /**
- * Ports of the members' addresses that lead to machines. They live in one object for each address, which Incus replaces as
- * a whole and without a check of its tag: changes are made one after another here, and each is read again.
+ * Ports of the members' addresses that lead to machines. Incus keeps one object per address and replaces it as a
+ * whole, without checking a tag. So changes run one at a time here, and each is verified afterwards.
  */
 export class Forwards {
   readonly #api: IncusApi;
   readonly #settings: Settings;
-  /** See {@link strays}: of the last listing. */
+  /** The absent machines of the last listing, see {@link strays}. */
   #absent: ReadonlySet<OwnerRef> = new Set();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -40,7 +40,7 @@ export class Forwards {
     this.#settings = settings;
   }
 
-  /** What reaches the machine, as far as the forwards say. */
+  /** The machine's endpoint according to the forwards. */
   endpointOf(instance: Instance, forwards: readonly Forward[]): Endpoint | undefined {
     const listen = this.#listenOn(instance.location);
     const ports = forwards
@@ -60,7 +60,7 @@ export class Forwards {
     };
   }
 
-  /** Leads a port to each of the machine's, and drops what leads to an address that it no longer has. */
+  /** Forwards a port to each of the machine's ports, and drops forwards to an address that it no longer has. */
   async ensure(
     instance: Instance,
     network: string,
@@ -84,7 +84,8 @@ export class Forwards {
           ),
       );
       if (missing.length === 0) return;
-      // What is of another machine stays, also of another Berth in another project; but the address is this one's now.
+      // Keeps the ports of other machines, also of other Berths in other projects, unless they lead to this machine's
+      // address.
       const kept = (forward?.ports ?? []).filter(
         (port) =>
           refOfForward(port) === undefined || (!mine.includes(port) && port.target_address !== address),
@@ -95,12 +96,12 @@ export class Forwards {
     });
   }
 
-  /** Removes what is forwarded to the machine, on every member; whether there was anything. */
+  /** Removes the machine's forwards on every member; returns whether there were any. */
   remove(ref: OwnerRef, network: string, order: DestroyOrder, call?: Call): Promise<boolean> {
     return this.#takeBack(ref, network, { order, call });
   }
 
-  /** Takes back ports that lead to no machine of ours any more. */
+  /** Removes forwards of a machine that no longer exists. */
   async sweep(ref: OwnerRef, network: string, call?: Call): Promise<void> {
     await this.#takeBack(ref, network, { call });
   }
@@ -120,8 +121,8 @@ export class Forwards {
   }
 
   /**
-   * The machines that ports of our project lead to, and that are not there by this listing nor by the one before. A PUT that
-   * was on its way when its machine was removed leaves them. `names`: of all instances of the project.
+   * Machines that Berth's forwards lead to, but that neither this listing nor the previous one shows. A PUT that
+   * arrived after the machine's removal leaves such ports. `names`: all instances of the project.
    */
   strays(forwards: readonly Forward[], names: readonly string[]): OwnerRef[] {
     const known = new Set(names);
@@ -136,7 +137,7 @@ export class Forwards {
     return [...this.#absent].filter((ref) => before.has(ref));
   }
 
-  /** A network may be of several projects, and each may have a machine of that name. */
+  /** Projects can share a network, and each may have a machine with this name. */
   #isOf(port: ForwardPort, ref: OwnerRef): boolean {
     const { project } = this.#api.client;
     return refOfForward(port) === ref && (projectOfForward(port) ?? project) === project;
@@ -147,7 +148,7 @@ export class Forwards {
     return typeof address === 'string' ? { listen: address, public: address } : address;
   }
 
-  /** A port that the machine has already stays its own. */
+  /** A machine keeps a port that it already has. */
   #choose(
     ref: OwnerRef,
     targets: readonly number[],
@@ -190,14 +191,14 @@ export class Forwards {
       const body = { listen_address: address, description: OURS, ports };
       return void (await client.send('POST', at, { query, body, call }));
     }
-    // Where only we have ports, the last one takes the object with it.
+    // If the object has only Berth's ports, it is deleted with the last one.
     if (order !== undefined && ports.length === 0 && known.description === OURS)
       return void (await client.send('DELETE', `${at}/${address}`, { query, order, call }));
     const { description, config } = known;
     await client.send('PUT', `${at}/${address}`, { query, body: { description, config, ports }, call });
   }
 
-  /** Another server on the same platform may have replaced the object meanwhile: then it is done again. */
+  /** Another server may have replaced the object in the meantime: then the step is repeated. */
   async #verify(network: string, instance: Instance, address: string, count: number): Promise<void> {
     const forwards = await this.#api.forwards(network);
     const ports = forwards
@@ -214,7 +215,7 @@ export class Forwards {
   }
 }
 
-/** A sweep took its last port. */
+/** A sweep has removed its last port. */
 function isEmptied({ description, ports }: Forward): boolean {
   return description === OURS && ports.length === 0;
 }

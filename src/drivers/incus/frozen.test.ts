@@ -8,7 +8,7 @@ import { mark, phases } from './translate.ts';
 
 const REF = 'berth-a';
 
-/** A machine that has run, with an address, in this state of Incus. */
+/** A machine with an address that has run, with this Incus status code. */
 function aMachine(code: number) {
   const sent: unknown[] = [];
   const config = { [mark.createdBy]: 'berth', [mark.ref]: REF, [mark.phase]: phases.created };

@@ -17,7 +17,7 @@ const [FIRST, SECOND] = ['0000:1b:00.0', '0000:43:00.0'];
 const cards = (count: number) =>
   [FIRST, SECOND].slice(0, count).map((pci) => ({ pci_address: pci, vendor_id: '10de', product_id: '2330' }));
 
-/** A daemon with GPUs whose instances are what several Berths write; each waits at `meet` before it writes what it chose. */
+/** A daemon with GPUs and several Berths. Each waits at `meet` before it writes its choice. */
 function aDaemon(count: number, meet: () => Promise<void> = async () => undefined) {
   const instances = new Map<string, Instance>();
   const put = (name: string, { config = {}, devices = {} }: Body): void => {
@@ -118,7 +118,7 @@ const spec = (ref: string) =>
     note: '',
   }) as unknown as MachineSpec;
 
-/** Repeats a step as the core does, until it is done or refused. */
+/** Repeats a step as the core does, until it is done or failed. */
 async function finish<T extends { outcome: string }>(
   step: (cookie: string | null) => Promise<T>,
 ): Promise<T> {
@@ -136,7 +136,7 @@ const gpusOf = (instances: ReadonlyMap<string, Instance>) =>
     Object.values(devices).flatMap(({ type, pci }) => (type === 'gpu' ? [pci] : [])),
   );
 
-/** Those that meet here go on together. */
+/** Callers wait here until `of` of them have arrived. */
 function meeting(of: number): () => Promise<void> {
   let here = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -173,7 +173,7 @@ it('two Berths that make a machine at once do not give both the same GPU: one is
   expect(steps.map(({ outcome }) => outcome).sort()).toEqual(['done', 'failed']);
   const failed = { outcome: 'failed', code: 'unfinished', sideEffect: 'certain' };
   expect(steps.find(({ outcome }) => outcome === 'failed')).toMatchObject(failed);
-  // The core opens the next attempt.
+  // The core makes the next attempt.
   expect(await berth().create(spec('berth-b-g1'), null)).toMatchObject({ code: 'capacity' });
   const loser = [...instances.values()].find(({ status_code: code }) => code === 102)?.name ?? '';
   const remover = berth();
@@ -213,7 +213,7 @@ it('a start waits for a member that does not show what it has, and is no lack of
   expect(await finish((cookie) => berth().start('berth-a', cookie))).toMatchObject({ outcome: 'done' });
 });
 
-/** The member n1 as its fleet is read, where another project has these instances. */
+/** Reads the fleet of member n1, where another project has these instances. */
 async function readFleet(foreign: readonly object[]): Promise<Fleet> {
   const own = { ...fresh('berth-b'), project: 'default', location: 'n1' };
   const answers: Record<string, unknown> = {

@@ -9,10 +9,10 @@ import { gpuClaims, gpuDevices, mark } from './translate.ts';
 const POLL_MS = 300;
 
 /**
- * What becomes of GPUs that a machine was given.
+ * The result of claiming GPUs for a machine.
  *
- * - `held`: they are its own.
- * - `wait`: others that chose them at the same time will back out; look again soon.
+ * - `held`: the machine holds them.
+ * - `wait`: other machines that chose them at the same time will back out; retry soon.
  * - `lost`: back out.
  */
 export type GpuVerdict = 'held' | 'wait' | 'lost';
@@ -24,9 +24,9 @@ interface GpuDeps {
 }
 
 /**
- * Which GPUs of its member a machine has. Incus gives one GPU to any number of containers, and machines may come from
- * several processes, so a machine first names its GPUs, with an `open` claim, and starts only if it then sees no other that
- * names one of them. Of two, the one that wrote second sees the first. Where both are open, the order of their names counts.
+ * Assigns GPUs to machines. Incus gives one GPU to any number of containers, and several processes may choose the
+ * same. A machine first names its GPUs with an `open` claim, and starts only if no other machine then names one. Of
+ * two, the second writer sees the first; if both are open, their names decide.
  */
 export class Gpus {
   readonly #deps: GpuDeps;
@@ -35,12 +35,12 @@ export class Gpus {
     this.#deps = deps;
   }
 
-  /** Holds what the machine names, unless another does too. It must not run. */
+  /** Confirms the GPUs that a stopped machine names, unless another instance names one too. */
   async settle(instance: Instance, call?: Call): Promise<GpuVerdict> {
     const { api, fleet } = this.#deps;
     const { name, location, config } = instance;
     if (config[mark.gpus] !== gpuClaims.open) return 'held';
-    // It has given them up.
+    // The machine has given them up.
     if (gpuNames(instance).length < this.#countOf(instance)) return 'lost';
     const { instances, hosts } = await fleet.read();
     if (hosts.find((host) => host.name === location)?.isOnline !== true) return 'wait';
@@ -64,7 +64,7 @@ export class Gpus {
     return 'held';
   }
 
-  /** Gives a stopped machine GPUs of its member again. Undefined: it has what it needs, and may start. */
+  /** Assigns GPUs to a stopped machine again. Undefined: it has its GPUs and may start. */
   async claim(instance: Instance, call?: Call): Promise<Step<never> | undefined> {
     const { fleet } = this.#deps;
     const offer = this.#offerOf(instance);
@@ -90,14 +90,14 @@ export class Gpus {
     return pending('start', POLL_MS);
   }
 
-  /** A stopped machine of an offer whose capacity is released gives its GPUs back. Whether it had any. */
+  /** Releases the GPUs of a stopped machine whose offer releases capacity; returns whether it had any. */
   async release(instance: Instance, call?: Call): Promise<boolean> {
     if (this.#offerOf(instance)?.onStop !== 'release' || gpuNames(instance).length === 0) return false;
     await this.giveUp(instance, call);
     return true;
   }
 
-  /** Of a machine that does not run: others may have what it names. */
+  /** Removes the GPUs from a machine that does not run. */
   giveUp({ name }: Instance, call?: Call): Promise<void> {
     return this.#replace(
       name,
@@ -129,12 +129,12 @@ export class Gpus {
   }
 }
 
-/** Among the instances of all projects. */
+/** Unique among the instances of all projects. */
 function keyOf({ name, project = '' }: Instance): string {
   return `${name} ${project}`;
 }
 
-/** Of every GPU that it names; undefined: it has all that fit. */
+/** The PCI addresses of its GPU devices; undefined: a device that takes all matching GPUs. */
 function addressesOf({ expanded_devices: devices }: Instance): (string | undefined)[] {
   const gpus = Object.values(devices).filter(({ type }) => type === 'gpu');
   return gpus.map(({ pci }) => (pci === undefined ? undefined : normalPci(pci)));

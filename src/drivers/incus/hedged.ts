@@ -1,8 +1,8 @@
 /**
- * The first answer of several that are asked one after another: the next when the one before failed, or was silent for
- * so long.
+ * Starts the calls one after another: the next when the previous one fails or takes longer than `pauseMs`. Returns
+ * the first answer.
  *
- * @throws {AggregateError} of all problems, in their order, if none answers
+ * @throws {AggregateError} of all problems, in order, if every call fails
  */
 export async function hedged<T>(calls: readonly (() => Promise<T>)[], pauseMs: number): Promise<T> {
   const begun: Promise<T>[] = [];

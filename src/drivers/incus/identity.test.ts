@@ -5,7 +5,7 @@ import { mark, UUID } from './translate.ts';
 
 const REF = 'berth-a';
 
-/** `uuid`: Incus' own id of it. `noted`: what its mark says; null: an earlier Berth made it. */
+/** `uuid`: the id that Incus gave it. `noted`: the id in its mark; null: made by an earlier Berth. */
 function anInstance(name: string, uuid: string, noted: string | null = 'u1'): Instance {
   const marks = { [mark.createdBy]: 'berth', [mark.ref]: REF, ...(noted !== null && { [mark.uuid]: noted }) };
   return { name, config: { ...marks, [UUID]: uuid } } as unknown as Instance;

@@ -4,7 +4,7 @@ import type { IncusClient, Reply } from './client.ts';
 import { IncusRefusal, NotReached } from './errors.ts';
 import { InstanceReader } from './instances.ts';
 
-/** Three members, with a machine on each; `lost` is one of them that does not answer Incus any more. */
+/** Three members with a machine on each. The member `lost` no longer answers Incus. */
 function cluster() {
   const places: Record<string, string> = { a: 'n1', b: 'n2', c: 'n3' };
   const state = { lost: '', isNoticed: false, projects: ['default'], asked: [] as string[], refusal: 0 };

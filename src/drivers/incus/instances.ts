@@ -8,25 +8,25 @@ import { isUnknown } from './translate.ts';
 /** The instances of a platform. */
 export interface InstanceList {
   instances: readonly Instance[];
-  /** Of all that there are, also of those that could not be read. */
+  /** Names of all instances, including those that could not be read. */
   names: readonly string[];
-  /** Members that do not tell what became of their instances. */
+  /** Members that do not report on their instances. */
   silent: ReadonlySet<string>;
 }
 
-/** For so long Incus may take to list all instances before each is read by itself. */
+/** Time for listing all instances before each is also read individually, in milliseconds. */
 const LIST_MS = 2_000;
-/** For so long a member may take to show one instance. */
+/** Time limit for reading one instance, in milliseconds. */
 const ONE_MS = 2_000;
 const AT_ONCE_PER_MEMBER = 4;
 
 /**
- * Lists instances, also while a member has just lost its power: until Incus takes it for offline, after
- * `cluster.offline_threshold`, it waits for that member in each listing. The names are in the database of every member.
+ * Lists instances, also while a member is down. Until Incus considers that member offline
+ * (`cluster.offline_threshold`), each of its listings waits for it. Every member's database has the names.
  */
 export class InstanceReader {
   readonly #api: IncusApi;
-  /** The member that each instance was last seen on. */
+  /** The member on which each instance was last seen. */
   #places: ReadonlyMap<string, string> = new Map();
   #refs: ReadonlyMap<string, OwnerRef> = new Map();
 
@@ -34,12 +34,12 @@ export class InstanceReader {
     this.#api = api;
   }
 
-  /** Of the last reading, see {@link refsByName}. */
+  /** Refs by instance name at the last reading, see {@link refsByName}. */
   get refs(): ReadonlyMap<string, OwnerRef> {
     return this.#refs;
   }
 
-  /** `state`: also where they are reached. @throws as {@link IncusApi} */
+  /** Reads all instances. `state`: with their addresses. @throws as {@link IncusApi} */
   async read({ state }: { state: boolean }): Promise<InstanceList> {
     let isRefused = false;
     const whole = async (): Promise<InstanceList> => {
@@ -77,7 +77,7 @@ export class InstanceReader {
     };
   }
 
-  /** Those of each member beside those of the others; a member that is silent once is not asked again. */
+  /** Reads each instance individually, the members in parallel. A silent member is not asked again. */
   async #oneByOne(): Promise<InstanceList> {
     const names = await this.#api.instanceNames();
     const groups = Map.groupBy(names, (name) => this.#places.get(name));
@@ -90,7 +90,7 @@ export class InstanceReader {
           const instance = await this.#api.instance(name, ONE_MS);
           if (instance !== undefined) instances.push(instance);
         } catch (error) {
-          // Where it is was never seen: then nobody knows whose silence this is.
+          // The instance was never seen on a member, so it is unknown which member is silent.
           if (member === undefined || !isSilence(error)) throw error;
           silent.add(member);
         }
@@ -106,7 +106,7 @@ export class InstanceReader {
   }
 }
 
-/** Whether the member that has the instance is the problem, and not the request. */
+/** Whether the instance's member is the cause, and not the request. */
 function isSilence(error: unknown): boolean {
   if (!(error instanceof IncusRefusal)) return true;
   return ['transient', 'internal'].includes(classify(error));

@@ -10,7 +10,10 @@ const callOf = (fence: number) => ({
   signal: new AbortController().signal,
 });
 
-/** A server stands still with a change of the machine on its way; another goes on, and its change is taken back again. */
+/**
+ * A server is paused while its change of the machine is in transit. Another server makes the same change and reverts
+ * it.
+ */
 it.each(['attach', 'detach'] as const)(
   'a late %s is refused after later claims have done and undone it',
   async (late) => {

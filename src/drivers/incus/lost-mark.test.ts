@@ -11,7 +11,7 @@ const REF = 'berth-a';
 const whole = { [mark.createdBy]: 'berth', [mark.ref]: REF, [mark.note]: 'a note' };
 const { [mark.ref]: _ref, ...part } = whole;
 
-/** A daemon with one instance and one volume by that name, with this configuration. */
+/** A daemon with one instance and one volume of that name, both with this configuration. */
 function aDaemon(config: Record<string, string>, code = 102) {
   const sent: string[] = [];
   const common = { name: REF, created_at: '2026-11-23T01:00:00Z', location: 'none', config };

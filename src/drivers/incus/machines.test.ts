@@ -22,7 +22,7 @@ interface Fake {
   startedAt: string;
 }
 
-/** Incus with instances by their names, on the members m1 and m2, or on none. */
+/** A fake Incus: instances by name, on the members m1 and m2 or without a cluster. */
 function anIncus({ isClustered = true } = {}) {
   const instances = new Map<string, Fake>();
   const operations: object[] = [];
@@ -34,7 +34,7 @@ function anIncus({ isClustered = true } = {}) {
     body: Record<string, unknown>;
     etag: unknown;
   }[] = [];
-  /** What somebody does before the next change arrives, and while operations are read. */
+  /** Runs before the next change arrives, and while operations are read. */
   const meanwhile: { run?: (() => void) | undefined; reads?: (() => void) | undefined } = {};
   const tagOf = ({ config }: Fake): string => JSON.stringify(config);
   const show = (name: string) => {
@@ -130,7 +130,7 @@ function anIncus({ isClustered = true } = {}) {
     sent,
     meanwhile,
     machines: open(),
-    /** Somebody gives it another name. */
+    /** An operator renames it. */
     rename(from: string, to: string): void {
       instances.set(to, instances.get(from) as Fake);
       instances.delete(from);
@@ -139,7 +139,7 @@ function anIncus({ isClustered = true } = {}) {
   };
 }
 
-/** `noted`: it says which instance it is, as one does that this Berth has made. */
+/** `noted`: the id in its mark, which this Berth writes. */
 const aMachine = ({ code = RUNNING, uuid = 'u1', noted = 'u1' as string | null } = {}): Fake => ({
   location: 'm1',
   code,
@@ -381,7 +381,7 @@ describe('a create', () => {
     for (let calls = 0; calls < 2; calls++)
       expect(await machines.create(spec, null)).toMatchObject({ code: 'unfinished', sideEffect: 'certain' });
     expect(sent).toEqual([]);
-    // The core removes it by an order, and makes the next one under another name.
+    // The core orders its removal and makes the next attempt under another name.
     await machines.destroy(REF, null, recordedOrder({ reason: 'failed_create', by: 'server', at: 0 }));
     expect(await machines.create({ ...spec, ref: `${REF}-g1` }, null)).toMatchObject({ outcome: 'pending' });
     expect(sent.at(-1)).toMatchObject({ method: 'POST', body: { name: `${REF}-g1` } });

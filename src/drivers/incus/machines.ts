@@ -27,7 +27,7 @@ export interface MachineDeps extends MakingDeps {
   now: () => number;
 }
 
-/** The machines of a platform: instances of Incus that carry our mark. */
+/** The machines of a platform: Incus instances with Berth's mark. */
 export class Machines {
   readonly finder: Finder;
   readonly #deps: MachineDeps;
@@ -71,7 +71,7 @@ export class Machines {
     }
   }
 
-  /** What is on a member that does not answer is left out: its absence proves nothing, and a `get` of it is unknown. */
+  /** Omits the instances of a silent member. Their absence proves nothing, and `get` answers unknown for them. */
   async list(): Promise<Listing<ObservedMachine>> {
     const { api, instances: reader } = this.#deps;
     const [{ instances, names, silent }, { answered }, forwards] = await Promise.all([
@@ -81,7 +81,7 @@ export class Machines {
     ]);
     const known = identifyAll(instances.filter((instance) => !isUnknown(instance)));
     const there = [...known].filter(([, { machine, isUnclear }]) => machine !== undefined || isUnclear);
-    // Retried at the next listing.
+    // A failure is retried at the next listing.
     void this.#reach
       .sweep(forwards, [...names, ...there.map(([ref]) => ref)], async (ref) => {
         const found = await this.finder.find(ref);
@@ -107,13 +107,16 @@ export class Machines {
     };
   }
 
-  /** Of machines that run without them, such as on the member that they were moved to: the next listing shows where they are reached. */
+  /**
+   * Restores missing ports of running machines, such as after a move to another member. The next listing then shows
+   * their endpoint.
+   */
   async #restorePorts(machines: readonly Instance[], forwards: readonly Forward[]): Promise<void> {
     for (const machine of machines)
       if (this.#reach.lacksPorts(machine, forwards)) await this.get(refOf(machine)).catch(() => undefined);
   }
 
-  /** The names that instances have for a moment, while Incus moves them. */
+  /** The temporary names of instances that Incus is moving. */
   async #temporary(known: ReadonlyMap<OwnerRef, Identified>): Promise<Set<string>> {
     const names = new Set<string>();
     for (const [ref, { machine, copies }] of known)
@@ -131,14 +134,14 @@ export class Machines {
     return this.#making.create(spec, cookie, call);
   }
 
-  /** Each sees what the one before it has taken. */
+  /** Runs one at a time, so that each call sees the resources that the previous one took. */
   #alone<T>(run: () => Promise<T>): Promise<T> {
     const made = this.#last.then(run, run);
     this.#last = made.catch(() => undefined);
     return made;
   }
 
-  /** An order to stop is for one run of the machine: one that was started since is asked to shut down anew. */
+  /** Stops one run of the machine. If it was started again since, the new run gets its own shutdown request. */
   async stop(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
     const found = await this.#mine(ref, call);
     if ('outcome' in found) return found;
@@ -153,9 +156,9 @@ export class Machines {
     const run = runOf(instance);
     const [kind, , ...meant] = cookie?.split(':') ?? [];
     const isSameRun = meant.length === 0 || meant.join(':') === run;
-    // It did not go down by itself in time: it is switched off.
+    // It did not shut down in time, so it is switched off.
     const isLate = operation !== undefined && operation.status_code >= 400;
-    // One that is frozen does not hear that it should.
+    // A frozen machine does not receive a shutdown request.
     const isForced = isFrozen(instance) || (isSameRun && (isLate || kind === 'force'));
     const now = await this.#deps.api.instance(instance.name);
     if (now === undefined || runOf(now) !== run) return pending('stop', POLL_MS);
@@ -180,7 +183,7 @@ export class Machines {
     return step ?? setPower('start', 'start');
   }
 
-  /** One restart for an id: the moment at which the machine was started before it is written down first. */
+  /** Restarts once per id. The start time of the current run is recorded first. */
   async restart(
     ref: OwnerRef,
     id: string,
@@ -230,7 +233,7 @@ export class Machines {
         return pending('destroy', POLL_MS);
       case 'foreign':
       case 'absent':
-        // Another Berth that had read the forwards before may have put the machine's back: then it is looked at again.
+        // Another Berth with an older read of the forwards may have restored the machine's ports, so check again.
         return (await this.#reach.remove(ref, order, call)) ? pending('destroy', POLL_MS) : done(null);
       case 'ours':
         if (found.isMoving) return pending(cookie ?? 'destroy', POLL_MS);
@@ -270,14 +273,14 @@ export class Machines {
     if (!isStopped(instance))
       return this.#operations.setPower(name, { action: 'stop', force: true, timeout: -1 }, 'off', call);
     await this.#reach.remove(refOf(instance), order, call);
-    // A copy that is made from now on takes its identity along, and is none of ours. A record whose making was interrupted is left
-    // as it is: where its disk is not there, Incus makes an empty folder for a change of it, and cannot delete that.
+    // The id is noted, so that a copy made from now on is recognised as a copy. An interrupted record is left
+    // unchanged: for a change Incus makes an empty folder in place of a missing disk, and then cannot delete it.
     const isBuilt = instance.config[mark.phase] !== undefined;
     if (isBuilt && !(await this.#noteIdentity(instance, call))) return pending('destroy', POLL_MS);
     return pending(`delete:${await this.#delete(name, order, call)}`, POLL_MS);
   }
 
-  /** Undefined: it is gone already, or runs. @throws as {@link IncusApi} */
+  /** Undefined: the instance is gone already, or running. @throws as {@link IncusApi} */
   async #delete(name: string, order: DestroyOrder, call?: Call): Promise<string | undefined> {
     try {
       return (await this.#deps.api.client.send('DELETE', pathOf(name), { order, call })).operation;
@@ -292,7 +295,7 @@ export class Machines {
     return found.is === 'ours' ? this.#deps.api.client.text(`${pathOf(found.instance.name)}/console`) : '';
   }
 
-  /** The machine under the name that it has now, once it says which instance it is. */
+  /** The machine under its current name, after its id was noted in its mark. */
   async #mine(ref: OwnerRef, call?: Call): Promise<{ instance: Instance } | Failure> {
     const found = await this.finder.find(ref);
     if (found.is !== 'ours')
@@ -309,10 +312,10 @@ export class Machines {
   }
 
   /**
-   * Writes down which instance the machine is, for one that was made by an earlier Berth or that a move gave another id.
-   * Only while no other has its mark: else a copy could be taken for it.
+   * Notes the id in the mark of a machine that an earlier Berth made, or that got another id by a move. Only if no
+   * other instance has its mark, since it could be a copy.
    *
-   * @returns false: it has changed since it was read
+   * @returns false: the instance has changed since it was read
    */
   async #noteIdentity(instance: Instance, call?: Call): Promise<boolean> {
     if (this.#isNoted(instance)) return true;
@@ -320,7 +323,7 @@ export class Machines {
     return all.length !== 1 || this.#note(instance, { [mark.uuid]: instance.config[UUID] }, call);
   }
 
-  /** False: it has changed since it was read. */
+  /** False: the instance has changed since it was read. */
   async #note({ name, etag }: Instance, config: object, call?: Call): Promise<boolean> {
     try {
       await this.#deps.api.client.send('PATCH', pathOf(name), { body: { config }, etag, call });
@@ -340,7 +343,7 @@ function hostsOf(answered: readonly string[], silent: ReadonlySet<string>) {
   return { answered: answered.filter((name) => !silent.has(name)), silent: [...silent] };
 }
 
-/** Which run of the machine it is: it is started anew at another time. */
+/** Identifies a run of the machine by its start time. */
 function runOf({ state }: Instance): string {
   return state?.started_at ?? '';
 }

@@ -39,7 +39,7 @@ import {
   UUID,
 } from './translate.ts';
 
-/** How long a create waits for Incus to write the record of what it makes. */
+/** How long a create waits for Incus to write the new record, in milliseconds. */
 const SHOWN_WITHIN_MS = 3_000;
 const SHOWN_POLL_MS = 50;
 
@@ -56,11 +56,11 @@ interface Parts {
   operations: Operations;
   gpus: Gpus;
   reach: Reach;
-  /** Runs one after another what looks at the fleet and then takes something of it. */
+  /** Serialises operations that read the fleet and then take capacity from it. */
   alone: <T>(run: () => Promise<T>) => Promise<T>;
 }
 
-/** How a machine is made: its record and disk, `built`, its start and its ports, `created`. It removes nothing. */
+/** Makes machines: record and disk, phase `built`, first start and ports, phase `created`. Removes no machine. */
 export class Making {
   readonly #deps: MakingDeps;
   readonly #parts: Parts;
@@ -109,7 +109,7 @@ export class Making {
     }
   }
 
-  /** From what there is of it to a machine that runs. */
+  /** Continues the creation of an instance until it runs. */
   async #goOn(instance: Instance, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
     const { operations, reach } = this.#parts;
     const phase = instance.config[mark.phase];
@@ -125,7 +125,10 @@ export class Making {
     return done({ ...step.value, power: 'running' });
   }
 
-  /** With its identity, before anybody can copy it. False: it has changed since it was read. */
+  /**
+   * Sets the phase and the id in the mark, before a copy can be made. False: the instance has changed since it was
+   * read.
+   */
   async #setPhase({ name, config, etag }: Instance, phase: string, call?: Call): Promise<boolean> {
     const uuid = config[UUID];
     const marks = { [mark.phase]: phase, ...(uuid !== undefined && { [mark.uuid]: uuid }) };
@@ -138,7 +141,10 @@ export class Making {
     }
   }
 
-  /** Its first start, once its GPUs are its own. One whose GPUs another has is made anew, under the next name. */
+  /**
+   * Starts the machine for the first time, once it holds its GPUs. If another machine has them, the core makes it
+   * again under the next name.
+   */
   async #boot(instance: Instance, call?: Call): Promise<Step<ObservedMachine>> {
     const { gpus, operations } = this.#parts;
     const { name, config } = instance;
@@ -159,7 +165,7 @@ export class Making {
     return found.is === 'absent' ? pending('make', POLL_MS) : this.#from(found, spec, cookie, call);
   }
 
-  /** `renamed`: it is there, under another name. */
+  /** `renamed`: the machine exists under another name. */
   async #begin(spec: MachineSpec, call?: Call): Promise<Step<ObservedMachine> | 'renamed'> {
     const { api, options, catalog, fleet } = this.#deps;
     const offer = offerOf(catalog.offers.get(spec.offerId));
@@ -179,7 +185,7 @@ export class Making {
       await this.#shown(spec.ref, operation, call).catch(() => undefined);
       return pending(`make:${operation}`, POLL_MS);
     } catch (error) {
-      // An earlier request of this attempt was carried out after all.
+      // An earlier request of this attempt took effect after all.
       if (isConflict(error)) return pending('make', POLL_MS);
       throw error;
     }
@@ -191,7 +197,7 @@ export class Making {
     return (await api.image(alias)) === undefined ? `there is no image ${alias}` : undefined;
   }
 
-  /** Waits until what is being made can be seen, or the making has ended. */
+  /** Waits until the new instance is visible, or its operation has ended. */
   async #shown(ref: OwnerRef, operation: string | undefined, call?: Call): Promise<void> {
     const { api, wait } = this.#deps;
     for (let waited = 0; waited < SHOWN_WITHIN_MS; waited += SHOWN_POLL_MS) {
@@ -203,8 +209,8 @@ export class Making {
   }
 
   /**
-   * Its record is there, and nothing says that its disk is complete. Operations do not survive their daemon: where none
-   * tells how this one ended, what there is of it was never started.
+   * The record exists, but its disk may be incomplete. Operations are lost with their daemon. If no operation reports
+   * success, the instance has never been started and is given up.
    */
   async #afterMaking(instance: Instance, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
     const { api } = this.#deps;
@@ -225,8 +231,9 @@ export class Making {
   }
 
   /**
-   * A pool has an unpacked copy of each image, on each member. Where the daemon ended while it unpacked it, Incus takes
-   * what there is of it for complete, and no machine made of it boots: it is unpacked anew.
+   * Each pool has an unpacked copy of each image, on each member. If the daemon ends while unpacking, Incus later
+   * treats the partial copy as complete, and machines made from it do not boot. Deleting the copy makes Incus unpack
+   * it again.
    */
   async #dropImageCopy(
     { config, expanded_devices: devices, location }: Instance,

@@ -7,7 +7,10 @@ export const POLL_MS = 300;
 
 export type Failure = Extract<Step<never>, { outcome: 'failed' }>;
 
-/** What Incus does in the background. A daemon forgets an operation some seconds after its end, and with its own end. */
+/**
+ * Background operations of Incus. A daemon forgets an operation some seconds after its end, and all of them when it
+ * restarts.
+ */
 export class Operations {
   readonly #api: IncusApi;
 
@@ -15,19 +18,19 @@ export class Operations {
     this.#api = api;
   }
 
-  /** Undefined: the cookie names none, or nobody knows it any more. */
+  /** Undefined: the cookie names no operation, or Incus has forgotten it. */
   async of(cookie: string | null): Promise<Operation | undefined> {
     const id = cookie?.split(':')[1];
     return id === undefined || !/^[0-9a-f-]{36}$/.test(id) ? undefined : this.#api.operation(id);
   }
 
-  /** Those about an instance, and those that run first. */
+  /** The operations on an instance, running ones first. */
   async on(name: string): Promise<Operation[]> {
     const all = await this.#api.operations();
     return all.filter((one) => isOn(one, name)).sort((a, b) => a.status_code - b.status_code);
   }
 
-  /** Whether Incus is moving one of these instances, or all that a member has. */
+  /** Whether Incus is moving one of these instances, or evacuating a member. */
   async areMoving(names: readonly string[]): Promise<boolean> {
     return (await this.#api.operations()).some(
       (one) =>
@@ -36,7 +39,7 @@ export class Operations {
     );
   }
 
-  /** How the operation of the cookie failed, if it did, and where it was of that kind. */
+  /** The failure of the cookie's operation, if it failed and is of this kind. */
   async failureOf(cookie: string | null, kind?: string): Promise<Failure | undefined> {
     if (kind !== undefined && !cookie?.startsWith(`${kind}:`)) return undefined;
     const operation = await this.of(cookie);
@@ -52,21 +55,21 @@ export class Operations {
     };
   }
 
-  /** Begins to start or stop an instance. Incus has no tag for that: look at it immediately before. */
+  /** Starts or stops an instance. Incus checks no tag for that, so read the instance immediately before. */
   async setPower(name: string, body: object, kind: string, call?: Call, note = ''): Promise<Step<never>> {
     try {
       const path = `${pathOf(name)}/state`;
       const { operation } = await this.#api.client.send('PUT', path, { body, call });
       return pending(`${kind}:${operation}${note}`, POLL_MS);
     } catch (error) {
-      // Somebody is at it already.
+      // Another change of the instance is under way.
       if (isConflict(error)) return pending(kind, POLL_MS);
       throw error;
     }
   }
 }
 
-/** A move makes the instance anew beside the first one, and renames it. */
+/** A move creates a copy of the instance and then renames it. */
 export function isMove({ description }: Operation): boolean {
   return /^(Migrating|Renaming|Creating|Copying)/.test(description);
 }
@@ -79,7 +82,7 @@ export function pathOf(name: string): string {
   return `/1.0/instances/${name}`;
 }
 
-/** What was begun is there: no failure of a later part takes that back. */
+/** Marks a later failure as having a side effect, because the resource exists. */
 export async function withEffect<T>(run: () => Promise<Step<T>>): Promise<Step<T>> {
   let step: Step<T>;
   try {

@@ -8,9 +8,9 @@ const addressSchema = z
     'expected unix:/var/lib/incus/unix.socket or an address such as https://10.0.0.11:8443',
   );
 
-/** An image of Incus, and who logs in to its machines. */
+/** An image of Incus and the login user of its machines. */
 const imageSchema = z.strictObject({
-  /** Of the image in the project; absent: what the catalog calls it. */
+  /** Alias of the image in the project; absent: the catalog's name. */
   alias: z.string().min(1).max(255).optional(),
   login_user: z
     .string()
@@ -28,7 +28,7 @@ const portRangeSchema = z
     'expected a range of ports from 1 to 65535, the lower one first',
   );
 
-/** Of one member: the address that it listens on, and the one that tenants see where a router stands between. */
+/** A member's listen address, and its public address if it is behind a router. */
 const listenSchema = z.union([
   z.union([z.ipv4(), z.ipv6()]),
   z.strictObject({
@@ -37,45 +37,45 @@ const listenSchema = z.union([
   }),
 ]);
 
-/** What an operator writes under `platform:` in berth.yaml. */
+/** The keys under `platform:` in berth.yaml. */
 export const incusConfigSchema = z.strictObject({
   driver: z.literal('incus'),
-  /** The daemon's socket, or members of the cluster: the next is tried where one does not answer. */
+  /** The daemon's socket, or members of the cluster. If one does not answer, the next is tried. */
   address: z
     .union([addressSchema, z.array(addressSchema).min(1)])
     .default('unix:/var/lib/incus/unix.socket')
     .transform((address) => [address].flat()),
-  /** PEM files, relative to berth.yaml. Over HTTPS all three are needed. */
+  /** PEM files, relative to berth.yaml. HTTPS needs all three. */
   client_certificate: z.string().min(1).optional(),
   client_key: z.string().min(1).optional(),
-  /** Exactly this one is accepted: of a cluster `cluster.crt`, of a single daemon `server.crt`. */
+  /** The only accepted certificate: a cluster's `cluster.crt` or a single daemon's `server.crt`. */
   server_certificate: z.string().min(1).optional(),
   project: nameSchema.default('default'),
-  /** Applied to every machine, in this order, below what Berth sets. */
+  /** Applied to every machine in this order; Berth's own settings override them. */
   profiles: z.array(nameSchema).default([]),
   storage_pool: nameSchema.default('default'),
-  /** Where volumes are; absent: in `storage_pool`. */
+  /** The pool of volumes; absent: `storage_pool`. */
   volume_pool: nameSchema.optional(),
   /** `filesystem`: mounted in containers. `block`: a disk, for virtual machines. */
   volume_content: z.enum(['filesystem', 'block']).default('filesystem'),
   network: nameSchema.default('incusbr0'),
-  /** Keeps machines from each other on a bridge, and from addresses that are not theirs. */
+  /** Isolates machines from each other on a bridge, and prevents spoofed addresses. */
   isolation: z.boolean().default(true),
-  /** Network ACLs for each machine's interface, where the network is of OVN. */
+  /** Network ACLs for each machine's interface on an OVN network. */
   acls: z.array(nameSchema).default([]),
-  /** Machines are reached at a port of their member. Absent: at their own address. */
+  /** Makes machines reachable at ports of their member. Absent: at their own address. */
   port_forwards: z
     .strictObject({
       ports: portRangeSchema,
-      /** By the name of the member; `none` where there is no cluster. */
+      /** By member name; `none` without a cluster. */
       addresses: z.record(z.string(), listenSchema),
     })
     .optional(),
-  /** Images by the names that the catalog's `os_options` have for them. */
+  /** Images by their names in the catalog's `os_options`. */
   images: imagesSchema.default({}),
-  /** The cluster group of each datacenter of the catalog; one that is not named may use every member. */
+  /** The cluster group of each datacenter of the catalog. A datacenter that is not listed may use every member. */
   datacenters: z.record(z.string(), nameSchema).default({}),
-  /** How often what the members have may be sold. */
+  /** Factors by which a member's resources may be oversold. */
   overcommit: z
     .strictObject({
       cpu: z.number().positive().max(100).default(1),
@@ -83,7 +83,7 @@ export const incusConfigSchema = z.strictObject({
       disk: z.number().positive().max(100).default(1),
     })
     .prefault({}),
-  /** How long a machine may take to shut down before it is switched off. */
+  /** Time for a machine to shut down before it is switched off, in seconds. */
   shutdown_s: z.int().min(1).max(600).default(30),
 });
 export type IncusConfig = z.infer<typeof incusConfigSchema>;
@@ -93,7 +93,7 @@ const pciSchema = z
   .regex(/^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/, 'expected such as 0000:3b:00.0');
 const hexSchema = z.string().regex(/^[0-9a-f]{4}$/, 'expected four hexadecimal digits');
 
-/** What an offer of the catalog may say under `machine:`. */
+/** An offer's `machine:` in the catalog. */
 export const incusOfferSchema = z.strictObject({
   kind: z.enum(['container', 'virtual-machine']).default('container'),
   /** A cluster group; absent: any member. */
@@ -102,7 +102,7 @@ export const incusOfferSchema = z.strictObject({
   network: nameSchema.optional(),
   storage_pool: nameSchema.optional(),
   images: imagesSchema.default({}),
-  /** Which GPUs the offer's `gpu_count` is taken from; absent: any that Incus shows. */
+  /** Restricts the GPUs that `gpu_count` is taken from; absent: all that Incus shows. */
   gpus: z
     .strictObject({
       vendor_id: hexSchema.optional(),
@@ -110,7 +110,7 @@ export const incusOfferSchema = z.strictObject({
       pci: z.array(pciSchema).min(1).optional(),
     })
     .default({}),
-  /** Ports of the machine, beside that of SSH, that are forwarded too. */
+  /** Ports of the machine to forward besides SSH. */
   forward_ports: z.array(z.int().min(1).max(65_535)).max(32).default([]),
 });
 export type IncusOffer = z.infer<typeof incusOfferSchema>;

@@ -23,7 +23,7 @@ const options = incusConfigSchema.parse({
 const offer = incusOfferSchema.parse({ gpus: { vendor_id: '10de', product_id: '2330' } });
 const any = incusOfferSchema.parse({});
 
-/** What `/1.0/resources` of a host with two H100 and the card of its management board says, less what is not read. */
+/** The relevant part of `/1.0/resources` for a host with two H100 and the graphics card of its BMC. */
 const resources: Resources = {
   cpu: { total: 64 },
   memory: { total: 512 * GIB },
@@ -162,7 +162,7 @@ describe('a machine goes', () => {
     expect(isJudgeable(fleet(voters(true, true, false)))).toBe(true);
     expect(isJudgeable(fleet(voters(true, false, false)))).toBe(false);
     expect(isJudgeable(fleet(voters(false, false, false)))).toBe(false);
-    // Of a larger cluster most members may be lost, and it goes on.
+    // In a larger cluster, most members may be lost while the voters keep it running.
     const others = ['d', 'e', 'f', 'g'].map((name) => host(name, { isOnline: false }));
     expect(isJudgeable(fleet([...voters(true, true, true), ...others]))).toBe(true);
   });

@@ -23,12 +23,12 @@ import type { InstanceReader } from './instances.ts';
 import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
 import { bytesOf, cpusOf, isUnknown, refOf, rootOf } from './translate.ts';
 
-/** A member, or the one daemon there is, and what it has. */
+/** A member, or the single daemon, with its resources. */
 export interface Host {
-  /** `none` where there is no cluster, as in Incus' own answers. */
+  /** `none` without a cluster, as in Incus' answers. */
   name: string;
   groups: readonly string[];
-  /** By Incus' own word, and it shows its instances. */
+  /** Incus reports it as online, and its instances could be read. */
   isOnline: boolean;
   /** Whether it votes in the cluster's database. */
   isVoter: boolean;
@@ -36,20 +36,20 @@ export interface Host {
   poolBytes: ReadonlyMap<string, number>;
 }
 
-/** What members have changes with their hardware; what is left of it is counted each time. */
+/** Hardware changes rarely, so it is cached; free capacity is counted each time. */
 const HARDWARE_KEPT_MS = 60_000;
 const ALONE: Member = { server_name: SINGLE, status: 'Online', message: '', roles: ['database'] };
-/** Of a fleet that cannot be judged. */
+/** The reason why a fleet cannot be judged. */
 export const NO_MEMBER = 'most members that hold the database of the cluster are offline, by its own word';
 
 export const NO_ROOM = 'no member has room for it';
 
-/** What every member has, and what of it is taken. */
+/** The resources of every member, and what occupies them. */
 export interface Fleet {
   hosts: readonly Host[];
-  /** Of every project. */
+  /** The instances of every project. */
   instances: readonly Instance[];
-  /** Of all instances of ours, also of those that could not be read. */
+  /** Names of all instances in Berth's project, including those that could not be read. */
   names: readonly string[];
   volumes: readonly (Volume & { pool: string })[];
 }
@@ -63,7 +63,7 @@ export interface Wanted {
 
 type Hardware = { at: number; resources: Resources; poolBytes: Map<string, number> };
 
-/** Reads the fleet; hardware is remembered for a minute. */
+/** Reads the fleet. Hardware is cached for a minute. */
 export class FleetReader {
   readonly #api: IncusApi;
   readonly #instances: InstanceReader;
@@ -85,7 +85,7 @@ export class FleetReader {
     this.#catalog = catalog;
   }
 
-  /** Those that machines are made in. */
+  /** The pools in which machines are made. */
   get #pools(): readonly string[] {
     const named = [...this.#catalog.offers.values()].flatMap((offer) => offerOf(offer).storage_pool ?? []);
     return [...new Set([this.#options.storage_pool, ...named])];
@@ -127,7 +127,7 @@ export class FleetReader {
     };
   }
 
-  /** Undefined: it does not answer. @throws {IncusRefusal} if Incus does not let us read it */
+  /** Undefined: the member does not answer. @throws {IncusRefusal} if Berth may not read it */
   async #hardwareOf(name: string): Promise<Hardware | undefined> {
     const known = this.#hardware.get(name);
     if (known !== undefined && this.#now() - known.at < HARDWARE_KEPT_MS) return known;
@@ -149,25 +149,25 @@ export class FleetReader {
   }
 }
 
-/** Whether Incus names it alone, as its member did not answer: what it takes of the member is not known. */
+/** Whether Incus shows only its name because its member did not answer. Its resources are then unknown. */
 function isUnread(instance: Instance): boolean {
   return isUnknown(instance) && rootOf(instance.expanded_devices) === undefined;
 }
 
-/** What an offer says under `machine:`. Its words were checked when the catalog was read. */
+/** An offer's `machine:`. It was validated when the catalog was read. */
 export function offerOf(offer: Offer | undefined): IncusOffer {
   return incusOfferSchema.parse(offer?.machine ?? {});
 }
 
-/** Whether machines of the offer may be made on the host for that datacenter. */
+/** Whether machines of the offer may be placed on the host for this datacenter. */
 function isEligible(host: Host, offer: IncusOffer, group: string | undefined): boolean {
   const needed = [offer.host_group, group].filter((name) => name !== undefined);
   return host.isOnline && host.resources !== undefined && needed.every((name) => host.groups.includes(name));
 }
 
 /**
- * Whether the fleet can be judged. A cluster answers only while most of its voters do. Where fewer of them read as online,
- * it is late with its heartbeats: it elects a leader, or waits for a member that was lost.
+ * Whether the fleet can be judged. A cluster only answers while most voters are up. If fewer than that are shown as
+ * online, heartbeats are late: a leader election is under way, or a member was lost.
  */
 export function isJudgeable({ hosts }: Fleet): boolean {
   const voters = hosts.filter(({ isVoter }) => isVoter);
@@ -202,7 +202,7 @@ interface Share {
   taken: number;
 }
 
-/** What can be promised of a host with overcommit, and what is: memory and disk in bytes. */
+/** A host's total resources with overcommit, and the used part; memory and disk in bytes. */
 function sharesOf(
   host: Host,
   { cpu, memory }: Resources,
@@ -229,7 +229,7 @@ function sharesOf(
   };
 }
 
-/** The hosts with those of their GPUs that an offer may have, for the operator. */
+/** The hosts and their GPUs that can be sold, for the operator. */
 export function toHosts(
   { offers }: Catalog,
   fleet: Fleet,
@@ -293,12 +293,12 @@ function rootBytes({ expanded_devices: devices }: Instance, pool: string): numbe
   return root?.['pool'] === pool ? (bytesOf(root['size']) ?? 0) : 0;
 }
 
-/** PCI addresses of the host's GPUs that the offer may have and no instance has, running or not. */
+/** PCI addresses of the host's GPUs that the offer allows and no instance has, running or not. */
 export function freeGpus(host: Host, { instances }: Fleet, { gpus }: IncusOffer): string[] {
   const here = instances.filter(({ location }) => location === host.name);
   const devices = here.flatMap(({ expanded_devices: all }) => Object.values(all));
   const taken = devices.filter(({ type }) => type === 'gpu');
-  // A device without an address has every GPU that fits it: then none is known to be free.
+  // A device without an address takes every matching GPU, so none is known to be free.
   if (taken.some(({ pci }) => pci === undefined)) return [];
   const addresses = new Set(taken.map(({ pci }) => normalPci(pci ?? '')));
   return (host.resources?.gpu ?? [])
@@ -321,16 +321,16 @@ export function normalPci(address: string): string {
 
 export interface Place {
   host: Host;
-  /** How many of them fit there. */
+  /** How many machines or volumes fit there. */
   units: number;
 }
 
-/** Where a machine can be made, the host with the most room first. */
+/** The hosts for a machine, the one with the most room first. */
 export function placesFor(spec: MachineSpec, fleet: Fleet, offer: IncusOffer, options: IncusConfig): Place[] {
   return placesOf(spec, spec, fleet, offer, options);
 }
 
-/** Where a volume can be made, as {@link placesFor}. */
+/** The hosts for a volume, ordered as in {@link placesFor}. */
 export function placesForVolume(
   spec: VolumeSpec & Pick<MachineSpec, 'avoidHosts'>,
   fleet: Fleet,
@@ -357,7 +357,7 @@ function placesOf(
     .sort((a, b) => b.units - a.units || a.host.name.localeCompare(b.host.name));
 }
 
-/** `counted`: whose room is taken off already. `only`: the host that binds it. */
+/** `counted`: resources already included in the counts. `only`: the host that the resource is bound to. */
 export function toPlacing(
   places: readonly Place[],
   { hosts }: Fleet,
@@ -374,12 +374,12 @@ export function toPlacing(
   return { answer: 'refused', code: 'capacity', detail: NO_ROOM };
 }
 
-/** By the name of every instance, and by the ref of a machine that has another name. */
+/** Names of all instances, and refs of machines that have another name. */
 export function countedRefs({ names, instances }: Fleet): OwnerRef[] {
   return [...new Set([...names, ...refsByName(instances).values()])];
 }
 
-/** Each offer counted as if it were the only one. */
+/** Free units of each offer, counted as if it were the only one. */
 export function countFree(
   catalog: Catalog,
   fleet: Fleet,

@@ -17,9 +17,9 @@ import type { IncusConfig } from './options.ts';
 import { countedRefs, countFree, FleetReader, isJudgeable, NO_MEMBER, toHosts } from './placement.ts';
 import { Volumes } from './volumes.ts';
 
-/** A request that Incus has received shows at once, as an operation or as an instance: only its way there takes time. */
+/** Incus shows a request as an operation or an instance as soon as it has received it. Only the transfer takes time. */
 const ON_ITS_WAY_MS = 5_000;
-/** Incus keeps it with the instance, in a database that every member has. */
+/** Incus stores it with the instance, in a database that is replicated to every member. */
 const MAX_CLOUD_INIT_BYTES = 512 * 1024;
 const MAX_CONSOLE_BYTES = 16 * 1024;
 
@@ -100,7 +100,7 @@ function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** A look that fails is unknown: it never proves absence. */
+/** A failed read answers unknown, which never proves absence. */
 async function look<Answer extends Presence<unknown> | Listing<unknown> | Placing>(
   call: () => Promise<Answer>,
 ): Promise<Answer | { answer: 'unknown'; reason: string }> {
@@ -111,7 +111,7 @@ async function look<Answer extends Presence<unknown> | Listing<unknown> | Placin
   }
 }
 
-/** What Incus refused is classified; a lost answer rejects, and the core doubts it. */
+/** Classifies a refusal of Incus. A lost answer rejects, and the core treats it as unknown. */
 async function order<T>(call: () => Promise<Step<T>>): Promise<Step<T>> {
   try {
     return await call();

@@ -10,8 +10,8 @@ const REF = 'berth-inst-a';
 const config = { [mark.createdBy]: 'berth', [mark.ref]: REF, [mark.note]: 'a note', [mark.phase]: 'created' };
 
 /**
- * `incus move NAME --target m2`, and `incus cluster evacuate m1`, as instancePostClusteringMigrate does it: a copy by a temporary
- * name on the other member, DELETE of the instance, rename of the copy. This is the moment between the last two.
+ * `incus move NAME --target m2` and `incus cluster evacuate m1`, as in instancePostClusteringMigrate: copy under a
+ * temporary name on the other member, delete the instance, rename the copy. The test runs between the last two.
  */
 it('I1: a machine that an operator moves to another member is not gone between its deletion there and its renaming here', async () => {
   const copy = {
@@ -51,14 +51,14 @@ it('I1: a machine that an operator moves to another member is not gone between i
     instances: new InstanceReader(api),
   } as unknown as MachineDeps);
   const [found, listing] = [await machines.get(REF), await machines.list()];
-  // Both together are the proof of absence (decision 11): a STOPPED instance ends OFFLINE, an ONLINE one ERROR, and the next step
-  // is `destroy`, which deletes the machine once it has its name again.
+  // Together they prove absence (decision 11): a STOPPED instance ends OFFLINE, an ONLINE one ERROR. The next step is
+  // `destroy`, which deletes the machine once it has its name again.
   const isProvedGone =
     found.answer === 'gone' && listing.answer === 'listed' && listing.items.every(({ ref }) => ref !== REF);
   expect(isProvedGone).toBe(false);
 });
 
-/** The record of an instance is replaced by its successor's: Incus knows a name, and no generation of it. */
+/** A successor's record may replace that of an instance: Incus identifies instances by name, without a generation. */
 it('I2: a deletion of an unfinished instance that arrives late does not take the finished one, with its disk, that has its name now', async () => {
   const base = {
     name: REF,
@@ -78,7 +78,7 @@ it('I2: a deletion of an unfinished instance that arrives late does not take the
       state: { status_code: 102 },
       disk,
     }) as unknown as Instance & { disk: string };
-  // Its making was interrupted: a record without `built`, and no operation.
+  // An interrupted creation: a record without `built` and without an operation.
   let instance: (Instance & { disk: string }) | undefined = make(marks, 'half an image');
   const arrives = Promise.withResolvers<void>();
   const isSent = Promise.withResolvers<void>();
@@ -111,7 +111,7 @@ it('I2: a deletion of an unfinished instance that arrives late does not take the
   const spec = { ref: REF, offerId: 'small', datacenter: 'd', note: 'a note' } as never;
   const slept = machines.create(spec, null).catch(() => undefined);
   await Promise.race([isSent.promise, slept]);
-  // Its lease is over. Another server made it anew; it ran, its tenant wrote and has stopped it.
+  // The lease has expired. Another server made the machine again; its tenant wrote data and stopped it.
   instance = make({ ...marks, [mark.phase]: 'created' }, 'what the tenant wrote');
   arrives.resolve();
   await slept;

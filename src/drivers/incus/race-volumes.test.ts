@@ -18,7 +18,7 @@ async function withMachine(): Promise<Cluster> {
   return cluster;
 }
 
-/** With a volume on m1, and the machine that it is to be attached to on m2. */
+/** A volume on m1, and a machine on m2 that it is to be attached to. */
 async function withVolume(): Promise<Cluster> {
   const cluster = await withMachine();
   const config = { [mark.createdBy]: 'berth', [mark.ref]: REF, [mark.note]: 'n', size: '1024MiB' };
@@ -26,14 +26,16 @@ async function withVolume(): Promise<Cluster> {
   return cluster;
 }
 
-/** A call that the core gives up once `until` is so. */
+/** Limits of a call that the core aborts when `until` resolves. */
 function limits(until: Promise<unknown>): Call {
   const given = new AbortController();
   void until.then(() => given.abort());
   return { deadline: Number.POSITIVE_INFINITY, fence: 1, signal: given.signal };
 }
 
-/** As the core does: a call that rejects has an unknown outcome, and the step is tried again without a cookie. */
+/**
+ * Repeats the core's behaviour: a call that rejects has an unknown outcome, and the step is retried without a cookie.
+ */
 async function call<T>(
   step: Promise<Step<T>>,
 ): Promise<{ outcome: string; cookie: string | null; code?: string }> {
@@ -69,11 +71,11 @@ it('R1: a volume that is moved keeps its data where the deletion of its original
   expect(cluster.at('m2', COPY)?.data).toBe(DATA);
   expect(await volumes.copy?.(REF, copySpec, begun.cookie)).toMatchObject({ outcome: 'done' });
   expect(await volumes.attach(COPY, MACHINE, null)).toMatchObject({ outcome: 'done' });
-  // Incus removes the original (rm -rf, zfs destroy, a busy disk): longer than the call may take.
+  // Incus takes longer to remove the original than the call may take (rm -rf, zfs destroy, a busy disk).
   const lost = await call(volumes.destroy(REF, null, moved, limits(isDeleting.promise)));
   expect(lost.outcome).toBe('unknown');
   cluster.forgetOperations();
-  // The core tries again, without a cookie, and a server that knows nothing of it begins the move anew.
+  // The core retries without a cookie, on a server without any state: the move starts again.
   await call(volumes.attach(REF, MACHINE, null));
   await call(volumes.copy?.(REF, copySpec, null) as Promise<Step<unknown>>);
   const again = call(volumes.destroy(REF, lost.cookie, moved));
@@ -91,7 +93,8 @@ it('R2: a volume keeps its data where a process slept past its lease before it d
   const begun = await call(sleeping.copy?.(REF, copySpec, null) as Promise<Step<unknown>>);
   cluster.finishCopies();
   expect(await sleeping.copy?.(REF, copySpec, begun.cookie)).toMatchObject({ outcome: 'done' });
-  // The first process stands still with its DELETE of m1 written to a socket buffer (or a proxy): it arrives when it goes on.
+  // The first process is paused. Its DELETE on m1 waits in a socket buffer or a proxy, and arrives when the process
+  // resumes.
   const [awake, isSent] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let isFirst = true;
   cluster.deleteTakes = async (member) => {
@@ -103,7 +106,7 @@ it('R2: a volume keeps its data where a process slept past its lease before it d
   const late = call(sleeping.destroy(REF, null, moved));
   await isSent.promise;
   cluster.forgetOperations();
-  // Another one has the lease now, and begins the move anew.
+  // Another process now holds the lease and starts the move again.
   await call(other.attach(REF, MACHINE, null));
   const again = await call(other.copy?.(REF, copySpec, begun.cookie) as Promise<Step<unknown>>);
   expect(again.outcome).toBe('done');
@@ -119,7 +122,7 @@ it('R2: a volume keeps its data where a process slept past its lease before it d
 it('R3: a create that arrives late makes no second volume on another member in whose favour the data is deleted', async () => {
   const cluster = await withMachine();
   const [hung, isSent] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  // The member m1 hangs: it makes the volume when it goes on.
+  // m1 hangs. It makes the volume when it resumes.
   cluster.createTakes = (member) => {
     isSent.resolve();
     return member === 'm1' ? hung.promise : Promise.resolve();
@@ -127,7 +130,8 @@ it('R3: a create that arrives late makes no second volume on another member in w
   const { volumes: before } = cluster.open();
   await expect(before.create(spec, null, limits(isSent.promise))).rejects.toThrow();
   expect(await before.get(REF)).toMatchObject({ answer: 'gone' });
-  // It is sent again once it must be visible, by somebody who does not know where; m1 reads as offline now (or m2 has more room).
+  // After the visibility time another process sends the create again without a host. m1 is now offline, or m2 has
+  // more room.
   cluster.preferred = 'm2';
   const { volumes } = cluster.open();
   expect(await volumes.create(spec, null)).toMatchObject({ outcome: 'done' });
@@ -138,12 +142,12 @@ it('R3: a create that arrives late makes no second volume on another member in w
   used.data = DATA;
   used.usedBy = [];
   cluster.machines.set(MACHINE, { location: 'm2', devices: {} });
-  // m1 goes on.
+  // m1 resumes.
   hung.resolve();
   await cluster.settled();
   expect(cluster.volumes).toHaveLength(2);
   cluster.order = (all) => all.toSorted((a, b) => a.location.localeCompare(b.location));
-  // And it is attached again to the same machine.
+  // The volume is attached to the same machine again.
   await call(volumes.attach(REF, MACHINE, null));
   expect({ data: cluster.at('m2', REF)?.data, log: cluster.log }).toMatchObject({ data: DATA });
   expect(cluster.log.filter((one) => one.startsWith('DELETE'))).toEqual([]);

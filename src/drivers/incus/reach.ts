@@ -22,7 +22,7 @@ interface ReachDeps {
   catalog: Catalog;
 }
 
-/** Where machines are reached: at their own address, or at ports of their members. */
+/** Endpoints of machines: at their own address, or at ports of their members. */
 export class Reach {
   readonly #deps: ReachDeps;
   readonly #forwards: Forwards | undefined;
@@ -33,7 +33,7 @@ export class Reach {
     this.#forwards = settings && new Forwards(deps.api, settings);
   }
 
-  /** Where it is reached, once it is. */
+  /** Pending until the machine has an endpoint. */
   async reached(instance: Instance, call?: Call): Promise<Step<ObservedMachine>> {
     if (addressOf(instance) === undefined) return pending('address', POLL_MS);
     try {
@@ -49,7 +49,10 @@ export class Reach {
       : done(machine);
   }
 
-  /** Another Berth that changed the forwards of the same address at the same moment may have removed them. */
+  /**
+   * Restores the ports of a machine. Another Berth that changed the same address at the same time may have removed
+   * them.
+   */
   async restore(instance: Instance): Promise<void> {
     if (!isUp(instance)) return;
     try {
@@ -77,7 +80,7 @@ export class Reach {
     return fromPlatform(instance, this.endpointOf(instance, forwards), isMoving);
   }
 
-  /** Of every network that machines are on. */
+  /** The forwards of every network that has machines. */
   async forwards(): Promise<Forward[]> {
     if (this.#forwards === undefined) return [];
     return (await Promise.all(this.#networks().map((network) => this.#deps.api.forwards(network)))).flat();
@@ -90,7 +93,7 @@ export class Reach {
     return publicIp === undefined ? undefined : { publicIp, sshPort: SSH_PORT, sshUsername };
   }
 
-  /** Removes what leads to a machine that is removed; whether there was anything. */
+  /** Removes the forwards to a machine that is being removed; returns whether there were any. */
   async remove(ref: OwnerRef, order: DestroyOrder, call?: Call): Promise<boolean> {
     let hadSome = false;
     for (const network of this.#networks())
@@ -98,7 +101,7 @@ export class Reach {
     return hadSome;
   }
 
-  /** Takes back the ports that a call which came late has forwarded to a machine that is gone. */
+  /** Removes ports that a late call has forwarded to a machine that is gone. */
   async sweep(
     forwards: readonly Forward[],
     known: readonly string[],
@@ -108,7 +111,7 @@ export class Reach {
       if (await isGone(ref)) await this.takeBack(ref);
   }
 
-  /** Of what leads to a machine nothing is left but the object that others share. */
+  /** Removes the machine's ports, but keeps the shared forward objects. */
   async takeBack(ref: OwnerRef, call?: Call): Promise<void> {
     for (const network of this.#networks()) await this.#forwards?.sweep(ref, network, call);
   }

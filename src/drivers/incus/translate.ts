@@ -12,40 +12,40 @@ import type {
 import { type ForwardPort, type Instance, SINGLE, type Volume } from './api.ts';
 import type { IncusConfig, IncusOffer } from './options.ts';
 
-/** The mark of what is ours. What carries no `createdBy` is never touched, nor a volume whose name is not its ref. */
+/** Berth's mark. Without `createdBy` an instance or volume is never touched, nor a volume whose name is not its ref. */
 export const mark = {
   ref: 'user.berth.ref',
-  /** Which instance was made for the ref: Incus' own id of it, {@link UUID}. A copy has the mark too, and another id. */
+  /** Incus' id ({@link UUID}) of the instance that was made for the ref. A copy has the mark too, but another id. */
   uuid: 'user.berth.uuid',
   createdBy: 'user.berth.created-by',
   note: 'user.berth.note',
   offer: 'user.berth.offer',
-  /** How far its making came: nothing, then {@link phases}. */
+  /** How far the creation has got: absent, then {@link phases}. */
   phase: 'user.berth.phase',
   loginUser: 'user.berth.login-user',
-  /** Whether its GPUs are its own: {@link gpuClaims}. Absent: they are. */
+  /** Whether the machine holds its GPUs: {@link gpuClaims}. Absent: it does. */
   gpus: 'user.berth.gpus',
-  /** The last restart that was asked for. */
+  /** The last restart. */
   restart: 'user.berth.restart',
-  /** Of a machine: which claim attached or detached a volume last. */
+  /** On a machine: the claim that last attached or detached a volume. */
   change: 'user.berth.change',
-  /** Of a volume that an earlier Berth was moving: the member that it was moved away from. */
+  /** On a volume that an earlier Berth was moving: the member that it was moved from. */
   movingFrom: 'user.berth.moving-from',
-  /** Of a volume that is copied from another. Without `createdBy` the copy is not complete. */
+  /** On a copy of a volume: its original. Without `createdBy` the copy is incomplete. */
   copyOf: 'user.berth.copy-of',
-  /** Of a volume: the copy of it that nothing was attached to it since. */
+  /** On a volume: its copy, if the volume has not been attached since. */
   copiedTo: 'user.berth.copied-to',
-  /** Of a volume that was copied: it is as old as the first one. */
+  /** On a copied volume: the creation time of its original. */
   createdAt: 'user.berth.created-at',
 } as const;
 
 /** `built`: its disk is complete. `created`: it has run, with an endpoint. */
 export const phases = { built: 'built', created: 'created' } as const;
 
-/** `open`: it names them, and nobody has checked yet whether another does too. `held`: they are its own. */
+/** `open`: it names GPUs, but other claims to them have not been checked. `held`: it holds them. */
 export const gpuClaims = { open: 'open', held: 'held' } as const;
 
-/** A rename, a move and a backup that is restored keep it. A copy gets another. */
+/** Kept by a rename, a move and a restored backup. A copy gets another id. */
 export const UUID = 'volatile.uuid';
 
 const CREATED_BY = 'berth';
@@ -53,7 +53,7 @@ export const SSH_PORT = 22;
 const NIC = 'eth0';
 const SENTINEL_YEAR = 1970;
 
-/** Whether Incus takes the ref for a name: it becomes one as it is. */
+/** Whether Incus accepts the ref as a name. Refs are used as names unchanged. */
 export function isName(ref: OwnerRef): boolean {
   return /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/.test(ref);
 }
@@ -62,7 +62,7 @@ export function isOurs({ name, config }: Pick<Instance | Volume, 'name' | 'confi
   return config[mark.createdBy] === CREATED_BY && config[mark.ref] === name;
 }
 
-/** Whether it is of Berth, whatever its name is now. */
+/** Whether it has Berth's mark, under any name. */
 export function isMarked({ config }: Pick<Instance | Volume, 'config'>): boolean {
   return config[mark.createdBy] === CREATED_BY && config[mark.ref] !== undefined;
 }
@@ -72,15 +72,15 @@ export function refOf({ name, config }: Pick<Instance | Volume, 'name' | 'config
 }
 
 /**
- * What a volume is called in a machine: as its first attempt is, so that the guest finds it at the same path and by the
- * same serial number after it was moved.
+ * The device name of a volume in a machine. It is the same for all attempts, so that the guest finds the volume at
+ * the same path and serial number after a move.
  */
 export function deviceOf(ref: OwnerRef): string {
   const id = idOf(ref);
   return id === ref ? ref : firstRefOf(id);
 }
 
-/** Whether it has a part of our mark: somebody took the rest away, and it may be a machine or a volume of ours. */
+/** Whether it has only part of the mark. An operator may have removed the rest, so it may still be Berth's. */
 export function hasPartOfMark({ config }: Pick<Instance | Volume, 'config'>): boolean {
   if (config[mark.copyOf] !== undefined) return false;
   return Object.keys(config).some(isMarkKey);
@@ -105,14 +105,14 @@ const UNITS: Record<string, number> = {
   TiB: 2 ** 40,
 };
 
-/** Bytes of a size such as `10GiB`; undefined: it is none, such as `50%`. */
+/** Bytes of a size such as `10GiB`; undefined: it is not an absolute size, such as `50%`. */
 export function bytesOf(size: string | undefined): number | undefined {
   const [, digits, unit = ''] = /^(\d+)([A-Za-z]*)$/.exec(size ?? '') ?? [];
   const factor = UNITS[unit];
   return digits === undefined || factor === undefined ? undefined : Number(digits) * factor;
 }
 
-/** Of `2`, `0-3` or `0,2,5-6`. */
+/** Number of CPUs in a limit such as `2`, `0-3` or `0,2,5-6`. */
 export function cpusOf(limit: string | undefined): number {
   if (limit === undefined || limit === '') return 0;
   if (/^\d+$/.test(limit)) return Number(limit);
@@ -135,14 +135,14 @@ const LOGIN_USERS: readonly [RegExp, string][] = [
   [/fedora/i, 'fedora'],
 ];
 
-/** What the catalog's name of an image means here. */
+/** The Incus image of a catalog image. */
 export function imageOf(image: string, offer: IncusOffer, { images }: IncusConfig): ImageChoice {
   const { alias = image, login_user: user } = offer.images[image] ?? images[image] ?? {};
   const usual = LOGIN_USERS.find(([name]) => name.test(image))?.[1] ?? 'root';
   return { alias, loginUser: user ?? usual };
 }
 
-/** The body of the request that makes a machine, without starting it. */
+/** The body of the request that makes a machine without starting it. */
 export function toPlatform(
   spec: MachineSpec,
   offer: IncusOffer,
@@ -182,7 +182,7 @@ export function toPlatform(
   };
 }
 
-/** A tenant is root in its machine: what holds it must be set outside. */
+/** A tenant is root in its machine, so its network limits must be set outside. */
 function nicOf(network: string, { isolation, acls }: IncusConfig): Record<string, string> {
   return {
     type: 'nic',
@@ -213,7 +213,7 @@ export function isRunning({ status_code: code }: Pick<Instance, 'status_code'>):
   return code === 101 || code === 103 || code === 111 || code === 113;
 }
 
-/** Freezing, or frozen: Incus calls a virtual machine so too whose processors are halted. */
+/** Freezing or frozen. Incus also reports a virtual machine with halted processors as frozen. */
 export function isFrozen({ status_code: code }: Pick<Instance, 'status_code'>): boolean {
   return code === 109 || code === 110;
 }
@@ -222,7 +222,7 @@ export function isStopped({ status_code: code }: Pick<Instance, 'status_code'>):
   return code === 102;
 }
 
-/** The member cannot tell what has become of it: it is offline, or has just been started. */
+/** The member cannot report on it: it is offline or has just started. */
 export function isUnknown({ status_code: code }: Pick<Instance, 'status_code'>): boolean {
   return code === 112;
 }
@@ -236,7 +236,7 @@ function powerOf(instance: Instance, endpoint: Endpoint | undefined): Power {
   return instance.status_code === 106 || instance.status_code === 105 ? 'starting' : 'stopping';
 }
 
-/** `isMoving`: Incus has given it a temporary name, and nobody has renamed it. */
+/** `isMoving`: Incus has given it a temporary name and not renamed it yet. */
 export function fromPlatform(
   instance: Instance,
   endpoint: Endpoint | undefined,
@@ -260,7 +260,7 @@ export function fromPlatform(
   };
 }
 
-/** The address that the machine has on its network, where it has said so. */
+/** The machine's address on its network, once the machine reports it. */
 export function addressOf({ state }: Pick<Instance, 'state'>): string | undefined {
   const addresses = (state?.network?.[NIC] ?? firstNic(state))?.addresses ?? [];
   const global = addresses.filter(({ scope }) => scope === 'global');
@@ -272,7 +272,7 @@ function firstNic(state: Instance['state']) {
   return Object.entries(state?.network ?? {}).find(([name]) => name !== 'lo')?.[1];
 }
 
-/** What `description` a forwarded port of a machine has: it is ours by that. */
+/** The description of a machine's forwarded port, which marks it as Berth's. */
 export function forwardMark(ref: OwnerRef, project: string): string {
   return `berth ${ref} ${project}`;
 }
@@ -282,12 +282,12 @@ export function refOfForward({ description }: Pick<ForwardPort, 'description'>):
   return by === 'berth' ? ref : undefined;
 }
 
-/** Of the machine's project: a network may be of several. Undefined: Berth did not use to write it. */
+/** The project of a forwarded port's machine; projects may share a network. Undefined: written by an earlier Berth. */
 export function projectOfForward({ description }: Pick<ForwardPort, 'description'>): string | undefined {
   return description.split(' ')[2];
 }
 
-/** Milliseconds since the epoch; 0 where Incus says that there is no such time. */
+/** Milliseconds since the epoch; 0 if Incus gives its zero time. */
 function timeOf(text: string): number {
   const at = Date.parse(text);
   return Number.isNaN(at) || new Date(at).getUTCFullYear() < SENTINEL_YEAR ? 0 : at;
@@ -322,17 +322,17 @@ export function fromPlatformVolume(volume: Volume, users: readonly OwnerRef[]): 
   };
 }
 
-/** The device that is its disk. */
+/** The device of the root disk. */
 export function rootOf(devices: Instance['devices']): Record<string, string> | undefined {
   return Object.values(devices).find(({ type, path }) => type === 'disk' && path === '/');
 }
 
-/** The member that has it. Undefined: every one reaches it. */
+/** The member that holds the volume. Undefined: every member reaches it. */
 export function hostOf({ location }: Pick<Volume, 'location'>): string | undefined {
   return location === '' || location === SINGLE ? undefined : location;
 }
 
-/** The names of the instances that have it as a device. */
+/** The names of the instances that have the volume as a device. */
 export function usersOf({ used_by: usedBy }: Pick<Volume, 'used_by'>): string[] {
   return (usedBy ?? []).flatMap((path) => /^\/1\.0\/instances\/([^/?]+)/.exec(path)?.[1] ?? []).sort();
 }

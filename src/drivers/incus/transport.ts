@@ -2,14 +2,14 @@ import { createHash, X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
 
-/** PEM. */
+/** Certificates and key, as PEM. */
 export interface Tls {
   certificate: string;
   key: string;
   serverCertificate: string;
 }
 
-/** One request, as it goes to a daemon. */
+/** A request to a daemon. */
 export interface Sent {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
@@ -26,9 +26,9 @@ export interface Answer {
   date: string | undefined;
 }
 
-/** The way to one daemon. */
+/** The connection to one daemon. */
 export interface Transport {
-  /** @throws {Error} whose `code` says whether a connection came about */
+  /** @throws {Error} whose `code` shows whether a connection was made */
   send(sent: Sent): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export interface Transport {
 const CONNECT_TIMEOUT_MS = 1_500;
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
-/** HTTP over a socket, or with TLS. */
+/** HTTP over a Unix socket, or HTTPS. */
 export function httpTransport(address: string, tls: Tls | undefined, timeoutMs: number): Transport {
   const limits = {
     headersTimeout: timeoutMs,
@@ -83,7 +83,7 @@ function over(origin: string, agent: Agent): Transport {
   };
 }
 
-/** The daemon's certificate is made by itself and names no address: it is the one that was pinned, or it is refused. */
+/** The daemon's certificate is self-signed and names no address, so only the pinned certificate is accepted. */
 function pin(serverCertificate: string): (host: string, found: PeerCertificate) => Error | undefined {
   const expected = new X509Certificate(serverCertificate).raw;
   return (host, { raw }) => {

@@ -13,7 +13,10 @@ import { isIncomplete, isOn, type VolumeRecords } from './volume-records.ts';
 
 const POLL_MS = 200;
 
-/** How a volume gets to another member: it is copied under another name, and the original stays until an order removes it. */
+/**
+ * Moves a volume to another member by copying it under another name. The original stays until a destroy order removes
+ * it.
+ */
 export class VolumeCopies {
   readonly #api: IncusApi;
   readonly #records: VolumeRecords;
@@ -26,8 +29,8 @@ export class VolumeCopies {
   }
 
   /**
-   * To the member `spec.host`, under the name `spec.ref`. It is ours only once Incus has said that the copy succeeded, and
-   * it has the size and the content of the original, to which nothing is attached still. Nothing is removed.
+   * Copies to the member `spec.host`, under the name `spec.ref`. The copy gets Berth's mark only if Incus reports
+   * success, its size and content type match, and the original is still not attached. Removes nothing.
    */
   async copy(
     ref: OwnerRef,
@@ -70,7 +73,7 @@ export class VolumeCopies {
     return pending(`copy:${id}`, POLL_MS);
   }
 
-  /** One with our mark is complete: but it is of use only while nothing was written to the original since. */
+  /** A copy with Berth's mark is complete. It is usable only if the original has not been written to since. */
   async #judgeCopy(
     volume: Volume | undefined,
     ready: Volume,
@@ -86,7 +89,7 @@ export class VolumeCopies {
     return problem === undefined ? done(await this.#records.show(ready)) : unfinished(problem);
   }
 
-  /** The copy succeeded: it is looked at, and gets our mark. */
+  /** Checks a finished copy and gives it Berth's mark. */
   async #complete(
     volume: Volume,
     copy: Volume,
@@ -119,14 +122,14 @@ export class VolumeCopies {
   }
 }
 
-/** Why a copy of it under that name may lack what was written to it since. */
+/** Why the copy may miss later writes to the original; undefined: it does not. */
 function changedSince(volume: Volume, copy: OwnerRef): string | undefined {
   const users = usersOf(volume);
   if (users.length > 0) return `the original is attached to ${users.join(', ')}`;
   return volume.config[mark.copiedTo] === copy ? undefined : 'the original was attached after it was copied';
 }
 
-/** What Incus notes of a volume by itself, and what Berth has, stays behind. */
+/** Without the settings that Incus and Berth record themselves. */
 function settingsOf({ config }: Volume): Volume['config'] {
   return Object.fromEntries(
     Object.entries(config).filter(([key]) => !key.startsWith('volatile.') && !key.startsWith('user.berth.')),

@@ -12,7 +12,7 @@ export interface VolumeRecordDeps {
   finder: Finder;
 }
 
-/** What Incus has of the volumes of a pool. */
+/** Incus' records of the volumes of a pool. */
 export class VolumeRecords {
   readonly pool: string;
   readonly #deps: VolumeRecordDeps;
@@ -26,7 +26,7 @@ export class VolumeRecords {
     return (await this.#deps.api.volumes(this.pool)).filter(({ type }) => type === 'custom');
   }
 
-  /** On every member, ours or not. */
+  /** All volumes of this name on every member, Berth's or not. */
   async named(ref: OwnerRef): Promise<Volume[]> {
     return (await this.all()).filter(({ name }) => name === ref);
   }
@@ -47,7 +47,7 @@ export class VolumeRecords {
     return shown as ObservedVolume;
   }
 
-  /** With the machines that they are attached to, whatever these are called now. */
+  /** The volumes with the refs of the machines that they are attached to, under any name. */
   async showAll(volumes: readonly Volume[]): Promise<ObservedVolume[]> {
     const users = volumes.flatMap(usersOf);
     const refs = users.length === 0 ? undefined : await this.#deps.finder.refsOf(users);
@@ -59,7 +59,7 @@ export class VolumeRecords {
     );
   }
 
-  /** Changes what is configured of it. False: that was not as it had been read. */
+  /** Changes the volume's configuration. False: it has changed since it was read. */
   async change({ name, location, config }: Volume, changes: object, call?: Call): Promise<boolean> {
     const { api } = this.#deps;
     const found = await api.volume(this.pool, name, location);
@@ -74,7 +74,7 @@ export class VolumeRecords {
     }
   }
 
-  /** Whether Incus copies from it or to it. */
+  /** Whether an operation on the volume is running. */
   async isBusy(ref: OwnerRef): Promise<boolean> {
     const path = this.path(ref);
     return (await this.#deps.api.operations()).some(
@@ -90,8 +90,9 @@ export class VolumeRecords {
 }
 
 /**
- * Of several with one name: the one that a move of an earlier Berth began with, or else one that no such move has made: one
- * that is in use, or the oldest. An earlier Berth copied a volume under its own name, and gave the copy its mark before the end.
+ * Of several volumes with one name, the original. An earlier Berth moved a volume by copying it under its own name,
+ * and marked the copy before it was complete. Prefers the source of such a move, then a volume in use, then the
+ * oldest.
  */
 export function original(ours: readonly Volume[]): Volume | undefined {
   const oldest = ours.toSorted((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at));
@@ -103,12 +104,12 @@ export function original(ours: readonly Volume[]): Volume | undefined {
   );
 }
 
-/** Nothing says that the copy is complete. */
+/** No mark confirms that the copy is complete. */
 export function isIncomplete(volume: Volume): boolean {
   return volume.config[mark.copyOf] !== undefined && !isMarked(volume);
 }
 
-/** Whether a move of an earlier Berth made it: that copied a volume under its own name, and gave the copy its mark. */
+/** Whether a move by an earlier Berth made it, which copied a volume under its own name and marked the copy. */
 export function isOfEarlierMove(volume: Volume): boolean {
   return isOurs(volume) && volume.config[mark.copyOf] === volume.name;
 }
@@ -118,7 +119,7 @@ export function isOn(volume: Volume, host: string): boolean {
   return (hostOf(volume) ?? host) === host;
 }
 
-/** Incus notes something of it by itself. */
+/** Ignores the settings that Incus records itself. */
 function areSame(...configs: [Volume['config'], Volume['config']]): boolean {
   const [one, other] = configs.map((config) =>
     Object.fromEntries(Object.entries(config).filter(([key]) => !key.startsWith('volatile.'))),

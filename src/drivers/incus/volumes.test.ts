@@ -12,7 +12,7 @@ const settings = { size: '1024MiB', 'security.shifted': 'true' };
 const spec = { ref: REF, datacenter: 'd', sizeGb: 1, type: undefined, note: 'n' };
 const copySpec = { ...spec, ref: COPY, note: 'of the copy', host: 'm2' };
 
-/** A volume on m1 with what a tenant wrote, and a machine on each member. */
+/** A volume on m1 with a tenant's data, and a machine on each member. */
 async function aVolume() {
   const cluster = await aCluster();
   cluster.machines.set(ON_M1, { location: 'm1', devices: {} });
@@ -25,7 +25,7 @@ async function aVolume() {
     const step = await volumes.copy?.(REF, of, cookie);
     return { step, cookie: step?.outcome === 'pending' ? step.cookie : null };
   };
-  /** Until it is done. */
+  /** Runs a copy to its end. */
   const copied = async () => {
     const { cookie } = await copy(null);
     cluster.finishCopies();
@@ -89,7 +89,7 @@ describe('a copy', () => {
   it('that was interrupted is unfinished, and is removed only by an order: the next one has another name', async () => {
     const { volumes, cluster, copy } = await aVolume();
     const { cookie } = await copy(null);
-    // The daemon ended, and its operations with it.
+    // The daemon was restarted, so its operations are lost.
     cluster.forgetOperations();
     for (const again of [cookie, null]) expect((await copy(again)).step).toMatchObject(unfinished);
     expect(await volumes.create({ ...spec, ref: COPY }, null)).toMatchObject(unfinished);

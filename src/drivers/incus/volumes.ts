@@ -50,7 +50,7 @@ export interface VolumeDeps extends VolumeRecordDeps {
   fleet: FleetReader;
 }
 
-/** Custom volumes. One of a pool that is not shared lives on one member: it is moved by copying it under another name. */
+/** Custom volumes. In a pool that is not shared, a volume is on one member and moves by a copy under another name. */
 export class Volumes implements VolumeDriver {
   readonly #deps: VolumeDeps;
   readonly #records: VolumeRecords;
@@ -122,7 +122,7 @@ export class Volumes implements VolumeDriver {
     if (deviceFor(instance, ref, this.#records.pool) !== undefined) return done(null);
     if (!isOn(volume, instance.location))
       return failed('elsewhere', `it is on ${volume.location}, and ${machine} is on ${instance.location}`);
-    // What is written from now on is in no copy that was made before.
+    // Earlier copies miss everything that is written from now on.
     if (volume.config[mark.copiedTo] && !(await this.#records.change(volume, { [mark.copiedTo]: '' }, call)))
       return pending('attach', POLL_MS);
     const name = deviceOf(ref);
@@ -140,7 +140,7 @@ export class Volumes implements VolumeDriver {
       await api.client.send('PATCH', pathOf(instance.name), { body, etag: instance.etag, call });
       return done(null);
     } catch (error) {
-      // Something else of the machine has changed since it was read.
+      // Another part of the machine has changed since it was read.
       if (isConflict(error)) return pending('attach', POLL_MS);
       throw error;
     }
@@ -193,7 +193,7 @@ export class Volumes implements VolumeDriver {
     return this.#copies.copy(ref, spec, cookie, call);
   }
 
-  /** Every volume of exactly that name that is ours, and what there is of a copy. */
+  /** Destroys every volume of Berth's with exactly this name, and incomplete copies. */
   async destroy(
     ref: OwnerRef,
     _cookie: string | null,
@@ -202,7 +202,7 @@ export class Volumes implements VolumeDriver {
   ): Promise<Step<null>> {
     const ours = async () =>
       (await this.#records.named(ref)).filter((one) => isOurs(one) || isIncomplete(one));
-    // One that has lost a part of its mark is left as it is.
+    // Throws for a volume with only part of the mark, so that it is not destroyed.
     await this.#records.find(ref);
     const found = await ours();
     if (found.length === 0) return done(null);
@@ -222,7 +222,7 @@ export class Volumes implements VolumeDriver {
     return (await ours()).length === 0 ? done(null) : pending('destroy', POLL_MS);
   }
 
-  /** @throws {Error} if it cannot be told whether it is there */
+  /** @throws {Error} if the machine's existence is unknown */
   async #machine(ref: OwnerRef): Promise<Instance | undefined> {
     const found = await this.#deps.finder.find(ref);
     if (found.is === 'unknown') throw new IncusRefusal(503, found.reason, 'GET');
@@ -232,12 +232,12 @@ export class Volumes implements VolumeDriver {
   }
 }
 
-/** A machine that was changed twice and is as it was has another tag than before. */
+/** Makes the tag differ, even if a machine was changed twice and is as it was before. */
 function changeOf(ref: OwnerRef, call: Call | undefined): Instance['config'] {
   return call === undefined ? {} : { [mark.change]: `${call.fence} ${ref}` };
 }
 
-/** The name of the device that is the volume. */
+/** The name of the volume's device. */
 function deviceFor({ devices }: Pick<Instance, 'devices'>, ref: OwnerRef, pool: string): string | undefined {
   return Object.entries(devices).find(
     ([, { type, source, pool: of }]) =>

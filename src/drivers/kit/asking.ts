@@ -1,12 +1,15 @@
-/** The limits of an examination by `berth doctor`. */
+/** Limits of an examination by `berth doctor`. */
 export interface Asking {
-  /** Of one question to the platform, in milliseconds. */
+  /** Limit for one request to the platform, in milliseconds. */
   withinMs: number;
-  /** Aborted when the examination is over: what is under way then is ended. */
+  /** Aborted when the examination ends; cancels the requests under way. */
   signal: AbortSignal;
 }
 
-/** Begins all of them at once, and yields in their order: one that hangs delays the others' lines, and none of their work. */
+/**
+ * Starts all sources at once and yields their values in order. A source that hangs delays the output of later ones,
+ * but not their work.
+ */
 export async function* sideBySide<T>(sources: readonly AsyncIterable<T>[]): AsyncGenerator<T> {
   yield* inOrder(sources.map(begin));
 }
@@ -15,7 +18,7 @@ async function* inOrder<T>(begun: readonly AsyncIterable<T>[]): AsyncGenerator<T
   for (const source of begun) yield* source;
 }
 
-/** Runs ahead of its reader. */
+/** Reads ahead of the consumer. */
 function begin<T>(source: AsyncIterable<T>): AsyncIterable<T> {
   const values: T[] = [];
   let wake = Promise.withResolvers<void>();
@@ -29,7 +32,7 @@ function begin<T>(source: AsyncIterable<T>): AsyncIterable<T> {
     isOver = true;
     wake.resolve();
   });
-  // The reader gets the error after the values before it.
+  // The consumer gets the error after the values that precede it.
   running.catch(() => {});
   return (async function* () {
     for (;;) {

@@ -7,80 +7,80 @@ import type { Diagnosis } from '../../ports/diagnosis.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Asking } from './asking.ts';
 
-/** What an operator writes under `platform:` in berth.yaml, read by the driver that it names. */
+/** The keys under `platform:` in berth.yaml, parsed by the driver that `driver` names. */
 export interface DriverOptions {
   driver: string;
 }
 
-/** A base image that an operator wants in a platform. */
+/** A base image to import into a platform. */
 export interface ImageImport {
-  /** What the catalog's `os_options` call it. */
+  /** Its name in the catalog's `os_options`. */
   name: string;
-  /** A file of this machine. */
+  /** A file on this machine. */
   file: string;
-  /** Of several hosts, the one that is to have it; undefined: all of them. */
+  /** The only host to import it to; undefined: all hosts. */
   host: string | undefined;
-  /** Whether it may take the place of another that no machine was made from. */
+  /** Whether it may replace an existing image that no machine was made from. */
   replace: boolean;
 }
 
-/** What a driver is given beside its options. */
+/** What a driver is given besides its options. */
 export interface DriverSetting {
-  /** The name of the platform: `default` where it is the only one, and has no name in berth.yaml. */
+  /** The name of the platform; `default` for a single platform without a name in berth.yaml. */
   platform: string;
-  /** What it sells: the offers whose machines it is to make. */
+  /** The offers whose machines the driver makes. */
   catalog: Catalog;
-  /** The SQLite file of the orchestrator, beside which a driver may keep files; undefined: it is on PostgreSQL. */
+  /** The orchestrator's SQLite file; a driver may keep files beside it. Undefined: PostgreSQL is used. */
   databaseFile: string | undefined;
   /** The environment, for secrets. */
   env: Readonly<Record<string, string | undefined>>;
-  /** What files of the programs that it runs get; undefined: that of the process. */
+  /** The umask for programs that the driver runs; undefined: that of this process. */
   umask?: number | undefined;
   clock: Clock;
   log: Log;
-  /** Where what a driver finds out about certificates is reported; absent: nowhere. */
+  /** Reports the certificates that a driver sees; absent: they are not reported. */
   certificateSeen?: (use: 'driver' | 'incus_server' | 'incus_client') => CertificateSeen;
-  /** Where `berth doctor` asks; absent: what is opened serves. */
+  /** Present when `berth doctor` opens the driver; absent: it is opened to serve. */
   asking?: Asking | undefined;
 }
 
-/** A driver as its folder exports it, in `driver.ts`, for the list in `drivers/registry.ts`. */
+/** A driver, as `driver.ts` of its folder exports it for `drivers/registry.ts`. */
 export interface DriverDefinition<Options extends DriverOptions = DriverOptions> {
-  /** What `platform.driver` names it by. */
+  /** The value of `platform.driver` that selects it. */
   readonly name: Options['driver'];
-  /** Its keys under `platform:`, a strict object with `driver: z.literal(name)`. */
+  /** Its keys under `platform:`: a strict object with `driver: z.literal(name)`. */
   readonly configSchema: z.ZodType<Options> & z.core.$ZodTypeDiscriminable;
-  /** The keys among these that name files: a relative path is relative to berth.yaml, and the driver is given an absolute one. */
+  /** The keys that name files. A relative path is resolved against berth.yaml, so the driver gets an absolute one. */
   readonly fileKeys?: readonly string[];
-  /** The keys among these that are lists of environment variables, each of which must be set where Berth starts. */
+  /** The keys that list environment variables. Each of these must be set when Berth starts. */
   readonly variableKeys?: readonly string[];
   /**
-   * Whether it could be opened, as far as this machine can tell. Writes nothing and calls nothing.
+   * Checks whether the driver could be opened, as far as this machine can tell. Writes nothing and calls nothing.
    *
-   * @throws {Fatal} with a sentence for the operator
+   * @throws {Fatal} with a message for the operator
    */
   check(options: Options, setting: DriverSetting): void;
   /**
-   * Whether what is sold can be made with these options, before it is opened and again when the catalog is read anew.
+   * Checks whether the offers can be made with these options. Called before `open` and after each catalog reload.
    *
-   * @throws {Fatal} with a sentence for the operator
+   * @throws {Fatal} with a message for the operator
    */
   checkCatalog?(options: Options, catalog: Catalog): void;
-  /** What an offer of the catalog may say under `machine:`. Absent: nothing. */
+  /** Schema of an offer's `machine:` in the catalog. Absent: an offer has none. */
   readonly offerSchema?: z.ZodType;
-  /** Whether it chooses among hosts and heeds `avoidHosts`: an operator can cordon one of its hosts in Berth. */
+  /** Whether it chooses among hosts and obeys `avoidHosts`, so that an operator can cordon its hosts in Berth. */
   readonly placesOnHosts?: true;
-  /** Looks at every prerequisite, one by one, for `berth doctor`. Changes nothing that stays. */
+  /** Checks each prerequisite for `berth doctor`. Makes no lasting change. */
   diagnose?(options: Options, setting: DriverSetting): AsyncIterable<Diagnosis>;
   /**
-   * Puts a base image into the platform, for `berth image import`, and tells of each step; `broken` is one that failed.
-   * What was put there in part is never used.
+   * Imports a base image for `berth image import`, and yields each step; a step that failed is `broken`. A partial
+   * import is never used.
    *
-   * @throws {Fatal} with a sentence for the operator
+   * @throws {Fatal} with a message for the operator
    */
   importImage?(options: Options, setting: DriverSetting, image: ImageImport): AsyncIterable<Diagnosis>;
-  /** Where it cannot do that: how images get there, in a sentence. */
+  /** How images get to the platform, in a sentence, for a driver without `importImage`. */
   readonly imageAdvice?: string;
-  /** @throws {Fatal} with a sentence for the operator */
+  /** @throws {Fatal} with a message for the operator */
   open(options: Options, setting: DriverSetting): Promise<PlatformDriver>;
 }

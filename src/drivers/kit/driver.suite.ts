@@ -7,13 +7,13 @@ export type { DriverContext } from './checks/bench.ts';
 
 export interface DriverSuiteHooks {
   setup: () => Promise<DriverContext>;
-  /** Called after each check; everything that `setup` opened is to be closed. */
+  /** Called after each check. It must close everything that `setup` opened. */
   teardown: (context: DriverContext) => Promise<void>;
-  /** How long one check may take in real time, where it is about a real engine. */
+  /** Time limit of a check in real time, for drivers of real platforms. */
   timeoutMs?: number;
 }
 
-/** The behaviour that the core relies on, for every driver. */
+/** Tests that a driver behaves as the core requires. */
 export function describeDriver(name: string, { setup, teardown, timeoutMs }: DriverSuiteHooks): void {
   describe(`${name}, as a platform driver`, {
     ...(timeoutMs !== undefined && { timeout: timeoutMs }),

@@ -1,7 +1,7 @@
-/** What every program that a driver runs is given of Berth's environment: no secret is in these. */
+/** Variables that every program of a driver gets. They contain no secrets. */
 const USUAL = ['PATH', 'HOME', 'LANG', 'TZ'];
 
-/** Those of the usual variables, and of the others that are named, that are set. */
+/** The variables that are set, out of the usual ones and `others`. */
 export function usualEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   others: readonly string[] = [],

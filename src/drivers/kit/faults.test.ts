@@ -5,7 +5,7 @@ import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts
 import { type Fault, InjectedFault } from '../../platform-model/call-faults.ts';
 import { withFaults } from './faults.ts';
 
-/** A platform of one machine that only counts what reaches it. */
+/** A platform with one machine that records the calls that reach it. */
 function countingDriver(): PlatformDriver & { reached: string[] } {
   const reached: string[] = [];
   const machine = { ref: 'a', power: 'running', createdAt: 0 } as const;

@@ -11,13 +11,13 @@ import type { Clock } from '../../ports/clock.ts';
 export interface FaultyDriver extends PlatformDriver {
   /** Every call so far, in order. */
   readonly calls: readonly DriverCall[];
-  /** Lets the calls that hang go through to the platform. */
+  /** Lets hanging calls go through to the platform. */
   release(): void;
 }
 
 /**
- * The driver with faults injected as `plan` says. `close` rejects what is still out. `clock` is needed for what takes
- * or tells time: `delay`, `late` and `lag`.
+ * Wraps the driver so that `plan` injects faults. `close` rejects the calls under way. `clock` is needed for `delay`,
+ * `late` and `lag`.
  */
 export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Clock): FaultyDriver {
   const injector = new FaultInjector(plan, clock);
@@ -62,7 +62,7 @@ export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Cloc
 }
 
 function withVolumeFaults(volumes: VolumeDriver, injector: FaultInjector): VolumeDriver {
-  // Where it is placed and how it is copied meet no faults here: the simulations have their own.
+  // `place` and `copy` get no faults here; the simulations inject their own.
   const { place, copy } = volumes;
   return {
     ...(place !== undefined && { place: place.bind(volumes) }),

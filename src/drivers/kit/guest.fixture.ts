@@ -6,7 +6,7 @@ import type { DriverContext } from './checks/bench.ts';
 
 const newPair = () => ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 });
 
-/** Machines with two keys, of which the holder logs in with the second. */
+/** Two keys for machines, and a guest login that uses the second one. */
 export function guestLogin(): { sshKeys: string[]; guest: NonNullable<DriverContext['guest']> } {
   const [first, second] = [newPair(), newPair()];
   const probe = createSshProbe();

@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { Random } from '../../ports/clock.ts';
 
-/** Where a sequence of numbers is. */
+/** The state of a generator. */
 export type RandomState = readonly [number, number, number, number];
 
 export interface SeededRandom extends Random {
-  /** A random that is made from it gives the numbers that this one is about to give. */
+  /** The current state. A generator made from it continues with the same numbers. */
   state(): RandomState;
 }
 
 /**
- * Chance that repeats itself: the same seed gives the same numbers. sfc32 (Chris Doty-Humphrey's
- * Small Fast Counter, 32 bit), its state filled from SHA-256 of the seed. Not fit for secrets. `from`: where
- * it begins, if not at the start.
+ * Makes a repeatable generator: the same seed gives the same numbers. sfc32 (Chris Doty-Humphrey's Small Fast
+ * Counter, 32 bit), seeded with SHA-256. Not fit for secrets. `from`: the initial state, if not that of the seed.
  */
 export function createSeededRandom(seed: string, from = stateOf(seed)): SeededRandom {
   let [a, b, c, counter] = from;

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * A file without a name, for what is read or written as `/dev/stdin` and `/dev/stdout`: Node's own pipes are sockets,
- * which cannot be opened by these names.
+ * Opens a file without a name, to be used as `/dev/stdin` or `/dev/stdout`. Node's own pipes are sockets, which
+ * cannot be opened by these names.
  */
 export function anonymousFile(content: string | Uint8Array): number {
   const path = join(tmpdir(), `berth-virsh-${crypto.randomUUID()}`);

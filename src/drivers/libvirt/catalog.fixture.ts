@@ -3,7 +3,7 @@ import { parseCatalogFile, toCatalog } from '../../orchestrator/catalog/catalog-
 
 const region = (datacenter: string): object => ({ name: 'Europe', country_code: 'DE', datacenter });
 
-/** Small machines in two datacenters, and one with two GPUs in one of them. */
+/** A catalog with small machines in two datacenters, and a machine with two GPUs in one of them. */
 export function aCatalog(machine: object = {}): Catalog {
   const offer = {
     instance_type: 'DEDICATED',

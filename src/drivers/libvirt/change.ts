@@ -8,9 +8,9 @@ import type { HostShell } from './hosts/host-shell.ts';
 const REFUSED_BEFORE: ReadonlySet<string> = new Set(['stale', 'expired', 'unprepared']);
 
 /**
- * One call that changes a machine or a volume. Each of its commands that changes something goes through this: it begins
- * only within the limits of the call, and the host refuses it if a server with a later claim was there before it. Without
- * a `Call`, where a person tries the driver, nothing is compared.
+ * One call that changes a machine or a volume. Each changing command goes through it: the command starts only within
+ * the call's limits, and the host refuses it after a command with a higher fence. Without a `Call`, as in a manual
+ * driver test, nothing is checked.
  */
 export class Change {
   readonly #limits: Limits | undefined;
@@ -39,7 +39,7 @@ export class Change {
     return this.#begin(host.name, () => host.virsh(args, { ...call, limits: this.#limits }));
   }
 
-  /** The same for the commands of `HOST_SCRIPT`. */
+  /** The host's shell with the same checks, for commands of `HOST_SCRIPT`. */
   shellOf({ shell }: { shell: HostShell }): HostShell {
     const limits = this.#limits;
     return {
@@ -57,8 +57,8 @@ export class Change {
   }
 
   /**
-   * Sees to it that no earlier call can change anything on the host any more. True: one could until now, so what was read
-   * before has to be read again.
+   * Fences the host, so that earlier calls can no longer change anything there. True: the host was fenced only now,
+   * so state that was read before must be read again.
    */
   async fence(host: Host): Promise<boolean> {
     if (this.#limits === undefined || this.#fenced.has(host.name)) return false;

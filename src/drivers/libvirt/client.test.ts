@@ -9,7 +9,7 @@ import { openHostShell } from './hosts/host-shell.ts';
 import { openLogin } from './hosts/ssh-login.ts';
 import { useSsh } from './hosts/use-ssh.fixture.ts';
 
-/** A host whose `virsh` is this script of `sh`. */
+/** A host whose `virsh` is this `sh` script. */
 function openHostOf(script: string, uri = 'qemu:///system'): Host {
   const folder = mkdtempSync(join(tmpdir(), 'berth-virsh-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -42,7 +42,7 @@ it('OpenSSH is told to ask nobody for a password', async () => {
   expect(await asked('qemu+ssh://kvm-2/system')).toMatch(
     /^qemu\+ssh:\/\/kvm-2\/system\?no_tty=1&command=\S+\n$/,
   );
-  // With a command of the operator's own Berth keeps no login.
+  // If the operator's URI has a command, Berth keeps no login.
   expect(await asked('qemu+ssh://kvm-2/system?command=/usr/bin/ssh')).toBe(
     'qemu+ssh://kvm-2/system?command=/usr/bin/ssh&no_tty=1\n',
   );

@@ -6,34 +6,38 @@ import { type Login, onHost, openLogin, SSH_FAILED } from './hosts/ssh-login.ts'
 import type { HostOptions } from './options.ts';
 import { runProgram } from './run-program.ts';
 
-/** How long one call of virsh may take: the core waits no longer for a whole step. */
+/** Default time limit of one virsh call. */
 const CALL_MS = 15_000;
-/** Calls of virsh at once for each host: each is a process, and with `qemu+ssh` a login. */
+/** Concurrent virsh calls per host. Each is a process, and with `qemu+ssh` a login. */
 const MAX_CALLS = 8;
 
 export interface VirshCall {
-  /** What it reads where an argument is `/dev/stdin`. Secrets go here and never into an argument. */
+  /** Read by an argument `/dev/stdin`. Secrets go here, never into an argument. */
   input?: string | Uint8Array;
-  /** Instead of `input`: an open file. */
+  /** An open file, instead of `input`. */
   file?: number;
   timeoutMs?: number;
-  /** Of a command that changes something: its call's. */
+  /** For a command that changes something: the limits of its call. */
   limits?: Limits | undefined;
-  /** It is done only in this run of the domain. */
+  /** Runs the command only in this run of the domain. */
   run?: Run | undefined;
 }
 
-/** A host of libvirt as the rest of the driver sees it: one for each entry under `hosts:`. */
+/** A libvirt host, as the rest of the driver uses it: one per entry under `hosts:`. */
 export interface Host {
   readonly name: string;
   readonly options: HostOptions;
-  /** Its standard output. The arguments are passed on as they are: there is no shell. @throws {VirshError} */
+  /**
+   * Runs virsh and returns its standard output. The arguments are passed unchanged, without a shell.
+   *
+   * @throws {VirshError}
+   */
   virsh(args: readonly string[], call?: VirshCall): Promise<string>;
   /** The same for a call that writes to `/dev/stdout`. */
   virshBytes(args: readonly string[], call?: VirshCall): Promise<Buffer>;
 }
 
-/** Runs `virsh` as a process for each call, so that no connection is kept that a restart of libvirtd would break. */
+/** Runs `virsh` as one process per call, so that no open connection can break when libvirtd restarts. */
 export function openHost(options: HostOptions, login: Login = openLogin(options), program = 'virsh'): Host {
   const slots = createSlots(MAX_CALLS);
   const callOnce = (args: readonly string[], call: VirshCall, bytes: boolean): Promise<Buffer> =>
@@ -72,7 +76,7 @@ export function openHost(options: HostOptions, login: Login = openLogin(options)
   };
 }
 
-/** The subcommand and what it is about; texts such as XML are left out. */
+/** The subcommand and its subject, without long texts such as XML. */
 function describe({ name }: HostOptions, args: readonly string[]): string {
   return `virsh ${args.slice(0, 2).join(' ').slice(0, 120)} on ${name}`;
 }
@@ -110,8 +114,8 @@ function problemOfGuard(status: number, words: string): VirshProblem {
 }
 
 /**
- * A host that swallows every call would delay what is asked of the others by the time limit of a call. Once a call of it found
- * no answer, all fail at once, and each sees to it that `probe` finds out beside them whether it answers again.
+ * Keeps a host that does not answer from delaying work on other hosts. After one call without an answer, all calls
+ * fail at once, and each starts `probe` in the background (once at a time) to detect when the host answers again.
  */
 export function failFastWhileSilent(
   name: string,
@@ -141,7 +145,7 @@ export function failFastWhileSilent(
   };
 }
 
-/** Lets so many run at once; the others wait in order. */
+/** Runs `count` tasks at once; the others wait in order. */
 function createSlots(count: number): <T>(task: () => Promise<T>) => Promise<T> {
   let free = count;
   const waiting: (() => void)[] = [];

@@ -24,8 +24,8 @@ const SOON_MS = 1;
 const CLAIM_POLL_MS = 250;
 
 /**
- * One call does one part: claim and define, then disk and seed, then power. The definition says how far it got, so that
- * a repeated create goes on from there, whoever repeats it. The cookie is the host's name.
+ * Creates a machine in parts, one per call: claim and define, disk and seed, power on. The definition records the
+ * progress, so any server can continue a repeated create. The cookie is the host's name.
  */
 export async function createMachine(
   platform: Platform,
@@ -40,10 +40,10 @@ export async function createMachine(
   if (typeof name !== 'string') return name;
   const host = fleet.hosts.find((one) => one.name === name);
   if (host === undefined) return refused('capacity', `the platform has no host ${name}`);
-  // Another host that is silent has no part in it.
+  // Another host that is silent does not matter.
   if (search.answer === 'unknown' && search.hosts?.answered.includes(name) !== true)
     throw new VirshError('unreachable', search.reason);
-  // Somebody may have moved it to a host that is silent: a second one would have its name.
+  // An operator may have moved the domain to a silent host, and a second one would have the same name.
   if (cookie !== null)
     return unfinished(`${name} does not have the domain any more that an earlier call defined there`);
   return fleet.alone(`place on ${name}`, () => claim(platform, change, host, spec));
@@ -56,7 +56,7 @@ async function firstHost(platform: Platform, spec: MachineSpec): Promise<string 
   return placing.hosts[0]?.host ?? refused('capacity', 'no host has room');
 }
 
-/** Defines the machine on that host, if it can have it. */
+/** Defines the machine on the host if it fits. */
 async function claim(
   platform: Platform,
   change: Change,
@@ -95,7 +95,7 @@ async function claim(
   return settle(platform, change, host, spec);
 }
 
-/** An address and ports that no domain of the host has; undefined: machines of this host need none. */
+/** An address and ports that no domain of the host uses; undefined: machines of this host need none. */
 function natFor(
   host: Member,
   offer: LibvirtOffer,
@@ -161,7 +161,7 @@ async function defineMachine(
   await define(change, host, xml);
 }
 
-/** Holds the claim if there is room for it, and if no other process gave the same port away. */
+/** Confirms the claim if there is room for it and no other process has assigned the same port. */
 async function settle(
   { config }: Platform,
   change: Change,
@@ -178,7 +178,7 @@ async function settle(
   const others = domains.filter((other) => other.uuid !== uuid);
   const sharesPort = mark.nat !== undefined && takenPorts(others).has(mark.nat.hostPort);
   const claim = settleClaim(view, spec.ref);
-  // It was placed where there was room, and others were before it: another attempt is placed on what is left.
+  // The host had room, but other claims came first. The next attempt is placed in the remaining room.
   const backOut = (reason: string): Step<never> => unfinished(`${host.name}: ${reason}`);
   if (claim.verdict === 'lost') return backOut(claim.reason);
   if (sharesPort) return backOut('another process gave its port away');
@@ -206,7 +206,7 @@ async function goOn(
   return finishBoot(change, host, spec.ref);
 }
 
-/** Makes disk and seed, or completes what an earlier call made of them. */
+/** Makes disk and seed, or completes those of an earlier call. */
 async function prepare(
   { config, catalog }: Platform,
   change: Change,
@@ -224,7 +224,7 @@ async function prepare(
     ),
     writeFile(change, host, files.seed, seedOf(spec, image, host, domain.mark.nat, hostKey)),
   ]);
-  // Nothing of this call may still run when it fails.
+  // Throws only after both have ended, so that nothing of this call still runs.
   for (const one of made) if (one.status === 'rejected') throw one.reason;
   await remark(change, machine, { memo: 'boot', hostKeyFingerprint: hostKey.fingerprint });
 }
@@ -232,7 +232,7 @@ async function prepare(
 const noImage = (host: Member, { volume }: Image): string =>
   `${host.name} has no ${volume}: berth image import puts it there`;
 
-/** What is missing where a disk is made is what it is based on. */
+/** A missing volume during disk creation is the base image. */
 function unlessNoImage(error: unknown, host: Member, image: Image): never {
   const isMissing = error instanceof VirshError && error.problem === 'no_volume';
   throw isMissing ? new VirshError('no_image', noImage(host, image)) : error;
@@ -267,7 +267,7 @@ export async function powerOn(change: Change, { host, domain }: FoundMachine): P
   }
 }
 
-/** What a machine is once it runs, with an endpoint; until then it is asked again. */
+/** The running machine once it has an endpoint; pending until then. */
 export async function finishBoot(change: Change, host: Member, ref: string): Promise<Step<ObservedMachine>> {
   const machine = await readMachine(host, ref);
   if (machine === undefined) throw new VirshError('no_domain', `${ref} is gone from ${host.name}`);

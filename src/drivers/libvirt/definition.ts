@@ -14,25 +14,25 @@ import {
 import { descend, element, serializeXml, type XmlElement } from './xml.ts';
 
 /**
- * What is under way with a machine, in its mark until it is over.
+ * An unfinished operation of a machine, stored in its mark.
  *
- * - `create`: it has neither disk nor seed yet, or not all of them.
- * - `boot`: both are there, and it was never seen to run.
- * - `restart ID`: its power is to be cut and given again. What runs with this word has had both.
- * - `restarted ID`: that is over.
+ * - `create`: its disk or its seed is missing.
+ * - `boot`: both exist, and it was never seen running.
+ * - `restart ID`: its power must be cut and restored. A machine that runs with this memo has been restarted.
+ * - `restarted ID`: that restart is complete.
  */
 export type Memo = 'create' | 'boot' | `restart ${string}` | `restarted ${string}`;
 
 export type MarkChanges = Partial<Omit<MachineMark, 'memo'>> & { memo?: Memo | undefined };
 
-/** Defines the domain, anew or with changes; a running one has them after its next start. @throws {VirshError} */
+/** Defines the domain, or redefines it; a running domain gets the changes at its next start. @throws {VirshError} */
 export async function define(change: Change, host: Member, xml: string): Promise<void> {
   await change.virsh(host, ['define', '/dev/stdin'], { input: xml });
 }
 
 /**
- * Writes changes into the mark of a machine; with `pciFunctions`, also which of the host's it has. The mark alone is
- * changed by libvirt itself: a volume that another server attaches meanwhile stays, and what is gone is not made again.
+ * Changes the mark of a machine; with `pciFunctions`, also its PCI devices. Without them libvirt changes only the
+ * mark, so a volume that another server attaches at the same time is kept, and a deleted domain is not defined again.
  *
  * @throws {VirshError}
  */
@@ -49,7 +49,7 @@ export async function remark(
 }
 
 /**
- * Takes the mark of a machine away in one command, with the GPUs that it holds and the disks of these paths.
+ * Replaces the mark with a release mark, and removes the machine's GPUs and the disks at these paths, in one command.
  *
  * @throws {VirshError}
  */
@@ -74,8 +74,10 @@ export async function unmark(
 }
 
 /**
- * What runs has booted, also where whoever started it did not get to write that. A read may write this too: it is written in
- * the same run of the machine or not at all. @throws {VirshError}
+ * Clears the memo `boot` of a running machine, in case the server that started it did not. A read may do this too:
+ * the command applies only to the run that was read.
+ *
+ * @throws {VirshError}
  */
 export async function mend(machine: FoundMachine, change?: Change): Promise<FoundMachine> {
   const { host, run, domain } = machine;
@@ -95,7 +97,7 @@ const markArguments = (uuid: string, mark: XmlElement): string[] => [
   ...['--', uuid, NAMESPACE],
 ];
 
-/** The definition with the mark in place of the old one; what others keep in the metadata stays. */
+/** The definition with the mark replaced. Other metadata is kept. */
 function withMark(definition: XmlElement, mark: XmlElement): XmlElement {
   const children = definition.children.map((child) => {
     if (typeof child === 'string' || child.name !== 'metadata') return child;

@@ -16,8 +16,9 @@ import { done, pending, refused } from './translate.ts';
 const POLL_MS = 1_000;
 
 /**
- * The definition goes last: as long as anything is left, it is found by it. What has the name of the machine on a host
- * without its domain goes too. Hosts that do not answer may have it where no other had.
+ * Destroys a machine on every host that has it. The domain is undefined last, so that a machine with remaining files
+ * can be found. Files of the machine on hosts without its domain are deleted too. If no host has the domain, a silent
+ * host may have it.
  */
 export async function destroyMachine(
   platform: Platform,
@@ -52,7 +53,7 @@ export async function destroyMachine(
   return machines.length > 0 ? step : unlessSilent(ref, untold);
 }
 
-/** What is not found on any host that answers may be on another. */
+/** Done, or failed if a silent host may still have the resource. */
 export function unlessSilent(ref: OwnerRef, silent: readonly string[]): Step<null> {
   if (silent.length === 0) return done(null);
   return {
@@ -86,17 +87,17 @@ async function removeMachine(
 }
 
 interface MachineFiles {
-  /** In the pool: what was made for it. */
+  /** Files in the pool that were made for it. */
   own: readonly string[];
-  /** In the pool, and called after it, but not made by Berth: such as a snapshot's. */
+  /** Files in the pool that are named after it but not made by Berth, such as snapshots. */
   foreign: readonly string[];
-  /** Its other disks, but for volumes. */
+  /** Its other disks, except volumes. */
   others: readonly string[];
-  /** A copy of the machine that has a file of it as its disk. */
+  /** A copy of the machine that uses one of its files as a disk. */
   copy: string | undefined;
 }
 
-/** A file that another domain has as its disk is not the machine's. */
+/** Sorts the files of a machine. A file that another domain uses as a disk is excluded. */
 async function sortFiles({ host, domain, live }: FoundMachine, change: Change): Promise<MachineFiles> {
   const { ref } = domain.mark;
   const names = await listFiles(host, change);
@@ -104,7 +105,7 @@ async function sortFiles({ host, domain, live }: FoundMachine, change: Change): 
   const beside = domains.filter(({ uuid }) => uuid !== domain.uuid);
   const isFree = (name: string): boolean => !beside.some((other) => hasDisk(other, name));
   const made = names.filter((name) => isFileOf(ref, name));
-  // Somebody may have given its disk another name, after that of the machine.
+  // Its disk may have been renamed, with the machine's name as a prefix.
   const root = domain.disks[0]?.path ?? '';
   const isMoved =
     dirname(root) === folder &&
@@ -125,8 +126,8 @@ async function sortFiles({ host, domain, live }: FoundMachine, change: Change): 
 }
 
 /**
- * What an operator's external snapshots left: files that the domain is on, or that are called after the machine. Undefined:
- * there are none any more. Those of a volume's disk are never removed: they hold data of the volume.
+ * Handles an operator's external snapshots: disk files of the domain, or files named after it. Undefined: none is
+ * left. Snapshots of a volume's disk are never removed, since they contain the volume's data.
  */
 async function removeSnapshots(
   change: Change,

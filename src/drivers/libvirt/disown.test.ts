@@ -8,7 +8,7 @@ const REF = 'berth-a';
 const FILES = ['debian.qcow2', `${REF}.qcow2`, `${REF}.seed`];
 const DONE = { outcome: 'done', value: null };
 
-/** A machine that was switched off and released. */
+/** A stopped machine that was released. */
 async function released(hosts = [new MemoryHost()]) {
   const machine = await aMachine(hosts);
   await machine.bench.stop(REF);
@@ -115,7 +115,7 @@ it('an earlier start that comes late does not start a machine once its release h
   const { driver, bench, host } = await aMachine();
   await bench.stop(REF);
   const early = bench.call();
-  // The start has been sent, and arrives between what the release reads and what it writes.
+  // The start was sent before, and arrives between the reads and the writes of the release.
   const { virsh } = host;
   let isSent = false;
   host.virsh = async (args, call) => {

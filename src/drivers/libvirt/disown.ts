@@ -9,9 +9,9 @@ import { proveGone } from './leftovers.ts';
 import { done, powerOf, refused } from './translate.ts';
 
 /**
- * Puts another word in the place of the mark, on every host that has the machine. The domain and its disks stay as they are, and
- * are another's from then on. Its volumes stay Berth's, and are taken out of it. Its address is not free while the domain
- * is there: its guest has it.
+ * Releases a machine: replaces its mark with a release mark, on every host that has it. The domain and its disks stay
+ * unchanged for their new owner. Its volumes stay Berth's and are detached. Its address stays taken, since its guest
+ * uses it.
  */
 export async function disownMachine(platform: Platform, change: Change, ref: OwnerRef): Promise<Step<null>> {
   const { fleet, clock } = platform;
@@ -27,7 +27,7 @@ export async function disownMachine(platform: Platform, change: Change, ref: Own
     const obstacle = await obstacleOf(machine);
     if (obstacle !== undefined) return refused('conflict', obstacle);
   }
-  // An earlier start may have come only now.
+  // A start from an earlier call may have arrived since the read.
   let mayBeOld = false;
   for (const { host } of machines) mayBeOld = (await change.fence(host)) || mayBeOld;
   if (mayBeOld) return disownMachine(platform, change, ref);
@@ -35,13 +35,13 @@ export async function disownMachine(platform: Platform, change: Change, ref: Own
   return done(null);
 }
 
-/** Why it is not released; undefined: it is off. */
+/** Why the machine cannot be released; undefined: it can. */
 async function obstacleOf(machine: FoundMachine): Promise<string | undefined> {
   const { host, domain } = machine;
   const { ref } = domain.mark;
   const power = powerOf(machine);
   if (power !== 'stopped') return `${ref} is ${power} on ${host.name}: stop it first`;
-  // What it is resumed from has the mark.
+  // A saved memory image contains the mark.
   const saved = await host.virsh(['list', '--all', '--uuid', '--with-managed-save']);
   if (!saved.split(/\s+/).includes(domain.uuid)) return undefined;
   return `the memory of ${ref} is saved on ${host.name}: start and stop it first, or run virsh managedsave-remove ${domain.name}`;

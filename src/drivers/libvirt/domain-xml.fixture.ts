@@ -33,7 +33,7 @@ export function aDomain(overrides: Partial<DomainSpec> = {}): DomainSpec {
   };
 }
 
-/** Every part of a domain that there is. */
+/** A domain with every optional part. */
 export const aGpuDomain = (): DomainSpec =>
   aDomain({
     accelerator: 'kvm',

@@ -26,7 +26,7 @@ const hostile = [
   '\u0085\u2028 \u{1f600} é',
 ];
 
-/** A file of the text, deleted with the test. */
+/** Writes the text to a file that is deleted after the test. */
 function fileOf(text: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-domain-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -34,7 +34,7 @@ function fileOf(text: string): string {
   return join(folder, 'domain.xml');
 }
 
-/** Each `virsh` on `test:///default` has hosts of its own, so what belongs together is one command line. */
+/** Each `virsh` on `test:///default` starts with fresh hosts, so related commands must share one command line. */
 function defineAndDump(xml: string, name: string): string {
   const script = `define ${fileOf(xml)}; dumpxml ${name}`;
   const output = execFileSync('virsh', ['-q', '-c', 'test:///default', script], {

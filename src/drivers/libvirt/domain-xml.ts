@@ -4,47 +4,47 @@ import { type PciAddress, toPciAddress } from './gpus/pci-address.ts';
 import { type MachineMark, markOf, type ReleaseMark, releaseOf, toMarkElement } from './machine-mark.ts';
 import { childrenOf, descend, element, parseXml, serializeXml, textOf, type XmlElement } from './xml.ts';
 
-/** How QEMU runs a guest: with the processor's own virtualization, or by translating its instructions. */
+/** How QEMU runs a guest: with hardware virtualization, or by emulation. */
 export type Accelerator = 'kvm' | 'tcg';
 
-/** Where a machine's network card is plugged in: a network of libvirt, or a bridge of the host. */
+/** The network of a machine's card: a libvirt network or a bridge of the host. */
 export type NetworkSource = { network: string } | { bridge: string };
 
-/** All that a domain is defined from. Paths are the host's. */
+/** Everything that defines a domain. Paths are on the host. */
 export interface DomainSpec {
   /** Its owner ref. */
   name: string;
   accelerator: Accelerator;
-  /** What a guest on KVM sees: the host's processor itself, or libvirt's nearest model of it. On TCG all that QEMU has. */
+  /** The CPU of a guest on KVM: the host's own, or libvirt's closest model of it. On TCG: all features of QEMU. */
   kvmCpu?: 'host-passthrough' | 'host-model';
   vcpus: number;
   memoryMb: number;
-  /** A kernel that QEMU loads itself; absent: the disk has a boot loader. */
+  /** A kernel for direct boot; absent: the disk has a boot loader. */
   kernel?: { kernel: string; initrd: string; commandLine: string };
-  /** UEFI, which guests with GPUs of much memory need; absent: BIOS. */
+  /** UEFI, which guests with large-memory GPUs need; absent: BIOS. */
   uefi?: boolean;
-  /** A qcow2 overlay. The guest finds it by its serial. */
+  /** A qcow2 overlay. The guest identifies it by its serial. */
   rootDisk: { path: string; serial: string };
   /** The NoCloud disk. */
   seedPath: string;
   network: NetworkSource;
-  /** A filter of libvirt for the card, with its parameters. */
+  /** A libvirt network filter for the card, with its parameters. */
   networkFilter?: { name: string; parameters: Readonly<Record<string, string>> };
-  /** Whether the bridge passes nothing between it and other isolated cards. */
+  /** Whether the bridge blocks traffic between this card and other isolated cards. */
   isolated?: boolean;
-  /** Where the guest's serial console is written to. */
+  /** The file for the output of the guest's serial console. */
   consolePath: string;
-  /** How many volumes can be plugged in while it runs. */
+  /** How many volumes can be attached while it runs. */
   hotplugSlots: number;
-  /** PCI functions that are given to the guest, each bound to vfio-pci beforehand. */
+  /** PCI functions passed to the guest, all bound to vfio-pci in advance. */
   pciFunctions: readonly PciAddress[];
   mark: MachineMark;
 }
 
-/** Disk, seed, card, random numbers: each sits behind a port of its own. */
+/** Disk, seed, card and random number generator each need a port. */
 const OWN_DEVICES = 4;
 
-/** The domain as libvirt reads it. @throws {XmlError} for text that XML cannot hold */
+/** The domain as libvirt XML. @throws {XmlError} for text that XML cannot contain */
 export function toDomainXml(spec: DomainSpec): string {
   const { name, accelerator, vcpus, memoryMb } = spec;
   return serializeXml(
@@ -61,7 +61,7 @@ export function toDomainXml(spec: DomainSpec): string {
       element('on_poweroff', {}, ['destroy']),
       element('on_reboot', {}, ['restart']),
       element('on_crash', {}, ['destroy']),
-      // A guest that suspended itself would be STOPPED, and keep its part of the host without paying for it.
+      // A guest that suspends itself would be STOPPED and keep its resources without paying for them.
       element('pm', {}, [
         element('suspend-to-mem', { enabled: 'no' }),
         element('suspend-to-disk', { enabled: 'no' }),
@@ -106,11 +106,11 @@ function devicesOf(spec: DomainSpec): XmlElement[] {
   ];
 }
 
-/** A disk of a domain: the overlay, the seed, or a volume that is plugged in. */
+/** A disk of a domain: the overlay, the seed, or an attached volume. */
 export interface DomainDisk {
   path: string;
   format: 'qcow2' | 'raw';
-  /** Its name in libvirt, such as `vdc`; what the guest calls it may differ. */
+  /** Its libvirt target, such as `vdc`; the guest may name it differently. */
   target: string;
   serial: string;
   readOnly?: boolean;
@@ -126,7 +126,7 @@ function diskOf({ path, format, target, serial, readOnly = false }: DomainDisk):
   ]);
 }
 
-/** A disk by itself, for `virsh attach-device` and `detach-device`. */
+/** A single disk, for `virsh attach-device` and `detach-device`. */
 export const toDiskXml = (disk: DomainDisk): string => serializeXml(diskOf(disk));
 
 function cardOf({ name, network, networkFilter, isolated = false }: DomainSpec): XmlElement {
@@ -149,8 +149,8 @@ function filterOf({ name, parameters }: NonNullable<DomainSpec['networkFilter']>
 }
 
 /**
- * `managed='no'`: the function is bound to vfio-pci when the host boots and stays so. Otherwise libvirt would give it
- * back to the host's own driver after each guest, before it was reset and looked at.
+ * `managed='no'`: the function stays bound to vfio-pci from the host's boot on. Otherwise libvirt would return it to
+ * the host's driver after each guest, before it is reset and checked.
  */
 export function hostdevOf(address: PciAddress): XmlElement {
   const [domain, bus, slot, fn] = address.split(/[:.]/).map((part) => `0x${part}`);
@@ -160,13 +160,13 @@ export function hostdevOf(address: PciAddress): XmlElement {
   ]);
 }
 
-/** The address of a machine's card: always the same for a ref, in QEMU's own range of 16 million. */
+/** The MAC address of a machine's card: constant for a ref, from QEMU's range of 16 million. */
 export function macOf(ref: OwnerRef): string {
   const [a, b, c] = createHash('sha256').update(`mac ${ref}`).digest();
   return ['52', '54', '00', ...[a, b, c].map((byte) => (byte ?? 0).toString(16).padStart(2, '0'))].join(':');
 }
 
-/** The same for a ref, so that a repeated define is the same domain. */
+/** Constant for a ref, so that a repeated define gives the same domain. */
 export function uuidOf(ref: OwnerRef): string {
   const bytes = createHash('sha256').update(`uuid ${ref}`).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
@@ -174,30 +174,30 @@ export function uuidOf(ref: OwnerRef): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** A machine of ours, under whatever name: a domain with the mark of another UUID is a copy that somebody made. */
+/** Whether the domain is a machine of Berth, under any name. A domain whose UUID does not match its mark is a copy. */
 export const isMachine = ({ uuid, mark }: Pick<DefinedDomain, 'uuid' | 'mark'>): boolean =>
   mark !== undefined && uuid === uuidOf(mark.ref);
 
-/** A domain as the host has it, ours or another's. */
+/** A domain as defined on the host, Berth's or not. */
 export interface DefinedDomain {
   name: string;
   uuid: string;
   vcpus: number;
   memoryMb: number;
-  /** The card's first address, in lower case. */
+  /** The MAC address of its first card, in lower case. */
   mac: string | undefined;
-  /** Where its card is plugged in while it runs. */
+  /** The host's device and bridge of its card while it runs. */
   card: { device: string; bridge: string } | undefined;
   disks: { target: string; path: string | undefined; serial: string }[];
-  /** Functions of PCI that it is defined with. */
+  /** PCI functions in its definition. */
   pciFunctions: PciAddress[];
-  /** Absent: the domain is none of ours. */
+  /** Undefined: the domain is not Berth's. */
   mark: MachineMark | undefined;
-  /** It was a machine, and was released. */
+  /** Set if it was a machine and has been released. */
   release: ReleaseMark | undefined;
 }
 
-/** Reads `virsh dumpxml`. @throws {XmlError} */
+/** Parses `virsh dumpxml`. @throws {XmlError} */
 export const readDomainXml = (xml: string): DefinedDomain => readDomainElement(parseXml(xml));
 
 export function readDomainElement(domain: XmlElement): DefinedDomain {

@@ -12,7 +12,7 @@ const twoHosts = () => [new MemoryHost(), new MemoryHost({ name: 'kvm-2', public
 describeDriver('two hosts whose libvirt is in memory', {
   setup: async () => {
     const { context } = openMemoryPlatform(twoHosts()).bench;
-    // As the core does it: a volume and its machine are on one host.
+    // As the core does, this keeps a volume and its machine on one host.
     return { ...context, volumeSpec: (ref) => ({ ...context.volumeSpec(ref), host: 'kvm-1' }) };
   },
   teardown: ({ driver }) => driver.close(),

@@ -4,8 +4,8 @@ import type { DriverDefinition } from '../kit/driver-definition.ts';
 import { imageOf, type LibvirtConfig, libvirtConfigSchema, libvirtOfferSchema } from './options.ts';
 
 /**
- * Hosts with libvirt and QEMU, one or many: the hosts' own libvirt has everything that is known of a machine. What
- * speaks with them is loaded when it is needed.
+ * One or more hosts with libvirt and QEMU. Their libvirt stores everything that is known of a machine. The code that
+ * connects to them is loaded when needed.
  */
 export const libvirt: DriverDefinition<LibvirtConfig> = {
   name: 'libvirt',
@@ -28,7 +28,7 @@ export const libvirt: DriverDefinition<LibvirtConfig> = {
   },
 };
 
-/** @throws {Fatal} for an image that is sold and not there */
+/** @throws {Fatal} for an offer with an image that is not configured */
 function checkCatalog(config: LibvirtConfig, { offers }: Catalog): void {
   for (const { id, machine, osOptions } of offers.values()) {
     const read = libvirtOfferSchema.safeParse(machine);

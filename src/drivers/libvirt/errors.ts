@@ -1,39 +1,39 @@
 import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
 
-/** What virsh says of a thing that is not there, or is there already. */
+/** Classes of virsh failures. */
 export type VirshProblem =
-  /** The host cannot be reached, or its libvirt does not answer: nothing is known. */
+  /** The host or its libvirt does not answer: nothing is known. */
   | 'unreachable'
-  /** The host refuses our credentials. */
+  /** The host refuses Berth's credentials. */
   | 'refused'
   | 'no_domain'
   | 'no_volume'
-  /** The pool lacks what a machine is made from. */
+  /** The pool does not have the machine's base image. */
   | 'no_image'
-  /** A domain of ours whose mark somebody removed. */
+  /** A domain of Berth whose mark was removed. */
   | 'unmarked'
   | 'no_network'
   | 'no_pool'
   | 'exists'
   | 'not_running'
   | 'already_running'
-  /** What an earlier call made is not whole. */
+  /** An earlier call left a partial result. */
   | 'half_made'
   | 'no_space'
   | 'no_memory'
   | 'busy'
   | 'invalid'
-  /** A server with a later claim has changed the resource: nothing was done. */
+  /** A server with a higher fence has changed the resource: the command had no effect. */
   | 'stale'
-  /** The time of the call was over before the command began: nothing was done. */
+  /** The call's deadline passed before the command began: it had no effect. */
   | 'expired'
-  /** The call was given up while the command ran. */
+  /** The call was cancelled while the command ran. */
   | 'aborted'
-  /** The host lacks what commands that change something need: nothing was done. */
+  /** The host lacks something that changing commands need: the command had no effect. */
   | 'unprepared'
   | 'other';
 
-/** A call of virsh that failed. */
+/** A virsh call failed. */
 export class VirshError extends Error {
   override readonly name = 'VirshError';
   readonly problem: VirshProblem;
@@ -44,16 +44,16 @@ export class VirshError extends Error {
   }
 }
 
-/** It is of the host alone, and not of what was asked. */
+/** The failure concerns only the host, and gives no information on the resource. */
 export const tellsNothing = ({ problem }: VirshError): boolean =>
   problem === 'unreachable' || problem === 'refused';
 
 const LIMITS: readonly VirshProblem[] = ['stale', 'expired', 'aborted', 'unprepared'];
 
-/** It is of the call and its limits, and not of what was asked. */
+/** The failure comes from the call's limits, and gives no information on the resource. */
 export const isRefusal = ({ problem }: VirshError): boolean => LIMITS.includes(problem);
 
-/** The words of libvirt, which are the same in each release since 7; the first that fits counts. */
+/** Libvirt's messages, unchanged in each release since 7. The first match counts. */
 const words: readonly [RegExp, VirshProblem][] = [
   [
     /authentication (failed|unavailable)|Permission denied|access denied|Host key verification failed/i,
@@ -63,7 +63,7 @@ const words: readonly [RegExp, VirshProblem][] = [
     /failed to connect to the hypervisor|Failed to connect socket|Cannot recv data|End of file while reading|client socket is closed|Unable to connect to server|Connection (refused|reset)|Could not resolve hostname|keepalive/i,
     'unreachable',
   ],
-  // Also where the search for it failed: only the list of all domains proves that there is none.
+  // Also reported if the lookup itself failed. Only the list of all domains proves that a domain does not exist.
   [/Domain not found|failed to get domain/, 'no_domain'],
   [/Storage volume not found/, 'no_volume'],
   [/Storage pool not found|storage pool '.*' is not active/, 'no_pool'],
@@ -100,7 +100,10 @@ const codes: Partial<Record<VirshProblem, FailureCode>> = {
   invalid: 'invalid',
 };
 
-/** What an earlier call made cannot be completed: it is removed by an order, and made under another name. */
+/**
+ * The partial result of an earlier call cannot be completed. The core orders its removal and makes the resource under
+ * another name.
+ */
 export const unfinished = (detail: string): Step<never> => ({
   outcome: 'failed',
   code: 'unfinished',
@@ -108,7 +111,7 @@ export const unfinished = (detail: string): Step<never> => ({
   detail,
 });
 
-/** The failure of a call. `hasChanged`: commands that change something were begun, in it or in an earlier one. */
+/** The failure of a call. `hasChanged`: this call or an earlier one has started a changing command. */
 export function toFailure(error: unknown, hasChanged = true): Step<never> {
   if (!(error instanceof VirshError)) throw error;
   const code = codes[error.problem] ?? 'internal';

@@ -16,36 +16,36 @@ import type { LibvirtConfig } from './options.ts';
 import { type Pause, readPause } from './trouble.ts';
 import { parseXml, type XmlElement } from './xml.ts';
 
-/** Of one host among several: less than the core gives one call, at the default `lease_s`. */
+/** Time limit of one host among several, below the core's limit of a call at the default `lease_s`. */
 const HOST_WITHIN_MS = 5_000;
 
-/** A host, and the way to what libvirt has no call for. */
+/** A host with a shell for what libvirt has no call for. */
 export interface Member extends Host {
   shell: HostShell;
-  /** Tried once, when the first machine is placed there. */
+  /** Determined once, when the first machine is placed there. */
   accelerator(): Promise<Accelerator>;
   close(): Promise<void>;
 }
 
-/** A machine of ours as its host has it. */
+/** A machine of Berth on its host. */
 export interface FoundMachine {
   host: Member;
-  /** Also while it is paused. */
+  /** True also while it is paused. */
   running: boolean;
   /** Undefined: it does not run. */
   run: Run | undefined;
   /** Undefined: it is not paused. */
   pause: Pause | undefined;
-  /** As it will be when it is started next. */
+  /** Its stored definition, which the next start uses. */
   domain: DefinedDomain & { mark: MachineMark };
-  /** As it runs; the same as `domain` where it does not. */
+  /** Its running definition; equal to `domain` if it does not run. */
   live: DefinedDomain;
-  /** `domain` in full, to be written back with changes. */
+  /** The full XML of `domain`, to define it again with changes. */
   definition: XmlElement;
 }
 
 export type Search =
-  /** `others`: further hosts have the same domain, as while it is migrated. */
+  /** `others`: further hosts with the same domain, such as during a migration. */
   | { answer: 'found'; machine: FoundMachine; others: readonly FoundMachine[]; hosts: AskedHosts }
   | { answer: 'gone'; hosts: AskedHosts }
   /** `hosts`: those that answered do not have it. */
@@ -54,15 +54,15 @@ export type Search =
 export interface Fleet {
   hosts: readonly Member[];
   /**
-   * Searches for the domain on every host, or on the one that is named. It is `gone` only where all of them said so; its
-   * files may still be there.
+   * Searches for the domain on every host, or on the host `on`. `gone` only if all of them answered; its files may
+   * still exist.
    */
   find(ref: OwnerRef, on?: string): Promise<Search>;
-  /** One at a time for each name, in this process. */
+  /** Runs tasks with the same name one at a time, in this process. */
   alone<T>(name: string, task: () => Promise<T>): Promise<T>;
 }
 
-/** What the driver is opened with. */
+/** The driver's dependencies. */
 export interface Platform {
   fleet: Fleet;
   config: LibvirtConfig;
@@ -142,7 +142,9 @@ async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> 
   return { answer: 'unknown', reason, hosts: asked };
 }
 
-/** Of several hosts one that hangs, such as one that lost its power, does not take the answers of the others with it. */
+/**
+ * Limits the time of one host among several, so that a host that hangs or is down does not block the others' answers.
+ */
 export async function inTime<T>(hosts: readonly Member[], { name }: Member, reading: Promise<T>): Promise<T> {
   if (hosts.length === 1) return reading;
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -155,20 +157,27 @@ export async function inTime<T>(hosts: readonly Member[], { name }: Member, read
   }
 }
 
-/** Of one domain on several hosts, the higher is the machine: what runs, then what has run, then what is being made. */
+/**
+ * Ranks the instances of one domain on several hosts; the highest is the machine: running, then paused, then stopped,
+ * then still being made.
+ */
 export function rankOf(of: { running: boolean; pause?: Pause | undefined; domain: { mark: MachineMark } }) {
   const { memo } = of.domain.mark;
   if (of.running) return of.pause === undefined ? 3 : 2;
   return memo === 'create' || memo === 'boot' ? 0 : 1;
 }
 
-/** What is said of all hosts, where some have problems. One that has left the configuration is not among them. */
+/** Divides the hosts by whether they had a problem. */
 export function hostsOf(hosts: readonly Host[], problems: ReadonlyMap<string, unknown>): AskedHosts {
   const answered = hosts.map(({ name }) => name).filter((name) => !problems.has(name));
   return { answered, silent: [...problems.keys()] };
 }
 
-/** By its UUID, which a rename keeps. Undefined: this host has none for that ref, or released it. @throws {VirshError} */
+/**
+ * Finds the machine by UUID, which a rename keeps. Undefined: this host does not have it, or it was released.
+ *
+ * @throws {VirshError}
+ */
 export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMachine | undefined> {
   const uuid = uuidOf(ref);
   try {
@@ -200,12 +209,12 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
 
 export const UNMARKED = 'which by its UUID is of Berth, without the metadata that say so';
 
-/** A domain of ours by name and UUID, which follow from the ref; without the mark nothing may be done with it. */
+/** A domain whose UUID follows from its name, so it is Berth's, but without the mark. Nothing may be done with it. */
 export function isUnmarked({ name, uuid, mark, release }: DefinedDomain): boolean {
   return mark === undefined && release === undefined && uuid === uuidOf(name);
 }
 
-/** Whether a domain with that UUID is there. @throws {VirshError} */
+/** Whether a domain with this UUID exists. @throws {VirshError} */
 async function hasDomain(host: Host, uuid: string): Promise<boolean> {
   return (await host.virsh(['list', '--all', '--uuid'])).split(/\s+/).includes(uuid);
 }

@@ -24,7 +24,7 @@ function aHost(files: Record<string, string> = {}) {
   const { driver, context } = openMemoryPlatform([host]).bench;
   const { volumes } = driver;
   if (volumes === undefined) throw new Error('it has no volumes');
-  /** What virsh says of several things in one call leaves this out. */
+  /** Drops the commands that end with `text` from combined virsh calls. */
   const hide = (text: string): void => {
     const { virsh } = host;
     host.virsh = async (args, call) => {

@@ -2,11 +2,11 @@ import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 
 /** A machine's SSH identity, made before the machine. */
 export interface HostKey {
-  /** OpenSSH PEM. */
+  /** PEM, OpenSSH format. */
   privateKey: string;
   /** As in a `.pub` file. */
   publicKey: string;
-  /** `SHA256:…` as `ssh-keygen -l` prints it. */
+  /** `SHA256:…`, as `ssh-keygen -l` prints it. */
   fingerprint: string;
 }
 
@@ -25,7 +25,7 @@ export function generateHostKey(): HostKey {
   };
 }
 
-/** The format of OpenSSH's PROTOCOL.key, not encrypted. */
+/** Encodes as in OpenSSH's PROTOCOL.key, unencrypted. */
 function toPem(blob: Buffer, point: Buffer, seed: Buffer): string {
   const check = randomBytes(4);
   const secret = Buffer.concat([check, check, blob, text(Buffer.concat([seed, point])), text('')]);

@@ -149,7 +149,7 @@ describe('a machine whose domain somebody undefined', () => {
     });
     expect(written()).toBe('what the tenant wrote');
     expect(host.domains.size).toBe(0);
-    // The next attempt has another name, and the first is removed by an order that names it.
+    // The next attempt has another name. An order with the first name removes the first.
     await bench.create(`${REF}-g1`, { host: host.name });
     await bench.destroy(REF);
     expect([...host.files.keys()]).toEqual(['debian.qcow2', `${REF}-g1.qcow2`, `${REF}-g1.seed`]);

@@ -1,15 +1,14 @@
 const SECTOR = 2048;
 const ROOT_AT = 20;
 
-/** A file in the root folder: its name in lower case, as Linux shows it. */
+/** A file in the root folder. Its name is in lower case, as Linux shows it. */
 export interface IsoFile {
   name: string;
   content: Uint8Array;
 }
 
 /**
- * A disk image with a few files in its root folder, which is all that a NoCloud disk is: ISO 9660 (ECMA-119), level 2,
- * no extensions. Linux shows its names in lower case.
+ * Makes an ISO 9660 image (ECMA-119, level 2, no extensions) with a few files in its root folder, for a NoCloud disk.
  */
 export function toIso9660(label: string, files: readonly IsoFile[]): Buffer {
   const sorted = [...files].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -33,7 +32,7 @@ export function toIso9660(label: string, files: readonly IsoFile[]): Buffer {
 
 const sectors = (bytes: number): number => Math.ceil(bytes / SECTOR);
 
-/** Descriptors in sectors 16 and 17, path tables in 18 (low byte first) and 19. */
+/** Descriptors in sectors 16 and 17; path tables in 18 (little-endian) and 19. */
 function writeVolume(image: Buffer, label: string, size: number): void {
   const volume = image.subarray(16 * SECTOR, 17 * SECTOR);
   volume.write('\x01CD001\x01', 0, 'latin1');
@@ -70,7 +69,7 @@ function directoryRecord(name: string, at: number, length: number, isFolder: boo
   record[0] = size;
   both32(record, 2, at);
   both32(record, 10, length);
-  // 1970-01-01: the same files are the same image.
+  // 1970-01-01, so that the same files give the same image.
   record.set([70, 1, 1, 0, 0, 0, 0], 18);
   record[25] = isFolder ? 2 : 0;
   both16(record, 28, 1);

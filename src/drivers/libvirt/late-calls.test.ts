@@ -6,7 +6,7 @@ import { aMachine, type MemoryHost, openMemoryPlatform } from './memory-host.fix
 const REF = 'berth-a';
 
 describe('a call that comes late', () => {
-  /** The machine and a volume, and a server whose next command that begins with `word` is held up. */
+  /** A machine, a volume, and a second server whose next command that begins with `word` can be delayed. */
   async function late() {
     const machine = await aMachine();
     const { host, volumes, bench } = machine;
@@ -25,7 +25,7 @@ describe('a call that comes late', () => {
     };
     Object.defineProperty(own, 'virsh', { value: virsh });
     const slow = openMemoryPlatform([own]).bench.driver;
-    /** Runs `call` until it is about to send `word`, then `between`, then lets it go on. */
+    /** Runs `call` until it is about to send `word`, then `between`, then the rest. */
     const hold = async <T>(word: string, call: () => Promise<T>, between: () => Promise<unknown>) => {
       [held, reached, awake] = [word, Promise.withResolvers(), Promise.withResolvers()];
       const calling = call();

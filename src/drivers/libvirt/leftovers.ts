@@ -9,16 +9,16 @@ import { tellsNothing, VirshError } from './errors.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { deleteFile, filesOf, isFileOf, listFiles } from './pool.ts';
 
-/** Files of a machine on a host that has no domain for it. */
+/** Files of a machine on a host without its domain. */
 interface LeftFiles {
   names: readonly string[];
-  /** The copy of the machine that has one of them as its disk: then they are not ours to delete. */
+  /** A copy of the machine that uses one of the files as a disk; the files must then not be deleted. */
   copy: string | undefined;
 }
 
 const NONE: LeftFiles = { names: [], copy: undefined };
 
-/** With `change` no earlier call makes a file after that. @throws {VirshError} */
+/** Reads the files left. With `change`, no earlier call can make a file afterwards. @throws {VirshError} */
 async function readLeftFiles(host: Host, ref: OwnerRef, change?: Change): Promise<LeftFiles> {
   const names = (await listFiles(host, change)).filter((name) => isFileOf(ref, name));
   if (names.length === 0) return NONE;
@@ -27,7 +27,7 @@ async function readLeftFiles(host: Host, ref: OwnerRef, change?: Change): Promis
   if (own?.release !== undefined) return NONE;
   if (own !== undefined)
     throw new VirshError('busy', `${host.name} did not tell of ${ref} a moment ago, and has it`);
-  // A domain without our mark that is called so is another's, with its files.
+  // A domain with this name but without Berth's mark belongs to another owner, and so do its files.
   if (domains.some(({ name, mark }) => name === ref && mark === undefined)) return NONE;
   const users = domains.filter((domain) => names.some((name) => hasDisk(domain, name)));
   return {
@@ -37,15 +37,15 @@ async function readLeftFiles(host: Host, ref: OwnerRef, change?: Change): Promis
 }
 
 /**
- * By the name of the file alone, since another domain may come by another path to the same file. A seed is of its machine
- * alone: a copy shares it, and it has secrets.
+ * Whether a domain uses the file. Compares only file names, since a file may have several paths. Seeds never count:
+ * they contain secrets and belong to the machine, even if a copy uses them.
  */
 export const hasDisk = ({ disks }: Pick<HostDomain, 'disks'>, name: string): boolean =>
   !name.endsWith('.seed') && disks.some(({ path }) => path !== undefined && basename(path) === name);
 
 /**
- * What follows from it that none of these hosts has the domain: they have nothing of the machine, or files of it, or they
- * cannot tell.
+ * Checks hosts without the domain for files of the machine. `left`: the files found. `reason`: why a host could not
+ * tell.
  */
 export async function proveGone(
   hosts: readonly Host[],
@@ -85,7 +85,11 @@ function describe(host: string, names: readonly string[], copy: string | undefin
     : `${what}: ${copy}, a copy of the machine, has its disk`;
 }
 
-/** Deletes them by their exact names. Why they stay; undefined: none is left. @throws {VirshError} */
+/**
+ * Deletes the files by their exact names. Returns why they cannot be deleted; undefined: none is left.
+ *
+ * @throws {VirshError}
+ */
 export async function deleteLeftFiles(
   change: Change,
   host: Host,
@@ -104,8 +108,8 @@ export const heldByCopy = ({ name }: Host, copy: string, ref: OwnerRef): string 
 const DATA = /^(.+)\.(qcow2|seed)$/;
 
 /**
- * Disks and seeds of the pool that carry a name of ours and whose machine is not on the host. `names` were read before
- * `domains`: a create defines its domain before it makes a file, and a delete removes the files first.
+ * Disks and seeds in the pool with a name of Berth's whose machine is not on the host. `names` must be read before
+ * `domains`: a create defines its domain before it makes files, and a delete removes the files first.
  */
 export function findLeftovers(
   names: readonly string[],
@@ -123,7 +127,7 @@ export function findLeftovers(
   return left;
 }
 
-/** The domains with our mark that are no machines, but copies of one. */
+/** Domains with Berth's mark that are copies of a machine. */
 export const copiesIn = (domains: readonly HostDomain[], host: string) =>
   domains.flatMap((domain) =>
     domain.mark === undefined || isMachine(domain) ? [] : [{ ref: domain.mark.ref, name: domain.name, host }],

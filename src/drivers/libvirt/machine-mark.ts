@@ -3,57 +3,54 @@ import type { PciAddress } from './gpus/pci-address.ts';
 import { childrenOf, descend, element, isXmlText, textOf, type XmlElement } from './xml.ts';
 
 /**
- * What a domain takes of its host.
+ * The resources that a domain claims on its host.
  *
- * - `open`: it was defined, and nobody has checked yet whether there is room.
- * - `held`: there was room; its size and its GPUs are its own.
- * - `released`: it is stopped, and only its disk is its own. A start opens the claim again.
+ * - `open`: defined, but the room was not checked yet.
+ * - `held`: there was room; its size and its GPUs are reserved.
+ * - `released`: it is stopped and keeps only its disk. A start opens the claim again.
  */
 export type ClaimState = 'open' | 'held' | 'released';
 
-/** What Berth writes into the metadata of a domain that it defines. A domain without it is another's, and never touched. */
+/** Berth's metadata in a domain. A domain without it belongs to another owner and is never changed. */
 export interface MachineMark {
   ref: OwnerRef;
   /** Milliseconds since the Unix epoch. */
   createdAt: number;
   note: Note;
   claim: ClaimState;
-  /** Whether a stop leaves its part of the host with it. */
+  /** Whether a stopped machine keeps its resources. */
   holds?: boolean;
   diskGb: number;
   gpuCount: number;
   gpuType: string | undefined;
-  /** The GPUs that it claims, by their first function. */
+  /** The GPUs that it claims, each by its first function. */
   gpus: readonly PciAddress[];
-  /** Whom its keys let in. */
+  /** The login user of its keys. */
   user: string;
-  /** Behind NAT: what of the host leads to it. Absent: it has an address of its own. */
+  /** Behind NAT: its ports and address. Absent: it has its own address. */
   nat?: NatMark;
   hostKeyFingerprint?: string;
-  /** A word that the driver keeps between calls, such as the last restart. */
+  /** A note that the driver keeps between calls, such as the last restart. */
   memo?: string;
 }
 
 export interface NatMark {
-  /** The first of the host's ports that are its own. */
+  /** The first of its ports on the host. */
   hostPort: number;
   /** Its address in the host's network. */
   address: string;
-  /** The host's bridge, which the hook guards. */
+  /** The host's bridge, which the hook protects. */
   bridge: string;
-  /** Its ports that lead outside, in the order of the host's; the first is SSH. */
+  /** Its forwarded ports, in the order of the host's ports; the first is SSH. */
   guestPorts: readonly number[];
 }
 
-/**
- * What stands in the place of the mark once the machine was released: the domain is another's, and its UUID is no proof that
- * it is ours.
- */
+/** Replaces the mark of a released machine. The domain belongs to another owner, although its UUID is still Berth's. */
 export interface ReleaseMark {
   ref: OwnerRef;
   /** Milliseconds since the Unix epoch. */
   at: number;
-  /** Of its address and ports behind NAT: its guest still has the address. */
+  /** Reserves its address and ports behind NAT, since its guest still uses the address. */
   hostPort?: number | undefined;
 }
 
@@ -92,7 +89,7 @@ export const toReleaseElement = ({ ref, at, hostPort }: ReleaseMark): XmlElement
     'host-port': hostPort,
   });
 
-/** A mark without prefixes, which libvirt itself puts there. */
+/** A mark without namespace prefixes; libvirt adds them. */
 export function toMetadata(mark: XmlElement): XmlElement {
   const plain = ({ name, attributes, children }: XmlElement): XmlElement => {
     const { [`xmlns:${MARK_PREFIX}`]: _namespace, ...own } = attributes;
@@ -102,7 +99,7 @@ export function toMetadata(mark: XmlElement): XmlElement {
   return plain(mark);
 }
 
-/** As it is, or where XML could not hold it in base64 of its UTF-16. */
+/** The note as text, or as base64 of its UTF-16 if XML cannot contain it. */
 function noteElement(note: Note): XmlElement {
   if (note === '') return element('berth:note');
   return isXmlText(note)
@@ -117,7 +114,7 @@ function noteOf(of: XmlElement | undefined): Note {
 
 const toGpu = (address: PciAddress): XmlElement => element('berth:gpu', { address });
 
-/** The mark in a domain's metadata; undefined: there is none of Berth's. */
+/** The mark in a domain's metadata; undefined: it has none. */
 export function markOf(metadata: XmlElement | undefined): MachineMark | undefined {
   const mark = descend(metadata, 'berth:machine');
   const ref = refOf(mark);
@@ -154,7 +151,7 @@ export function releaseOf(metadata: XmlElement | undefined): ReleaseMark | undef
   return { ref, at: Number(at), ...(hostPort !== undefined && { hostPort: Number(hostPort) }) };
 }
 
-/** Undefined: Berth did not write it. */
+/** Undefined: Berth did not write the mark. */
 function refOf(mark: XmlElement | undefined): OwnerRef | undefined {
   const { 'xmlns:berth': namespace, 'created-by': createdBy, ref } = mark?.attributes ?? {};
   return namespace === NAMESPACE && createdBy === CREATED_BY ? ref : undefined;

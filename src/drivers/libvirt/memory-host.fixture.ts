@@ -22,11 +22,11 @@ const ASLEEP = 'pmsuspended';
 
 interface Domain {
   uuid: string;
-  /** As it is defined. */
+  /** The stored definition. */
   definition: XmlElement;
-  /** As it runs, with an id. */
+  /** The running definition, with an id. */
   live?: XmlElement;
-  /** Why it is paused; `pmsuspended`: its guest sleeps, which is a state of its own. */
+  /** Reason of a pause; `pmsuspended`: its guest is suspended, which is a separate state. */
   pause?: string;
   /** Its memory is saved, as by `virsh managedsave`. */
   isSaved?: boolean;
@@ -35,23 +35,23 @@ interface Domain {
 interface MemoryFile {
   content: Buffer;
   bytes: number;
-  /** The volume that it is on top of. */
+  /** Its backing volume. */
   base?: string | undefined;
 }
 
-/** A host whose libvirt is a map: it does what the driver asks of virsh, with libvirt's own refusals. */
+/** A host with libvirt in memory. It executes the driver's virsh commands, with libvirt's refusals. */
 export class MemoryHost implements Member {
   readonly name: string;
   readonly options: HostOptions;
   readonly shell: HostShell;
   readonly domains = new Map<string, Domain>();
-  /** Content and size of each file of the pool. */
+  /** Content and size of each file in the pool. */
   readonly files = new Map<string, MemoryFile>();
-  /** Where its `/sys` is, if it has one. */
+  /** The root of its `/sys`, if it has one. */
   readonly root: string | undefined;
-  /** The highest of each resource. */
+  /** The highest fence of each resource. */
   readonly fences = new Map<string, number>();
-  /** What its shell says of it. */
+  /** Lines that its shell answers to `facts`. */
   facts: readonly string[] = ['clock\t1', 'state\twritable'];
   isAway = false;
   isPoolActive = true;
@@ -91,7 +91,7 @@ export class MemoryHost implements Member {
     refuseIf(isOver, 'not_running');
     const [command = ''] = args;
     if (args.length > 1) return this.#run(args, input);
-    // Several in one call: one that fails does not end it, and the last says how it went.
+    // Combined commands: a failure does not stop the others, and the last one decides the result.
     const lines = command.split('; ');
     const each = lines.map((line, at) => {
       try {
@@ -152,7 +152,7 @@ export class MemoryHost implements Member {
       return serializeXml(flags.includes('--inactive') ? definition : (live ?? definition));
     },
     define: (_, _flags, input) => this.define(input.toString()),
-    // Of our namespace alone; libvirt puts the key before each name.
+    // Sets only Berth's metadata; libvirt adds the prefix to each name.
     metadata: ([, xml = '', name = '']) => {
       const prefixed = xml
         .replaceAll(/<(\/?)(?=[a-z])/g, '<$1berth:')
@@ -190,7 +190,7 @@ export class MemoryHost implements Member {
       return pause === undefined ? 'running (booted)' : `paused (${pause})`;
     },
     domblkerror: () => 'vda: no space\n\n',
-    // What is full pauses again.
+    // If the disk is full, it pauses again.
     resume: ([name = '']) => {
       const domain = this.#domain(name);
       refuseIf(domain.live === undefined, 'not_running');
@@ -204,7 +204,7 @@ export class MemoryHost implements Member {
       delete domain.pause;
     },
     destroy: ([name = '']) => this.#powerOff(name),
-    // Its guests obey at once.
+    // Guests shut down at once.
     shutdown: (words) => {
       const name = words.at(-1) ?? '';
       if (this.#domain(name).pause === undefined) this.#powerOff(name);
@@ -261,7 +261,7 @@ export class MemoryHost implements Member {
     return this.domains.get(this.#nameOf(of)) as Domain;
   }
 
-  /** By name, UUID, or the number of its run. */
+  /** Finds a domain by name, UUID or run id. */
   #nameOf(of: string): string {
     const isIt = ([name, { uuid, live }]: [string, Domain]): boolean =>
       [live?.attributes['id'], uuid, name].includes(of);
@@ -331,7 +331,7 @@ function disksOf(domain: XmlElement): { path: string }[] {
   });
 }
 
-/** A host that tells its facts, and which files it has. */
+/** A shell that answers with the host's facts and files. */
 const shellWithout = (host: Pick<MemoryHost, 'name' | 'files' | 'facts'>): HostShell => ({
   name: host.name,
   run: async (_, [command, , , ...paths]) => {
@@ -343,7 +343,7 @@ const shellWithout = (host: Pick<MemoryHost, 'name' | 'files' | 'facts'>): HostS
   },
 });
 
-/** The script for hosts on a file system of the test's own, which may lack the programs of a host. */
+/** Runs the host script on the test's own file system, which lacks some programs of a host. */
 const shellAt = (shell: HostShell, root: string, files: HostShell): HostShell => ({
   ...shell,
   async run(script, [command = '', , ...rest], ...limits) {
@@ -353,7 +353,7 @@ const shellAt = (shell: HostShell, root: string, files: HostShell): HostShell =>
   },
 });
 
-/** The driver over such hosts, which sells H100, and what the shared checks need of it. */
+/** Opens the driver with these hosts and a catalog that sells H100; returns the bench of the shared checks. */
 export function openMemoryPlatform(
   hosts: readonly MemoryHost[],
   catalog: Catalog = aCatalog(),
@@ -405,7 +405,7 @@ function benchOf(driver: PlatformDriver, clock: VirtualClock, hosts: readonly Me
   };
 }
 
-/** A machine whose tenant has written, on the first of these hosts. */
+/** A machine with a tenant's data on the first of these hosts. */
 export async function aMachine(hosts: readonly MemoryHost[] = [new MemoryHost()], ref = 'berth-a') {
   const [host] = hosts as [MemoryHost];
   const { bench } = openMemoryPlatform(hosts);

@@ -3,17 +3,17 @@ import type { NatMark } from './machine-mark.ts';
 import type { HostOptions, NatOptions } from './options.ts';
 
 const SSH = 22;
-/** The filter of libvirt on each card: it keeps machines from using the addresses of others. */
+/** The libvirt filter on each card. It prevents machines from using other machines' addresses. */
 export const NETWORK_FILTER = 'clean-traffic';
 
-/** Whether what `virsh nwfilter-list` prints has that filter: without it libvirt starts no machine. */
+/** Whether the output of `virsh nwfilter-list` has the filter. Without it libvirt starts no machine. */
 export function hasNetworkFilter(text: string): boolean {
   return new RegExp(`\\s${NETWORK_FILTER}\\s*$`, 'm').test(text);
 }
 
 /**
- * The address and the ports of the host that no other machine has; undefined: all are given away. A port leads to one
- * address always, so one number is the claim of both.
+ * An address and ports of the host that no machine uses; undefined: none is left. Ports map to fixed addresses, so
+ * the first port claims both.
  */
 export function freeNat(
   nat: NatOptions,
@@ -32,13 +32,13 @@ export function freeNat(
 }
 
 /**
- * The ports that are given away, each with an address: to machines, to copies of them, and to those that were released, whose
- * guests keep their address.
+ * The ports in use, each with its address: by machines, by their copies, and by released machines, whose guests keep
+ * their address.
  */
 export const takenPorts = (domains: readonly Pick<DefinedDomain, 'mark' | 'release'>[]): Set<number> =>
   new Set(domains.flatMap(({ mark, release }) => mark?.nat?.hostPort ?? release?.hostPort ?? []));
 
-/** How many machines can have an address and ports. */
+/** How many machines can get an address and ports. */
 export function natUnits({ ports: [first, last], ports_per_machine: each, prefix }: NatOptions): number {
   return Math.min(2 ** (32 - prefix) - 3, Math.floor((last - first + 1) / each));
 }
@@ -49,7 +49,7 @@ function addressAfter(address: string, offset: number): string {
   return bytes.join('.');
 }
 
-/** cloud-init's network-config, version 2, as JSON: the address that is the machine's own, or whatever DHCP gives it. */
+/** cloud-init's network-config, version 2, as JSON: the machine's own address, or DHCP. */
 export function toNetworkConfig({ network }: HostOptions, mac: string, nat: NatMark | undefined): string {
   const card = { match: { macaddress: mac } };
   const fixed =

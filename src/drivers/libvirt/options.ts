@@ -3,7 +3,7 @@ import { z } from 'zod';
 const name = z
   .string()
   .regex(/^[a-z0-9][a-z0-9.-]{0,62}$/, 'expected letters, digits, "." and "-", such as "kvm-1"');
-/** What a storage pool, a volume or a network of libvirt may be called here: it goes into command lines and paths. */
+/** Name of a storage pool, volume or network. It is used in command lines and paths. */
 const libvirtName = z
   .string()
   .max(128)
@@ -11,13 +11,13 @@ const libvirtName = z
 const port = z.int().min(1).max(65_535);
 const ipv4 = z.ipv4('expected an IPv4 address, such as 203.0.113.10');
 
-/** A base image: a qcow2 file in the pool of each host, as `berth image import` puts it there. */
+/** A base image: a qcow2 file in each host's pool, put there by `berth image import`. */
 export const imageSchema = z.strictObject({
   /** The volume's name in the pool. */
   volume: libvirtName,
-  /** The user that the machine's owner logs in as. */
+  /** The login user of the machine's owner. */
   user: z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'expected the name of a user, such as "debian"'),
-  /** What `berth image import` must find. Absent: whatever it is given. */
+  /** The digest that `berth image import` requires. Absent: any. */
   sha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'expected 64 hexadecimal digits')
@@ -26,23 +26,26 @@ export const imageSchema = z.strictObject({
 export type Image = z.infer<typeof imageSchema>;
 
 /**
- * A network of libvirt with addresses of its own, behind the host: each machine gets one of them and a block of the
- * host's ports, of which the first leads to SSH.
+ * A libvirt network with its own addresses, behind the host. Each machine gets an address and a block of the host's
+ * ports; the first port leads to SSH.
  */
 const natSchema = z
   .strictObject({
     mode: z.literal('nat'),
-    /** The network of libvirt. */
+    /** The libvirt network. */
     network: libvirtName.default('berth'),
     /** The network's bridge on the host. */
     bridge: libvirtName.max(15).default('virbr-berth'),
-    /** The host's address in it: the machines' gateway. Machines get the addresses after it, in the /16 or smaller. */
+    /**
+     * The host's address in the network, used as the machines' gateway. Machines get the addresses after it, in the
+     * /16 or smaller.
+     */
     gateway: ipv4.default('192.168.150.1'),
     prefix: z.int().min(16).max(29).default(24),
     nameservers: z.array(ipv4).optional(),
-    /** Ports of the host that are given to machines, the first and the last. */
+    /** The first and last of the host's ports for machines. */
     ports: z.tuple([port, port]).default([30_000, 31_999]),
-    /** How many of them each machine gets. */
+    /** How many ports each machine gets. */
     ports_per_machine: z.int().min(1).max(64).default(8),
   })
   .refine(({ ports: [first, last] }) => first <= last, 'expected the first port before the last');
@@ -52,7 +55,7 @@ export type NatOptions = z.infer<typeof natSchema>;
 const bridgedSchema = z.strictObject({
   mode: z.literal('bridged'),
   bridge: libvirtName,
-  /** Where the address is read: the guest agent, the host's neighbour table, or leases of libvirt's own DHCP. */
+  /** The source of a machine's address: the guest agent, the host's neighbour table, or libvirt's DHCP leases. */
   address_from: z.enum(['agent', 'arp', 'lease']).default('arp'),
 });
 
@@ -61,26 +64,29 @@ const URI =
 
 const hostSchema = z
   .strictObject({
-    /** What the host is called in logs, losses and `berth doctor`. */
+    /** The host's name in logs, losses and `berth doctor`. */
     name,
     uri: z
       .string()
       .regex(URI, 'expected qemu:///system or qemu+ssh://USER@HOST/system')
       .default('qemu:///system'),
-    /** The regions' `datacenter` that the host stands in. */
+    /** The host's location: the `datacenter` of a region. */
     datacenter: z.string().min(2).max(255),
-    /** Offers name the hosts that may have their machines by it. */
+    /** Offers select hosts by this group. */
     group: name.default('default'),
-    /** Where machines are reached from outside; needed with NAT. */
+    /** The machines' public address; required with NAT. */
     public_ip: ipv4.optional(),
-    /** Whether that address is of another device, such as a router, that hands its ports on to this host. */
+    /** Whether another device, such as a router, has that address and forwards its ports to this host. */
     public_ip_elsewhere: z.boolean().default(false),
     /** The storage pool, of type `dir`: images, disks, volumes and console logs. */
     pool: libvirtName.default('berth'),
     network: z.discriminatedUnion('mode', [natSchema, bridgedSchema]).prefault({ mode: 'nat' }),
-    /** Nothing new is placed here; what is here stays. A file `cordon` in `state_dir` does the same at once. */
+    /**
+     * No new machines or volumes are placed here; existing ones stay. A file `cordon` in `state_dir` has the same
+     * effect at once.
+     */
     cordoned: z.boolean().default(false),
-    /** What is left to the host itself. */
+    /** Resources reserved for the host itself. */
     reserve: z
       .strictObject({
         vcpus: z.int().nonnegative().default(0),
@@ -88,7 +94,7 @@ const hostSchema = z
         disk_gb: z.number().nonnegative().default(10),
       })
       .prefault({}),
-    /** How much more is promised than there is. */
+    /** Factors by which the host's resources may be oversold. */
     overcommit: z
       .strictObject({
         vcpus: z.number().min(1).max(64).default(1),
@@ -96,7 +102,10 @@ const hostSchema = z
         disk: z.number().min(1).max(20).default(1),
       })
       .prefault({}),
-    /** Where Berth keeps on the host what outlives it: the cordon, and which GPUs wait for a reset or are out of use. */
+    /**
+     * A folder on the host for Berth's persistent state: the cordon, and GPUs that wait for a reset or are out of
+     * use.
+     */
     state_dir: z
       .string()
       .regex(/^(\/[\w.-]+)+$/, 'expected an absolute path, such as /var/lib/berth')
@@ -108,39 +117,39 @@ const hostSchema = z
   });
 export type HostOptions = z.infer<typeof hostSchema>;
 
-/** What an operator writes under `platform:` in berth.yaml. */
+/** The keys under `platform:` in berth.yaml. */
 export const libvirtConfigSchema = z.strictObject({
   driver: z.literal('libvirt'),
   hosts: z
     .array(hostSchema)
     .min(1)
     .refine((hosts) => new Set(hosts.map((host) => host.name)).size === hosts.length, 'a name stands twice'),
-  /** What the catalog's `os_options` are here. */
+  /** Images by their names in the catalog's `os_options`. */
   images: z.record(z.string(), imageSchema).default({}),
-  /** `auto`: KVM where a machine that was tried with it ran; emulation elsewhere, which is slow. */
+  /** `auto`: KVM if a test guest ran with it, otherwise emulation, which is slow. */
   accelerator: z.enum(['auto', 'kvm', 'tcg']).default('auto'),
-  /** What the catalog's `gpu_type` are here: vendor and device of PCI, such as `10de:2684`. */
+  /** PCI vendor and device ids of each `gpu_type` of the catalog, such as `10de:2684`. */
   gpu_types: z
     .record(z.string(), z.array(z.string().regex(/^[0-9a-f]{4}:[0-9a-f]{4}$/, 'expected "10de:2684"')).min(1))
     .default({}),
-  /** Which host of those with room gets a machine: the emptiest, or the fullest. */
+  /** Which host with room gets a machine: the emptiest or the fullest. */
   placement: z.enum(['spread', 'pack']).default('spread'),
-  /** What a delete does with the snapshots that an operator made of the machine: it waits, with an alarm, or removes them too. */
+  /** How a delete handles an operator's snapshots of the machine: it waits, with an alarm, or removes them too. */
   on_foreign_snapshot: z.enum(['wait', 'delete']).default('wait'),
-  /** How long a machine may take to shut down by itself before its power is cut. */
+  /** Time for a machine to shut down before its power is cut, in seconds. */
   stop_grace_s: z.number().nonnegative().max(3600).default(60),
 });
 export type LibvirtConfig = z.infer<typeof libvirtConfigSchema>;
 
-/** What an offer says under `machine:`. */
+/** An offer's `machine:` in the catalog. */
 export const libvirtOfferSchema = z.strictObject({
-  /** Which hosts may have its machines. */
+  /** The group of hosts that may have its machines. */
   host_group: name.default('default'),
-  /** Images of this offer, before those of the platform. */
+  /** Images of this offer, which override those of the platform. */
   images: z.record(z.string(), imageSchema).default({}),
-  /** Ports of the machine that lead outside beside SSH, where the host has NAT. */
+  /** Ports of the machine to forward besides SSH, on hosts with NAT. */
   ports: z.array(port).default([]),
-  /** The processor that a guest sees on KVM: the host's own, or the nearest model that can also run elsewhere. */
+  /** The CPU of a guest on KVM: the host's own, or the closest model that other hosts can run too. */
   cpu: z.enum(['host-passthrough', 'host-model']).default('host-passthrough'),
   /** UEFI instead of BIOS. */
   uefi: z.boolean().default(false),
@@ -149,7 +158,7 @@ export const libvirtOfferSchema = z.strictObject({
 });
 export type LibvirtOffer = z.infer<typeof libvirtOfferSchema>;
 
-/** The image that an offer is sold with by that name; undefined: there is none. */
+/** The image of an offer by name; undefined: it does not exist. */
 export function imageOf(
   { images }: Pick<LibvirtConfig, 'images'>,
   offer: LibvirtOffer,

@@ -33,7 +33,7 @@ it.each([
     const answer = await place();
     if (answer?.answer !== 'placed') throw new Error(JSON.stringify(answer));
     expect(answer.hosts.map(({ host }) => host)).toEqual(order);
-    // What is stopped and gave its part back is not counted.
+    // A stopped machine that released its resources is not counted.
     expect(answer.hosts.find(({ host }) => host === 'kvm-1')).toEqual({
       host: 'kvm-1',
       units: 6,
@@ -101,7 +101,7 @@ it('an image is missing only where no host with room has it', async () => {
   expect(await place({}, ['kvm-1', 'kvm-2'])).toMatchObject({ answer: 'refused', code: 'capacity' });
   expect(await place({ vcpus: 500 })).toMatchObject({ answer: 'refused', code: 'capacity' });
   expect(await place({ image: 'none' })).toMatchObject({ answer: 'refused', code: 'image_missing' });
-  // The host that does not answer may have it.
+  // The host that does not answer may have the image.
   hosts[1].isAway = true;
   expect(await place()).toMatchObject({ answer: 'unknown' });
   hosts[0].isAway = true;

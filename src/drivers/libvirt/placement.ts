@@ -24,7 +24,7 @@ export type Refusal = Extract<Placing, { answer: 'refused' }>;
 
 const refuse = (code: Refusal['code'], detail: string): Refusal => ({ answer: 'refused', code, detail });
 
-/** The machine's needs of a host; or why no host can have it. */
+/** The resources that the machine needs; or a refusal if no host can have it. */
 export function wantedOf({ config, catalog }: Platform, spec: MachineSpec): Wanted | Refusal {
   const offer = offerOf(catalog, spec.offerId);
   const image = imageOf(config, offer, spec.image);
@@ -45,7 +45,7 @@ export function wantedOf({ config, catalog }: Platform, spec: MachineSpec): Want
   };
 }
 
-/** Where the machine could be made, best first. */
+/** The hosts for a machine, best first. */
 export async function placeOnHosts(
   platform: Platform,
   spec: MachineSpec,
@@ -70,7 +70,7 @@ export async function placeOnHosts(
   for (const problem of problems) if (!(problem instanceof VirshError)) throw problem;
   const placing = rank(wanted, withCordons(views, avoidHosts), config);
   const isImageElsewhere = placing.answer === 'refused' && placing.code === 'image_missing';
-  // A host that does not answer may have it.
+  // A host that does not answer may have the image or the room.
   if (problems.length > 0 && (views.length === 0 || isImageElsewhere))
     return { answer: 'unknown', reason: problems.map(({ message }) => message).join('; ') };
   return placing;
@@ -93,7 +93,7 @@ function rank(wanted: Wanted, views: readonly HostView[], { placement }: Libvirt
   };
 }
 
-/** The host with the most room comes first. */
+/** The hosts for a volume, the one with the most room first. */
 export async function placeVolume(
   { fleet, config }: Platform,
   spec: VolumeSpec,
@@ -125,7 +125,7 @@ export async function placeVolume(
   return { answer: 'refused', code: 'capacity', detail: `no ${spec.sizeGb} GB of disk are left: ${where}` };
 }
 
-/** The volumes whose room is taken. */
+/** The volumes whose size is included in the view. */
 const volumesOn = ({ volumes }: HostView): OwnerRef[] =>
   [...volumes].flatMap((name) =>
     VOLUME_FILE.exec(name)?.[2] === 'volume' ? (VOLUME_FILE.exec(name)?.[1] ?? []) : [],

@@ -35,7 +35,7 @@ import { faultOf, readPause, readSurroundings } from './trouble.ts';
 import { createVolumes } from './volumes.ts';
 
 const CONSOLE_BYTES = 16 * 1024;
-/** What the NoCloud disk is made for; cloud-init itself takes more. */
+/** The limit that the NoCloud disk is designed for; cloud-init itself accepts more. */
 const CLOUD_INIT_BYTES = 1024 * 1024;
 
 export function openLibvirt(
@@ -58,7 +58,7 @@ export const manifest: DriverManifest = {
   cloudInitBytes: CLOUD_INIT_BYTES,
 };
 
-/** The driver over a fleet, however it was opened. */
+/** Makes the driver for a fleet. */
 export function driverOf(platform: Platform): PlatformDriver {
   const { fleet } = platform;
   const alone = <T>(
@@ -100,7 +100,7 @@ export function driverOf(platform: Platform): PlatformDriver {
   };
 }
 
-/** It is gone only where no host has its domain, and none that answers has its disk or seed. */
+/** `gone` only if no host has the domain, and no host that answers has its disk or seed. */
 async function readPresence(fleet: Fleet, ref: OwnerRef): Promise<Presence<ObservedMachine>> {
   const search = await fleet.find(ref);
   if (search.answer === 'found')
@@ -117,14 +117,14 @@ async function readPresence(fleet: Fleet, ref: OwnerRef): Promise<Presence<Obser
   }
 }
 
-/** What one host has, and how each is to be taken where others have it too. */
+/** One host's listing. `rank` decides if several hosts have the same machine. */
 interface HostListing {
   items: readonly { rank: number; machine: ObservedMachine }[];
   copies: readonly CopyOfResource[];
   leftovers: readonly Leftover[];
 }
 
-/** The hosts that answer are named: the machines of another must not seem lost. Where none answers, nothing is known. */
+/** Names the hosts that answered, so that other hosts' machines are not taken for lost. Unknown if no host answers. */
 async function listAll(platform: Platform): Promise<Listing<ObservedMachine>> {
   const { hosts } = platform.fleet;
   const silent = new Map<string, string>();
@@ -181,7 +181,7 @@ async function listHost(platform: Platform, host: Member): Promise<HostListing> 
   };
 }
 
-/** What seems to be left is looked for once more: a delete may have been under way. */
+/** Reads the apparent leftovers a second time, since a delete may have been under way. */
 async function readLeftovers(
   { config, catalog }: Platform,
   host: Member,
@@ -209,7 +209,7 @@ function unlessNoPool(error: unknown): string[] {
   throw error;
 }
 
-/** What the hosts have room for. GPUs that wait for a reset get it first, so that one that failed to get it is not lost. */
+/** Counts the room on all hosts. Resets dirty GPUs first, in case an earlier reset was missed. */
 async function readInventory(
   { fleet, config, catalog, log }: Platform,
   avoidHosts: readonly string[] | undefined,

@@ -8,24 +8,24 @@ import { descend, parseXml, textOf } from './xml.ts';
 
 const MIB = 1024 ** 2;
 
-/** The files of a machine in its host's pool, by its ref. */
+/** The files of a machine in its host's pool, named by its ref. */
 export const filesOf = (ref: OwnerRef): { disk: string; seed: string; console: string } => ({
   disk: `${ref}.qcow2`,
   seed: `${ref}.seed`,
   console: `${ref}.console`,
 });
 
-/** Files that were made for the machine, old ends of its console log too. */
+/** Whether the file was made for the machine. Includes rotated console logs. */
 export const isFileOf = (ref: OwnerRef, name: string): boolean =>
   name.startsWith(`${ref}.`) && /^(qcow2|seed|console(\.\d+)?)$/.test(name.slice(ref.length + 1));
 
-/** The folder of the pool on the host. @throws {VirshError} */
+/** The pool's folder on the host. @throws {VirshError} */
 export async function poolFolder({ virsh, options }: Host): Promise<string> {
   const pool = parseXml(await virsh(['pool-dumpxml', options.pool]));
   return textOf(descend(pool, 'target', 'path'));
 }
 
-/** A new disk of that size on top of the image's volume, or the one that an earlier call made. @throws {VirshError} */
+/** Makes a disk of this size on top of the image's volume, or keeps that of an earlier call. @throws {VirshError} */
 export async function makeOverlay(
   change: Change,
   host: Host,
@@ -51,7 +51,7 @@ export const overlayArguments = (
   ...['--backing-vol', image, '--backing-vol-format', 'qcow2'],
 ];
 
-/** A file with that content, also where an earlier call made it without. @throws {VirshError} */
+/** Writes a file; completes one that an earlier call made without content. @throws {VirshError} */
 export async function writeFile(
   change: Change,
   host: Host,
@@ -67,7 +67,7 @@ export async function writeFile(
   await change.virsh(host, ['vol-upload', '--pool', pool, name, '/dev/stdin'], { input: content });
 }
 
-/** False: it is there already. @throws {VirshError} */
+/** False: it exists already. @throws {VirshError} */
 async function isMade(change: Change, host: Host, create: readonly string[]): Promise<boolean> {
   try {
     await change.virsh(host, create);
@@ -83,7 +83,7 @@ const halfMade = (host: Host, name: string): VirshError =>
 
 const capacityIn = (info: string): number => Number(/^Capacity:\s+(\d+)/m.exec(info)?.[1] ?? 0);
 
-/** Done too where there is none. @throws {VirshError} */
+/** Succeeds also if the file does not exist. @throws {VirshError} */
 export async function deleteFile(
   change: Change,
   host: Host,
@@ -98,8 +98,10 @@ export async function deleteFile(
 }
 
 /**
- * Names of all volumes, also of files that came by another way than libvirt. With `change` no earlier call makes one after
- * that. While a file is written libvirt does not look anew, and the last command says how it went. @throws {VirshError}
+ * Names of all volumes, including files that libvirt did not create. With `change`, no earlier call can make one
+ * afterwards. Libvirt cannot refresh while a file is being written; the last command decides the result.
+ *
+ * @throws {VirshError}
  */
 export async function listFiles(host: Host, change?: Change): Promise<string[]> {
   const { pool } = host.options;
@@ -107,7 +109,7 @@ export async function listFiles(host: Host, change?: Change): Promise<string[]> 
   return namesIn(await (change === undefined ? host.virsh(command) : change.virsh(host, command)));
 }
 
-/** The same as libvirt knows them, without a look at the folder. @throws {VirshError} */
+/** The volumes that libvirt knows, without a refresh of the folder. @throws {VirshError} */
 export async function listKnownFiles({ virsh, options }: Host): Promise<string[]> {
   return namesIn(await virsh(['vol-list', '--pool', options.pool]));
 }
@@ -116,7 +118,7 @@ const namesIn = (text: string): string[] =>
   text.split('\n').flatMap((line) => line.trim().split(/\s+/)[0] || []);
 
 /**
- * Whether the disk that the machine is defined with is lost: it belongs in the pool, other files are there, and it is not. An
+ * Whether the machine's disk is lost: its path is in the pool, other files exist there, but this one does not. An
  * operator may have moved it to another pool.
  *
  * @throws {VirshError}
@@ -127,7 +129,7 @@ export async function isDiskLost(host: Host, path: string | undefined): Promise<
   return names.length > 0 && !names.includes(basename(path));
 }
 
-/** The last bytes of a file; undefined: it is not there. @throws {VirshError} */
+/** The last bytes of a file; undefined: it does not exist. @throws {VirshError} */
 export async function readEnd(host: Host, name: string, bytes: number): Promise<string | undefined> {
   if (!(await listFiles(host)).includes(name)) return undefined;
   const { virsh, virshBytes, options } = host;

@@ -13,7 +13,7 @@ import { isDiskLost } from './pool.ts';
 import { done, pending, refused, toObserved } from './translate.ts';
 
 const POLL_MS = 1_000;
-/** A guest that is still booting does not hear the first press of its power button. */
+/** A guest that is still booting ignores the first press of its power button. */
 const PRESS_EVERY_MS = 5_000;
 
 type Found = { machine: FoundMachine; others: readonly FoundMachine[] } | { step: Step<never> };
@@ -25,7 +25,7 @@ async function findOrFail({ fleet }: Platform, ref: OwnerRef): Promise<Found> {
   throw new VirshError('unreachable', search.reason);
 }
 
-/** Presses its power button, again and again, and cuts its power when the grace is over. The cookie is `since:presses`. */
+/** Presses the power button repeatedly, and cuts the power after the grace period. The cookie is `since:presses`. */
 export async function stopMachine(
   platform: Platform,
   change: Change,
@@ -42,7 +42,7 @@ export async function stopMachine(
       await (claim === 'held'
         ? remark(change, machine, { claim, memo: undefined })
         : release(platform, change, machine));
-    // An earlier start may have come only now.
+    // A start from an earlier call may have arrived since the read.
     else if (await change.fence(host)) return stopMachine(platform, change, ref, cookie);
     const stopped = await readMachine(host, ref);
     return stopped === undefined ? refused('gone', `no host has ${ref}`) : done(await toObserved(stopped));
@@ -59,7 +59,7 @@ export async function stopMachine(
   return pending(`${since}:${presses + 1}`, POLL_MS);
 }
 
-/** Halted, it does not hear its power button: it is let go on for that. What is halted again is cut off. */
+/** A halted machine does not see its power button, so it is resumed first. If it halts again, its power is cut. */
 async function stopPaused(
   change: Change,
   machine: FoundMachine,
@@ -71,7 +71,7 @@ async function stopPaused(
   return pending(cookie ?? `${now}:0`, 1);
 }
 
-/** A machine that released its part of the host when it stopped needs room for it again. */
+/** Starts a machine. If it released its resources when it stopped, it claims them again. */
 export async function startMachine(
   platform: Platform,
   change: Change,
@@ -83,7 +83,7 @@ export async function startMachine(
   const { host, domain } = machine;
   if (machine.running) {
     if (machine.pause?.passes === false) await resumes(change, machine);
-    // An earlier stop may have come only now.
+    // A stop from an earlier call may have arrived since the read.
     else if (await change.fence(host)) return startMachine(platform, change, ref);
     return finishBoot(change, host, ref);
   }
@@ -103,7 +103,7 @@ export async function startMachine(
   return finishBoot(change, host, ref);
 }
 
-/** Why it does not start now; undefined: its claim is held. */
+/** Confirms an open claim. Returns why the machine cannot start now; undefined: the claim is held. */
 async function holdClaim(
   platform: Platform,
   change: Change,
@@ -116,7 +116,7 @@ async function holdClaim(
   const taken = claim.verdict === 'held' ? await markGpus(change, host, ref, gpus) : claim.gpu;
   if (claim.verdict === 'lost' || taken !== undefined) {
     await release(platform, change, machine);
-    // Others were before it: it chooses again, of what is left.
+    // Other claims came first: it chooses again from the remaining GPUs.
     if (claim.verdict === 'held' || taken !== undefined) return pending(host.name, 1);
     return refused('capacity', `${host.name}, which has its disk, is full: ${claim.reason}`);
   }
@@ -124,14 +124,14 @@ async function holdClaim(
   return undefined;
 }
 
-/** Gives its part of the host back but for its disk, and its GPUs to whoever is next. */
+/** Releases the machine's resources except its disk, and its GPUs for other machines. */
 async function release({ config, log }: Platform, change: Change, machine: FoundMachine): Promise<void> {
   const hadGpus = machine.domain.mark.gpus.length > 0;
   await remark(change, machine, { claim: 'released', memo: undefined, gpus: [] }, hadGpus ? [] : undefined);
   if (hadGpus) await sweepHost(machine.host, config.gpu_types, log, change);
 }
 
-/** Claims its part again, with GPUs that may be others than it had: none of the first machine's data is on either. */
+/** Opens a claim for the machine's resources again. It may get other GPUs; all were reset in between. */
 async function reclaim({ config }: Platform, change: Change, machine: FoundMachine): Promise<Step<never>> {
   const { host, domain } = machine;
   const { gpuCount, gpuType } = domain.mark;
@@ -150,8 +150,8 @@ async function reclaim({ config }: Platform, change: Change, machine: FoundMachi
 }
 
 /**
- * Cuts the power and gives it again. The id is written into the definition first, which a machine that runs has only
- * after it was started again: what runs with the id has been restarted, and what runs without it has not.
+ * Restarts by cutting and restoring the power. The id is written to the stored definition first, which takes effect
+ * at the next start. So a machine that runs with the id has been restarted; one without it has not.
  */
 export async function restartMachine(
   platform: Platform,
@@ -180,7 +180,7 @@ export async function restartMachine(
   return finishBoot(change, host, ref);
 }
 
-/** Lets a paused machine go on; false: libvirt refuses that, as for one that crashed. */
+/** Resumes a paused machine; false: libvirt refuses, for example after a crash. */
 async function resumes(change: Change, { host, domain, pause }: FoundMachine): Promise<boolean> {
   try {
     await change.virsh(host, [pause?.resumedBy ?? 'resume', '--', domain.uuid]);
@@ -191,13 +191,13 @@ async function resumes(change: Change, { host, domain, pause }: FoundMachine): P
   }
 }
 
-/** In the run that was read: a command that comes late does not end the next. */
+/** Cuts the power of the run that was read, so that a late command does not end the next run. */
 export async function cutPower(change: Change, { host, run }: FoundMachine): Promise<void> {
   if (run === undefined) return;
   await unlessOff(change.virsh(host, ['destroy', '--', run.id], { run, timeoutMs: 30_000 }));
 }
 
-/** It may have ended meanwhile. */
+/** The run may have ended in the meantime. */
 async function unlessOff(call: Promise<unknown>): Promise<void> {
   try {
     await call;

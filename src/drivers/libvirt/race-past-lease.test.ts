@@ -7,7 +7,7 @@ import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
 
 type Virsh = MemoryHost['virsh'];
 
-/** The claims of the first server and of the one that has the work after it. */
+/** The claims of the first server, and of its successor. */
 const first = aCall(1);
 const second = aCall(2);
 
@@ -15,7 +15,7 @@ function aCall(fence: number): Call {
   return { deadline: Number.MAX_SAFE_INTEGER, fence, signal: new AbortController().signal };
 }
 
-/** Two servers on the same hosts; the calls of the first one can be held up. */
+/** Two servers on the same hosts. The first server's commands can be delayed. */
 function twoServers(hosts: readonly MemoryHost[]) {
   let hold: (args: readonly string[], name: string) => Promise<void> = async () => undefined;
   const held = hosts.map((host) => {
@@ -32,7 +32,7 @@ function twoServers(hosts: readonly MemoryHost[]) {
   return {
     slow: serverOf(slow, first),
     other: serverOf(other, second),
-    /** The first server stands still where it is about to send the first command that `matches`. */
+    /** Pauses the first server before its next command that `matches`. */
     holdAt(matches: (line: string, host: string) => boolean) {
       const reached = Promise.withResolvers<void>();
       const awake = Promise.withResolvers<void>();
@@ -85,7 +85,7 @@ it.each([
     const { reached, wake } = holdAt((sent) => sent.startsWith(line));
     const sleeping = slow.create('suite-a', { host: 'kvm-1' }).catch(() => undefined);
     await reached;
-    // Its lease is over; another server goes on with the create. The machine runs, and its tenant writes.
+    // The lease expires, and another server continues the create. The machine runs, and its tenant writes.
     await other.create('suite-a', { host: 'kvm-1' });
     const disk = host.files.get('suite-a.qcow2');
     if (disk === undefined) throw new Error('it has no disk');
@@ -115,7 +115,7 @@ it('L2: nor does it leave a disk and a seed, with the secrets of its tenant, of 
   expect(await other.driver.get('suite-a')).toMatchObject({ answer: 'gone' });
   wake();
   await sleeping;
-  // Nothing shows it to Berth any more, so nothing removes it.
+  // Berth no longer sees these files, so it would never remove them.
   expect(await other.driver.list()).toMatchObject({ items: [] });
   expect([...host.files.keys()].filter((name) => name.startsWith('suite-a'))).toEqual([]);
 });
@@ -181,7 +181,7 @@ it.each([true, false])(
     const sleeping = slow.createVolume('suite-v', 'a').catch(() => undefined);
     await reached;
     if (isRemoved) expect(await other.destroyVolume('suite-v')).toMatchObject({ outcome: 'done' });
-    // The next attempt has a name of its own, and the other host.
+    // The next attempt has another name and the other host.
     expect(await other.createVolume('suite-v-g1', 'b')).toMatchObject({ outcome: 'done' });
     expect(hosts[1]?.files.has('suite-v-g1.volume')).toBe(true);
     wake();
@@ -203,11 +203,12 @@ it.each([true, false])(
     const hosts = [new MemoryHost({ name: 'a' }), new MemoryHost({ name: 'b' })];
     const { slow, other, holdAt } = twoServers(hosts);
     const { reached, wake } = holdAt((line, host) => line.startsWith('define') && host === 'a');
-    // One call: its lease is lost after that.
+    // A single call, which loses its lease afterwards.
     const sleeping = slow.begin('suite-m', { host: 'a' }).catch(() => undefined);
     await reached;
     if (isRemoved) await other.destroy('suite-m');
-    // Another server has the lease. An operator has cordoned `a`: the next attempt is made on `b`, its tenant writes and stops it.
+    // Another server has the lease. An operator has cordoned `a`, so the next attempt is made on `b`; its tenant
+    // writes and stops it.
     await other.create('suite-m-g1', { host: 'b', avoidHosts: ['a'] });
     await other.stop('suite-m-g1');
     const stopped = { answer: 'observed', value: { power: 'stopped', host: 'b' } };

@@ -7,14 +7,14 @@ import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
 const oneGpu = { offerId: 'gpu', gpuCount: 1, gpuType: 'H100' };
 const CARDS = ['0000:18:00.0', '0000:2a:00.0'];
 
-/** Two servers of Berth on one host, and what the host's stored definitions say. */
+/** Two servers of Berth on one host, with access to its stored definitions. */
 function twoServers(host: MemoryHost) {
   const [one, other] = [openMemoryPlatform([host]).bench, openMemoryPlatform([host]).bench];
   const stored = async (ref: string) => readDomainXml(await host.virsh(['dumpxml', '--inactive', '--', ref]));
   return { one, other, stored };
 }
 
-/** As the core does it: what is unfinished is removed, and made under the name of the next attempt, which is returned. */
+/** Creates as the core does: an unfinished attempt is removed and made again under the next name. Returns the name. */
 async function create(bench: Bench, ref: string): Promise<string> {
   for (let generation = 0; generation < 5; generation++) {
     const name = generation === 0 ? ref : `${ref}-g${generation}`;
@@ -48,7 +48,7 @@ it('two servers that make a machine at once, with a GPU each, both get to it [li
 });
 
 describe('a machine that one server works on, while another attaches a volume', () => {
-  /** A machine that runs, with volumes of its host. */
+  /** A running machine, with volumes on its host. */
   async function withVolumes(...names: string[]) {
     const host = new MemoryHost();
     const servers = twoServers(host);

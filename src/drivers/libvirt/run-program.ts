@@ -3,12 +3,12 @@ import type { Asking } from '../kit/asking.ts';
 import { usualEnvironment } from '../kit/environment.ts';
 import { VirshError, type VirshProblem } from './errors.ts';
 
-/** What virsh and OpenSSH need of Berth's environment beside the usual: where they log in, and with what. */
+/** Environment variables that virsh and OpenSSH need besides the usual ones, for logins and credentials. */
 const NEEDED = [
   ...['USER', 'LOGNAME', 'TMPDIR', 'SSH_AUTH_SOCK', 'KRB5CCNAME', 'LIBVIRT_AUTH_FILE'],
   ...['XDG_RUNTIME_DIR', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME'],
 ];
-/** More than 10,000 domains have; what says more does not say what was asked. */
+/** More than the output for 10,000 domains; a larger output is not a valid answer. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 interface Ended {
@@ -18,23 +18,23 @@ interface Ended {
 }
 
 interface RunOptions {
-  /** The beginning of a sentence about it. */
+  /** Subject of the error messages. */
   what: string;
   stdio: readonly [StdioPipe | number, StdioPipe | number, StdioPipe | number];
   input?: string;
   timeoutMs: number;
-  /** Makes that shorter. */
+  /** May shorten `timeoutMs`. */
   asking?: Asking | undefined;
-  /** Ends it. */
+  /** Kills the program when it aborts. */
   signal?: AbortSignal | undefined;
 }
 
-/** After a kill, what left the process group may still hold its pipes. */
+/** After a kill, processes that left the group may still hold its pipes. */
 const PIPES_CLOSE_WITHIN_MS = 2_000;
 
 /**
- * Runs a program without a shell, in a process group of its own, so that it has no terminal to ask at and that what it
- * started ends with it. It settles once nothing of that runs.
+ * Runs a program without a shell, in its own process group, so that it cannot prompt on a terminal and its child
+ * processes end with it. Settles when none of these processes runs.
  *
  * @throws {VirshError} `unreachable` if it did not end by itself, `aborted` if `signal` ended it
  */
@@ -57,7 +57,7 @@ export function runProgram(
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // All of it has ended.
+      // All of its processes have ended.
     }
   };
   const timeoutMs = Math.min(longestMs, asking?.withinMs ?? longestMs);
@@ -90,14 +90,14 @@ export function runProgram(
   });
   child.on('error', ({ message }) => {
     giveUp(message);
-    // It never ran, and nothing else will say that it ended.
+    // It never started, so no `close` event follows.
     if (child.pid === undefined) settle(ended(null));
   });
   child.on('close', (status, killedBy) => {
     if (killedBy !== null) giveUp(`it was ended by ${killedBy}`);
     settle(ended(status));
   });
-  // A program that ends early does not read its input to the end.
+  // A program that ends early does not read all of its input.
   child.stdin?.on('error', () => {}).end(input);
   return promise;
 }

@@ -13,20 +13,20 @@ import { readNeighbours } from './hosts/host-facts.ts';
 import type { MachineMark } from './machine-mark.ts';
 import type { Pause } from './trouble.ts';
 
-/** A domain of ours, and whether it runs. */
+/** A domain of Berth with its current state. */
 export interface Running {
   running: boolean;
   pause?: Pause | undefined;
   fault?: MachineFault | undefined;
   domain: Pick<DefinedDomain, 'mac' | 'name' | 'uuid'> & { mark: MachineMark };
   host: Member;
-  /** Where several of a host are told of: its neighbour table, read once. */
+  /** The host's neighbour table, read once for several machines. */
   neighbours?: Neighbours;
 }
 
 type Neighbours = () => Promise<ReadonlyMap<string, string>>;
 
-/** The neighbour table of a host, read when it is asked for first. */
+/** The neighbour table of a host, read at the first use. */
 export function neighboursOf({ shell, options }: Pick<Member, 'shell' | 'options'>): Neighbours {
   let reading: ReturnType<Neighbours> | undefined;
   return () => {
@@ -85,7 +85,7 @@ async function endpointOf(machine: Running): Promise<Endpoint | undefined> {
   };
 }
 
-/** The address of a card on a bridge, as the host knows it by now. */
+/** The current address of a card on a bridge, according to the host. */
 async function addressOf({
   host,
   domain,
@@ -102,7 +102,7 @@ async function addressOf({
     const line = lines.find((one) => mac === undefined || one.toLowerCase().includes(mac));
     return /\sipv4\s+(\d+\.\d+\.\d+\.\d+)\//.exec(line ?? '')?.[1];
   } catch (error) {
-    // The guest agent is not there before the guest has booted.
+    // The guest agent does not answer before the guest has booted.
     if (error instanceof VirshError && error.problem === 'other') return undefined;
     throw error;
   }
@@ -114,7 +114,7 @@ export const pending = (cookie: string, pollAfterMs: number): Step<never> => ({
   cookie,
   pollAfterMs,
 });
-/** A refusal that changed nothing. */
+/** A failure without a side effect. */
 export const refused = (code: FailureCode, detail: string): Step<never> => ({
   outcome: 'failed',
   code,

@@ -6,16 +6,16 @@ import { runHostScript } from './hosts/host-facts.ts';
 import type { HostShell } from './hosts/host-shell.ts';
 import type { HostOptions } from './options.ts';
 
-/** Why the processors of a domain are halted. */
+/** Why a domain's processors are halted. */
 export interface Pause {
   reason: string;
-  /** Whether it ends by itself: libvirt is at work on the domain. */
+  /** Whether it ends by itself, because libvirt is working on the domain. */
   passes: boolean;
-  /** What lets it go on. */
+  /** The command that resumes the domain. */
   resumedBy: 'resume' | 'dompmwakeup';
 }
 
-/** What libvirt halts a domain for, as `virsh domstate --reason` says it. */
+/** Reasons of `virsh domstate --reason` for a pause that ends by itself. */
 const PASSING: ReadonlySet<string> = new Set([
   'migrating',
   'post-copy',
@@ -23,16 +23,16 @@ const PASSING: ReadonlySet<string> = new Set([
   'dumping',
   'creating snapshot',
 ]);
-/** Moments of each start and stop. */
+/** Reasons that occur briefly during each start and stop. */
 const ORDINARY: ReadonlySet<string> = new Set(['starting up', 'shutting down']);
 
-/** States of libvirt in which the processors are halted, beside `paused`: it says no more about them. */
+/** States other than `paused` in which the processors are halted. Libvirt gives no details for them. */
 const HALTED: Readonly<Record<string, Pause>> = {
   pmsuspended: { reason: 'its guest has suspended itself', passes: false, resumedBy: 'dompmwakeup' },
   crashed: { reason: 'its guest has crashed', passes: false, resumedBy: 'resume' },
 };
 
-/** Undefined: its processors are not halted. @throws {VirshError} */
+/** Undefined: the processors are not halted. @throws {VirshError} */
 export async function readPause({ virsh }: Pick<Host, 'virsh'>, name: string): Promise<Pause | undefined> {
   const said = await virsh(['domstate', '--reason', '--', name]);
   const [, state = '', reason = ''] = /^(\w+) \((.*)\)/.exec(said) ?? [];
@@ -44,14 +44,14 @@ export async function readPause({ virsh }: Pick<Host, 'virsh'>, name: string): P
   return { reason: `I/O error${disks === '' ? '' : ` (${disks})`}`, passes: false, resumedBy };
 }
 
-/** What of a host's files and cards concerns its machines. */
+/** The host's files and cards that its machines use. */
 interface Surroundings {
-  /** The bridge that each card is on; empty: none. */
+  /** The bridge of each card; empty: none. */
   bridges: ReadonlyMap<string, string>;
   missing: ReadonlySet<string>;
 }
 
-/** Undefined: the host's shell does not tell. */
+/** Undefined: the host's shell does not answer. */
 export async function readSurroundings(
   { shell, options }: { shell: HostShell; options: Pick<HostOptions, 'state_dir'> },
   domains: readonly DefinedDomain[],
@@ -77,7 +77,7 @@ interface Shown {
   domain: Pick<DefinedDomain, 'disks' | 'card'>;
 }
 
-/** What is wrong with a machine that does not stop it. */
+/** A problem of a machine that does not stop it. */
 export function faultOf(
   { ref, running, pause, domain: { disks, card } }: Shown,
   surroundings: Surroundings | undefined,
@@ -99,7 +99,7 @@ export function faultOf(
   if (!running || card === undefined) return undefined;
   const { device, bridge } = card;
   const at = surroundings.bridges.get(device);
-  // One that the shell does not know is of another network namespace. The bridges of Open vSwitch are not the kernel's.
+  // A card unknown to the shell is in another network namespace. Open vSwitch bridges are not kernel bridges.
   if (at === undefined || at === bridge || at === 'ovs-system') return undefined;
   return {
     finding: `its card ${device} is not on ${bridge}: nothing reaches it, as after virsh net-destroy`,

@@ -9,7 +9,7 @@ import { childrenOf, descend, parseXml, textOf } from './xml.ts';
 
 const GIB = 1024 ** 3;
 
-/** A volume is two files: the disk, and the mark without which a disk is another's. */
+/** A volume consists of two files: the disk and the mark. A disk without a mark is not Berth's. */
 export const diskFile = (ref: OwnerRef): string => `${ref}.volume`;
 export const markFile = (ref: OwnerRef): string => `${ref}.mark`;
 export const VOLUME_FILE = /^([a-z0-9][a-z0-9-]*)\.(volume|mark)$/;
@@ -22,7 +22,7 @@ const markSchema = z.object({
 });
 export type VolumeMark = z.infer<typeof markSchema>;
 
-/** A volume as its host has it. */
+/** A volume on its host. */
 export interface FoundVolume {
   host: Member;
   path: string;
@@ -31,23 +31,23 @@ export interface FoundVolume {
   observed: ObservedVolume;
 }
 
-/** What a host has of volumes. `loose`: files of which the other is missing. */
+/** The volumes on a host. `loose`: files whose counterpart is missing. */
 interface HostVolumes {
   host: Member;
   volumes: readonly FoundVolume[];
   loose: readonly { ref: OwnerRef; name: string }[];
 }
 
-/** What the hosts that answered have; the others tell nothing. */
+/** The volumes on the hosts that answered. */
 export interface VolumeSearch {
   found: readonly HostVolumes[];
   hosts: AskedHosts;
   reason: string | undefined;
 }
 
-/** Reads what these hosts have of volumes. */
+/** Reads the volumes on these hosts. */
 export function openVolumeSearch(hosts: readonly Member[]) {
-  // A mark is never changed, so it is read once.
+  // A mark never changes, so it is read once.
   const marks = new Map<string, VolumeMark>();
 
   async function listHost(host: Member): Promise<HostVolumes> {
@@ -71,7 +71,7 @@ export function openVolumeSearch(hosts: readonly Member[]) {
     const volumes = childrenOf(parseXml(`<volumes>${documents}</volumes>`));
     const told = volumes.map((volume) => textOf(descend(volume, 'name')).slice(0, -'.volume'.length));
     const untold = refs.filter((ref) => !told.includes(ref)).map(diskFile);
-    // What does not seem to be there would be made anew, or said to be gone.
+    // A volume that is missing from the output would be made again or reported as gone.
     const still =
       untold.length === 0 ? [] : (await listKnownFiles(host)).filter((name) => untold.includes(name));
     if (still.length > 0) throw new VirshError('busy', `${host.name} does not tell of ${still[0]}`);
@@ -107,14 +107,14 @@ export function openVolumeSearch(hosts: readonly Member[]) {
       marks.set(key, mark);
       return mark;
     } catch (error) {
-      // Not there, or not written to its end.
+      // The mark does not exist or is incomplete.
       const isNone = error instanceof VirshError && error.problem === 'no_volume';
       if (isNone || error instanceof SyntaxError || error instanceof z.ZodError) return undefined;
       throw error;
     }
   }
 
-  /** @throws {VirshError} where a host that answers does not tell all */
+  /** @throws {VirshError} if a host that answers gives an incomplete answer */
   async function searchAll(): Promise<VolumeSearch> {
     const answers = await Promise.allSettled(hosts.map(listHost));
     const found: HostVolumes[] = [];

@@ -31,12 +31,12 @@ import {
 } from './volume-search.ts';
 
 const POLL_MS = 500;
-/** What virtio-blk shows of a serial. */
+/** Length of a serial that virtio-blk shows. */
 const SERIAL_CHARACTERS = 20;
-/** A create makes the mark before the disk: one that is alone for longer is of no create. */
+/** A create writes the mark before the disk. A mark that is alone for longer is a leftover. */
 const CREATE_WITHIN_MS = 60 * 60_000;
 
-/** Volumes are qcow2 files in the pool of one host: a machine of another host cannot have them. */
+/** Volumes are qcow2 files in the pool of one host. Machines on other hosts cannot attach them. */
 export function createVolumes(platform: Platform): VolumeDriver {
   const { fleet, clock } = platform;
   const { listHost, searchAll, readMark, forget } = openVolumeSearch(fleet.hosts);
@@ -107,7 +107,7 @@ export function createVolumes(platform: Platform): VolumeDriver {
     return after === undefined ? pending(name, POLL_MS) : done(after.observed);
   }
 
-  /** Where nobody has chosen one: that which has it already, or the first that could. */
+  /** The host if none is given: the one that already has the volume, or the best one. */
   async function firstHost(spec: VolumeSpec): Promise<string | Step<never>> {
     const search = await searchAll();
     if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);
@@ -123,7 +123,7 @@ export function createVolumes(platform: Platform): VolumeDriver {
     const volume = await findOrFail(ref);
     if ('outcome' in volume) return volume;
     const { observed, host } = volume;
-    // An earlier detach may have come only now.
+    // A detach from an earlier call may have arrived since the read.
     if (observed.attachedTo.includes(machineRef))
       return (await change.fence(host)) ? attach(change, ref, machineRef) : done(null);
     if (observed.attachedTo.length > 0)
@@ -164,10 +164,10 @@ export function createVolumes(platform: Platform): VolumeDriver {
       ...(has(machine?.domain, path) ? ['--config'] : []),
       ...(machine?.running && has(machine.live, path) ? ['--live'] : []),
     ];
-    // An earlier attach may have come only now.
+    // An attach from an earlier call may have arrived since the read.
     if (machine === undefined || flags.length === 0)
       return (await change.fence(host)) ? detachFrom(change, volume, machineRef) : done(null);
-    // A guest that runs answers in its own time; where it was asked already, libvirt refuses to ask again.
+    // A running guest takes its time to release a disk. Libvirt refuses a second request, which is ignored.
     for (const flag of flags)
       await change.virsh(host, ['detach-disk', flag, '--', machine.domain.uuid, path]).catch(unlessBusy);
     return pending(host.name, POLL_MS);
@@ -211,7 +211,7 @@ export function createVolumes(platform: Platform): VolumeDriver {
     return wasFound ? done(null) : unlessSilent(ref, hosts.silent);
   }
 
-  /** From what has it as it runs or as it is stored. What is no machine of ours is left as it is. */
+  /** Detaches the volume from running and stored domains. Domains that are not machines of Berth are not changed. */
   async function detachAll(
     change: Change,
     host: Member,
@@ -265,7 +265,7 @@ function unknownOf(error: unknown): { answer: 'unknown'; reason: string } {
 const has = (domain: Pick<HostDomain, 'disks'> | undefined, path: string): boolean =>
   domain?.disks.some((disk) => disk.path === path) === true;
 
-/** What the guest finds the disk by: `/dev/disk/by-id/virtio-SERIAL`. The id of the volume, as far as it shows. */
+/** The serial by which the guest finds the disk: `/dev/disk/by-id/virtio-SERIAL`. The id of the volume, shortened. */
 const serialOf = (ref: OwnerRef): string => idOf(ref).slice(0, SERIAL_CHARACTERS);
 
 function freeTarget({ domain, live }: FoundMachine): string | undefined {

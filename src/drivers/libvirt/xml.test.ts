@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { childrenOf, descend, element, parseXml, serializeXml, textOf, XmlError } from './xml.ts';
 
-/** Any text that XML 1.0 can hold, with what must be escaped more often than chance has it. */
+/** Any text that XML 1.0 allows, with extra characters that need escaping. */
 const text = fc
   .array(
     fc.oneof(

@@ -1,6 +1,6 @@
 import sax from 'sax';
 
-/** An element of XML as data. A name is as it is written, with its prefix. */
+/** An XML element as data. Names include their prefix. */
 export interface XmlElement {
   name: string;
   attributes: Readonly<Record<string, string>>;
@@ -9,12 +9,12 @@ export interface XmlElement {
 
 type Attributes = Readonly<Record<string, string | number | undefined>>;
 
-/** Text that XML cannot hold, or text that is no XML. */
+/** Text that XML cannot contain, or text that is not XML. */
 export class XmlError extends Error {
   override readonly name = 'XmlError';
 }
 
-/** An element; an attribute that is undefined is left out. */
+/** Makes an element. Undefined attributes are omitted. */
 export function element(
   name: string,
   attributes: Attributes = {},
@@ -29,7 +29,7 @@ export function element(
 }
 
 const NAME = /^[A-Za-z_][\w.-]*(:[A-Za-z_][\w.-]*)?$/;
-/** XML 1.0, section 2.2: everything but its `Char`. A lone surrogate is none. */
+/** XML 1.0, section 2.2: any character that is not a `Char`, including a lone surrogate. */
 const NO_CHARACTER = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/u;
 
 export const isXmlText = (text: string): boolean => !NO_CHARACTER.test(text);
@@ -46,7 +46,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 const escaped = (character: string): string => ESCAPES[character] ?? character;
 
-/** The element as text. @throws {XmlError} for a name or a character that XML 1.0 does not allow */
+/** Serializes the element. @throws {XmlError} for a name or a character that XML 1.0 does not allow */
 export function serializeXml({ name, attributes, children }: XmlElement): string {
   const open = [checkedName(name), ...Object.entries(attributes).map(serializeAttribute)].join(' ');
   if (children.length === 0) return `<${open}/>`;
@@ -56,7 +56,7 @@ export function serializeXml({ name, attributes, children }: XmlElement): string
   return `<${open}>${content.join('')}</${name}>`;
 }
 
-/** A reader turns white space in an attribute into blanks, so it is escaped there. */
+/** Parsers replace white space in attributes with blanks, so it is escaped. */
 function serializeAttribute([name, value]: [string, string]): string {
   return `${checkedName(name)}="${checkedText(value).replace(/[&<>"'\t\n\r]/g, escaped)}"`;
 }
@@ -73,10 +73,10 @@ function checkedText(text: string): string {
   throw new XmlError(`XML cannot hold the character U+${code}.`);
 }
 
-/** Without it HTML's entities are read too. */
+/** Without this option HTML's entities are accepted too. */
 const XML_ENTITIES_ONLY: sax.SAXOptions & { strictEntities: boolean } = { strictEntities: true };
 
-/** Reads a document. A DOCTYPE is refused, so there are no entities but XML's own. @throws {XmlError} */
+/** Parses a document. A DOCTYPE is refused, so only XML's own entities exist. @throws {XmlError} */
 export function parseXml(text: string): XmlElement {
   const root = { name: '', attributes: {}, children: [] as (XmlElement | string)[] };
   const open: { name: string; attributes: Record<string, string>; children: (XmlElement | string)[] }[] = [
@@ -103,21 +103,21 @@ export function parseXml(text: string): XmlElement {
   return only !== undefined && elements.length === 1 ? only : refuse('it has not one root.');
 }
 
-/** A long text and CDATA come in several parts. */
+/** The parser delivers a long text or CDATA in several parts. */
 function appendText(children: (XmlElement | string)[], part: string): void {
   const last = children.at(-1);
   if (typeof last === 'string') children[children.length - 1] = last + part;
   else children.push(part);
 }
 
-/** The elements right below, all or those of a name. */
+/** The child elements, all or those with a name. */
 export function childrenOf({ children }: Pick<XmlElement, 'children'>, name?: string): XmlElement[] {
   return children.filter(
     (child): child is XmlElement => typeof child !== 'string' && (name === undefined || child.name === name),
   );
 }
 
-/** The first element below along the names, such as `devices`, `disk`. */
+/** The first descendant along a path of names, such as `devices`, `disk`. */
 export function descend(from: XmlElement | undefined, ...names: readonly string[]): XmlElement | undefined {
   return names.reduce<XmlElement | undefined>(
     (at, name) => (at === undefined ? undefined : childrenOf(at, name)[0]),
@@ -125,7 +125,7 @@ export function descend(from: XmlElement | undefined, ...names: readonly string[
   );
 }
 
-/** Its text, without that of elements below. */
+/** Its text, without that of child elements. */
 export function textOf(of: XmlElement | undefined): string {
   return of?.children.filter((child) => typeof child === 'string').join('') ?? '';
 }

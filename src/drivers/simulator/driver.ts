@@ -20,8 +20,8 @@ import {
 } from './platform/state-file.ts';
 
 /**
- * A platform that comes with Berth: inside the orchestrator's process, or as a `berth simulator` at `address`, which
- * several orchestrators share. What runs it is loaded when it is opened.
+ * A platform built into Berth: inside the orchestrator's process, or as a `berth simulator` at `address`, which
+ * several orchestrators share. Its code is loaded when it is opened.
  */
 export const simulator: DriverDefinition<SimulatorConfig> = {
   name: 'simulator',
@@ -90,12 +90,12 @@ async function* diagnoseThere(
   }
 }
 
-/** What a `berth simulator` asks of its callers; undefined: nothing. @throws {Fatal} */
+/** The token that a `berth simulator` requires; undefined: none. @throws {Fatal} */
 export function readToken(env: DriverSetting['env']): string | undefined {
   return readSecret(env, 'BERTH_SIMULATOR_TOKEN');
 }
 
-/** The simulator in this process, with the units of the catalog. @throws {Fatal} */
+/** Opens the simulator in this process, with the catalog's units. @throws {Fatal} */
 export async function openSimulator(
   platform: SimulatorConfig,
   catalog: Catalog,
@@ -118,7 +118,7 @@ export async function openSimulator(
   }
 }
 
-/** Whether a simulator in this process could use the file; writes nothing. @throws {Fatal} */
+/** Checks whether a simulator in this process could use the file. Writes nothing. @throws {Fatal} */
 export function checkState(stateFile: string): void {
   try {
     assertStateFile(stateFile);
@@ -129,8 +129,8 @@ export function checkState(stateFile: string): void {
 }
 
 /**
- * Beside the orchestrator's database; where that is no file, in the working directory. With the name of its platform,
- * unless that is the usual one.
+ * Beside the orchestrator's database, or in the working directory if that is not a file. The name includes the
+ * platform, unless it is the default one.
  */
 function stateFileOf({ databaseFile, platform }: Pick<DriverSetting, 'databaseFile' | 'platform'>): string {
   const simulator = platform === DEFAULT_PLATFORM ? 'simulator' : `simulator-${platform}`;

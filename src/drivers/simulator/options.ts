@@ -8,12 +8,12 @@ const range = z
   .refine(([min, max]) => min <= max, 'expected [min, max] with min <= max');
 const rate = z.number().min(0).max(1);
 
-/** What an operator writes under `platform:` in berth.yaml. Each `…_ms` is a range to draw from. */
+/** The keys under `platform:` in berth.yaml. Each `…_ms` is a range to draw from. */
 export const simulatorConfigSchema = z.strictObject({
   driver: z.literal('simulator').default('simulator'),
   /**
-   * Where a `berth simulator` answers. Absent: the simulator runs inside `berth serve`. With it the machines are that
-   * process's, and of the settings below only `attach_volume` is read by `berth serve`.
+   * Address of a `berth simulator`. Absent: the simulator runs inside `berth serve`. With an address, that process
+   * has the machines, and `berth serve` reads only `attach_volume` of the settings below.
    */
   address: z
     .url({ protocol: /^http$/, error: 'expected an address such as http://127.0.0.1:8090' })
@@ -26,20 +26,20 @@ export const simulatorConfigSchema = z.strictObject({
   restart_ms: range.default([1000, 2500]),
   destroy_ms: range.default([300, 1000]),
   volume_ms: range.default([100, 400]),
-  /** Whether volumes go on and off while the machine runs, or only while it is stopped. */
+  /** Whether volumes can be attached while the machine runs, or only while it is stopped. */
   attach_volume: z.enum(['hot', 'cold']).default('hot'),
-  /** The platform reaps a machine that has been stopped for so long. Absent: never. */
+  /** Time after which the platform reaps a stopped machine. Absent: never. */
   reap_stopped_after_s: z.number().nonnegative().optional(),
-  /** The platform reclaims a machine of a spot offer so long after a boot. Absent: never. */
+  /** Time from a boot until the platform reclaims a machine of a spot offer. Absent: never. */
   reclaim_spot_after_s: range.optional(),
-  /** How often a first boot ends in a failed machine. */
+  /** Probability that a first boot fails. */
   boot_failure_rate: rate.default(0),
-  /** How often a machine boots, but its SSH never listens. */
+  /** Probability that a machine boots but its SSH server never listens. */
   ssh_never_up_rate: rate.default(0),
 });
 export type SimulatorConfig = z.infer<typeof simulatorConfigSchema>;
 
-/** Units of one offer that one datacenter holds. */
+/** Number of units of an offer in a datacenter. */
 export interface SimulatedCapacity {
   offerId: string;
   datacenter: string;
@@ -49,16 +49,16 @@ export interface SimulatedCapacity {
 }
 
 export interface SimulatorOptions {
-  /** The SQLite file that the platform's state lives in, or `:memory:`. */
+  /** The SQLite file with the platform's state, or `:memory:`. */
   stateFile: string;
   /** Read at each use. */
   readonly capacity: readonly SimulatedCapacity[];
-  /** Where the machines' SSH servers listen, and their public address. Default `127.0.0.1`. */
+  /** Listen address of the machines' SSH servers, and their public address. Default `127.0.0.1`. */
   host?: string;
   platform?: z.input<typeof simulatorConfigSchema>;
 }
 
-/** Draws that depend on the seed and their name only, so that neither order nor a restart changes them. */
+/** Draws that depend only on the seed and their name, so that neither order nor a restart changes them. */
 export class Draws {
   readonly #seed: string;
 

@@ -35,7 +35,7 @@ export function machineSpec(overrides: Partial<MachineSpec> = {}): MachineSpec {
 
 const login = guestLogin();
 
-/** What the shared checks need of a simulator with two units of {@link machineSpec}. */
+/** The context of the shared checks for a simulator with two units of {@link machineSpec}. */
 export function suiteContext(
   driver: PlatformDriver,
   clock: { advance: (ms: number) => Promise<void>; now: () => number },
@@ -54,7 +54,7 @@ export function suiteContext(
   };
 }
 
-/** The real time, with timers that do not keep the process alive. */
+/** The system clock, with timers that do not keep the process alive. */
 export const realClock: Clock = {
   now: () => Date.now(),
   setTimer(delayMs, callback) {
@@ -64,7 +64,7 @@ export const realClock: Clock = {
   },
 };
 
-/** Everything at once: for tests that are not about time. */
+/** All durations zero, for tests that do not depend on time. */
 export const instantly = {
   boot_ms: [0, 0],
   stop_ms: [0, 0],
@@ -74,7 +74,7 @@ export const instantly = {
   volume_ms: [0, 0],
 } satisfies Record<string, [number, number]>;
 
-/** The value of a step that is done. @throws otherwise. */
+/** The value of a step. @throws {Error} if the step is not done */
 export function doneValue<T>(step: Step<T>): T {
   if (step.outcome !== 'done') throw new Error(`not done: ${JSON.stringify(step)}`);
   return step.value;
@@ -97,17 +97,17 @@ export interface Outcome {
   stderr: string;
 }
 
-/** A user's computer: a directory with keys, and OpenSSH's client. */
+/** A user's computer: a directory with keys and the OpenSSH client. */
 export class Workstation {
   readonly directory = mkdtempSync(join(tmpdir(), 'berth-ssh-'));
 
-  /** Makes a key pair; its public line. */
+  /** Makes a key pair and returns its public line. */
   makeKey(name: string, ...options: string[]): string {
     execFileSync('ssh-keygen', ['-q', '-N', '', '-C', name, '-f', join(this.directory, name), ...options]);
     return readFileSync(join(this.directory, `${name}.pub`), 'utf8').trim();
   }
 
-  /** Runs `ssh` with one key, or with the agent's; `input` is what it reads. */
+  /** Runs `ssh` with one key, or with the agent's keys. `input`: its standard input. */
   ssh(
     endpoint: Endpoint,
     key: string | undefined,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import * as one from './version-1.ts';
 import * as two from './version-2.ts';
 
-/** A version of the protocol as JSON Schema 2020-12, for those who write drivers. */
+/** A version of the protocol as JSON Schema 2020-12, for authors of drivers. */
 export function protocolJsonSchema(version: 1 | 2): object {
   const shared: Record<string, unknown> = {};
   const toSchema = (schema: z.ZodType): object => {

@@ -84,7 +84,7 @@ export const common = { id, expires_at: expiresAt };
 const aboutRef = { ...common, ref };
 const step = { ...common, ref, cookie: given };
 
-/** What each method carries. */
+/** The request of each method. */
 export const requests = {
   info: z.object({
     ...common,
@@ -118,7 +118,10 @@ export const requests = {
   'volumes.destroy': z.object({ ...step, method: z.literal('volumes.destroy') }),
 };
 
-/** What a driver does not name, it cannot. When a machine shows itself is a promise, and has no default. */
+/**
+ * A driver does not have a capability that it does not name. `create_visible_within_ms` is a promise, so it has no
+ * default.
+ */
 export const capabilities = z.object({
   stop: z.boolean().default(false).describe('Whether a machine can be stopped with its disk kept.'),
   resume: z.boolean().default(false).describe('Whether a stopped machine can be started again.'),
@@ -236,7 +239,7 @@ export const presenceOf = <T extends z.ZodType, H extends z.ZodRawShape>(value: 
   ]);
 
 export const MAX_LISTED = 200_000;
-/** How much a listing may be. */
+/** Size limit of a listing. */
 export const listedItems = z.object({ items: z.array(z.unknown()).max(MAX_LISTED) });
 
 export const listingOf = <T extends z.ZodType, H extends z.ZodRawShape>(item: T, more: H) =>
@@ -307,7 +310,7 @@ const inventory = z.discriminatedUnion('answer', [
   unknown,
 ]);
 
-/** What each method is answered with. Fields that are not named here are not read. */
+/** The answer to each method. Fields that are not named here are ignored. */
 export const results = {
   info,
   get: presenceOf(machine, { hosts: hosts.exactOptional() }),

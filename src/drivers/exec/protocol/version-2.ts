@@ -3,7 +3,7 @@ import { destroyReasons } from '../../../orchestrator/model/destroy-order.ts';
 import { failureCodes } from '../../../orchestrator/model/platform-driver.ts';
 import * as one from './version-1.ts';
 
-/** Version 2: version 1 with hosts that Berth chooses, numbered claims, orders to destroy, and an end for each call. */
+/** Version 2 adds hosts that Berth chooses, numbered claims, destroy orders and cancellation to version 1. */
 
 const hostName = z.string().min(1).max(255);
 const ref = one.ref.describe(
@@ -31,7 +31,7 @@ const order = z
   .meta({ id: 'DestroyOrder' });
 const step = { ref, fence };
 
-/** What each method carries. */
+/** The request of each method. */
 export const requests = {
   ...one.requests,
   get: one.requests.get.extend({ ref }),
@@ -67,7 +67,7 @@ export const requests = {
   'volumes.destroy': one.requests['volumes.destroy'].extend({ ...step, order }),
 };
 
-/** Not a request: it has no id of its own, and no answer. */
+/** A notification: it has no id and no answer. */
 export const cancel = z
   .object({
     method: z.literal('cancel'),
@@ -153,7 +153,7 @@ const nothing = one.stepOf(z.null(), codes);
 const machineStep = one.stepOf(machine, codes);
 const volumeStep = one.stepOf(volume, codes);
 
-/** What each method is answered with. Fields that are not named here are not read. */
+/** The answer to each method. Fields that are not named here are ignored. */
 export const results = {
   ...one.results,
   info,
@@ -177,5 +177,5 @@ export const results = {
   'volumes.destroy': nothing,
 } satisfies Record<keyof typeof requests, z.ZodType>;
 
-/** What the answers of these methods list. */
+/** The item schemas of these methods' listings. */
 export const listed = { list: machine, 'volumes.list': volume };

@@ -27,7 +27,7 @@ const aWarning = (type: string, more: object = {}) => ({
 });
 const MEMORY = "Couldn't find the CGroup memory controller";
 
-/** What a single daemon of Incus 6.0.4 answers, with nothing to mend. */
+/** Answers of a single Incus 6.0.4 daemon without problems. */
 const answers: Record<string, unknown> = {
   '/1.0': {
     auth: 'trusted',
@@ -49,7 +49,7 @@ const answers: Record<string, unknown> = {
   '/1.0/warnings': null,
 };
 
-/** What the doctor finds of a daemon that answers so, beside what is all right. */
+/** The findings of the doctor that are not `ok`, for a daemon with these answers. */
 async function findings(
   changed: Record<string, unknown>,
   more: object = {},
@@ -59,7 +59,7 @@ async function findings(
   const known = { ...answers, ...changed };
   server = createServer(({ url = '' }, reply) => {
     const { pathname, searchParams } = new URL(url, 'http://incus');
-    // With a project Incus shows no warning about its host.
+    // With a project, Incus omits warnings about its host.
     const isHidden = pathname === '/1.0/warnings' && searchParams.has('project');
     const metadata = isHidden ? [] : known[decodeURIComponent(pathname)];
     if (metadata === 'never') return;

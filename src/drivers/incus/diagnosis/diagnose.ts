@@ -11,10 +11,10 @@ import { diagnoseImages } from './images.ts';
 import { diagnoseForwards, diagnoseGroups, diagnoseMembers, diagnoseVirtualMachines } from './members.ts';
 import { diagnoseWarnings } from './warnings.ts';
 
-/** How far this machine's clock may be from that of Incus. */
+/** Allowed difference between this machine's clock and Incus' clock. */
 const CLOCK_TOLERANCE_MS = 5_000;
 
-/** Looks at every prerequisite, one by one; changes nothing. */
+/** Checks each prerequisite in turn. Changes nothing. */
 export async function* diagnose(
   options: IncusConfig,
   catalog: Catalog,
@@ -117,7 +117,7 @@ async function* exists(
   }
 }
 
-/** Drivers of Incus that hold a size; `dir` does only where its file system has project quotas. */
+/** Storage drivers that enforce a size. `dir` does so only on a file system with project quotas. */
 const WITH_QUOTA = new Set(['btrfs', 'zfs', 'lvm', 'lvmcluster', 'ceph', 'linstor', 'truenas']);
 
 async function* poolOf(client: IncusClient, name: string): AsyncGenerator<Diagnosis> {
@@ -214,7 +214,7 @@ async function* roomOf(
   }
 }
 
-/** A note says when it was written: the clocks should agree. */
+/** Compares the clocks. Notes contain the time at which they were written. */
 async function* clockOf(client: IncusClient, now: () => number): AsyncGenerator<Diagnosis> {
   const subject = 'clock';
   try {

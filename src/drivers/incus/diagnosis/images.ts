@@ -14,7 +14,7 @@ const imageSchema = z.object({
     .transform((properties) => properties ?? {}),
 });
 
-/** Checks that each image of an offer is there, is of the offer's kind, and does not say that it has no cloud-init. */
+/** Checks that each image of an offer exists, is of the offer's kind, and is not declared to lack cloud-init. */
 export async function* diagnoseImages(
   api: IncusApi,
   offers: readonly { offer: Offer; machine: IncusOffer }[],

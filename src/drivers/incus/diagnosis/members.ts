@@ -4,7 +4,7 @@ import type { IncusClient } from '../client.ts';
 import type { IncusConfig } from '../options.ts';
 import { failed } from './failed.ts';
 
-/** The names of the members; of a single daemon, the one that Incus has for its host. */
+/** Checks the members and returns their names; `none` for a single daemon. */
 export async function* diagnoseMembers(api: IncusApi): AsyncGenerator<Diagnosis, string[]> {
   try {
     const members = await api.members();
@@ -23,7 +23,7 @@ export async function* diagnoseMembers(api: IncusApi): AsyncGenerator<Diagnosis,
   }
 }
 
-/** Where an offer sells virtual machines: members that cannot run them. */
+/** Checks that members can run virtual machines, if an offer needs them. */
 export async function* diagnoseVirtualMachines(
   client: IncusClient,
   members: readonly string[],
@@ -62,7 +62,7 @@ export async function* diagnoseForwards(
   yield ok('ports', `${last - first + 1} ports for each host.`);
 }
 
-/** Cluster groups that are named, and are not there: no machine is placed where one is asked for. */
+/** Checks that the configured cluster groups exist. An offer with a missing group cannot be placed. */
 export async function* diagnoseGroups(
   api: IncusApi,
   named: readonly (string | undefined)[],

@@ -13,7 +13,7 @@ const warningsSchema = z
       type: z.string(),
       /** The member; `none` without a cluster. */
       location: z.string(),
-      /** Such as `/1.0/storage-pools/machines`; empty: it is about the host. */
+      /** Such as `/1.0/storage-pools/machines`; empty: the host. */
       entity_url: z.string(),
       last_message: z.string(),
     }),
@@ -30,7 +30,7 @@ interface Meaning {
 const CGROUPS =
   'Boot the host with the unified cgroup hierarchy (systemd.unified_cgroup_hierarchy=1; cgroup_enable=memory where the kernel leaves memory out) and restart Incus.';
 
-/** What a warning of Incus means for machines, by its type. */
+/** Findings for machines, by type of Incus' warning. */
 const meanings: Readonly<Record<string, Meaning>> = {
   "Couldn't find the CGroup memory controller": {
     subject: 'memory limits',
@@ -69,26 +69,23 @@ const meanings: Readonly<Record<string, Meaning>> = {
   },
 };
 
-/** Types that keep machines from being made or started, by what they are about. */
+/** Warning types that prevent machines from being made or started, with the resource that they concern. */
 const UNAVAILABLE: Readonly<Record<string, string>> = {
   'Storage pool unavailable': 'storage pool',
   'Network unavailable': 'network',
 };
 const AUTOSTART_FAILURE = 'Failed to autostart instance';
-/** Types that another check reports. */
+/** Warning types that another check reports. */
 const TOLD_ELSEWHERE = new Set(['Offline cluster member', 'Instance type not operational']);
 
-/**
- * What Incus itself warns of, with what it means for machines and what to do. `names`: of the pools and networks that they
- * have.
- */
+/** Reports Incus' own warnings, with their effect on machines and a remedy. `names`: the pools and networks in use. */
 export async function* diagnoseWarnings(
   client: IncusClient,
   names: readonly string[],
 ): AsyncGenerator<Diagnosis> {
   let open: IncusWarning[];
   try {
-    // Those about the host are of no project.
+    // Warnings about the host belong to no project.
     const { metadata } = await client.get('/1.0/warnings', { recursion: '1', 'all-projects': 'true' });
     open = (warningsSchema.parse(metadata) ?? []).filter(({ status }) => status === 'new');
   } catch (error) {
@@ -107,7 +104,7 @@ export async function* diagnoseWarnings(
   else if (told.length === 0) yield ok('warnings of Incus', 'There are none.');
 }
 
-/** Undefined: machines of Berth do not need what it is about. */
+/** Undefined: the warning does not affect Berth's machines. */
 function diagnosisOf(one: IncusWarning, names: readonly string[]): Diagnosis | undefined {
   const { type, severity, entity_url: entity, location, last_message: message, uuid } = one;
   const where = location === 'none' || location === '' ? '' : ` on ${location}`;

@@ -3,7 +3,7 @@ import type { DriverCheck } from './check.ts';
 
 const oneUnit = { untried: 'the platform holds one machine' };
 
-/** Each attempt to make a machine or a volume has a name of its own, and so has each removal. */
+/** Each attempt to make or remove a machine or a volume has its own name. */
 export const attemptChecks: readonly DriverCheck[] = [
   {
     id: 'attempt-destroy',

@@ -15,68 +15,71 @@ import type {
 } from '../../../orchestrator/model/platform-driver.ts';
 import { withCalls } from './with-calls.ts';
 
-/** What a driver's platform must offer to its checks. What is optional and absent leaves checks untried, by name. */
+/** The platform and the access that checks need. A check that needs an absent option is reported as untried. */
 export interface DriverContext {
   driver: PlatformDriver;
-  /** A machine that fits on the platform; `ref` is fresh each time. */
+  /** The spec of a machine that fits on the platform; `ref` is new each time. */
   machineSpec: (ref: OwnerRef) => MachineSpec;
   volumeSpec: (ref: OwnerRef) => VolumeSpec;
-  /** How many machines of `machineSpec` the platform holds at once; undefined: more than can be tried. */
+  /** How many machines of `machineSpec` the platform can hold; undefined: too many to try. */
   units: number | undefined;
-  /** Lets the platform's time pass. */
+  /** Waits in the platform's time. */
   wait: (ms: number) => Promise<void>;
   /** The platform's time, in milliseconds since the epoch. */
   now: () => number;
-  /** How long one step may take, and what a guest does by itself, in the milliseconds of `wait`. Default: ten minutes. */
+  /** Limit for one step and for changes that the guest makes, in milliseconds of `wait`. Default: ten minutes. */
   patienceMs?: number;
-  /** What the refs of the checks begin with; other machines of ours may be there. Default: `suite`. */
+  /** Prefix of the refs that the checks use; the platform may have other machines. Default: `suite`. */
   prefix?: string;
   guest?: {
-    /** Offers each key to the machine's endpoint: which one it refuses, or undefined. */
+    /** Offers each key to the machine's endpoint; returns the refused one, or undefined. */
     findRefusedKey: (machine: ObservedMachine, sshKeys: readonly string[]) => Promise<string | undefined>;
-    /** Runs a line in the machine's shell, as its login user; what it printed. @throws if it cannot, or the line fails */
+    /** Runs a line in the login user's shell and returns its output. @throws if the login or the line fails */
     run?: (machine: ObservedMachine, line: string) => Promise<string>;
-    /** Writes and reads a text on a volume, inside a machine that it is attached to. */
+    /** Writes and reads a text on a volume, from a machine that it is attached to. */
     volume?: {
       write: (machine: ObservedMachine, volume: OwnerRef, text: string) => Promise<void>;
       read: (machine: ObservedMachine, volume: OwnerRef) => Promise<string>;
     };
   };
-  /** What makes a create impossible, by the code that it must be refused with. */
+  /** Spec changes that make a create impossible, by the code with which the driver must refuse them. */
   impossible?: Partial<Record<FailureCode, Partial<MachineSpec>>>;
   /**
-   * Removes what is on the platform of a machine that was released, as the operator who has it now would. The disks that were
-   * there; undefined: they cannot be seen.
+   * Removes from the platform what belongs to a released machine, as its new owner would. Returns the disks that were
+   * there; undefined: they cannot be listed.
    */
   removeReleased?: (ref: OwnerRef) => Promise<readonly string[] | undefined>;
-  /** The driver opened once more on the same platform, as after a crash. */
+  /** Opens the driver once more on the same platform, as after a crash. */
   reopen?: () => Promise<PlatformDriver>;
-  /** The driver opened on a platform that does not answer. */
+  /** Opens the driver on a platform that does not answer. */
   openUnreachable?: () => Promise<PlatformDriver>;
 }
 
-/** A check removes what it made itself: whoever runs the checks has asked for that, and no database is there. */
+/**
+ * The removal order for a check's own machines. The operator has asked for it by running the checks; there is no
+ * database.
+ */
 export const TRIAL_ORDER = recordedOrder({ reason: 'operator', by: 'berth driver test', at: 0 });
 
 const DEFAULT_PATIENCE_MS = 10 * 60_000;
 const MAX_POLLS = 5_000;
 const LOOK_AGAIN_MS = 1_000;
-/** As long as the core gives a call at most. */
+/** The longest limit that the core gives a call. */
 const CALL_MS = 20_000;
 
 type Repeated<T> = (cookie: string | null) => Promise<Step<T>>;
 
-/** What a check finds wrong: a sentence for whoever wrote the driver. */
+/** A failed expectation, described for the author of the driver. */
 export class CheckFailure extends Error {
   override readonly name = 'CheckFailure';
 }
 
-/** The platform of one check: repeats steps as the core does, and knows what the check has made. */
+/** The platform of one check. Repeats steps as the core does, and records the resources that the check makes. */
 export class Bench {
-  /** Checks may follow one another on one platform, with the same refs: no claim of this process is lower than one before. */
+  /** Shared by all checks: they may run on one platform with the same refs, so the fence must never decrease. */
   static #fence = 0;
   readonly context: DriverContext;
-  /** Each call that changes something has limits, as those of the core have. */
+  /** Adds limits, as the core does, to each call that changes something. */
   readonly driver: PlatformDriver;
   readonly #used = new Set<OwnerRef>();
   readonly #usedVolumes = new Set<OwnerRef>();
@@ -104,7 +107,7 @@ export class Bench {
     return ref;
   }
 
-  /** The limits of a call, of a later claim than all before. */
+  /** Limits of a call whose fence is higher than all before. */
   call(changed: Partial<Call> = {}): Call {
     const { now } = this.context;
     Bench.#fence = Math.max(Bench.#fence + 1, now());
@@ -112,12 +115,12 @@ export class Bench {
     return { deadline: now() + CALL_MS, fence: Bench.#fence, signal, ...changed };
   }
 
-  /** Another driver of the same platform, with limits as `driver` has them. */
+  /** Adds limits to another driver of the same platform. */
   limited(driver: PlatformDriver): PlatformDriver {
     return withCalls(driver, () => this.call());
   }
 
-  /** Whether the driver says that it compares the fences of calls. */
+  /** Whether the driver says that it compares fences. */
   get fences(): boolean {
     return this.manifest.fences === true;
   }
@@ -156,7 +159,7 @@ export class Bench {
     return this.finish('volumes.destroy', (cookie) => volumes.destroy(ref, cookie, TRIAL_ORDER));
   }
 
-  /** Repeats a step, as the core does, until it is done. @throws {CheckFailure} if it fails or never ends. */
+  /** Repeats a step, as the core does, until it is done. @throws {CheckFailure} if it fails or never ends */
   async finish<T>(what: string, call: Repeated<T>): Promise<T> {
     let cookie: string | null = null;
     let waitedMs = 0;
@@ -169,7 +172,7 @@ export class Bench {
         );
       if (!(step.pollAfterMs > 0))
         throw new CheckFailure(`${what} is pending with pollAfterMs ${step.pollAfterMs}`);
-      // It is kept in the database as it is.
+      // The core stores the cookie unchanged.
       if (!/^\P{Cc}{1,1000}$/u.test(step.cookie))
         throw new CheckFailure(
           `${what} gave the cookie ${show(step.cookie)}: expected 1 to 1000 characters without control characters`,
@@ -181,13 +184,13 @@ export class Bench {
     throw new CheckFailure(`${what} is still pending after ${Math.round(waitedMs / 1000)} s`);
   }
 
-  /** Repeats a step from its beginning, as the core does after a crash: of the first call nothing is known. */
+  /** Repeats a step from its beginning, as the core does after a crash that lost the first answer. */
   async finishAfterCrash<T>(what: string, call: Repeated<T>): Promise<T> {
     await call(null);
     return this.finish(`${what}, begun anew after a crash,`, call);
   }
 
-  /** Looks until it is there: at once, but for what the manifest lets the platform hide. */
+  /** Polls until the resource is shown, for at most the manifest's `createVisibleWithinMs`. */
   async untilShown<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
     const { createVisibleWithinMs } = this.manifest;
     const found = await this.#until(createVisibleWithinMs, look);
@@ -195,7 +198,7 @@ export class Bench {
     throw new CheckFailure(`${what} is not shown within createVisibleWithinMs (${createVisibleWithinMs} ms)`);
   }
 
-  /** Looks until it is so, for as long as a guest may take. @throws {CheckFailure} with what was wrong last */
+  /** Polls until there is no problem, within `patienceMs`. @throws {CheckFailure} with the last problem */
   async eventually(what: string, findProblem: () => Promise<string | undefined>): Promise<void> {
     let problem: string | undefined;
     const isSo = await this.#until(this.#patienceMs, async () => {
@@ -205,7 +208,7 @@ export class Bench {
     if (isSo === undefined) throw new CheckFailure(`${what}: ${problem}`);
   }
 
-  /** Of what the check made, what is listed, in order. */
+  /** The refs of this check that list shows, sorted. */
   async listed(): Promise<OwnerRef[]> {
     const listing = await this.driver.list();
     if (listing.answer === 'unknown') throw new CheckFailure(`list answers unknown: ${listing.reason}`);
@@ -222,7 +225,7 @@ export class Bench {
     return listing.items.filter(({ ref }) => this.#usedVolumes.has(ref));
   }
 
-  /** Removes what the check has left. @throws if something stays. */
+  /** Removes what the check has made. @throws if a resource cannot be removed */
   async cleanUp(): Promise<void> {
     for (const ref of this.#used) await this.destroy(ref);
     const { volumes } = this.driver;
@@ -243,20 +246,20 @@ export function show(value: unknown): string {
   return JSON.stringify(value) ?? String(value);
 }
 
-/** @throws {CheckFailure} unless `value` is the same as `expected`. */
+/** @throws {CheckFailure} unless `value` equals `expected` */
 export function same(what: string, value: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(value, expected))
     throw new CheckFailure(`${what}: expected ${show(expected)}, got ${show(value)}`);
 }
 
-/** @throws {CheckFailure} unless it is proved gone. */
+/** @throws {CheckFailure} unless the answer is `gone` */
 export function gone(what: string, presence: Presence<unknown>): void {
   if (presence.answer === 'unknown')
     throw new CheckFailure(`${what}: expected "gone", got "unknown": ${presence.reason}`);
   same(what, presence.answer, 'gone');
 }
 
-/** @throws {CheckFailure} unless `value` has each of these fields, as they are given. */
+/** @throws {CheckFailure} unless `value` has each of these fields with the expected value */
 export function has<T extends object>(
   what: string,
   value: T,
@@ -269,7 +272,7 @@ export function has<T extends object>(
     throw new CheckFailure(`${what}: expected ${show(Object.fromEntries(wrong))}, got ${show(value)}`);
 }
 
-/** @throws {CheckFailure} unless the step failed with one of the codes, having changed nothing. */
+/** @throws {CheckFailure} unless the step failed with one of the codes and no side effect */
 export function refused(what: string, step: Step<unknown>, ...codes: FailureCode[]): void {
   const isRefused =
     step.outcome === 'failed' &&

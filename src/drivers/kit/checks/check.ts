@@ -1,13 +1,17 @@
 import { Bench, CheckFailure, type DriverContext } from './bench.ts';
 
-/** Something that the core relies on, tried on a real driver. */
+/** One requirement of the core, tested on a real driver. */
 export interface DriverCheck {
-  /** Stays the same for ever: reports name it. */
+  /** Never changes: reports name it. */
   id: string;
   title: string;
-  /** What comes of it where it is not so. */
+  /** The consequence if the requirement is not met. */
   why: string;
-  /** @throws {CheckFailure} with what is wrong. The reason, where the context lacks what it takes to try. */
+  /**
+   * Resolves with a reason if the context lacks something that the check needs.
+   *
+   * @throws {CheckFailure} with the problem
+   */
   run(bench: Bench): Promise<Untried | undefined>;
 }
 
@@ -20,7 +24,7 @@ export type CheckResult =
   | { outcome: 'untried'; reason: string }
   | { outcome: 'failed'; problem: string; during: 'check' | 'removal'; cause: unknown };
 
-/** Runs one check and removes what it made. The context is the caller's. */
+/** Runs one check and removes what it made. The caller closes the context. */
 export async function runCheck(check: DriverCheck, context: DriverContext): Promise<CheckResult> {
   const bench = new Bench(context);
   const result = await attempt(() => check.run(bench));

@@ -27,7 +27,7 @@ const manifest = (driver: PlatformDriver, fields: Partial<PlatformDriver['manife
   manifest: { ...driver.manifest, ...fields },
 });
 
-/** Its machines are on n1, and n2 alone is asked. */
+/** Machines are on n1, but only n2 is asked. */
 const onHostThatIsNotAsked = (driver: PlatformDriver): Partial<PlatformDriver> => ({
   create: async (spec, cookie) => {
     const step = await driver.create(spec, cookie);
@@ -49,7 +49,7 @@ const listing = (
   },
 });
 
-/** Its volumes, some of whose calls are broken. */
+/** Breaks some of the driver's volume calls. */
 const volumes = (
   driver: PlatformDriver,
   breaks: (volumes: VolumeDriver) => Partial<VolumeDriver>,
@@ -58,7 +58,7 @@ const volumes = (
   return { volumes: { ...given, ...breaks(given) } };
 };
 
-/** On two hosts, and some of its calls are broken. */
+/** Puts the driver on two hosts, and breaks some of its calls. */
 const onHosts = (
   driver: PlatformDriver,
   breaks: (
@@ -70,7 +70,7 @@ const onHosts = (
 };
 const placedNowhere = { answer: 'placed', hosts: [] } as const;
 
-/** Neither its machines nor its volumes hear of the limits of a call. */
+/** Drops the limits of calls to machines. */
 const withoutLimits = (driver: PlatformDriver): Partial<PlatformDriver> => ({
   create: (spec, cookie) => driver.create(spec, cookie),
   stop: (ref, cookie) => driver.stop(ref, cookie),
@@ -87,7 +87,7 @@ const volumesWithoutLimits = (driver: PlatformDriver): Partial<PlatformDriver> =
 
 let copies = 0;
 
-/** What is wrong with a driver, and the check that must see it. */
+/** Defects of a driver, by the check that must detect them. */
 const defects: Record<string, [defect: string, breaks: Break][]> = {
   manifest: [
     ['resumes what it cannot stop', (driver) => manifest(driver, { stop: false })],

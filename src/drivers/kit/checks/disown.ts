@@ -3,7 +3,7 @@ import type { DriverCheck } from './check.ts';
 
 const cannot = { untried: 'the driver has no disown' };
 
-/** A machine that an operator takes over: our mark is taken off, and nothing else of it is changed. */
+/** Checks of disown: an operator takes a machine over, and only Berth's mark is removed from it. */
 export const disownChecks: readonly DriverCheck[] = [
   {
     id: 'disown-running',

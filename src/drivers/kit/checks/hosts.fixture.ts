@@ -18,7 +18,7 @@ interface Spec {
   avoidHosts?: readonly string[];
 }
 
-/** Which host has what: each has room for so many. */
+/** Which host holds each resource. Each host has `room` places. */
 class HostMap {
   readonly #names: readonly string[];
   readonly #room: number;
@@ -78,7 +78,7 @@ class HostMap {
   }
 }
 
-/** A driver of one platform as one of several hosts, among which the core chooses: each has room for one machine. */
+/** Presents a driver's platform as several hosts among which the core chooses. Each has room for one machine. */
 export function withHosts(driver: PlatformDriver, names: readonly string[]): PlatformDriver {
   const hosts = new HostMap(names, 1);
   const shown = async (step: Promise<Step<ObservedMachine>>) => hosts.inStep(await step);

@@ -8,7 +8,7 @@ import { placementChecks } from './placement.ts';
 import { powerChecks } from './power.ts';
 import { volumeChecks } from './volumes.ts';
 
-/** The behaviour that the core relies on, for every driver; `berth driver test` and `describeDriver` walk this table. */
+/** The requirements of the core for every driver. `berth driver test` and `describeDriver` run this table. */
 export const driverChecks: readonly DriverCheck[] = [
   ...machineChecks,
   ...powerChecks,

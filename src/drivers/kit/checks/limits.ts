@@ -3,12 +3,12 @@ import { nextTurn } from '../../../ports/clock.ts';
 import { type Bench, CheckFailure, gone, same, show, TRIAL_ORDER } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
-/** How long after its signal a call may take to settle, in milliseconds. */
+/** Time in which a call must settle after its signal aborts, in milliseconds. */
 const SETTLES_WITHIN_MS = 30_000;
-/** How long after its end a call that was given up is watched, in milliseconds. */
+/** How long the platform is watched after a cancelled call has settled, in milliseconds. */
 const WATCHED_MS = 5_000;
 
-/** The deadline, the signal and the fence of a call. */
+/** Checks of a call's deadline, signal and fence. */
 export const limitChecks: readonly DriverCheck[] = [
   {
     id: 'deadline',
@@ -77,7 +77,7 @@ export const limitChecks: readonly DriverCheck[] = [
   },
 ];
 
-/** Creates with limits that forbid it. */
+/** Calls create with limits that forbid it. */
 async function makesNothing(bench: Bench, when: string, forbidden: () => Call): Promise<void> {
   const { driver } = bench;
   const ref = bench.ref('none');
@@ -91,7 +91,7 @@ async function makesNothing(bench: Bench, when: string, forbidden: () => Call): 
   gone(`volumes.get after a create ${when}`, await volumes.get(volume));
 }
 
-/** Stops and destroys what is there, with limits that forbid it. */
+/** Calls stop and destroy on an existing machine, with limits that forbid them. */
 async function changesNothing(bench: Bench, when: string, forbidden: () => Call): Promise<void> {
   const { driver, manifest } = bench;
   const ref = bench.ref('a');
@@ -109,7 +109,7 @@ async function changesNothing(bench: Bench, when: string, forbidden: () => Call)
   same(`volumes.get after a destroy ${when}`, await volumes.get(volume), kept);
 }
 
-/** @throws {CheckFailure} if the step answers that it has begun or is done. */
+/** @throws {CheckFailure} if the step is pending or done */
 async function notBegun(what: string, call: () => Promise<Step<unknown>>): Promise<void> {
   const step = await call().catch(() => undefined);
   if (step !== undefined && step.outcome !== 'failed')

@@ -2,7 +2,7 @@ import type { ObservedMachine } from '../../../orchestrator/model/platform-drive
 import { type Bench, CheckFailure, gone, has, refused, same, show, TRIAL_ORDER } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
-/** What a platform may trip over: quotes, braces, more than one byte to a character, and what XML cannot hold. */
+/** Characters that a platform may mishandle: quotes, braces, multibyte characters, and one that XML forbids. */
 export const NOTE = JSON.stringify({
   name: 'a "note" of {ours} <&>',
   city: 'Köln 東京 \u{fffe}',
@@ -247,7 +247,7 @@ export const machineChecks: readonly DriverCheck[] = [
   },
 ];
 
-/** The machine as get has it, once it may not be hidden any more. */
+/** The machine as `get` shows it, after the time in which it may be hidden. */
 const shown = (bench: Bench, ref: string): Promise<ObservedMachine> =>
   bench.untilShown('a machine in get', async () => {
     const presence = await bench.driver.get(ref);
@@ -255,7 +255,7 @@ const shown = (bench: Bench, ref: string): Promise<ObservedMachine> =>
     return presence.answer === 'observed' ? presence.value : undefined;
   });
 
-/** What a platform holds, and what it says when it holds no more. */
+/** Checks of a platform's capacity. */
 export const capacityChecks: readonly DriverCheck[] = [
   {
     id: 'capacity',
@@ -345,7 +345,7 @@ async function freeUnits(bench: Bench, ref: string): Promise<number> {
   return found[0]?.units ?? 0;
 }
 
-/** Makes the last of the machines, and has both list and get show all of them, each at an endpoint of its own. */
+/** Makes the last of the machines. Then list and get must show all of them, each at its own endpoint. */
 async function assertSameAsGet(bench: Bench, refs: readonly string[]): Promise<void> {
   await bench.create(refs.at(-1) ?? '');
   await bench.untilShown('one more machine in list', async () =>

@@ -3,11 +3,11 @@ import type { Bench } from './bench.ts';
 import { CheckFailure, show } from './bench.ts';
 import type { DriverCheck, Untried } from './check.ts';
 
-/** Something that is made on a host: a machine or a volume. */
+/** A resource that is made on a host: a machine or a volume. */
 interface Placed {
   name: string;
   place: (host: string | undefined, avoidHosts: readonly string[]) => Promise<Placing>;
-  /** Which host has it when it is made. */
+  /** Makes it and returns the host that holds it. */
   make: (host: string) => Promise<string | undefined>;
 }
 
@@ -87,7 +87,7 @@ function volumeOf(bench: Bench): Placed | undefined {
 
 const bound = (host: string | undefined): { host?: string } => (host === undefined ? {} : { host });
 
-/** The hosts that are named for an empty platform. */
+/** The hosts that `place` names for an empty platform. */
 async function namedBy({ name, place }: Placed): Promise<string[]> {
   const placing = await place(undefined, []);
   if (placing.answer !== 'placed' || placing.hosts.length === 0)
@@ -97,7 +97,7 @@ async function namedBy({ name, place }: Placed): Promise<string[]> {
 
 async function onEachHost(placed: Placed | undefined): Promise<Untried | undefined> {
   if (placed === undefined) return noPlace;
-  // The best one may be taken by chance.
+  // The driver might choose the best host by chance, so the last ones are used.
   for (const host of (await namedBy(placed)).slice(-2)) {
     const made = await placed.make(host);
     if (made !== host)

@@ -96,7 +96,7 @@ export const powerChecks: readonly DriverCheck[] = [
   },
 ];
 
-/** By `get` and by `list`, which must not leave out what does not run. */
+/** Asserts that `get` and `list` show the machine as stopped. `list` must include stopped machines. */
 async function assertShownStopped(bench: Bench, ref: string): Promise<void> {
   const presence = await bench.driver.get(ref);
   if (presence.answer !== 'observed')

@@ -142,7 +142,7 @@ const checks: readonly VolumeCheck[] = [
       if (isCold) await bench.stop(first.ref);
       await bench.finish('detach', (cookie) => volumes.detach(ref, first.ref, cookie));
       const host = await hostOf(volumes, ref);
-      // The host of the volume may have room for one machine.
+      // The volume's host may have room for only one machine.
       if (units === 1 || host !== undefined) await bench.destroy(first.ref);
       const { ref: name } = await machineAt(bench, host, 'b');
       await bench.finish('attach to another machine', (cookie) => volumes.attach(ref, name, cookie));
@@ -172,7 +172,8 @@ const checks: readonly VolumeCheck[] = [
           cookie,
         );
       let copied = bench.volumeRef('v-g1');
-      // A driver that cannot tell whether a copy is complete says so: it is removed, and made under the next name.
+      // A driver that cannot tell whether a copy is complete fails with `unfinished`. The volume is then removed and
+      // copied under the next name.
       const interrupted = await bench
         .finishAfterCrash('volumes.copy', copyTo(copied))
         .catch((error: Error) =>
@@ -205,7 +206,7 @@ const checks: readonly VolumeCheck[] = [
   },
 ];
 
-/** What the core relies on of volumes; a platform without any has none of it. */
+/** Checks of volumes; untried for a platform without any. */
 export const volumeChecks: readonly DriverCheck[] = checks.map((check) => ({
   ...check,
   run: async (bench: Bench) =>
@@ -219,7 +220,7 @@ async function attached(volumes: VolumeDriver, ref: OwnerRef): Promise<OwnerRef[
   return presence.answer === 'observed' ? presence.value.attachedTo : presence.answer;
 }
 
-/** Where machines and volumes are on hosts, a volume is attached to a machine of its host. */
+/** If machines and volumes are bound to hosts, a volume is attached to a machine on its host. */
 function bound({ driver }: Bench, host: string | undefined): { host?: string } {
   return driver.place === undefined || host === undefined ? {} : { host };
 }
@@ -229,14 +230,14 @@ async function hostOf(volumes: VolumeDriver, ref: OwnerRef): Promise<string | un
   return presence.answer === 'observed' ? presence.value.host : undefined;
 }
 
-/** A machine that a volume can be attached to. */
+/** Makes a machine that a volume can be attached to. */
 async function machineAt(bench: Bench, host?: string, name = 'a'): Promise<ObservedMachine> {
   const machine = await bench.create(bench.ref(name), bound(bench, host));
   if (bench.manifest.attachVolume === 'cold') await bench.stop(machine.ref);
   return machine;
 }
 
-/** Makes the volume and attaches it to a machine of its own; that machine. */
+/** Makes the volume, attaches it to a new machine, and returns that machine. */
 async function attachedVolume(bench: Bench, volumes: VolumeDriver, ref: OwnerRef): Promise<OwnerRef> {
   const { host } = await bench.createVolume(volumes, ref);
   const { ref: machine } = await machineAt(bench, host);

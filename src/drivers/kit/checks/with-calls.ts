@@ -7,7 +7,7 @@ import type {
 } from '../../../orchestrator/model/platform-driver.ts';
 import { withOverrides } from '../../../ports/with-overrides.ts';
 
-/** The driver, with limits from `next` for each call that changes something and was given none. */
+/** Adds limits from `next` to each call that changes something and has none. */
 export function withCalls(driver: PlatformDriver, next: () => Call): PlatformDriver {
   const { disown } = driver;
   return withOverrides(driver, {

@@ -17,7 +17,7 @@ const nat: HostOptions['network'] = libvirtConfigSchema.parse({
   hosts: [{ name: 'h', datacenter: 'fra', public_ip: '192.0.2.1' }],
 }).hosts[0]?.network ?? { mode: 'bridged', bridge: 'none', address_from: 'arp' };
 
-/** What virsh says to each command on a host where all is well; a problem instead: it fails so. */
+/** Virsh's output per command on a host without problems; a problem instead makes the command fail. */
 const healthy: Record<string, string | VirshProblem> = {
   version: 'Using library: libvirt 9.0.0\nRunning hypervisor: QEMU 7.2.22\n',
   'pool-info': `State:          running\nAutostart:      yes\nAvailable:      ${50 * 1024 ** 3}\n`,
@@ -301,7 +301,7 @@ describe('what brings packets to a machine behind NAT', () => {
       'Main:\n  +-- 192.0.2.0/30 2 0 2\n     |-- 192.0.2.1\n        /32 host LOCAL\n     |-- 192.0.2.3\n        /32 link BROADCAST\n',
   };
 
-  /** The script for hosts, on a file system that has these; its facts are told. */
+  /** A shell that runs the host script on a file system with these files; `facts` is answered from constants. */
   function withFiles(files: Record<string, string>): HostShell {
     const { shell, place } = openHostWith({});
     for (const [path, text] of Object.entries(files)) {
@@ -362,7 +362,7 @@ function answering(lines: readonly string[]): HostShell {
 describe('GPUs', () => {
   const gpuTypes = { RTX_4090: ['10de:2684'] };
 
-  /** A host whose facts are told and whose PCI devices are a tree. */
+  /** A host with a tree of PCI devices; `facts` is answered from constants. */
   function withTree(tree: SysfsTree, says = facts) {
     const { shell, place } = openHostWith(tree);
     const told = answering(says);

@@ -18,7 +18,7 @@ import { diagnoseMachines } from './machine-checks.ts';
 import type { Patient } from './patient.ts';
 import { diagnoseAccelerator, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
 
-/** Looks at every prerequisite of every host, and at what the catalog asks of them. Changes nothing. */
+/** Checks every prerequisite of every host, and the catalog's requirements. Changes nothing. */
 export async function* diagnose(
   config: LibvirtConfig,
   { catalog, clock, asking }: Pick<DriverSetting, 'catalog' | 'clock' | 'asking'>,
@@ -37,7 +37,7 @@ export async function* diagnose(
   yield* diagnoseOffers(config, catalog);
 }
 
-/** What follows from a check that failed is not looked at: without libvirt there is no pool to be missing. */
+/** Skips checks that depend on a failed one: without libvirt, the pool cannot be checked. */
 export async function* diagnoseHost(patient: Patient): AsyncIterable<Diagnosis> {
   const connection = await diagnoseConnection(patient);
   yield* connection;
@@ -52,7 +52,7 @@ export async function* diagnoseHost(patient: Patient): AsyncIterable<Diagnosis> 
   if (answers) yield* await unlessSilent(patient, (one) => diagnoseGpus(one, facts));
 }
 
-/** A host may go away while it is looked at. */
+/** A host may become unreachable during the checks. */
 async function unlessSilent(
   patient: Patient,
   check: (patient: Patient) => Promise<Diagnosis[]>,
@@ -67,7 +67,7 @@ async function unlessSilent(
   }
 }
 
-/** Offers that no host could ever have. */
+/** Reports offers that no host can satisfy. */
 function* diagnoseOffers(
   { hosts, gpu_types: types }: LibvirtConfig,
   { offers, regions }: Catalog,

@@ -5,10 +5,12 @@ import { hasNetworkFilter, NETWORK_FILTER } from '../network.ts';
 import { type Image, libvirtOfferSchema } from '../options.ts';
 import type { Patient } from './patient.ts';
 
-/** The oldest that Berth is tried with; libvirt 7.1 is the first that knows the processor mode of emulated guests. */
+/**
+ * The oldest versions that Berth is tested with. Libvirt 7.1 is the first that knows the CPU mode of emulated guests.
+ */
 const OLDEST = { libvirt: 9, QEMU: 7 };
 
-/** Whether libvirt answers and lets us in, and which versions it has. */
+/** Checks that libvirt answers and accepts the login, and its versions. */
 export async function diagnoseConnection({ host }: Patient): Promise<Diagnosis[]> {
   const subject = `libvirt on host ${host.name}`;
   try {
@@ -86,7 +88,7 @@ export async function diagnosePool({ host }: Patient): Promise<Diagnosis[]> {
   }
 }
 
-/** The images of the offers that the host may get. */
+/** Checks the images of the offers that the host may get. */
 export async function diagnoseImages({ host, config, catalog }: Patient): Promise<Diagnosis[]> {
   const images = new Map<string, Image | undefined>();
   for (const { machine, osOptions } of catalog.offers.values()) {
@@ -120,13 +122,16 @@ async function diagnoseImage(
   }
 }
 
-/** What its machines need of libvirt beside images: the firmware that an offer names, and KVM where nothing else is allowed. */
+/**
+ * Checks libvirt for what its machines need besides images: firmware if an offer uses UEFI, and KVM if it is
+ * required.
+ */
 export async function diagnoseCapabilities({ host, config, catalog }: Patient): Promise<Diagnosis[]> {
   const offers = [...catalog.offers.values()].map(({ machine }) => libvirtOfferSchema.parse(machine));
   const needsUefi = offers.some((offer) => offer.uefi && offer.host_group === host.options.group);
   const needsKvm = config.accelerator === 'kvm';
   if (!needsUefi && !needsKvm) return [];
-  // `hostname` never fails, so the call succeeds where libvirt refuses `domcapabilities`.
+  // `hostname` never fails, so the call succeeds even if libvirt refuses `domcapabilities`.
   const has = readCapabilities(await host.virsh([`${DOMCAPABILITIES}; hostname`]));
   const uefi = `UEFI on host ${host.name}`;
   const kvm = `KVM on host ${host.name}`;

@@ -5,7 +5,7 @@ import { VirshError } from '../errors.ts';
 import { isUnmarked, UNMARKED } from '../fleet.ts';
 import { listDomains } from '../hosts/host-view.ts';
 
-/** Machines that somebody changed behind Berth's back. A host that does not answer was told of before. */
+/** Reports machines that were changed outside Berth. Hosts that do not answer were reported before. */
 export async function diagnoseMachines(hosts: readonly Host[]): Promise<Diagnosis[]> {
   const homes = new Map<string, string[]>();
   const found: Diagnosis[] = [];

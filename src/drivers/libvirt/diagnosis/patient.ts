@@ -4,7 +4,7 @@ import type { Host } from '../client.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
 import type { LibvirtConfig } from '../options.ts';
 
-/** One host under `berth doctor`, with what the checks need of the configuration. */
+/** A host under examination, with the relevant configuration. */
 export interface Patient {
   host: Host;
   shell: HostShell;

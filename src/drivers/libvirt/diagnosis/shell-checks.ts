@@ -7,13 +7,13 @@ import { type HostFacts, readHostFacts, runHostScript, type ScriptPlace } from '
 import { listDomains } from '../hosts/host-view.ts';
 import type { Patient } from './patient.ts';
 
-/** Clocks that differ by more make logs and certificates lie; by much more, leases. */
+/** A larger difference makes logs and certificates misleading; a much larger one affects leases. */
 const CLOCK_WARNING_MS = 2_000;
 const CLOCK_BROKEN_MS = 60_000;
 
 const placeOf = ({ host }: Patient): ScriptPlace => ({ stateDir: host.options.state_dir });
 
-/** Whether there is a shell, what it says of the host, and how far its clock is from ours. */
+/** Checks the host's shell, its facts, and the difference between its clock and Berth's. */
 export async function diagnoseShell(
   patient: Patient,
 ): Promise<{ facts: HostFacts | undefined; diagnoses: Diagnosis[] }> {
@@ -42,7 +42,7 @@ export async function diagnoseShell(
   }
 }
 
-/** A command that changes something runs on the host, which refuses it where it comes too late. */
+/** Changing commands run on the host, which refuses those that come too late. */
 function diagnoseTools(subject: string, { missing }: HostFacts): Diagnosis {
   if (missing === undefined) return ok(subject, 'it runs what Berth asks');
   const remedy = 'Install it on the host; Debian: libvirt-clients has virsh, util-linux has flock.';
@@ -63,7 +63,7 @@ function diagnoseState({ host }: Patient, { canWriteState }: HostFacts): Diagnos
 
 function diagnoseClock(name: string, offsetMs: number, roundTripMs: number): Diagnosis {
   const subject = `clock of host ${name}`;
-  // Half of what the answer took may be on either side of it.
+  // The clock was read at some moment of the round trip, so half of it is subtracted.
   const surelyMs = Math.max(0, Math.abs(offsetMs) - roundTripMs / 2);
   const finding = `it differs from ours by ${(offsetMs / 1000).toFixed(1)} s`;
   const remedy = 'Keep both clocks by NTP; Debian: apt install chrony.';
@@ -86,7 +86,7 @@ function diagnoseCordon({ host }: Patient, { cordon }: HostFacts): Diagnosis[] {
 
 const HOOKS = ['/etc/libvirt/hooks/qemu.d/berth', '/etc/libvirt/hooks/qemu'];
 
-/** What brings packets for a port of the host to a machine behind its NAT. */
+/** Checks what forwards packets from the host's ports to machines behind its NAT. */
 async function diagnoseForwarding(patient: Patient): Promise<Diagnosis[]> {
   const { host, shell } = patient;
   const { public_ip: address = '', public_ip_elsewhere: isElsewhere } = host.options;
@@ -128,7 +128,7 @@ async function diagnoseForwarding(patient: Patient): Promise<Diagnosis[]> {
   return found;
 }
 
-/** What the network needs beside libvirt. */
+/** Checks what the network needs besides libvirt. */
 async function diagnoseFiles(patient: Patient): Promise<Diagnosis[]> {
   const { host, shell } = patient;
   const { network } = host.options;
@@ -157,7 +157,7 @@ export async function diagnoseAccelerator(patient: Patient, facts: HostFacts): P
   return [warning(subject, verdict.finding, remedy)];
 }
 
-/** Only where GPUs are sold. */
+/** Checks the GPUs, if any are sold. */
 export async function diagnoseGpus(patient: Patient, facts: HostFacts): Promise<Diagnosis[]> {
   const { host, shell, config } = patient;
   if (Object.keys(config.gpu_types).length === 0) return [];

@@ -20,7 +20,7 @@ async function gpusOf(tree: SysfsTree, claimed = nobody): Promise<Gpu[]> {
 const brief = (gpus: readonly Gpu[]): unknown[] =>
   gpus.map(({ address, type, state, reason }) => [address, type, state, reason]);
 
-/** One card of which something is otherwise. */
+/** The tree with one function changed. */
 const changed = (address: string, otherwise: Partial<SysfsTree[string]>): SysfsTree => {
   const of = geForce[address];
   if (of === undefined) throw new Error(address);

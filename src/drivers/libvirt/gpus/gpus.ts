@@ -1,21 +1,21 @@
 import type { PciAddress } from './pci-address.ts';
 import type { GpuScan, PciFunction } from './pci-functions.ts';
 
-/** Which GPUs an offer's `gpu_type` means: `RTX_4090: ['10de:2684']`. */
+/** PCI ids of each `gpu_type` of the offers: `RTX_4090: ['10de:2684']`. */
 export type GpuTypes = Readonly<Record<string, readonly string[]>>;
 
 /**
- * What may be done with a GPU.
+ * Whether a GPU can be used.
  *
  * - `free`: it can be given to a machine.
- * - `claimed`: a domain has it, ours or another's.
- * - `dirty`: a machine had it, and it was not reset since.
- * - `quarantined`: it did not come back from a reset as it should, and stays out of use until an operator lets it back.
- * - `unusable`: this host cannot give it away as it is set up.
+ * - `claimed`: a domain has it, Berth's or not.
+ * - `dirty`: a machine had it, and it has not been reset since.
+ * - `quarantined`: its reset failed or damaged it; it stays out of use until an operator releases it.
+ * - `unusable`: the host's setup does not allow it to be passed through.
  */
 export type GpuState = 'free' | 'claimed' | 'dirty' | 'quarantined' | 'unusable';
 
-/** A GPU that is sold as one: all functions of its slot. It is named by the first of them. */
+/** A GPU sold as one unit: all functions of its slot. It is identified by the first of them. */
 export interface Gpu {
   address: PciAddress;
   type: string;
@@ -31,7 +31,7 @@ const QUARANTINED = 'quarantined ';
 
 export const slotOf = (address: PciAddress): string => address.replace(/\.[0-7]$/, '');
 
-/** The host's GPUs of the types that are sold. `claimed` has every PCI function that a domain names. */
+/** The host's GPUs of the types that are sold. `claimed`: every PCI function that a domain names. */
 export function listGpus(scan: GpuScan, types: GpuTypes, claimed: ReadonlySet<PciAddress>): Gpu[] {
   const typeOf = new Map(
     Object.entries(types).flatMap(([type, ids]) => ids.map((id) => [id, type] as const)),
@@ -63,7 +63,7 @@ function stateOf(
   return ['free', undefined];
 }
 
-/** What keeps a function from being given to a guest. */
+/** Why a function cannot be passed to a guest; undefined: it can. */
 function obstacleOf(
   { address, id, answersAs, driver, group }: PciFunction,
   own: readonly PciFunction[],

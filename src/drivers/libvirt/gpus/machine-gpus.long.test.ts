@@ -9,7 +9,7 @@ import { hopper, type SysfsTree, sysfsFile } from './sysfs.fixture.ts';
 const CARDS = ['0000:18:00.0', '0000:2a:00.0'];
 const gpu = { offerId: 'gpu', gpuCount: 2, gpuType: 'H100' };
 
-/** A host with two cards, which one machine of the offer takes. */
+/** A host with two cards, both taken by one machine of the offer. */
 function aGpuHost(tree: SysfsTree = hopper, onStop: 'release' | 'hold' = 'release') {
   const host = new MemoryHost({}, tree);
   const catalog = aCatalog();
@@ -22,7 +22,7 @@ function aGpuHost(tree: SysfsTree = hopper, onStop: 'release' | 'hold' = 'releas
     bench,
     lines,
     create: (name: string) => bench.create(bench.ref(name), gpu),
-    /** The functions that the stored definition gives to the machine. */
+    /** The PCI functions in the machine's stored definition. */
     given: async (ref: string) =>
       readDomainXml(await host.virsh(['dumpxml', '--inactive', '--', ref])).pciFunctions,
     marked: (): string[] =>

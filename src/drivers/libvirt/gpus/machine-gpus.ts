@@ -13,14 +13,16 @@ import { sweepGpus } from './sweep.ts';
 
 type HostWithShell = Host & { shell: HostShell };
 
-/** Every PCI function of the GPUs: a guest gets all of a slot. */
+/** All PCI functions of the chosen GPUs: a guest gets the whole slot. */
 export function functionsOf({ gpus }: Pick<HostView, 'gpus'>, chosen: readonly PciAddress[]): PciAddress[] {
   return gpus
     .filter(({ address }) => chosen.includes(address))
     .flatMap(({ functions }) => functions.map(({ address }) => address));
 }
 
-/** Marks what the machine holds, before it starts. The GPU that has the mark of another; undefined: all are its own. */
+/**
+ * Marks the machine's GPUs before it starts. Returns a GPU that has another mark; undefined: all are marked.
+ */
 export async function markGpus(
   change: Change,
   host: HostWithShell,
@@ -32,7 +34,7 @@ export async function markGpus(
   return undefined;
 }
 
-/** Resets what machines of the host have left, in a call within its limits. @throws {VirshError} */
+/** Resets the GPUs that machines of the host have left, within the limits of `change`. @throws {VirshError} */
 export async function sweepHost(
   host: HostWithShell,
   types: GpuTypes,

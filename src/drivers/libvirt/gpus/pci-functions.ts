@@ -3,37 +3,40 @@ import { runHostScript, type ScriptAnswer, type ScriptPlace } from '../hosts/hos
 import type { HostShell } from '../hosts/host-shell.ts';
 import { isPciAddress, type PciAddress } from './pci-address.ts';
 
-/** A PCI function as sysfs shows it. */
+/** A PCI function according to sysfs. */
 export interface PciFunction {
   address: PciAddress;
-  /** `10de:2684`. */
+  /** Vendor and device, such as `10de:2684`. */
   id: string;
   /** The class without its programming interface: `0300` VGA, `0302` 3D, `1200` accelerator, `0604` bridge. */
   class: string;
   driver: string | undefined;
   /** Its IOMMU group; undefined: the IOMMU is off. */
   group: string | undefined;
-  /** How the kernel can reset it, best first: `flr`, `pm`, `bus`, … */
+  /** The kernel's reset methods for it, best first: `flr`, `pm`, `bus`, … */
   resetMethods: readonly string[];
-  /** The bridge above; undefined: it sits on the root. */
+  /** The bridge above; undefined: it is on the root bus. */
   bridge: PciAddress | undefined;
-  /** Whether that bridge can reset all that is below it. */
+  /** Whether that bridge can reset everything below it. */
   canResetBus: boolean;
-  /** Vendor and device as its configuration space says them now; undefined: it cannot be read. `ffff:ffff`: it is off the bus. */
+  /**
+   * The current vendor and device in its configuration space; undefined: it cannot be read. `ffff:ffff`: it is off
+   * the bus.
+   */
   answersAs: string | undefined;
-  /** Errors of PCIe so far; undefined: the function does not report them. */
+  /** PCIe error counts; undefined: the function does not report them. */
   fatalErrors: number | undefined;
   nonfatalErrors: number | undefined;
-  /** The processor's memory that it is next to; -1: the host has one only. */
+  /** Its NUMA node; -1: the host has only one. */
   numaNode: number | undefined;
   linkWidth: number | undefined;
   maxLinkWidth: number | undefined;
 }
 
-/** What a mark on the host says of a GPU: given to a machine since it was last clean, or out of use for a reason. */
+/** The state of a GPU in its mark on the host: used by a machine since its last reset, or out of use for a reason. */
 export type GpuMark = string;
 
-/** The PCI functions that matter to GPUs, and the marks in the state folder. */
+/** The PCI functions that affect GPUs, and the marks in the state folder. */
 export interface GpuScan {
   functions: ReadonlyMap<PciAddress, PciFunction>;
   marks: ReadonlyMap<PciAddress, GpuMark>;
@@ -88,7 +91,7 @@ function toFunction(address: PciAddress, fields: ReadonlyMap<string, string>): P
   };
 }
 
-/** The first four bytes of the configuration space: vendor and device, the low byte first. */
+/** Vendor and device from the first four bytes of the configuration space, little-endian. */
 function toIds(config: string | undefined): string | undefined {
   const [, vendorLow, vendorHigh, deviceLow, deviceHigh] = /^(..)(..)(..)(..)$/.exec(config ?? '') ?? [];
   return vendorLow === undefined ? undefined : `${vendorHigh}${vendorLow}:${deviceHigh}${deviceLow}`;

@@ -6,13 +6,12 @@ import { type Gpu, slotOf } from './gpus.ts';
 import type { PciAddress } from './pci-address.ts';
 import { type GpuScan, type PciFunction, scanGpus } from './pci-functions.ts';
 
-/** Somebody else changed the mark since it was read: what is to be done about the GPU is theirs to say. */
+/** The mark was changed since it was read, so the process that changed it is responsible for the GPU. */
 const MARKED_OTHERWISE = 3;
 
 /**
- * Says on the host that a machine is about to get the GPU, before it starts, so that whatever happens next the GPU is
- * reset before another has it. False: it has the mark of another, so it is not to be had. A machine that kept its GPU
- * marks it anew; `nonce` is another each time.
+ * Marks a GPU for a machine on the host before the machine starts, so that the GPU is reset before its next use, even
+ * after a crash. False: the GPU has another mark. A machine that keeps its GPU marks it again, with a new `nonce`.
  *
  * @throws {VirshError}
  */
@@ -26,15 +25,15 @@ export async function markGpu(
   return isDone(host, await runHostScript(host, place, ['mark', address, ref, nonce]));
 }
 
-/** How it went: it is free now, it is out of use for a reason, or another changed its mark in the meantime. */
+/** `clean`: it is free now · `quarantined`: it is out of use · `changed`: its mark was changed in the meantime. */
 export type SanitizeOutcome =
   | { outcome: 'clean' }
   | { outcome: 'quarantined'; reason: string }
   | { outcome: 'changed' };
 
 /**
- * Resets a dirty GPU that no domain has, looks whether it came back as it was, and frees it; otherwise it is out of use.
- * Each write holds only while the mark is the one that was read: a GPU that got a new machine meanwhile is not reset.
+ * Resets a dirty GPU that no domain has, compares its state with that before the reset, and frees or quarantines it.
+ * Each write requires the mark that was read, so a GPU that got a new machine in between is not reset.
  *
  * @throws {VirshError}
  */
@@ -67,12 +66,12 @@ function isDone(host: HostShell, { status, stderr }: ScriptAnswer): boolean {
   throw new VirshError('other', `${host.name}: the state of its GPUs cannot be written: ${words}`);
 }
 
-/** The files below `/sys/bus/pci/devices` that a reset writes to, in order; or why there is none. */
+/** The files below `/sys/bus/pci/devices` to write for a reset, in order; or why it is impossible. */
 export type ResetPlan = { files: readonly string[] } | { impossible: string };
 
 /**
- * Each function by itself where it has a reset of its own. A function that can only be reset with its bus takes the
- * bridge, and only where nothing but this GPU is below it.
+ * Resets each function individually if it supports that. A function that supports only a bus reset is reset through
+ * its bridge, and only if no other device is below that bridge.
  */
 export function planReset(functions: readonly PciFunction[], { functions: all }: GpuScan): ResetPlan {
   const ofTheBus = functions.filter(({ resetMethods }) => resetMethods.every((method) => method === 'bus'));
@@ -88,7 +87,7 @@ export function planReset(functions: readonly PciFunction[], { functions: all }:
   return { files: [`${first.bridge}/reset_subordinate`] };
 }
 
-/** Alone on its bus, a function is reset with the bus by its own `reset`; with a second function the kernel refuses. */
+/** A single function on its bus is bus-reset by its own `reset`. With a second function the kernel refuses that. */
 function resetOfLone(functions: readonly PciFunction[], ofTheBus: readonly PciFunction[]): ResetPlan {
   const none = ofTheBus.find(({ resetMethods }) => resetMethods.length === 0);
   if (none !== undefined) return { impossible: `the kernel knows no reset for ${none.address} (${none.id})` };
@@ -98,7 +97,7 @@ function resetOfLone(functions: readonly PciFunction[], ofTheBus: readonly PciFu
   };
 }
 
-/** What is worse with a GPU after its reset; undefined: nothing. */
+/** What is worse after the reset; undefined: nothing. */
 export function damageOf(before: readonly PciFunction[], { functions }: GpuScan): string | undefined {
   return before
     .map((was) => damageOfFunction(was, functions.get(was.address)))

@@ -7,11 +7,11 @@ import { scanGpus } from './pci-functions.ts';
 import { sanitizeGpu } from './sanitize.ts';
 
 /**
- * Resets every GPU of the host that a machine had and no domain has any more, so that it can be sold again. `claimed` is
- * what the host's domains name, read before this: whoever claims a GPU since then needs it free, which a dirty one is not.
- * How many are free now that were not.
+ * Resets every GPU that a machine had and no domain has any more, so that it can be sold again. `claimed`: the
+ * functions that domains named before this call; a later claim cannot take a dirty GPU. Returns how many GPUs were
+ * freed.
  *
- * @throws {VirshError} where the host does not answer
+ * @throws {VirshError} if the host does not answer
  */
 export async function sweepGpus(
   shell: HostShell,

@@ -14,12 +14,12 @@ export interface SysfsFunction {
   driver?: string;
   group?: number;
   resetMethods?: string;
-  /** Counts of fatal and of other errors of PCIe. */
+  /** Counts of fatal and nonfatal PCIe errors. */
   errors?: [fatal: number, nonfatal: number];
   link?: [current: number, max: number];
-  /** What its configuration space begins with; absent: vendor and device. */
+  /** The start of its configuration space; absent: vendor and device. */
   config?: string;
-  /** Whether, as a bridge, it can reset what is below it. */
+  /** Whether it is a bridge that can reset the functions below it. */
   resetsSubordinate?: boolean;
 }
 
@@ -28,7 +28,7 @@ export type SysfsTree = Readonly<Record<string, SysfsFunction>>;
 const vfio = { driver: 'vfio-pci', group: 14 };
 const rootPort = { below: 'pci0000:64', id: '8086:347a', class: '0x060400', driver: 'pcieport' };
 
-/** A workstation's card: graphics and sound behind a root port of its own. Only the graphics has a reset of its own. */
+/** A workstation card: graphics and sound behind their own root port. Only the graphics function has a reset. */
 export const geForce: SysfsTree = {
   '0000:64:00.0': { ...rootPort, group: 13, resetsSubordinate: true },
   '0000:65:00.0': {
@@ -41,7 +41,7 @@ export const geForce: SysfsTree = {
   },
 };
 
-/** Two server cards behind a switch that keeps them apart; each has a function-level reset. */
+/** Two server cards behind a switch that isolates them. Each supports function-level reset. */
 export const hopper: SysfsTree = {
   '0000:15:01.0': { ...rootPort, below: 'pci0000:15', group: 20 },
   '0000:16:00.0': { ...rootPort, below: 'pci0000:15/0000:15:01.0', id: '1000:c030', group: 20 },
@@ -72,7 +72,7 @@ export const withoutAcs: SysfsTree = {
   },
 };
 
-/** A host whose file system has the tree, in a folder that goes with the test. */
+/** A host whose file system has the tree, in a folder that is deleted after the test. */
 export function openHostWith(tree: SysfsTree): {
   shell: ReturnType<typeof openHostShell>;
   place: ScriptPlace & { root: string };
@@ -87,7 +87,7 @@ export function openHostWith(tree: SysfsTree): {
   };
 }
 
-/** Where a file of a function is in such a host. */
+/** The path of a function's file on such a host. */
 export const sysfsFile = (root: string, address: string, file: string): string =>
   join(root, 'sys/bus/pci/devices', address, file);
 

@@ -18,7 +18,7 @@ const facts: HostFacts = {
 };
 const place = { stateDir: '/var/lib/berth' };
 
-/** A host on which a QEMU is found that does as told. */
+/** A host with a fake QEMU that runs this script. */
 function openHostWhereQemu(does: string) {
   const bin = mkdtempSync(join(tmpdir(), 'berth-qemu-'));
   onTestFinished(() => rmSync(bin, { recursive: true }));

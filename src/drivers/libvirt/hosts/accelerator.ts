@@ -3,28 +3,28 @@ import { VirshError } from '../errors.ts';
 import { type HostFacts, runHostScript, type ScriptPlace } from './host-facts.ts';
 import type { HostShell } from './host-shell.ts';
 
-/** What guests of a host run on, and what showed it. */
+/** The accelerator of a host's guests, and the evidence. */
 export interface AcceleratorVerdict {
   accelerator: Accelerator;
-  /** Whether the operator has to know: guests are translated, ten times slower, though nobody asked for that. */
+  /** Whether the operator should know: guests are emulated, ten times slower, although that was not configured. */
   doubtful: boolean;
   finding: string;
 }
 
 /**
- * A guest that counts to 100 million takes 0.1 s on a processor that runs it, 0.3 s translated, and minutes where KVM
- * opens but interprets its guests.
+ * Time limit of the test guest, which counts to 100 million: 0.1 s with KVM, 0.3 s emulated, and minutes if KVM opens
+ * but interprets its guests.
  */
 const PROBE_WITHIN_S = 4;
-/** The guest writes 0x21 to isa-debug-exit, which ends QEMU with twice that and one. */
+/** The guest writes 0x21 to isa-debug-exit; QEMU then exits with twice that plus one. */
 const GUEST_FINISHED = 0x21 * 2 + 1;
-/** Of `timeout -s KILL`. */
+/** Exit status of `timeout -s KILL`. */
 const KILLED = 137;
 const NO_QEMU = 127;
 
 /**
- * Tries KVM with a guest, since `/dev/kvm` can be there and open, and then hang every guest. What is not shown to work
- * is not used: TCG is slow, but it boots.
+ * Tries KVM with a test guest, since `/dev/kvm` may exist and open but hang every guest. KVM is used only if the test
+ * succeeds: TCG is slow, but it boots.
  */
 export async function chooseAccelerator(
   host: HostShell,
@@ -40,7 +40,7 @@ export async function chooseAccelerator(
   return { accelerator: 'tcg', doubtful: true, finding: `${found}; guests run on TCG` };
 }
 
-/** Why KVM is not to be used; undefined: it works. */
+/** Why KVM cannot be used; undefined: it works. */
 async function probeKvm(
   host: HostShell,
   place: ScriptPlace,

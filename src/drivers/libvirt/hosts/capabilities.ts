@@ -1,13 +1,13 @@
-/** What a host's libvirt has for guests. */
+/** Features of a host's libvirt for guests. */
 export interface Capabilities {
   uefi: boolean;
   kvm: boolean;
 }
 
-/** What virsh is asked for them. */
+/** The virsh command that prints the capabilities. */
 export const DOMCAPABILITIES = 'domcapabilities --arch x86_64 --machine q35';
 
-/** Reads what virsh prints. A libvirt that does not tell, such as its test driver, is taken to have all. */
+/** Parses virsh's output. A libvirt without that information, such as its test driver, counts as having all. */
 export function readCapabilities(text: string): Capabilities {
   const tells = text.includes('<domainCapabilities>');
   return {

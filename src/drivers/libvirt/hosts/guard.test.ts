@@ -24,7 +24,7 @@ import { useSsh } from './use-ssh.fixture.ts';
 
 const clock = { now: () => 1_000, setTimer: () => ({ cancel: () => {} }) };
 
-/** A host whose `virsh` is this script of `sh`, which runs in a folder of its own, and calls with a claim of a machine. */
+/** A host whose `virsh` is this `sh` script, run in its own folder, and calls with a claim on a machine. */
 function aHost(script: string, uri = 'qemu:///system') {
   const folder = mkdtempSync(join(tmpdir(), 'berth-guard-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -83,7 +83,7 @@ it('commands for one machine run one after another, and each sees the fence of t
   );
   const ended = await Promise.all(each);
   const ran = done().map((line) => line.split(' '));
-  // Each has ended before the next begins, with a higher fence.
+  // Each ends before the next begins, and fences increase.
   const order = ran.flatMap(([sign, fence]) => (sign === '+' ? [Number(fence)] : []));
   expect(ran.map(([, fence]) => fence)).toEqual(order.flatMap((fence) => [String(fence), String(fence)]));
   expect(order).toEqual(order.toSorted((a, b) => a - b));
@@ -94,7 +94,7 @@ it('what it reads by its input arrives, here and by way of OpenSSH', async () =>
   const here = aHost('cat /dev/stdin > read');
   await here.change(1).virsh(here.host, ['define', '/dev/stdin'], { input: '<domain/>' });
   expect(readFileSync(join(here.folder, 'read'), 'utf8')).toBe('<domain/>');
-  // It runs the command line as a login shell over there would.
+  // Runs the command line as a remote login shell would.
   useSsh('while [ "$1" != -- ]; do shift; done; exec sh -c "$3"');
   const there = aHost('cat /dev/stdin > read; echo "$@" >> log', 'qemu+ssh://kvm-2/system');
   await there.change(1).virsh(there.host, ['define', "it's", '/dev/stdin'], { input: '<domain/>' });
@@ -144,7 +144,7 @@ it('a call that is given up has ended, with all that it started, when it says so
   expect(call.hasChanged).toBe(true);
   const processes = execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' });
   expect(processes).not.toContain(folder);
-  // The lock has gone with it.
+  // The lock was released with it.
   await expect(change(2, { deadline: 999 }).virsh(host, ['start'])).rejects.toMatchObject({
     problem: 'expired',
   });

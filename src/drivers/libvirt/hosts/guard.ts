@@ -1,9 +1,9 @@
 import type { VirshProblem } from '../errors.ts';
 
 /**
- * A function of POSIX `sh`: `fence FOLDER RESOURCE FENCE` takes the lock of the resource, which is held for as long as the
- * shell and what it starts run, and ends the shell unless FENCE is at least the highest that was seen. A file that was
- * removed while its lock was waited for is no lock: it is opened again.
+ * A POSIX `sh` function. `fence FOLDER RESOURCE FENCE` locks the resource until the shell and its children end, and
+ * exits the shell if FENCE is below the highest seen. If the file is removed while the lock is awaited, the file is
+ * opened again.
  */
 export const FENCE = [
   'fence() { command -v flock >/dev/null || { echo "there is no flock" >&2; exit 84; }',
@@ -13,13 +13,14 @@ export const FENCE = [
   '[ "$file" -ef /proc/self/fd/9 ] && break; done',
   'seen=0; IFS= read -r seen <&9; case $seen in ""|*[!0-9]*) seen=0 ;; esac',
   '[ "$3" -ge "$seen" ] || { echo "a later claim of $2 was here: $seen, and not $3" >&2; exit 80; }',
-  // In place and in one write: whatever ends this shell, the file has the old fence or the new one.
+  // Written in place with one write: if the shell is killed, the file has either the old or the new fence.
   '[ "$3" -eq "$seen" ] || printf "%020d\\n" "$3" 1<>"$file"; }',
 ].join('; ');
 
 /**
- * One call of virsh on the host itself: `GUARD URI FOLDER RESOURCE FENCE UUID RUN PROGRAM ARGUMENT…`. Without FENCE none is
- * compared; with RUN, the number of the domain as it runs, nothing is done in another run. On one line, for any login shell.
+ * One virsh call on the host: `GUARD URI FOLDER RESOURCE FENCE UUID RUN PROGRAM ARGUMENT…`. An empty FENCE is not
+ * checked. With RUN, the id of the running domain, the command fails in another run. On one line, for any login
+ * shell.
  */
 const GUARD = [
   FENCE,
@@ -31,7 +32,7 @@ const GUARD = [
   '"$program" -q -c "$uri" "$@"',
 ].join('; ');
 
-/** What a status of the scripts means; others are of the program itself. */
+/** Exit statuses of the scripts. Any other status comes from the program itself. */
 export const guardProblems: Readonly<Record<number, VirshProblem>> = {
   80: 'stale',
   81: 'busy',
@@ -39,29 +40,29 @@ export const guardProblems: Readonly<Record<number, VirshProblem>> = {
   84: 'unprepared',
 };
 
-/** The domain as it runs since its last start, by libvirt's number for that. */
+/** A run of the domain since its last start, identified by libvirt's id. */
 export interface Run {
   uuid: string;
   id: string;
 }
 
-/** What limits the commands of one call. */
+/** The limits of a call's commands. */
 export interface Limits {
-  /** What the host keeps the fence by. */
+  /** The key under which the host stores the fence. */
   resource: string;
   fence: number;
   signal: AbortSignal;
-  /** To be called when the command is about to begin. @throws {VirshError} `expired` once the time of the call is over */
+  /** Call it just before the command begins. @throws {VirshError} `expired` after the deadline or abort of the call */
   begin(): void;
 }
 
-/** What is compared on the host, in the same command. */
+/** Conditions that the host checks in the same command. */
 export interface Comparison {
   fence?: Pick<Limits, 'resource' | 'fence'> | undefined;
   run?: Run | undefined;
 }
 
-/** The command for the host; `reads`: its input comes by a socket, which cannot be opened as `/dev/stdin`. */
+/** The command for the host. `reads`: its input is a socket, which cannot be opened as `/dev/stdin`. */
 export function guarded(
   [program, uri, stateDir]: readonly [program: string, uri: string, stateDir: string],
   { fence, run }: Comparison,

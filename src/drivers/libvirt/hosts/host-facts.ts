@@ -3,14 +3,14 @@ import type { Limits } from './guard.ts';
 import { HOST_SCRIPT } from './host-script.ts';
 import type { HostShell } from './host-shell.ts';
 
-/** One command of `HOST_SCRIPT`, as the fields of each line that it printed. */
+/** The result of a `HOST_SCRIPT` command, with the fields of each output line. */
 export interface ScriptAnswer {
   status: number | null;
   lines: readonly (readonly string[])[];
   stderr: string;
 }
 
-/** Where the script works: the state folder, and for tests another root than `/`. */
+/** The script's state folder, and for tests a root other than `/`. */
 export interface ScriptPlace {
   stateDir: string;
   root?: string;
@@ -30,19 +30,19 @@ export async function runHostScript(
   return { status, lines: lines.map((line) => line.split('\t')), stderr };
 }
 
-/** What a host says of itself beside libvirt. */
+/** Facts about a host that libvirt does not report. */
 export interface HostFacts {
   /** Its clock, in milliseconds since the Unix epoch. */
   clockMs: number;
-  /** `vmx` or `svm`; undefined: its processor runs no guests by itself. */
+  /** `vmx` or `svm`; undefined: no hardware virtualization. */
   virtualization: string | undefined;
   hasKvmDevice: boolean;
   iommuOn: boolean;
   vfioLoaded: boolean;
   canWriteState: boolean;
-  /** A program that is not there, and that each command needs that changes something. */
+  /** A missing program that changing commands need. */
   missing: string | undefined;
-  /** Why it gets no new machines, from the file `cordon`; undefined: there is none. */
+  /** Reason from the file `cordon` for not placing new machines; undefined: the file does not exist. */
   cordon: string | undefined;
 }
 
@@ -69,8 +69,10 @@ export async function readHostFacts(host: HostShell, place: ScriptPlace): Promis
 }
 
 /**
- * The IPv4 addresses by MAC of those that the host has spoken with. libvirt's own answer (`domifaddr --source arp`) is
- * empty on newer kernels. @throws {VirshError}
+ * IPv4 addresses by MAC from the host's neighbour table. Libvirt's own answer (`domifaddr --source arp`) is empty on
+ * newer kernels.
+ *
+ * @throws {VirshError}
  */
 export async function readNeighbours(
   host: HostShell,

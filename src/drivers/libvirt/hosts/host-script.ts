@@ -1,21 +1,24 @@
 import { FENCE } from './guard.ts';
 
 /**
- * What Berth does on a host beside libvirt: a program for POSIX `sh`, which is sent to the host with each call, so that
- * nothing is installed there. Its arguments are a command, the root of the file system (empty, but for tests), the
- * state folder, and what the command takes. Each line of output is fields with tabs between them.
+ * Berth's commands on a host besides libvirt, as a POSIX `sh` program. It is sent with each call, so nothing is
+ * installed. Arguments: a command, the root of the file system (empty, except in tests), the state folder, and the
+ * command's own. Output: lines of tab-separated fields.
  *
- * - `facts`: the clock, the processor's virtualization, KVM, IOMMU, the cordon, whether the state folder can be written, and
- *   what of virsh and flock is missing. It removes fences that are older than a day.
- * - `neighbours`: the MAC and IPv4 addresses of the host's neighbour table.
- * - `exists PATH…`: those of the paths that are there.
- * - `machines PATH…`: the same, those that are not, where their folder is, and each network card with its bridge, if it is on one.
- * - `gpus`: each PCI function of a GPU's slot or group, and the marks.
- * - `network`: whether the host hands packets on, and its IPv4 addresses.
- * - `probe`: whether QEMU on KVM ends a guest that counts to 100 million.
- * - `fenced RESOURCE FENCE COMMAND …`: another command, unless a higher fence was seen for the resource; 80 then.
- * - `mark ADDRESS REF NONCE`: says that the GPU is given to that machine; 3 where it has the mark of another.
- * - `reset ADDRESS TOKEN FILE…`, `clear ADDRESS TOKEN`, `quarantine ADDRESS TOKEN REASON`: only while it has that mark; 3 otherwise.
+ * - `facts`: clock, hardware virtualization, KVM, IOMMU, cordon, whether the state folder is writable, and whether
+ *   virsh or flock is missing. Removes fences older than a day.
+ * - `neighbours`: MAC and IPv4 addresses of the host's neighbour table.
+ * - `exists PATH…`: the paths that exist.
+ * - `machines PATH…`: the paths that exist, the missing ones whose folder exists, and each network card with its
+ *   bridge, if any.
+ * - `gpus`: each PCI function in a GPU's slot or group or on its bus, and the marks.
+ * - `network`: whether the host forwards packets, and its IPv4 addresses.
+ * - `probe`: whether QEMU on KVM finishes a guest that counts to 100 million.
+ * - `fenced RESOURCE FENCE COMMAND …`: runs another command; exits with 80 if a higher fence was seen for the
+ *   resource.
+ * - `mark ADDRESS REF NONCE`: marks the GPU for the machine; exits with 3 if it has another mark.
+ * - `reset ADDRESS TOKEN FILE…`, `clear ADDRESS TOKEN`, `quarantine ADDRESS TOKEN REASON`: exit with 3 unless the GPU
+ *   has the mark TOKEN.
  */
 export const HOST_SCRIPT = String.raw`
 ${FENCE}

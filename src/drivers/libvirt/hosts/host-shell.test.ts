@@ -5,7 +5,7 @@ import { useSsh } from './use-ssh.fixture.ts';
 
 const awkward = ["it's", '$(id)', 'a b', '', '`x`', '"', '; exit 9', '*'];
 
-/** The shell of a host, closed with the test. */
+/** The shell of a host, closed after the test. */
 function openShell(options: { name: string; uri: string }): HostShell {
   const login = openLogin(options);
   onTestFinished(() => login.close());
@@ -22,7 +22,7 @@ it.each(['qemu:///system', 'qemu+unix:///system?socket=/run/x'])(
 );
 
 it('and the same by way of OpenSSH, to the user, port and key of the URI', async () => {
-  // It says how it was called, then runs the command line as a login shell over there would.
+  // Prints its arguments, then runs the command line as a remote login shell would.
   useSsh(
     `while [ "$1" != -- ]; do printf '%s ' "$1" >&2; shift; done; printf '%s' "$2" >&2; exec sh -c "$3"`,
   );

@@ -4,23 +4,23 @@ import { runProgram } from '../run-program.ts';
 import type { Limits } from './guard.ts';
 import { type Login, onHost, openLogin, SSH_FAILED } from './ssh-login.ts';
 
-/** What a program said, and its exit status. */
+/** Output and exit status of a program. */
 export interface Output {
   status: number | null;
   stdout: string;
   stderr: string;
 }
 
-/** The way to run what libvirt has no call for, such as the reset of a GPU. */
+/** Runs what libvirt has no call for, such as the reset of a GPU. */
 export interface HostShell {
   readonly name: string;
-  /** A script of ours, run by `sh` on the host; it comes by standard input. @throws {VirshError} `unreachable` */
+  /** Runs a script of Berth with `sh` on the host; it is sent on standard input. @throws {VirshError} `unreachable` */
   run(script: string, args: readonly string[], timeoutMs?: number, limits?: Limits): Promise<Output>;
 }
 
 const ANSWER_WITHIN_MS = 15_000;
 
-/** The shell of the host that the URI names: this machine's, or by way of OpenSSH, as libvirt goes there itself. */
+/** The shell of the URI's host: this machine's, or over OpenSSH, as libvirt connects itself. */
 export function openHostShell(
   options: Pick<HostOptions, 'name' | 'uri'>,
   login: Login = openLogin(options),

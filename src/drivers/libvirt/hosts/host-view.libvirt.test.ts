@@ -28,7 +28,7 @@ const hostdev = `<hostdev mode='subsystem' type='pci'><source><address domain='0
 const volume = (name: string): string =>
   `<volume><name>${name}</name><capacity unit='GiB'>10</capacity><target><path>/images/${name}</path></target></volume>`;
 
-/** A host of libvirt's own test driver, which each call of virsh starts anew from a file. */
+/** A host of libvirt's test driver. Each virsh call starts it again from a file. */
 function openTestHost(
   domains: readonly string[],
   options: Partial<HostOptions> = {},
@@ -107,7 +107,7 @@ describe('a host of libvirt', () => {
   it('is cordoned by its configuration, by a file at once, and by a full pool', async () => {
     expect((await view(openTestHost([], { cordoned: true }))).cordon).toBe('the configuration says so');
     const host = openTestHost([]);
-    // No network runs on the test driver's host.
+    // The test driver's host has no active network.
     expect(unitsOn({ ...(await view(host)), fault: undefined }, aWish({ diskGb: 0 }))).toBe(7);
     mkdirSync(host.options.state_dir);
     writeFileSync(join(host.options.state_dir, 'cordon'), 'a disk is replaced');

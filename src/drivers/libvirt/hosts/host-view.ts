@@ -12,28 +12,28 @@ import { type HostFacts, readHostFacts, runHostScript } from './host-facts.ts';
 import type { HostShell } from './host-shell.ts';
 import type { Claim, HostView, Size } from './room.ts';
 
-/** A host's own size, as libvirt says it. */
+/** A host's own size, as libvirt reports it. */
 interface Hardware extends Size {
-  /** What is free of the pool's disk now. */
+  /** Free space of the pool's disk. */
   freeDiskGb: number;
-  /** Why libvirt would start nothing new here; undefined: it would. */
+  /** Why libvirt cannot start new machines; undefined: it can. */
   fault: string | undefined;
   capabilities: Capabilities;
 }
 
-/** A domain of a host, and whether it runs. */
+/** A domain of a host, with its state. */
 export interface HostDomain extends DefinedDomain {
-  /** Also while it is paused. */
+  /** True also while it is paused. */
   running: boolean;
   /** Its processors may be halted. */
   isPaused: boolean;
 }
 
 const GIB = 1024 ** 3;
-/** UUIDs on one command line. */
+/** Number of UUIDs per command line. */
 const DUMPED_AT_ONCE = 500;
 
-/** Reads what a host has and what its domains take. @throws {VirshError} where the host does not answer */
+/** Reads a host's resources and the claims of its domains. @throws {VirshError} if the host does not answer */
 export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTypes): Promise<HostView> {
   const { options } = host;
   const place = { stateDir: options.state_dir };
@@ -89,7 +89,7 @@ function sellableOf(hardware: Hardware, { reserve, overcommit }: HostOptions): S
 async function readHardware(host: Host): Promise<Hardware> {
   const { pool, network } = host.options;
   const net = network.mode === 'nat' ? `net-info ${network.network}; ` : '';
-  // The last, which never fails, says how it went.
+  // The last command, which never fails, decides the result.
   const text = await host.virsh([
     `${DOMCAPABILITIES}; pool-info --bytes ${pool}; ${net}nwfilter-list; nodeinfo`,
   ]);
@@ -110,20 +110,20 @@ async function readHardware(host: Host): Promise<Hardware> {
     vcpus: value('CPU\\(s\\)'),
     memoryMb: Math.floor(value('Memory size') / 1024),
     diskGb: isPoolUp ? value('Capacity') / GIB : 0,
-    // It is its fault that closes the host.
+    // The fault already closes the host.
     freeDiskGb: isPoolUp ? value('Available') / GIB : Number.POSITIVE_INFINITY,
     fault: faults[0],
     capabilities: readCapabilities(text),
   };
 }
 
-/** What keeps the host from refusing commands that come too late; undefined: nothing. */
+/** Why the host cannot refuse commands that come too late; undefined: it can. */
 function unpreparedFor({ state_dir: stateDir }: HostOptions, { missing, canWriteState }: HostFacts) {
   if (missing !== undefined) return `it has no ${missing}`;
   return canWriteState ? undefined : `its state folder ${stateDir} cannot be written`;
 }
 
-/** A bridge that machines are to be on and that is not there; undefined: it is. */
+/** The configured bridge is missing; undefined: it exists. */
 async function missingBridge({ network, state_dir: stateDir }: HostOptions, shell: HostShell) {
   if (network.mode !== 'bridged') return undefined;
   const path = `/sys/class/net/${network.bridge}`;
@@ -141,14 +141,17 @@ function unlessNoPool(error: unknown): Volume[] {
 }
 
 /**
- * All domains of the host, ours and others', as they run or as they are stored for their next start. One that goes while they are read is left out; one that is still there and
- * was not told fails the whole, since its machine would seem gone and its GPUs free. @throws {VirshError}
+ * All domains of the host, Berth's or not, as running or as stored. A domain that ends during the read is omitted. If
+ * a domain is missing from the output but still exists, the read fails: its machine would seem gone and its GPUs
+ * free.
+ *
+ * @throws {VirshError}
  */
 export async function listDomains(host: Host, as: 'live' | 'stored' = 'live'): Promise<HostDomain[]> {
   const uuids = async (...state: string[]): Promise<string[]> =>
     (await host.virsh(['list', '--uuid', ...state])).split(/\s+/).filter(Boolean);
   const [all, running] = await Promise.all([uuids('--all'), uuids()]);
-  // Also those whose guest sleeps or has crashed: each is asked why.
+  // Includes domains whose guest is suspended or has crashed; the reason is read for each.
   const paused = running.length === 0 ? [] : await uuids('--state-paused', '--state-other');
   const domains: DefinedDomain[] = [];
   for (let from = 0; from < all.length; from += DUMPED_AT_ONCE)
@@ -167,7 +170,10 @@ export async function listDomains(host: Host, as: 'live' | 'stored' = 'live'): P
   }));
 }
 
-/** Several commands in one call. One that fails does not end it, and the last, which never fails, says how it went. */
+/**
+ * Dumps several domains in one call. A failed command does not stop the others, and the last one, which never fails,
+ * decides the result.
+ */
 async function dumpDomains(
   host: Host,
   uuids: readonly string[],
@@ -182,7 +188,7 @@ async function dumpDomains(
 
 function toClaim(domain: HostDomain): Claim {
   const { vcpus, memoryMb, pciFunctions, running } = domain;
-  // A copy of a machine has its mark, and takes what another's domain takes.
+  // A copy has the machine's mark, but counts as another owner's domain.
   const mark = isMachine(domain) ? domain.mark : undefined;
   return {
     ref: mark?.ref,
@@ -208,7 +214,7 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 async function listVolumes(host: Host): Promise<Volume[]> {
-  // It also lists what was removed behind its back, until it looks again. While a file is written it does not look.
+  // Libvirt lists volumes deleted outside of it until a refresh, which it refuses while a file is being written.
   await host.virsh(['pool-refresh', host.options.pool]).catch(unlessTelling);
   const text = await host.virsh(['vol-list', '--details', '--pool', host.options.pool]);
   return text.split('\n').flatMap((line) => {
@@ -218,8 +224,8 @@ async function listVolumes(host: Host): Promise<Volume[]> {
 }
 
 /**
- * What the pool promises beside the root disks of our machines, which are counted with their claims. The content of an imported image is
- * left out: the volume on top of it has the same size.
+ * Disk promised by the pool besides the machines' root disks, which their claims include. The content of an imported
+ * image is left out: the volume on top of it has the same size.
  */
 function otherDiskGb(volumes: readonly Volume[], domains: readonly HostDomain[]): number {
   const rootDisks = new Set(

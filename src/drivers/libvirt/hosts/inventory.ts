@@ -9,10 +9,10 @@ import type { Gpu } from '../gpus/gpus.ts';
 import { imageOf, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import { type Claim, countedOn, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './room.ts';
 
-/** A host as it is, or why it is not known. */
+/** A host's view, or why it is unknown. */
 export type HostAnswer = { host: string; view: HostView } | { host: string; unknown: string };
 
-/** What a machine of the offer needs in a datacenter, with a root disk of `diskGb`. */
+/** The needs of a machine of the offer in a datacenter, with a root disk of `diskGb`. */
 function toWanted(
   offer: Pick<Offer, 'machine' | 'vcpus' | 'memoryGb' | 'gpuCount' | 'gpuType' | 'osOptions'>,
   { images, accelerator }: Pick<LibvirtConfig, 'images' | 'accelerator'>,
@@ -35,9 +35,8 @@ function toWanted(
 }
 
 /**
- * How many more machines of each offer the hosts could take. A host that does not answer takes none: what cannot be
- * placed there is not sold. Where no host answers, nothing is known. A stopped machine that released its part of the host is
- * not counted: its room is free.
+ * Counts how many more machines of each offer fit. A host that does not answer counts as full; if none answers, the
+ * result is unknown. A stopped machine that released its resources is not counted, so its room is free.
  */
 export function countUnits(
   { offers, regions }: Catalog,

@@ -1,15 +1,18 @@
 import type { PciAddress } from '../gpus/pci-address.ts';
 import { freeGpus, type HostView, obstacleOf, roomOf, type Wanted } from './room.ts';
 
-/** `spread`: the emptiest host first, so that the loss of one hurts least. `pack`: the fullest, which keeps room for large machines. */
+/**
+ * `spread`: the emptiest host first, to limit the damage of a lost host. `pack`: the fullest, to keep room for large
+ * machines.
+ */
 export type PlacementPolicy = 'spread' | 'pack';
 
-/** Where a machine can go, the best host first; or why each host is none. */
+/** The hosts for a machine, best first; or why each host is refused. */
 export type Placed =
   | { hosts: readonly HostView[] }
   | { refused: readonly { host: string; reason: string }[] };
 
-/** Orders the hosts that have room. The same hosts and the same machine give the same answer. */
+/** Orders the hosts that have room. Deterministic. */
 export function placeMachine(wanted: Wanted, hosts: readonly HostView[], policy: PlacementPolicy): Placed {
   const judged = hosts.map((host) => ({ host, reason: obstacleOf(host, wanted) }));
   const fitting = judged.flatMap(({ host, reason }) => (reason === undefined ? [host] : []));
@@ -19,8 +22,8 @@ export function placeMachine(wanted: Wanted, hosts: readonly HostView[], policy:
 }
 
 /**
- * A machine without GPUs goes where the fewest are free, so that it takes no room beside GPUs that could be sold.
- * Then how full a host would be counts, and last its name.
+ * A machine without GPUs prefers hosts with few free GPUs, so that it takes no room from GPU machines. Then the
+ * host's fullness decides, then its name.
  */
 function compareHosts(a: HostView, b: HostView, wanted: Wanted, policy: PlacementPolicy): number {
   const sparesGpus = wanted.gpuCount === 0 ? countFree(a) - countFree(b) : 0;
@@ -30,7 +33,7 @@ function compareHosts(a: HostView, b: HostView, wanted: Wanted, policy: Placemen
 
 const countFree = ({ gpus }: HostView): number => gpus.filter(({ state }) => state === 'free').length;
 
-/** The part of its scarcest resource that would be taken. */
+/** The used share of the host's scarcest resource, with the machine. */
 function fullnessWith(host: HostView, wanted: Wanted): number {
   const room = roomOf(host);
   const parts = (['vcpus', 'memoryMb', 'diskGb'] as const).map((key) =>
@@ -41,7 +44,7 @@ function fullnessWith(host: HostView, wanted: Wanted): number {
   return Math.max(...parts, wanted.gpuCount > 0 && ofType > 0 ? 1 - free / ofType : 0);
 }
 
-/** GPUs of one NUMA node where one has enough: those of the node with the fewest that are enough. */
+/** Chooses GPUs of one NUMA node if one has enough: the node with the smallest sufficient number. */
 export function chooseGpus(
   host: HostView,
   { gpuCount, gpuType }: Pick<Wanted, 'gpuCount' | 'gpuType'>,

@@ -10,51 +10,51 @@ export interface Size {
   diskGb: number;
 }
 
-/** What a domain takes of its host: its definition is the claim. */
+/** The resources that a domain takes on its host, from its definition. */
 export interface Claim extends Size {
-  /** Undefined: the domain is another's. */
+  /** Undefined: the domain is not Berth's. */
   ref: OwnerRef | undefined;
-  /** Of another's domain: `held` while it runs, `released` otherwise. */
+  /** For a domain that is not Berth's: `held` while it runs, otherwise `released`. */
   state: ClaimState;
   /** Every PCI function that it names. */
   pciFunctions: readonly PciAddress[];
 }
 
-/** A host as it is now, with what all its domains take, whichever Berth defined them. */
+/** A host's current state, with the claims of all its domains, from any Berth. */
 export interface HostView {
   name: string;
   datacenter: string;
   group: string;
-  /** Why nothing new is placed here; undefined: it is open. */
+  /** Why no new machine is placed here; undefined: it is open. */
   cordon: string | undefined;
-  /** Why libvirt would start nothing new here; undefined: it would. */
+  /** Why libvirt cannot start new machines; undefined: it can. */
   fault: string | undefined;
-  /** The volumes of its pool that a machine could be made from. */
+  /** The volumes in its pool that may serve as base images. */
   volumes: ReadonlySet<string>;
   capabilities: Capabilities;
-  /** What there is to promise: the host's own size, with overcommit, less what is left to the host. */
+  /** Resources that can be sold: the host's size with overcommit, minus the reserve. */
   sellable: Size;
-  /** What volumes and images promise of the pool beside the domains' own disks. */
+  /** Disk promised to volumes and images besides the domains' own disks. */
   otherDiskGb: number;
   claims: readonly Claim[];
   gpus: readonly Gpu[];
-  /** Addresses and ports for so many more machines; undefined: any number. */
+  /** How many more machines can get an address and ports; undefined: any number. */
   addresses: number | undefined;
 }
 
-/** What a machine needs of a host. */
+/** The resources that a machine needs on a host. */
 export interface Wanted extends Size {
   datacenter: string;
   group: string;
   gpuCount: number;
   gpuType: string | undefined;
-  /** What it may be made from: all of them have to be there. */
+  /** Base images, all of which must exist. */
   volumes?: readonly string[];
   needsUefi?: boolean;
   needsKvm?: boolean;
 }
 
-/** What is left; negative where more was promised than there is. */
+/** Free resources; negative if more was promised than exists. */
 export function roomOf({ sellable, otherDiskGb, claims }: HostView): Size {
   const active = claims.filter(({ state }) => state !== 'released');
   const sum = (of: readonly Claim[], key: keyof Size): number =>
@@ -66,12 +66,12 @@ export function roomOf({ sellable, otherDiskGb, claims }: HostView): Size {
   };
 }
 
-/** GPUs of the type that a new machine could have. */
+/** GPUs of the type that are free for a new machine. */
 export function freeGpus({ gpus }: HostView, type: string | undefined): Gpu[] {
   return gpus.filter((gpu) => gpu.type === type && gpu.state === 'free');
 }
 
-/** Why a host cannot have one more machine like this; undefined: it can. */
+/** Why the host cannot have one more such machine; undefined: it can. */
 export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
   if (host.group !== wanted.group) return `it is not in the group ${wanted.group}`;
   if (host.datacenter !== wanted.datacenter) return `it is not in ${wanted.datacenter}`;
@@ -95,7 +95,7 @@ export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
   return undefined;
 }
 
-/** The hosts, with those cordoned that an operator of Berth has. */
+/** The hosts, with those in `avoid` marked as cordoned. */
 export function withCordons(hosts: readonly HostView[], avoid: readonly string[] = []): HostView[] {
   return hosts.map((host) =>
     avoid.includes(host.name)
@@ -104,11 +104,11 @@ export function withCordons(hosts: readonly HostView[], avoid: readonly string[]
   );
 }
 
-/** The machines of ours whose room is taken. */
+/** The machines of Berth whose resources are taken. */
 export const countedOn = ({ claims }: HostView): OwnerRef[] =>
   claims.flatMap(({ ref, state }) => (ref === undefined || state === 'released' ? [] : [ref]));
 
-/** How many machines like this a host could have more. */
+/** How many more such machines fit on a host. */
 export function unitsOn(host: HostView, wanted: Wanted): number {
   if (obstacleOf(host, wanted) !== undefined) return 0;
   const room = roomOf(host);

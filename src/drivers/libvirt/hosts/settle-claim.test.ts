@@ -55,10 +55,10 @@ describe('a claim that was just defined', () => {
   });
 });
 
-/** A host as several processes see it: each define, each list and each undefine is one step, in any order. */
+/** A host shared by several processes. Each define, list and undefine is one step, in any order. */
 class SharedHost {
   claims: Claim[] = [];
-  /** Whether it ever held more than it has. */
+  /** Whether held claims ever exceeded the host's resources. */
   overfilled = false;
   define = async (claim: Claim): Promise<void> => {
     this.claims = [...this.claims.filter(({ ref }) => ref !== claim.ref), claim];
@@ -73,7 +73,7 @@ class SharedHost {
   };
 }
 
-/** One create, as the driver does it. */
+/** Runs one create as the driver does. */
 async function create(host: SharedHost, claim: Claim): Promise<'held' | 'lost'> {
   const ref = claim.ref ?? '';
   await host.define(claim);

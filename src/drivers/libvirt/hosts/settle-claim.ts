@@ -3,11 +3,11 @@ import type { PciAddress } from '../gpus/pci-address.ts';
 import { type Claim, type HostView, roomOf } from './room.ts';
 
 /**
- * What becomes of a claim that was just defined.
+ * The verdict on a newly defined claim.
  *
- * - `held`: there is room for it beside every other claim.
- * - `wait`: there is none, but others that were defined at the same time will back out; look again soon.
- * - `lost`: back out. `gpu`: others have a GPU that it chose, and there may be more.
+ * - `held`: it fits beside every other claim.
+ * - `wait`: it does not fit yet, but claims defined at the same time will back out; retry soon.
+ * - `lost`: back out. `gpu`: another claim has this GPU; others may still be free.
  */
 export type ClaimVerdict =
   | { verdict: 'held' }
@@ -15,14 +15,13 @@ export type ClaimVerdict =
   | { verdict: 'lost'; reason: string; gpu?: PciAddress };
 
 /**
- * Creates on one host may come from several processes, and nothing but the host itself knows them all. So each of them
- * defines its domain first, with an `open` claim, and reads the host's domains after that. It holds its claim only if
- * all that it then sees fits, open claims too. Of two claims that do not fit together the one that was defined second
- * sees the first, so never both are held: that needs no clock and no lock, but only that libvirt does one define after
- * the other.
+ * Several processes may create on one host, and only the host knows all of them. Each defines its domain with an
+ * `open` claim and then reads the host's domains. It holds the claim only if everything fits, open claims included.
+ * Of two claims that do not fit together, the second define sees the first, so both are never held. This needs no
+ * clock or lock, only that libvirt serialises defines.
  *
- * Where open claims do not fit together, all see the same order, that of their refs: who does not fit behind those
- * before it backs out, and who does waits until the others have. So one of them always gets the room.
+ * If open claims do not fit together, all processes order them by ref. A claim that does not fit behind those before
+ * it backs out; one that fits waits for the others to do so. So one of them always gets the room.
  */
 export function settleClaim(host: HostView, ref: OwnerRef): ClaimVerdict {
   const { claims } = host;
@@ -39,7 +38,7 @@ export function settleClaim(host: HostView, ref: OwnerRef): ClaimVerdict {
   return { verdict: 'wait' };
 }
 
-/** Why one of these claims does not fit beside the others. */
+/** Why these claims do not fit together; undefined: they do. */
 function obstacleAmong(
   host: HostView,
   claims: readonly Claim[],

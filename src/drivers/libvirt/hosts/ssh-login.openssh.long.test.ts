@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** A host at an sshd of its own; `ssh` reads nothing that this machine says about others. */
+/** A host with its own sshd; `ssh` ignores this machine's configuration of other hosts. */
 async function openHost() {
   const folder = mkdtempSync(join(tmpdir(), 'berth-login-'));
   ends.push(() => rmSync(folder, { recursive: true }));
@@ -45,13 +45,13 @@ async function openHost() {
   };
 }
 
-/** What virsh is told to run in place of `ssh`. */
+/** The program that virsh runs in place of `ssh`. */
 const programOf = ({ uri }: Login): string => new URL(uri).searchParams.get('command') ?? '';
 
 it.runIf(hasOpenSshServer)('all calls of a host share one login, and nothing of it is left', async () => {
   const { login, run, logins } = await openHost();
   expect(await Promise.all([run('echo one'), run('echo two')])).toEqual(['one', 'two']);
-  // As libvirt calls it: the host in the arguments is not asked for again.
+  // Called as libvirt does: the host in the arguments is not logged in to again.
   const argv = ['-T', '-e', 'none', '--', '127.0.0.1', 'echo three'];
   expect(execFileSync(programOf(login), argv, { encoding: 'utf8' })).toBe('three\n');
   expect(logins()).toBe(1);

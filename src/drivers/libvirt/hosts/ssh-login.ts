@@ -8,27 +8,27 @@ import { problemOf, VirshError } from '../errors.ts';
 import type { HostOptions } from '../options.ts';
 import { runProgram } from '../run-program.ts';
 
-/** The way of virsh and of scripts to a host. */
+/** The connection of virsh and scripts to a host. */
 export interface Login {
-  /** The URI for virsh, once it is open. */
+  /** The URI for virsh, valid after `open`. */
   readonly uri: string;
-  /** The URI for the virsh of the host itself. */
+  /** The URI for the virsh on the host itself. */
   readonly ownUri: string;
-  /** The arguments before a line for the shell of the host; undefined: the host is this machine. */
+  /** The arguments before a command line for the host's shell; undefined: the host is this machine. */
   readonly ssh: readonly string[] | undefined;
-  /** The limits of what goes this way; absent: those of each call. */
+  /** Limits of an examination by `berth doctor`; absent: each call has its own. */
   readonly asking: Asking | undefined;
-  /** To be called before each call. @throws {VirshError} */
+  /** Call it before each command. @throws {VirshError} */
   open(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A login is kept for so long after the last call; longer than two listings are apart. */
+/** How long a login is kept after the last call; longer than the interval between two listings. */
 const KEPT_S = 60;
 const LOGIN_WITHIN_MS = 15_000;
-/** OpenSSH's own failures, as against those of what it ran. */
+/** Exit status for OpenSSH's own failures. */
 export const SSH_FAILED = 255;
-/** A host that is lost without a word is noticed within some 15 seconds. */
+/** A host that goes down is detected within about 15 seconds. */
 const OPTIONS = [
   'BatchMode=yes',
   'ConnectTimeout=5',
@@ -42,9 +42,9 @@ export function openLogin({ name, uri }: Pick<HostOptions, 'name' | 'uri'>, aski
     return { uri, ownUri: uri, ssh: undefined, asking, open: async () => {}, close: async () => {} };
   const socket = searchParams.get('socket');
   const plain = ['ssh', ...OPTIONS, ...targetOf(uri)];
-  // OpenSSH would ask for a password on the terminal, where nobody answers.
+  // OpenSSH must not prompt for a password on the terminal.
   const quiet = searchParams.has('no_tty') ? uri : withParameter(uri, 'no_tty=1');
-  // With a command of their own, operators have arranged that themselves.
+  // If the URI has a command, the operator manages the login.
   const kept = searchParams.has('command') ? undefined : keepLogin(name, plain, asking);
   return {
     asking,
@@ -58,7 +58,7 @@ export function openLogin({ name, uri }: Pick<HostOptions, 'name' | 'uri'>, aski
   };
 }
 
-/** The command as it is run on the host. OpenSSH hands one line to the login shell over there. */
+/** The command to run on the host. OpenSSH passes one line to its login shell. */
 export const onHost = ({ ssh }: Login, command: readonly string[]): string[] =>
   ssh === undefined ? [...command] : [...ssh, command.map(quoted).join(' ')];
 
@@ -77,9 +77,9 @@ function targetOf(uri: string): string[] {
 }
 
 /**
- * One login for all calls, since each call of virsh is a process, and a login costs both sides more than what it asks. An OpenSSH in
- * the background has it, and ends some time after the last call, also where Berth was killed. Where that is not there, each
- * call logs in by itself: nothing but time depends on it.
+ * Keeps one login for all calls: each virsh call is a process, and a login costs more than the call itself. An
+ * OpenSSH process in the background holds the login and ends some time after the last call, even if Berth is killed.
+ * Without it each call logs in by itself, which is only slower.
  */
 function keepLogin(name: string, [ssh = '', ...args]: readonly string[], asking: Asking | undefined) {
   const folder = join(tmpdir(), `berth-ssh-${crypto.randomUUID().slice(0, 13)}`);
@@ -90,7 +90,7 @@ function keepLogin(name: string, [ssh = '', ...args]: readonly string[], asking:
   let isHopeless = false;
   let opening: Promise<void> | undefined;
 
-  /** What virsh takes for OpenSSH. */
+  /** Makes the script that virsh runs in place of OpenSSH. */
   const make = (): void => {
     isMade = true;
     mkdirSync(folder, { mode: 0o700 });
@@ -101,13 +101,13 @@ function keepLogin(name: string, [ssh = '', ...args]: readonly string[], asking:
       accessSync(script, constants.X_OK);
       program = script;
     } catch {
-      // Nothing in the folder for temporary files may be run.
+      // The folder for temporary files does not allow execution.
     }
   };
   const logIn = async (): Promise<void> => {
     if (!isMade) make();
     rmSync(socket, { force: true });
-    // The one in the background would keep a pipe open.
+    // The background process would keep a pipe open.
     const said = anonymousFile('');
     try {
       const keeping = ['ControlMaster=yes', `ControlPath=${socket}`, `ControlPersist=${KEPT_S}`];
@@ -155,7 +155,7 @@ function keepLogin(name: string, [ssh = '', ...args]: readonly string[], asking:
   };
 }
 
-/** Whether somebody listens there: an OpenSSH that was killed leaves its socket. */
+/** Whether a process listens on the socket: a killed OpenSSH leaves its socket file. */
 async function accepts(path: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ path })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
 
-/** This script of `sh` is `ssh` for the rest of the test. */
+/** Replaces `ssh` with this `sh` script for the rest of the test. */
 export function useSsh(script: string): void {
   const bin = mkdtempSync(join(tmpdir(), 'berth-ssh-'));
   writeFileSync(join(bin, 'ssh'), `#!/bin/sh\n${script}\n`);

@@ -17,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const POOL = '/pool';
 const VOLUME = 'debian-12.qcow2';
 
-/** A qcow2 file of version 3 with 64 bits at these offsets; `tail` makes its content another. */
+/** A qcow2 file, version 3, with 64-bit fields at these offsets; `tail` varies its content. */
 function anImage(fields: Record<number, bigint> = {}, tail = ''): { path: string; sha256: string } {
   const header = Buffer.alloc(512);
   header.writeUInt32BE(0x5146_49fb, 0);
@@ -38,7 +38,7 @@ interface Volume {
   backing?: string;
 }
 
-/** A host whose pool is this map. `upload` may change what arrives; `calls` are those that changed something. */
+/** A host with a pool in memory. `upload` may alter the content; `calls` records the changing commands. */
 function aPool(upload: (content: Buffer) => Buffer = (content) => content) {
   const volumes = new Map<string, Volume>();
   const calls: string[] = [];
@@ -85,7 +85,7 @@ function aPool(upload: (content: Buffer) => Buffer = (content) => content) {
 
 type Pool = ReturnType<typeof aPool>;
 
-/** The findings of an import into these hosts, `kvm-1` and so on. */
+/** The findings of an import into these hosts, named `kvm-1` and so on. */
 async function importTo(
   pools: readonly Pool[],
   path: string,

@@ -14,10 +14,10 @@ import { type ImageSource, withImageFile } from './source.ts';
 import { targetsOf, volumesFor } from './targets.ts';
 
 const GIB = 1024 ** 3;
-/** An upload is given up after this time and one second for each MiB. */
+/** Upload time limit: this, plus about one second per MiB. */
 const UPLOAD_BASE_MS = 60_000;
 
-/** Puts the file into the pool of each host, one after another. @throws {Fatal} before anything is uploaded */
+/** Imports the file into each host's pool, one after another. @throws {Fatal} before anything is uploaded */
 export function importImage(
   config: LibvirtConfig,
   { catalog }: { catalog: Catalog },
@@ -63,8 +63,8 @@ function describeSource(subject: string, { sha256, diskBytes }: ImageSource, isK
 }
 
 /**
- * Uploads the content as `VOLUME.SHA256`, and then creates VOLUME as an empty overlay of it, since libvirt cannot rename a
- * volume. So VOLUME never exists with half an image, and the name of its backing file is the digest.
+ * Uploads the content as `VOLUME.SHA256`, then creates VOLUME as an empty overlay of it, since libvirt cannot rename
+ * a volume. So VOLUME never exists with a partial image, and its backing file's name is the digest.
  */
 async function* importTo(
   host: Host,
@@ -108,7 +108,7 @@ async function* importTo(
 const isContentOf = (volume: string, name: string): boolean =>
   name.startsWith(`${volume}.`) && /^[0-9a-f]{64}$/.test(name.slice(volume.length + 1));
 
-/** An operator runs the import, and it touches no file but those of the image. @throws {VirshError} */
+/** Deletes a file of the image; the import is run by an operator and touches no other files. @throws {VirshError} */
 async function deleteImageFile({ virsh, options }: Host, name: string): Promise<void> {
   try {
     await virsh(['vol-delete', '--pool', options.pool, '--', name]);
@@ -117,11 +117,11 @@ async function deleteImageFile({ virsh, options }: Host, name: string): Promise<
   }
 }
 
-/** Replaces what an interrupted import left: no overlay of that exists. @throws {VirshError} */
+/** Uploads the file. Replaces the rest of an interrupted import, which no overlay uses. @throws {VirshError} */
 async function upload(host: Host, name: string, { fd, bytes }: ImageSource): Promise<void> {
   const { virsh, options } = host;
   await deleteImageFile(host, name);
-  // The file grows as it is written, so its length shows whether the upload is complete.
+  // The file grows while it is written, so its length shows whether the upload is complete.
   await virsh(['vol-create-as', options.pool, name, '1B', '--format', 'raw']);
   try {
     const timeoutMs = UPLOAD_BASE_MS + bytes / 1024;
@@ -136,11 +136,11 @@ async function upload(host: Host, name: string, { fd, bytes }: ImageSource): Pro
     await deleteImageFile(host, name).catch(() => {});
     throw error;
   }
-  // Only then does libvirt know that the volume is qcow2.
+  // Only after a refresh does libvirt know that the volume is qcow2.
   await virsh(['pool-refresh', options.pool]);
 }
 
-/** Undefined: there is none. @throws {VirshError} */
+/** Undefined: the volume does not exist. @throws {VirshError} */
 async function readVolume({ virsh, options }: Host, name: string) {
   try {
     const volume = parseXml(await virsh(['vol-dumpxml', '--pool', options.pool, '--', name]));
@@ -152,13 +152,13 @@ async function readVolume({ virsh, options }: Host, name: string) {
   }
 }
 
-/** Of the file itself. @throws {VirshError} */
+/** Length of the file itself, in bytes. @throws {VirshError} */
 async function lengthOf({ virsh, options }: Host, name: string): Promise<number> {
   const info = await virsh(['vol-info', '--bytes', '--physical', '--pool', options.pool, '--', name]);
   return Number(/^Physical:\s+(\d+)/m.exec(info)?.[1]);
 }
 
-/** A volume of the pool that has the file as its backing file, or a domain that has it as a disk. @throws {VirshError} */
+/** A volume of the pool with this backing file, or a domain with this disk. @throws {VirshError} */
 async function findUser(host: Host, path: string): Promise<string | undefined> {
   const list = await host.virsh(['vol-list', '--pool', host.options.pool]);
   const names = list.split('\n').flatMap((line) => /^\s*(\S.*?)\s{2,}\//.exec(line)?.[1] ?? []);

@@ -1,12 +1,12 @@
 const MAGIC = 0x5146_49fb;
-/** Version 3 with its features. */
+/** Header of version 3, with its feature fields. */
 export const HEADER_BYTES = 104;
-/** The incompatible features that are allowed: the compression type and extended L2 entries. */
+/** Incompatible features that are allowed: the compression type and extended L2 entries. */
 const HARMLESS_FEATURES = 0b1_1000n;
 
 /**
- * Reads the size of the disk from the first bytes of a qcow2 file, or says why it cannot be a base image. QEMU would open a
- * backing file or an external data file on the host, by the name in the image: another tenant's disk, or a file of the host.
+ * Reads the disk size from a qcow2 header, or says why it cannot be a base image. QEMU would open a backing file or
+ * external data file named in the image: another tenant's disk, or a file of the host.
  */
 export function readQcow2Header(
   header: Buffer,

@@ -9,12 +9,16 @@ export interface ImageSource {
   /** Open for reading. */
   fd: number;
   bytes: number;
-  /** Of the disk in it. */
+  /** Size of the disk in it. */
   diskBytes: number;
   sha256: string;
 }
 
-/** Runs `use` with the file, which stays open, so that what is uploaded is what was read. @throws {Fatal} if it is no image */
+/**
+ * Runs `use` with the file, which stays open, so that the upload has the verified content.
+ *
+ * @throws {Fatal} if it is not an image
+ */
 export async function* withImageFile<T>(
   path: string,
   use: (source: ImageSource) => AsyncIterable<T>,

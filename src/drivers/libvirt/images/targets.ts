@@ -2,15 +2,16 @@ import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import { type HostOptions, type Image, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 
-/** An image as the configuration or an offer names it. */
+/** An image in the configuration or in an offer. */
 export interface Target {
   image: Image;
-  /** The hosts that may have the offer's machines; undefined: every host. */
+  /** The group of hosts that may have the offer's machines; undefined: every host. */
   group?: string;
 }
 
 /**
- * Finds the volumes for a file with that digest: those with this digest in the configuration, or else the one without any.
+ * Finds the volumes for a file by its digest: those configured with this digest, or else the only one without a
+ * digest.
  *
  * @throws {Fatal} if there is none, or several without a digest
  */
@@ -50,7 +51,7 @@ export function targetsOf(
   return open;
 }
 
-/** The volumes that a host is to have. */
+/** The volumes to import to a host. */
 export function volumesFor({ group }: HostOptions, targets: readonly Target[]): string[] {
   const own = targets.filter((target) => target.group === undefined || target.group === group);
   return [...new Set(own.map(({ image }) => image.volume))];

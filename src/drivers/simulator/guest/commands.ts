@@ -40,7 +40,7 @@ const shellCommands: Record<string, Command> = {
   },
 };
 
-/** All that the guest's shell knows, by name. */
+/** All commands of the guest's shell, by name. */
 export const guestCommands: Record<string, Command> = {
   ...shellCommands,
   ...fileCommands,

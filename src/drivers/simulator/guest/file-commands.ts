@@ -1,6 +1,6 @@
 import { type Command, type CommandCall, FileError, type FileFacts } from './guest.ts';
 
-/** Runs `work` for each path; a path that fails is reported as coreutils does, and the rest go on. */
+/** Runs `work` for each path. A failure is reported as coreutils does, and the other paths are still processed. */
 async function forEachPath(
   { name, err, signal }: CommandCall,
   paths: readonly string[],

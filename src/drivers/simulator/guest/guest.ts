@@ -2,7 +2,7 @@ import type { MachineSpec } from '../../../orchestrator/model/platform-driver.ts
 
 export const GUEST_USER = 'ubuntu';
 
-/** What the guest can know about the machine that it runs on. */
+/** Facts about its machine that a guest can read. */
 export interface GuestFacts {
   spec: MachineSpec;
   /** The platform's time. */
@@ -23,45 +23,45 @@ export interface FileFacts {
   modifiedAt: number;
 }
 
-/** The files of a guest, at absolute paths. All but `stat` throw {@link FileError}. */
+/** The files of a guest, at absolute paths. All methods but `stat` throw {@link FileError}. */
 export interface Files {
-  /** Undefined: nothing is there. */
+  /** Undefined: the path does not exist. */
   stat(path: string): Promise<FileFacts | undefined>;
   read(path: string, user: string): Promise<string>;
-  /** Writes as `user`; a new file belongs to it. */
+  /** Writes as `user`, who owns a new file. */
   write(path: string, content: string, options: { user: string; append: boolean }): Promise<void>;
   makeDirectory(path: string, user: string): Promise<void>;
   remove(path: string, user: string): Promise<void>;
-  /** What is in a directory, in the order of the names. */
+  /** The entries of a directory, sorted by name. */
   list(path: string): Promise<{ name: string; file: FileFacts }[]>;
 }
 
-/** The same where the disk is at hand: each call answers at once. */
+/** The same methods, synchronous, for code with direct access to the disk. */
 export type DiskFiles = {
   [Name in keyof Files]: (...given: Parameters<Files[Name]>) => Awaited<ReturnType<Files[Name]>>;
 };
 
-/** A running guest, as its shell sees it: all that it needs of the platform. */
+/** A running guest, with all that its shell needs from the platform. */
 export interface Guest {
   facts(): Promise<GuestFacts>;
   readonly files: Files;
-  /** An exit status: 0 after `ms` of the platform's time, 130 when interrupted. */
+  /** Sleeps in the platform's time. Resolves with an exit status: 0 after `ms`, 130 if interrupted. */
   sleep(ms: number, signal: AbortSignal): Promise<number>;
   powerOff(): Promise<void>;
   reboot(): Promise<void>;
 }
 
-/** Where a command reads and writes. */
+/** Standard input and output of a command. */
 export interface Streams {
-  /** All of the standard input, once it has ended. */
+  /** The whole standard input, once it has ended. */
   stdin(): Promise<string>;
   out(text: string): void;
   err(text: string): void;
-  /** Resolves once the reader has taken what was written, or is gone. */
+  /** Resolves when the reader has taken the output, or is gone. */
   drained(): Promise<void>;
 }
 
-/** A failed file operation, in the words of strerror(3). */
+/** A failed file operation, with a message as from strerror(3). */
 export class FileError extends Error {
   override readonly name = 'FileError';
 }
@@ -70,7 +70,7 @@ export class FileError extends Error {
 export interface CommandShell {
   readonly user: string;
   workingDirectory: string;
-  /** Of the command before. */
+  /** Exit status of the previous command. */
   readonly lastStatus: number;
   /** Set by `exit`. */
   hasExited: boolean;
@@ -82,7 +82,7 @@ export interface CommandShell {
 export interface CommandCall extends Streams {
   name: string;
   args: string[];
-  /** Whom it runs as. */
+  /** The user that it runs as. */
   user: string;
   shell: CommandShell;
   guest: Guest;

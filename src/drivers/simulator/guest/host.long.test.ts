@@ -10,7 +10,9 @@ import { createSimulator } from '../platform/simulator.ts';
 import { doneValue, endpointOf, instantly, machineSpec, observe, realClock } from '../simulator.fixture.ts';
 
 const workers = vi.hoisted((): Worker[] => []);
-/** Settles when that worker has ended; awaited from its start, since one that cannot load ends at any time. */
+/**
+ * Each settles when a worker has ended. Awaited from the start, since a worker that cannot load may end at any time.
+ */
 const ends = vi.hoisted((): Promise<void>[] => []);
 const fate = vi.hoisted(() => ({ canStart: true, endsWithItsAnswer: false }));
 vi.mock('node:worker_threads', async (original) => {
@@ -26,7 +28,7 @@ vi.mock('node:worker_threads', async (original) => {
       const [message] = args as [{ kind?: string } | undefined];
       if (event !== 'message' || message?.kind !== 'value' || !fate.endsWithItsAnswer)
         return super.emit(event, ...args);
-      // As Node hands out what a thread that has ended left to read: in one go with its end.
+      // Node delivers the remaining messages of an ended thread together with its exit.
       fate.endsWithItsAnswer = false;
       const [answer] = this.listeners('message');
       this.prependOnceListener('exit', () => answer?.(message));
@@ -62,7 +64,7 @@ function connect({ publicIp: host, sshPort: port, sshUsername: username }: Endpo
   });
 }
 
-/** Runs a command, or feeds `input` to a shell; what it wrote. */
+/** Runs a command, or feeds `input` to a shell, and returns the output. */
 async function run(endpoint: Endpoint, command: string, input?: string): Promise<string> {
   const client = await connect(endpoint);
   try {

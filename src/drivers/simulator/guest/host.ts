@@ -4,10 +4,10 @@ import type { DiskFiles, GuestFacts } from './guest.ts';
 import { type Handlers, ThreadCalls } from './thread-calls.ts';
 import type { GuestServer } from './worker.ts';
 
-/** The memory of all guests together: beyond it their thread ends, and they are brought up again in a new one. */
+/** Memory limit of all guests together. Beyond it their thread ends, and the guests are restarted in a new one. */
 const MAX_HEAP_MB = 256;
 
-/** What a guest is given by its platform. */
+/** The platform's side of a guest. */
 export interface GuestPlatform {
   facts(): GuestFacts;
   readonly files: DiskFiles;
@@ -16,20 +16,20 @@ export interface GuestPlatform {
   reboot(): void;
 }
 
-/** A guest that is up. */
+/** A running guest. */
 export interface HostedGuest {
   readonly port: number;
-  /** Settles when its thread has ended, and the guest with it; never once it is closed. */
+  /** Settles when its thread, and so the guest, has ended; never after `close`. */
   readonly lost: Promise<void>;
-  /** Runs one line as root; what it wrote. Never rejects: of a guest that is gone it is nothing. */
+  /** Runs one line as root and resolves with its output; empty if the guest is gone. Never rejects. */
   run(line: string): Promise<string>;
-  /** Ends its sessions, what runs in it, and its SSH server. */
+  /** Ends its sessions, its processes and its SSH server. */
   close(): Promise<void>;
 }
 
 /**
- * Brings a guest up in the thread of all guests. It starts with the first guest and stays for those to come; while there
- * are none it does not keep the process alive.
+ * Starts a guest in the thread that all guests share. The first guest starts the thread. Without guests, the thread
+ * does not keep the process alive.
  */
 export async function openGuest(server: GuestServer, platform: GuestPlatform): Promise<HostedGuest> {
   thread ??= new GuestThreadHost();
@@ -39,7 +39,7 @@ export async function openGuest(server: GuestServer, platform: GuestPlatform): P
 let thread: GuestThreadHost | undefined;
 let lastId = 0;
 
-/** A guest as its thread's host has it, from the moment in which it is asked for. */
+/** A guest, from the request to open it. */
 interface Entry {
   platform: GuestPlatform;
   lose(): void;
@@ -59,7 +59,7 @@ class GuestThreadHost {
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     });
     this.#worker.unref();
-    // What went wrong in it ends it, and `exit` follows.
+    // An error ends the thread, and `exit` follows.
     this.#worker.on('error', () => {});
     this.#worker.once('exit', () => this.#ended());
     this.#calls = new ThreadCalls(this.#worker, this.#handlers());
@@ -107,7 +107,7 @@ class GuestThreadHost {
 
   #ended(): void {
     if (thread === this) thread = undefined;
-    // Lost first: whoever waits for a call that fails now finds its guest down.
+    // Marks guests as lost first, so that a caller whose call now fails finds its guest down.
     for (const [id, { lose }] of [...this.#guests]) {
       this.#forget(id);
       lose();

@@ -8,7 +8,7 @@ const SIGN_REQUEST = 13;
 const SIGN_RESPONSE = 14;
 const AGENT_FAILURE = 5;
 
-/** A security key made of software, that signs like the hardware (OpenSSH PROTOCOL.u2f). */
+/** A software security key that signs like the hardware (OpenSSH PROTOCOL.u2f). */
 export class SoftwareSecurityKey {
   readonly type: 'sk-ssh-ed25519@openssh.com' | 'sk-ecdsa-sha2-nistp256@openssh.com';
   readonly blob: Buffer;
@@ -36,7 +36,7 @@ export class SoftwareSecurityKey {
     return `${this.type} ${this.blob.toString('base64')}`;
   }
 
-  /** The inner signature, then flags and counter. */
+  /** The inner signature, and the trailer with flags and counter. */
   sign(message: Buffer): { inner: Buffer; trailer: Buffer } {
     const trailer = Buffer.alloc(5);
     trailer.writeUInt8(this.flags);
@@ -52,7 +52,7 @@ export class SoftwareSecurityKey {
   }
 }
 
-/** An ssh-agent that holds one security key. Its socket is at `path`. */
+/** Starts an ssh-agent with one security key, at the socket `path`. */
 export async function startAgent(key: SoftwareSecurityKey, path: string): Promise<Server> {
   const server = createServer((socket) => serve(socket, key));
   await new Promise<void>((resolve) => server.listen(path, resolve));
@@ -93,14 +93,14 @@ function sha256(bytes: Buffer): Buffer {
   return createHash('sha256').update(bytes).digest();
 }
 
-/** A string of RFC 4251 §5. */
+/** Encodes a string as in RFC 4251 §5. */
 function sshString(bytes: Buffer): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(bytes.length);
   return Buffer.concat([length, bytes]);
 }
 
-/** An unsigned number as an mpint of RFC 4251 §5. */
+/** Encodes an unsigned number as an mpint of RFC 4251 §5. */
 function toMpint(digits: Buffer): Buffer {
   const significant = digits.subarray(
     Math.max(

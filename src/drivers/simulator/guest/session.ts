@@ -7,8 +7,8 @@ import { GuestTerminal } from './terminal.ts';
 const MAX_INPUT_BYTES = 256 * 1024;
 
 /**
- * One SSH session in the guest: a command, or a shell with or without a pty. Subsystems, forwarding
- * and agents are refused, by not being listened for. `signal` aborts when the connection is gone.
+ * One SSH session in the guest: a command, or a shell with or without a pty. Subsystems, forwarding and agents have
+ * no listener, so they are refused. `signal` aborts when the connection is closed.
  */
 export function serveGuestSession(session: Session, guest: Guest, signal: AbortSignal): void {
   let hasTerminal = false;
@@ -16,7 +16,7 @@ export function serveGuestSession(session: Session, guest: Guest, signal: AbortS
   const ended = AbortSignal.any([signal, interrupt.signal]);
   session.on('pty', (accept) => {
     hasTerminal = true;
-    // ssh2 passes nothing to call when the client wants no answer.
+    // ssh2 passes no function if the client wants no reply.
     accept?.();
   });
   session.on('window-change', (accept) => void accept?.());
@@ -34,7 +34,7 @@ export function serveGuestSession(session: Session, guest: Guest, signal: AbortS
   });
 }
 
-/** A client may vanish between any two writes. */
+/** The client may disconnect between any two writes. */
 function open(channel: ServerChannel): ServerChannel {
   channel.on('error', () => {});
   channel.stderr.on('error', () => {});
@@ -46,7 +46,7 @@ function finish(channel: ServerChannel, status: number): void {
   channel.end();
 }
 
-/** The streams of a channel; a pty has one output and wants carriage returns. */
+/** The streams of a channel. A pty has a single output and needs carriage returns. */
 function streamsOf(channel: ServerChannel, hasTerminal: boolean, input: Promise<string>): Streams {
   const write = (text: string): void => {
     if (channel.writable) channel.write(hasTerminal ? text.replace(/\r?\n/g, '\r\n') : text);
@@ -65,7 +65,10 @@ function streamsOf(channel: ServerChannel, hasTerminal: boolean, input: Promise<
   };
 }
 
-/** Resolves once the client has taken what was written, or is gone: what it never reads is not heaped up. */
+/**
+ * Resolves when the client has taken the output, or is gone. Limits the output buffered for a client that does not
+ * read.
+ */
 function drained(stream: Writable): Promise<void> {
   if (!stream.writableNeedDrain || stream.destroyed || !stream.writable) return Promise.resolve();
   return new Promise((resolve) => {
@@ -91,7 +94,7 @@ async function runOnce(
   finish(channel, status);
 }
 
-/** All that the client sends, until it ends its input (on a pty: Ctrl-D) or is gone. */
+/** Reads the client's input until it ends (on a pty: Ctrl-D) or the client is gone. */
 function readInput(
   channel: ServerChannel,
   hasTerminal: boolean,
@@ -113,7 +116,7 @@ function readInput(
     channel.once('end', finishInput);
     ended.addEventListener('abort', finishInput, { once: true });
   });
-  // Most commands never read their input, so nobody may be there to see that it was too much.
+  // Most commands never read their input, so a rejection for too much input may have no handler.
   input.catch(() => {});
   return input;
 }
@@ -128,7 +131,7 @@ async function runTerminal(channel: ServerChannel, guest: Guest, ended: AbortSig
   });
   channel.on('data', (chunk: Buffer) => {
     terminal.type(chunk);
-    // A client that types and never reads its echo waits.
+    // Pauses a client that types without reading its echo.
     if (!channel.writableNeedDrain) return;
     channel.pause();
     void drained().then(() => channel.resume());
@@ -138,7 +141,7 @@ async function runTerminal(channel: ServerChannel, guest: Guest, ended: AbortSig
   if (ended.aborted) terminal.close();
 }
 
-/** A shell without a pty runs what it is sent, line by line. */
+/** Runs a shell without a pty: executes its input line by line. */
 async function runLines(channel: ServerChannel, guest: Guest, ended: AbortSignal): Promise<void> {
   const shell = new GuestShell(guest);
   const script = await readInput(channel, false, ended, () => {});

@@ -5,15 +5,17 @@ import { type GuestCommandLine, parseCommandLine, SyntaxProblem } from './syntax
 
 const MAX_LINE_CHARS = 64 * 1024;
 const MAX_COMMANDS = 256;
-/** What one line writes at most; the line ends there. */
+/** Output limit of one line; the line ends there. */
 const MAX_OUTPUT_CHARS = 512 * 1024;
 
-/** The line has written as much as it may. */
+/** The line has reached its output limit. */
 class TooMuchOutput extends Error {
   override readonly name = 'TooMuchOutput';
 }
 
-/** One shell: a working directory and the status of the last command. It is a table of commands, and no Linux. */
+/**
+ * A shell with a working directory and the status of the last command. It runs a fixed table of commands, not Linux.
+ */
 export class GuestShell implements CommandShell {
   readonly guest: Guest;
   readonly user: string;
@@ -29,8 +31,8 @@ export class GuestShell implements CommandShell {
   }
 
   /**
-   * Runs the commands of a text; the exit status of the last. Bounded in length, number of commands and output; ends
-   * early, with 130, when `signal` aborts. Never rejects.
+   * Runs the commands of a text and returns the last exit status. Limits length, number of commands and output. Ends
+   * with 130 when `signal` aborts. Never rejects.
    */
   async run(text: string, streams: Streams, signal: AbortSignal): Promise<number> {
     const bounded = boundOutput(streams);
@@ -51,7 +53,7 @@ export class GuestShell implements CommandShell {
     return this.lastStatus;
   }
 
-  /** `path` as an absolute path of the guest. */
+  /** Makes `path` absolute. */
   resolve(path: string): string {
     return posix.resolve(this.workingDirectory, path).replace(/^\/\/+/, '/');
   }
@@ -67,7 +69,7 @@ export class GuestShell implements CommandShell {
     const { user } = this;
     const written: string[] = [];
     try {
-      // The shell opens the file before the command runs, and as its own user, also for `sudo echo x > file`.
+      // The shell opens the file before the command runs, as its own user, also for `sudo echo x > file`.
       if (isKept) await this.guest.files.write(path, '', { user, append: output.append });
       const status = await this.#dispatch(
         argv,
@@ -105,7 +107,10 @@ function commandsOf(text: string): GuestCommandLine[] {
   throw new SyntaxProblem(`a simulated guest runs at most ${MAX_COMMANDS} commands at once`);
 }
 
-/** The same streams; a write beyond what is allowed throws {@link TooMuchOutput}, also of what goes to a file. */
+/**
+ * Limits the output of the streams, including output that goes to a file. Beyond it a write throws
+ * {@link TooMuchOutput}.
+ */
 function boundOutput({ stdin, out, err, drained }: Streams): Streams {
   let left = MAX_OUTPUT_CHARS;
   const bound = (write: (text: string) => void) => (text: string) => {

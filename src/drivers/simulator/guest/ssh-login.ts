@@ -2,15 +2,14 @@ import { createHash, createPublicKey, type JsonWebKeyInput, verify } from 'node:
 import ssh2, { type AuthContext, type PublicKeyAuthContext } from 'ssh2';
 
 const USER_PRESENT = 0x01;
-/** flags (1 byte) and counter (4 bytes), after the signature proper. */
+/** Flags (1 byte) and counter (4 bytes) after the signature itself. */
 const TRAILER_BYTES = 5;
 const P256_COORDINATE_BYTES = 32;
 
 /**
- * Whether `signature` is the security key's over `message` (OpenSSH PROTOCOL.u2f). `blob` is the
- * public key; `signature` is what follows the algorithm's name and the length of the inner string,
- * which is what ssh2's server hands out for an algorithm that it does not know. User presence is
- * required.
+ * Verifies a security key's signature over `message` (OpenSSH PROTOCOL.u2f) and requires user presence. `blob` is the
+ * public key. `signature` is what ssh2's server passes for an algorithm unknown to it: the bytes after the
+ * algorithm's name and the length of the inner string.
  */
 function verifySecurityKeySignature(blob: Buffer, message: Buffer, signature: Buffer): boolean {
   try {
@@ -70,7 +69,7 @@ function publicKey(key: JsonWebKeyInput['key']): ReturnType<typeof createPublicK
   }
 }
 
-/** An mpint (RFC 4251 §5) as an unsigned number of fixed length. */
+/** Converts an mpint (RFC 4251 §5) to an unsigned number of fixed length. */
 function toCoordinate(mpint: Buffer): Buffer {
   const digits = mpint[0] === 0 ? mpint.subarray(1) : mpint;
   if (digits.length > P256_COORDINATE_BYTES) throw new RangeError('number too large');
@@ -81,7 +80,7 @@ function sha256(bytes: Buffer): Buffer {
   return createHash('sha256').update(bytes).digest();
 }
 
-/** The length-prefixed strings of RFC 4251 §5. @throws {RangeError} past the end. */
+/** Reads length-prefixed strings (RFC 4251 §5). @throws {RangeError} if one extends past the end */
 function readStrings(bytes: Buffer): Buffer[] {
   const strings: Buffer[] = [];
   for (let offset = 0; offset < bytes.length; ) {
@@ -94,8 +93,8 @@ function readStrings(bytes: Buffer): Buffer[] {
 }
 
 /**
- * Whether the client may go on with this key: for a query, that the key is one of `authorizedKeys`,
- * byte for byte; for a login, that its signature is right, too.
+ * Whether to accept a key. A query needs a key that equals one of `authorizedKeys` byte for byte; a login needs a
+ * valid signature too.
  */
 export function isAuthorized(context: AuthContext, authorizedKeys: readonly string[]): boolean {
   if (context.method !== 'publickey') return false;
@@ -106,7 +105,7 @@ export function isAuthorized(context: AuthContext, authorizedKeys: readonly stri
   return context.signature === undefined || isSignedBy(line, context);
 }
 
-/** The plain `ssh-rsa` algorithm, which a current sshd refuses: ssh2 tells it by the missing hash. */
+/** The plain `ssh-rsa` algorithm, which current sshd refuses. For it, ssh2 gives no hash. */
 function isSha1(context: PublicKeyAuthContext): boolean {
   return context.key.algo === 'ssh-rsa' && context.hashAlgo === undefined;
 }
@@ -114,7 +113,7 @@ function isSha1(context: PublicKeyAuthContext): boolean {
 function isSignedBy(line: string, context: PublicKeyAuthContext): boolean {
   const { signature, blob, key, hashAlgo } = context;
   if (signature === undefined || blob === undefined) return false;
-  // ssh2 knows no security keys: it hands out their signature without the algorithm's name.
+  // ssh2 does not know security keys: it passes their signature without the algorithm's name.
   if (key.algo.startsWith('sk-')) return verifySecurityKeySignature(key.data, blob, signature);
   const parsed = ssh2.utils.parseKey(line);
   return !(parsed instanceof Error) && parsed.verify(blob, signature, hashAlgo) === true;

@@ -153,7 +153,7 @@ it('ends the command of a session that is closed while its connection stays', as
 });
 
 describe('a security key', () => {
-  /** Logs in with OpenSSH, an agent of ours holding the key. */
+  /** Logs in with OpenSSH, with the key in a test agent. */
   async function logIn(key: SoftwareSecurityKey): Promise<{ status: number; stdout: string }> {
     const path = join(tmpdir(), `berth-agent-${randomUUID()}`);
     const agent = await startAgent(key, path);

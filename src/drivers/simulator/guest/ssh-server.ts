@@ -3,7 +3,7 @@ import ssh2, { type AuthContext, type Connection, type Session } from 'ssh2';
 import type { Clock } from '../../../ports/clock.ts';
 import { isAuthorized } from './ssh-login.ts';
 
-/** A client that has not logged in by then is cut off, as by sshd's LoginGraceTime. */
+/** Time for a client to log in before it is disconnected, as with sshd's LoginGraceTime. */
 const LOGIN_GRACE_MS = 30_000;
 const MAX_CONNECTIONS = 64;
 const MAX_SESSIONS_PER_CONNECTION = 10;
@@ -12,9 +12,9 @@ const MAX_AUTH_ATTEMPTS = 64;
 
 export interface SshServerOptions {
   host: string;
-  /** The port to take. If it is null, or another process holds it, the system chooses one. */
+  /** The port to listen on. If it is null or in use, the system chooses one. */
   port: number | null;
-  /** OpenSSH PEM. */
+  /** PEM, OpenSSH format. */
   hostKey: string;
   username: string;
   authorizedKeys: readonly string[];
@@ -24,11 +24,11 @@ export interface SshServerOptions {
 
 export interface SshServer {
   readonly port: number;
-  /** Cuts all connections off and stops listening. */
+  /** Closes all connections and stops listening. */
   close(): Promise<void>;
 }
 
-/** A machine's sshd. It listens when the promise resolves. */
+/** Starts a machine's SSH server. It listens when the promise resolves. */
 export async function openSshServer(options: SshServerOptions, clock: Clock): Promise<SshServer> {
   const sockets = new Set<Socket>();
   const listener = createServer({ noDelay: true }, (socket) => {
@@ -42,7 +42,7 @@ export async function openSshServer(options: SshServerOptions, clock: Clock): Pr
       sockets.delete(socket);
       grace.cancel();
     });
-    // One ssh2 server per socket, which never listens itself: so the socket of a connection is known.
+    // One ssh2 server per socket, none of which listens: this links each connection to its socket.
     const ssh = new ssh2.Server({ hostKeys: [options.hostKey], ident: 'Berth_Simulator' }, (connection) => {
       connection.once('ready', () => grace.cancel());
       serve(connection, options);
@@ -64,7 +64,7 @@ export async function openSshServer(options: SshServerOptions, clock: Clock): Pr
 }
 
 function serve(connection: Connection, options: SshServerOptions): void {
-  // A client that vanishes or breaks the protocol concerns nobody else; its socket closes.
+  // A client that disconnects or breaks the protocol affects no other client; its socket closes.
   connection.on('error', () => {});
   let attempts = 0;
   connection.on('authentication', (context: AuthContext) => {

@@ -1,12 +1,12 @@
-/** One command of a line: its words, where its output goes, and whether it depends on the one before it. */
+/** One command of a line: its words, its output file, and whether it depends on the previous command. */
 export interface GuestCommandLine {
   argv: string[];
   output: { path: string; append: boolean } | undefined;
-  /** After `&&`: only if the command before it succeeded. */
+  /** After `&&`: runs only if the previous command succeeded. */
   afterSuccess: boolean;
 }
 
-/** What the shell cannot read. */
+/** Text that the shell cannot parse. */
 export class SyntaxProblem extends Error {
   override readonly name = 'SyntaxProblem';
 }
@@ -15,8 +15,8 @@ const SEPARATORS = ['&&', ';', '\n'];
 const NOT_SIMULATED = 'is not simulated; the guest knows plain commands, quotes, ";", "&&", ">" and ">>"';
 
 /**
- * Reads commands that are separated by `;`, `&&` or line ends, with single and double quotes, `>` and `>>`. Nothing is
- * expanded: `$`, `*` and `~` stand for themselves. Time and memory grow with the length of the text.
+ * Parses commands separated by `;`, `&&` or line ends, with single and double quotes, `>` and `>>`. Expands nothing:
+ * `$`, `*` and `~` are literal. Time and memory are linear in the length of the text.
  *
  * @throws {SyntaxProblem}
  */
@@ -47,7 +47,7 @@ export function parseCommandLine(text: string): GuestCommandLine[] {
 type Token = { word: string } | { operator: string };
 
 function* tokens(text: string): Generator<Token> {
-  // Sticky, so that each part is matched where the last one ended, and nothing is copied.
+  // Sticky, so that each part is matched where the last one ended, without copying.
   const part =
     /(?<blank>[ \t\r]+)|(?<operator>&&|>>|[;>\n])|(?<word>(?:'[^']*'|"(?:[^"\\]|\\[\s\S])*"|\\[\s\S]|[^\s;|&<>'"\\()`])+)/y;
   let isAfterAnd = false;

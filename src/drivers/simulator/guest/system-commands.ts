@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Command, CommandCall, GuestFacts } from './guest.ts';
 
 const CLOUD_INIT_POLL_MS = 250;
-/** How often `cloud-init status --wait` looks: for an hour. */
+/** Poll limit of `cloud-init status --wait`: one hour. */
 const MOST_CLOUD_INIT_POLLS = 14_400;
 const KERNEL = '6.8.0-45-generic';
 const ids: Record<string, string> = {
@@ -24,7 +24,7 @@ function uptime({ now, bootedAt }: GuestFacts): string {
   return ` ${new Date(now).toISOString().slice(11, 19)} up ${up},  1 user,  load average: 0.00, 0.00, 0.00`;
 }
 
-/** Like free(1) -g: a little less than what was sold, as in a real guest. */
+/** Output of free(1) -g: slightly less than the memory sold, as in a real guest. */
 function free({ spec }: GuestFacts): string {
   const total = Math.max(1, Math.floor(spec.memoryGb * 0.98));
   const column = (value: number): string => String(value).padStart(12);
@@ -85,7 +85,7 @@ function gpusOf({ spec }: GuestFacts): Gpu[] {
   });
 }
 
-/** A guest without GPUs has no driver either. */
+/** Absent in a guest without GPUs, which has no driver. */
 const nvidiaSmi: Command = async ({ guest, args, out, err }) => {
   const gpus = gpusOf(await guest.facts());
   if (gpus.length === 0) return undefined;
@@ -132,7 +132,7 @@ const nvidiaSmi: Command = async ({ guest, args, out, err }) => {
   return 0;
 };
 
-/** Runs `act` for root only, as polkit would say. */
+/** Runs `act` for root; for other users prints polkit's refusal. */
 function asRoot(what: string, act: (call: CommandCall) => Promise<void>): Command {
   return async (call) => {
     if (call.user === 'root') {

@@ -4,22 +4,22 @@ import { GuestShell } from './shell.ts';
 
 const MAX_LINE_CHARS = 64 * 1024;
 const MAX_TYPED_AHEAD_CHARS = 64 * 1024;
-/** Cursor keys and the like, which this line editor ignores. */
+/** Cursor keys and similar sequences, which this line editor ignores. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape sequence begins with one
 const ESCAPE_SEQUENCE = /\u001b\[[\d;]*[A-Za-z~]/g;
 
-/** Where a terminal writes, and how it ends. */
+/** The output of a terminal. */
 export interface TerminalOutput {
   write(text: string): void;
-  /** Resolves once the client has taken what was written, or is gone. */
+  /** Resolves when the client has taken the output, or is gone. */
   drained(): Promise<void>;
   /** Called once, with the shell's exit status. */
   end(status: number): void;
 }
 
 /**
- * An interactive shell on a pty: echoes what is typed, edits the line with backspace, Ctrl-U and
- * Ctrl-C, ends with `exit` or Ctrl-D. What is typed while a command runs waits for its end.
+ * An interactive shell on a pty. It echoes input, edits the line with backspace, Ctrl-U and Ctrl-C, and ends with
+ * `exit` or Ctrl-D. Input that arrives during a command waits for its end.
  */
 export class GuestTerminal {
   readonly #shell: GuestShell;
@@ -44,20 +44,20 @@ export class GuestTerminal {
     this.#write(`Welcome to ${image} (simulated by Berth) on ${hostname}\n\n${this.#prompt()}`);
   }
 
-  /** Bytes from the client. */
+  /** Handles bytes from the client. */
   type(bytes: Buffer): void {
     const text = this.#typedAhead + this.#decoder.write(bytes).replace(ESCAPE_SEQUENCE, '');
     this.#typedAhead = '';
     this.#read(text);
   }
 
-  /** The client sends no more: the shell ends when what was typed has run. */
+  /** The client's input has ended: the shell ends after it has run what was typed. */
   endInput(): void {
     this.#inputHasEnded = true;
     this.#endIfIdle();
   }
 
-  /** The client is gone: what runs is interrupted, nothing more is written. */
+  /** The client is gone: interrupts the running command and writes nothing more. */
   close(): void {
     this.#closed.abort();
     this.#running?.abort();
@@ -79,7 +79,7 @@ export class GuestTerminal {
   }
 
   #take(character: string): void {
-    // A client in raw mode sends a carriage return; one that pastes may send both.
+    // A client in raw mode sends a carriage return for Enter; pasted text may contain both characters.
     const isSecondHalf = character === '\n' && this.#lastWasReturn;
     this.#lastWasReturn = character === '\r';
     if (isSecondHalf) return;

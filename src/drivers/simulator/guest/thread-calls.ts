@@ -1,12 +1,12 @@
 import { FileError } from './guest.ts';
 
-/** One end of a connection between threads. */
+/** One end of a connection between two threads. */
 export interface MessageEnd {
   postMessage(message: unknown): void;
   on(event: 'message', listener: (message: unknown) => void): unknown;
 }
 
-/** What the other end may call, by name. */
+/** The functions that the other end may call, by name. */
 export type Handlers = Record<string, (...args: never[]) => unknown>;
 
 type Message =
@@ -19,7 +19,10 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** Calls between two threads, in both directions. A {@link FileError} stays one; any other error keeps its message. */
+/**
+ * Calls between two threads, in both directions. A {@link FileError} keeps its class; other errors keep only their
+ * message.
+ */
 export class ThreadCalls {
   readonly #end: MessageEnd;
   readonly #handlers: Handlers;
@@ -42,7 +45,7 @@ export class ThreadCalls {
     });
   }
 
-  /** The other end is gone: every call that is open fails, and every later one. */
+  /** The other end is gone: fails all open calls and all later ones. */
   fail(error: Error): void {
     this.#failure = error;
     for (const { reject } of this.#pending.values()) reject(error);

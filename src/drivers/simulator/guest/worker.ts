@@ -6,7 +6,7 @@ import { GuestShell } from './shell.ts';
 import { openSshServer, type SshServer, type SshServerOptions } from './ssh-server.ts';
 import { type Handlers, type MessageEnd, ThreadCalls } from './thread-calls.ts';
 
-/** What a guest is opened with. Null: nothing ever listens, and only the port is taken for a moment. */
+/** Parameters of a guest's SSH server. `listens: false`: it only reserves the port for a moment and never listens. */
 export type GuestServer = Omit<SshServerOptions, 'onSession'> & { listens: boolean };
 
 interface OpenGuest {
@@ -15,7 +15,7 @@ interface OpenGuest {
   ended: AbortController;
 }
 
-/** Login grace and the like are real time here: a guest's own time is the platform's, which it asks for. */
+/** The login grace time uses real time. A guest requests its own time from the platform. */
 const systemClock: Clock = {
   now: () => Date.now(),
   setTimer(delayMs, callback) {
@@ -24,7 +24,7 @@ const systemClock: Clock = {
   },
 };
 
-/** The thread of all guests: their SSH servers, sessions and shells. Whatever they do, the platform's own thread goes on. */
+/** The thread of all guests, with their SSH servers, sessions and shells. They cannot block the platform's thread. */
 class GuestThread {
   readonly #calls: ThreadCalls;
   readonly #guests = new Map<number, OpenGuest>();
@@ -38,7 +38,7 @@ class GuestThread {
     this.#calls = new ThreadCalls(end, handlers);
   }
 
-  /** Returns the port that it has, or had for a moment. */
+  /** Returns the guest's port, or the port that it held for a moment. */
   async #open(id: number, { listens, ...options }: GuestServer): Promise<number> {
     const guest = this.#guestOf(id);
     const ended = new AbortController();
@@ -57,7 +57,7 @@ class GuestThread {
     return server.port;
   }
 
-  /** Runs one line as root at the first boot; what it wrote. */
+  /** Runs one line of the first boot as root and returns its output. */
   async #run(id: number, line: string): Promise<string> {
     const opened = this.#guests.get(id);
     if (opened === undefined) return '';

@@ -3,17 +3,17 @@ import type { Answer } from '../../../platform-model/platform.ts';
 import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
 
-/** Refuses calls that come too late: after their deadline, once they are given up, or when a later claim was seen. */
+/** Refuses calls that are past their deadline, cancelled, or older than a claim already seen. */
 export class Claims {
   readonly #clock: Pick<Clock, 'now'>;
-  /** The highest fence of each resource. */
+  /** The highest fence seen, by resource. */
   readonly #seen = new Map<string, number>();
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
   }
 
-  /** `call` with the claim compared in the moment in which it begins. What has begun may be called again for its answer. */
+  /** Wraps `call` so that its claim is checked when it begins. Once begun, it may be called again for its result. */
   guard<T extends Answer>(resource: string, call: () => T, limits: Call | undefined): () => T {
     if (limits === undefined) return call;
     let isBegun = false;
@@ -25,7 +25,7 @@ export class Claims {
     };
   }
 
-  /** Why it may not begin. */
+  /** Why the call may not begin. */
   #findProblem(resource: string, { deadline, fence, signal }: Call): string | undefined {
     if (signal.aborted) return 'the call was given up before it was begun';
     if (this.#clock.now() > deadline) return 'the call came after its deadline, and was not begun';

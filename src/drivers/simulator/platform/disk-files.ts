@@ -3,7 +3,7 @@ import { FileError, type FileFacts } from '../guest/guest.ts';
 import { rootDisk, type StoredFile, volumeDisk } from './records.ts';
 import type { SimulatorState } from './state.ts';
 
-/** What one disk keeps at most. A real disk is larger; this one is a row in a database. */
+/** Size limit of a disk, whose files are rows in a database. */
 const MAX_DISK_BYTES = 4 * 1024 * 1024;
 const MAX_FILE_BYTES = 512 * 1024;
 const MAX_FILES = 1_000;
@@ -28,7 +28,7 @@ const systemDirectories = [
   '/var/log',
 ];
 
-/** What is below is in memory, as on any Linux. */
+/** A directory in memory, as on any Linux. */
 const MEMORY = '/run/';
 
 export interface Attributes {
@@ -56,7 +56,7 @@ export class GuestFiles {
     this.#now = now;
   }
 
-  /** What is at the absolute path; undefined: nothing. */
+  /** The file at an absolute path; undefined: it does not exist. */
   stat(path: string): FileFacts | undefined {
     const { disk, path: inner } = this.#locate(path);
     const stored = this.#state.readFile(disk, inner);
@@ -77,7 +77,7 @@ export class GuestFiles {
     return this.#contentOf(path);
   }
 
-  /** Writes as `user`; a new file belongs to it. @throws {FileError} */
+  /** Writes as `user`, who owns a new file. @throws {FileError} */
   write(path: string, content: string, { user, append }: { user: string; append: boolean }): void {
     const existing = this.stat(path);
     if (existing?.kind === 'directory') throw new FileError('Is a directory');
@@ -87,12 +87,12 @@ export class GuestFiles {
     this.place(path, before + content, existing ?? { mode: 0o644, user, group: user });
   }
 
-  /** Appends with exactly these attributes, where it is new. @throws {FileError} */
+  /** Appends to a file; a new file gets exactly these attributes. @throws {FileError} */
   append(path: string, text: string, attributes: Attributes): void {
     this.place(path, this.#contentOf(path) + text, this.stat(path) ?? attributes);
   }
 
-  /** Writes with exactly these attributes, making no check but for space. @throws {FileError} */
+  /** Writes a file with exactly these attributes. Checks only for space. @throws {FileError} */
   place(path: string, content: string, attributes: Attributes): void {
     const { disk, path: inner } = this.#locate(path);
     const before = Buffer.byteLength(this.#state.readFile(disk, inner)?.content ?? '');
@@ -104,7 +104,7 @@ export class GuestFiles {
     this.#state.writeFile(disk, inner, { kind: 'file', content, mode, user, group, modifiedAt: this.#now() });
   }
 
-  /** What is in memory is gone. */
+  /** Deletes the files in memory. */
   forgetMemory(): void {
     const disk = rootDisk(this.#machine);
     for (const path of this.#state.listPaths(disk, MEMORY)) this.#state.deleteFile(disk, path);
@@ -137,7 +137,7 @@ export class GuestFiles {
     this.#state.deleteFile(disk, inner);
   }
 
-  /** What is in a directory, in the order of the names. @throws {FileError} */
+  /** The entries of a directory, sorted by name. @throws {FileError} */
   list(path: string): { name: string; file: FileFacts }[] {
     const file = this.stat(path);
     if (file === undefined) throw new FileError('No such file or directory');
@@ -161,7 +161,7 @@ export class GuestFiles {
     return this.#state.readFile(disk, inner)?.content ?? '';
   }
 
-  /** @throws {FileError} for one file more than a disk keeps */
+  /** @throws {FileError} if the disk has its maximum number of files */
   #mustHaveRoom(disk: string, inner: string): void {
     if (this.#state.readFile(disk, inner) === undefined && this.#state.countFiles(disk) >= MAX_FILES)
       throw new FileError('No space left on device');
@@ -206,7 +206,7 @@ function factsOf({ content, ...file }: StoredFile): FileFacts {
   return { ...file, sizeBytes: Buffer.byteLength(content) };
 }
 
-/** The mode's check for one of read (4), write (2) and execute (1). Root passes. */
+/** Checks the mode for one of read (4), write (2) and execute (1). Root always passes. */
 function mayAccess(file: FileFacts, user: string, bit: number): boolean {
   if (user === 'root') return true;
   const shift = file.user === user ? 6 : file.group === user ? 3 : 0;

@@ -6,7 +6,7 @@ import type { GuestFiles } from './disk-files.ts';
 const OUTPUT_LOG = '/var/log/cloud-init-output.log';
 const rootFile = { mode: 0o644, user: 'root', group: 'root' };
 
-/** What the image and cloud-init put on the disk before the first login is possible. */
+/** Writes the files that the image and cloud-init provide before the first login. */
 export function writeFirstFiles(spec: MachineSpec, files: GuestFiles): void {
   const { hostname, image, sshKeys, cloudInit } = spec;
   files.place('/etc/hostname', `${hostname}\n`, rootFile);
@@ -36,7 +36,7 @@ function place(file: CloudInitFile, files: GuestFiles): void {
   }
 }
 
-/** Appends to cloud-init's log, as far as the disk has space. */
+/** Appends to cloud-init's log, unless the disk is full. */
 export function logFirstBoot(files: GuestFiles, text: string): void {
   try {
     files.append(OUTPUT_LOG, text, rootFile);

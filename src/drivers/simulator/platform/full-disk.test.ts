@@ -10,7 +10,7 @@ afterEach(() => vi.restoreAllMocks());
 
 type Change = (before: SimulatedMachine | undefined, after: SimulatedMachine | undefined) => boolean;
 
-/** The state file takes no change of a machine that `matches`, as on a full disk, until `end`. */
+/** Makes the state file reject each change of a machine that `matches`, as on a full disk, until `end`. */
 function fillDisk(matches: Change): { refused: () => number; linesDone: () => number; end(): void } {
   const { machine } = SimulatorState.prototype;
   let refused = 0;

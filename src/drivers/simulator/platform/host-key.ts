@@ -5,15 +5,15 @@ const ED25519_BLOB_BYTES = 51;
 
 /** A machine's SSH identity. */
 export interface HostKey {
-  /** OpenSSH PEM. */
+  /** PEM, OpenSSH format. */
   privateKey: string;
-  /** `SHA256:…` as `ssh-keygen -l` prints it. */
+  /** `SHA256:…`, as `ssh-keygen -l` prints it. */
   fingerprint: string;
 }
 
 /**
- * A new Ed25519 key. ssh2 1.17 drops leading zero bytes of the public key, so that one in 256 of its
- * keys is malformed: those are drawn again.
+ * Makes an Ed25519 key. ssh2 1.17 drops leading zero bytes of the public key, so one in 256 of its keys is malformed;
+ * those are discarded.
  */
 export function generateHostKey(): HostKey {
   for (;;) {

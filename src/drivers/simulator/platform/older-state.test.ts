@@ -8,7 +8,7 @@ import { machineSpec, observe } from '../simulator.fixture.ts';
 import { generateHostKey } from './host-key.ts';
 import { createSimulator } from './simulator.ts';
 
-/** The tables and records of the versions before the platform model, as they wrote them. */
+/** Tables and records as written by versions before the platform model. */
 const schema = `
   CREATE TABLE records (kind TEXT, id TEXT, body TEXT NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
   CREATE TABLE files (disk TEXT, path TEXT, body TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (disk, path)) WITHOUT ROWID;

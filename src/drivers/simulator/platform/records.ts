@@ -1,18 +1,18 @@
 import type { MachineRecord } from '../../../platform-model/records.ts';
 import type { HostKey } from './host-key.ts';
 
-/** A machine of the simulator: what its guest is made of. */
+/** A machine of the simulator, with the state of its guest. */
 export interface SimulatedMachine extends MachineRecord {
-  /** The `bootedAt` of the boot that what is in memory is of; absent: of none. */
+  /** The `bootedAt` of the boot that the files in memory belong to; absent: none. */
   memoryOf?: number | null;
   /** Whether its SSH server ever listens. */
   sshListens: boolean;
-  /** Given at the first boot. */
+  /** Assigned at the first boot. */
   sshPort: number | null;
   sshHostKey: HostKey;
-  /** When cloud-init is done with the first boot; null: that boot has not ended. */
+  /** When cloud-init finishes the first boot; null: that boot has not completed. */
   cloudInitUntil: number | null;
-  /** How many of the runcmd lines have run. */
+  /** Number of runcmd lines that were started. */
   runcmdDone: number;
 }
 
@@ -25,6 +25,6 @@ export interface StoredFile {
   modifiedAt: number;
 }
 
-/** The name under which a machine's root disk, or a volume, is stored. */
+/** The storage name of a machine's root disk. */
 export const rootDisk = (machine: string): string => `machine/${machine}`;
 export const volumeDisk = (volume: string): string => `volume/${volume}`;

@@ -56,7 +56,7 @@ async function stop(driver: PlatformDriver): Promise<void> {
   await driver.close();
 }
 
-/** When the boot of the one machine ends, by the state file. */
+/** The end of the machine's boot according to the state file. */
 function storedEnd(): unknown {
   const db = new Database(options.stateFile, { readonly: true });
   const row = db.prepare("SELECT body ->> 'until' AS until FROM records WHERE kind = 'machine'").get();

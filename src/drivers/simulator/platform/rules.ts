@@ -5,14 +5,14 @@ import type { Draws, SimulatedCapacity, SimulatorConfig } from '../options.ts';
 import { generateHostKey } from './host-key.ts';
 import type { SimulatedMachine } from './records.ts';
 
-/** The longest that a caller is asked to wait before it looks again. */
+/** Longest poll interval. */
 const MAX_POLL_AFTER_MS = 1_000;
-/** As much as a request may bring by default; a machine's disk would hold more. */
+/** The default size limit of a request. A machine's disk could hold more. */
 const CLOUD_INIT_BYTES = 1024 * 1024;
 
 type Pool = Pick<SimulatedCapacity, 'units' | 'spot'>;
 
-/** What the configuration says of the platform. `host`: the public address of every machine. */
+/** The rules of the configured platform. `host`: the public address of every machine. */
 export function rulesOf(
   config: SimulatorConfig,
   { capacity, host, draws }: { capacity: () => readonly SimulatedCapacity[]; host: string; draws: Draws },
@@ -37,7 +37,7 @@ export function rulesOf(
       boot: config.boot_ms,
       stop: config.stop_ms,
       start: config.start_ms,
-      // However short, there is a moment in which nothing answers: it is another boot.
+      // Never zero: for a moment no guest answers, so that the restart is a new boot.
       restart: [Math.max(1, restartMin), Math.max(1, restartMax)],
       destroy: config.destroy_ms,
       volume: { create: volumeMs, attach: volumeMs, detach: volumeMs, resize: volumeMs, destroy: volumeMs },
@@ -99,7 +99,7 @@ export function endpointOf(machine: SimulatedMachine, host: string): Endpoint | 
   };
 }
 
-/** The machine's address inside the platform: one of 10.0.0.0/8 for each machine. */
+/** The machine's address in the platform's network, unique in 10.0.0.0/8. */
 export function privateIpOf({ number }: Pick<SimulatedMachine, 'number'>): string {
   const hosts = 254;
   return `10.${64 + (Math.floor(number / (hosts * 256)) % 128)}.${Math.floor(number / hosts) % 256}.${1 + (number % hosts)}`;

@@ -20,33 +20,33 @@ interface Parts {
   platform: Platform<SimulatedMachine>;
 }
 
-/** A guest that cannot be brought up, or is lost again, is tried again after this, then twice that, up to the longest. */
+/** Delay before a guest that failed to start, or was lost again, is restarted. It doubles up to the longest. */
 const RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 60_000;
-/** Whose last setback is longer ago is tried again at once. */
+/** A guest whose last setback is older than this is restarted at once. */
 const CALM_MS = 2 * LONGEST_RETRY_MS;
 
-/** What a machine has in this process while its guest is up. */
+/** The state of a machine's guest in this process while it is up. */
 interface RunningGuest {
   hosted: HostedGuest;
-  /** Names the boot. */
+  /** Identifies the boot. */
   bootedAt: number | null;
-  /** Whether a runcmd line runs now. */
+  /** Whether a runcmd line is running. */
   isRunningLine: boolean;
-  /** Ends when the runcmd lines have run or the guest went down. */
+  /** Settles when the runcmd lines have run or the guest went down. */
   firstBoot: Promise<void>;
 }
 
 /**
- * Makes the machines real: brings each one's record, SSH server and guest to what the time says they
- * are. One machine's work is done one step after another, different machines' side by side.
+ * Runs the guests and SSH servers of the machines according to their records and the clock. Work on one machine is
+ * serialised; different machines run in parallel.
  */
 export class Runtime {
   readonly #parts: Parts;
   readonly #guests = new Map<OwnerRef, RunningGuest>();
   readonly #timers = new Map<OwnerRef, Timer>();
   readonly #queues = new Map<OwnerRef, Promise<unknown>>();
-  /** How often in a row the guest was lost or not brought up, and when last. */
+  /** Number and time of setbacks: how often in a row the guest was lost or failed to start. */
   readonly #setbacks = new Map<OwnerRef, { count: number; at: number }>();
   #isClosed = false;
 
@@ -66,25 +66,25 @@ export class Runtime {
     return this.#inTurn(ref, () => this.#settle(ref));
   }
 
-  /** Makes a call that is about one machine, and brings its guest to what comes of it. */
+  /** Runs a call on one machine, then updates its guest. */
   call<T extends Answer>(ref: OwnerRef, call: () => T): Promise<T> {
     return this.#inTurn(ref, async () => {
       await this.#settle(ref);
       const answer = call();
       if (!('outcome' in answer) || answer.outcome === 'failed') return answer;
       await this.#settle(ref);
-      // What is done is told with what the guest brought, such as its port.
+      // Called again for a result that includes the guest's data, such as its port.
       return answer.outcome === 'done' ? call() : answer;
     });
   }
 
-  /** Makes a call that is about no guest. */
+  /** Runs a call that concerns no guest. */
   async whenOpen<T>(call: () => T): Promise<T> {
     this.#mustBeOpen();
     return call();
   }
 
-  /** Closes every server and timer; the records stay. */
+  /** Closes every server and timer; the records are kept. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const timer of this.#timers.values()) timer.cancel();
@@ -106,7 +106,7 @@ export class Runtime {
     return turn;
   }
 
-  /** Brings the guest up or down, until it is what the machine says now. */
+  /** Starts or stops the guest until it matches the machine's record. */
   async #settle(ref: OwnerRef): Promise<void> {
     for (;;) {
       const machine = this.#machine(ref);
@@ -120,7 +120,7 @@ export class Runtime {
     this.#arm(ref);
   }
 
-  /** The machine as it is now; undefined: gone. */
+  /** The machine's current record; undefined: gone. */
   #machine(ref: OwnerRef): SimulatedMachine | undefined {
     return this.#parts.platform.machines.of(ref)[0];
   }
@@ -129,7 +129,7 @@ export class Runtime {
     if (this.#isClosed) throw new Error('the simulator is closed');
   }
 
-  /** Sees to it that the machine is looked at when it changes next, or at `retryAt` if that is earlier. */
+  /** Sets a timer for the machine's next change, or for `retryAt` if that is earlier. */
   #arm(ref: OwnerRef, retryAt = Number.POSITIVE_INFINITY): void {
     this.#timers.get(ref)?.cancel();
     this.#timers.delete(ref);
@@ -142,7 +142,10 @@ export class Runtime {
     );
   }
 
-  /** `unknown` where the state file takes no writes, as on a full disk: a machine cannot be brought up to date then. */
+  /**
+   * Returns `unknown` if the state file rejects writes, as on a full disk: the machine's record then cannot be
+   * updated.
+   */
   #nextChangeAt(ref: OwnerRef, unknown: number): number {
     try {
       const machine = this.#machine(ref);
@@ -153,7 +156,7 @@ export class Runtime {
     }
   }
 
-  /** What fails here is told when somebody asks about the machine, and tried again later. */
+  /** A failure is retried later. The next call on the machine reports it. */
   #settleInBackground(ref: OwnerRef): void {
     this.#inTurn(ref, () => this.#settle(ref)).catch(() => this.#settleLater(ref));
   }
@@ -191,14 +194,14 @@ export class Runtime {
       authorizedKeys,
       listens,
     };
-    // The address is given even where nothing will ever answer there.
+    // The address is assigned even if no server will ever listen there.
     const hosted = await openGuest(server, platform);
     if (hosted.port !== port) this.#update(ref, { sshPort: hosted.port });
     const { bootedAt } = record;
     const running: RunningGuest = { hosted, bootedAt, isRunningLine: false, firstBoot: Promise.resolve() };
     this.#guests.set(ref, running);
     running.firstBoot = this.#runFirstBoot(ref, running, files).catch(async () => {
-      // The state file takes no writes: the lines that are left run when the guest is up again.
+      // The state file rejects writes. The remaining lines run when the guest is up again.
       await hosted.close();
       this.#lose(ref, running);
     });
@@ -211,13 +214,13 @@ export class Runtime {
     this.#guests.delete(ref);
     await guest.hosted.close();
     await guest.firstBoot;
-    // What its guest wrote while the machine went.
+    // Deletes what the guest wrote while the machine was being removed.
     if (this.#machine(ref) === undefined) this.#parts.state.deleteDisk(rootDisk(ref));
   }
 
   /**
-   * Runs the runcmd lines that have not run yet. Each counts before it runs: one that ends the process is not run again
-   * by the next.
+   * Runs the remaining runcmd lines. Each is counted before it runs, so that a line that kills the process is not run
+   * again.
    */
   async #runFirstBoot(ref: OwnerRef, running: RunningGuest, files: GuestFiles): Promise<void> {
     const isUp = (): boolean => this.#guests.get(ref) === running;
@@ -233,7 +236,7 @@ export class Runtime {
     }
   }
 
-  /** The guest is gone while its machine runs: it is brought up again. */
+  /** The guest ended while its machine runs: restarts it. */
   #lose(ref: OwnerRef, lost: RunningGuest): void {
     if (this.#guests.get(ref) !== lost) return;
     this.#guests.delete(ref);
@@ -256,7 +259,7 @@ export class Runtime {
     };
   }
 
-  /** @throws {Error} for a machine that is gone */
+  /** @throws {Error} if the machine is gone */
   #recordOf(ref: OwnerRef): SimulatedMachine {
     const record = this.#machine(ref);
     if (record === undefined) throw new Error(`machine ${ref} is gone`);
@@ -290,7 +293,7 @@ export class Runtime {
     return clock.now() + draws.durationMs(`${record.spec.ref}/${record.boots}/${name}`, range);
   }
 
-  /** The guest goes down by its own doing. The command that asked for it ends first. */
+  /** The guest shuts down by itself, after the command that requested it has ended. */
   #goDown(ref: OwnerRef, change: Partial<SimulatedMachine>): void {
     if (this.#machine(ref)?.power !== 'running') return;
     this.#update(ref, change);

@@ -10,7 +10,7 @@ import { Runtime } from './runtime.ts';
 import { SimulatorState } from './state.ts';
 import type { UnitEvent } from './unit-history.ts';
 
-/** What there is on the platform, all of it, and what became of its units. */
+/** The complete state of the platform and the history of its units. */
 export interface SimulatorTruth {
   capacity: readonly SimulatedCapacity[];
   machines: (Pick<SimulatedMachine, 'power' | 'holdsUnit' | 'createdAt'> & {
@@ -24,17 +24,17 @@ export interface SimulatorTruth {
 }
 
 export interface Simulator extends PlatformDriver {
-  /** Beside the driver's port: for who holds an orchestrator's books against the truth. */
+  /** Not part of the driver's port: lets tools compare an orchestrator's records with the truth. */
   inspect(): Promise<SimulatorTruth>;
 }
 
 /**
- * A little datacenter in this process: machines with real SSH servers on loopback, volumes, physical
- * capacity, and a memory of its own that survives the orchestrator's death. The default platform of
- * `berth serve`. Machines that ran when the process died answer again when the promise resolves.
+ * A small datacenter in this process: machines with real SSH servers on loopback, volumes and physical capacity. Its
+ * state is stored separately and survives the orchestrator's process. The default platform of `berth serve`. Machines
+ * that ran before a crash answer again when the promise resolves.
  *
- * @throws {ZodError} if `options.platform` is not a valid configuration.
- * @throws {StateInUse} if another process runs the machines of `options.stateFile`.
+ * @throws {ZodError} if `options.platform` is invalid
+ * @throws {StateInUse} if another process runs the machines of `options.stateFile`
  */
 export async function createSimulator(options: SimulatorOptions, clock: Clock): Promise<Simulator> {
   const config = simulatorConfigSchema.parse(options.platform ?? {});
@@ -52,7 +52,7 @@ export async function createSimulator(options: SimulatorOptions, clock: Clock): 
   const claims = new Claims(clock);
 
   return {
-    // A create is on the disk before anything else can be asked: a look after the call is conclusive.
+    // A create is stored before any other call, so a later read is conclusive.
     ...driverOf(platform, rules.manifest, (method, ref, call, limits) => {
       const isOfVolume = method.startsWith('volumes.');
       const begin = claims.guard(`${isOfVolume ? 'volume' : 'machine'} ${ref}`, call, limits);

@@ -3,23 +3,26 @@ import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 
 const SQLITE_MAGIC = 'SQLite format 3\0';
-/** Where SQLite's file header has the application id, four bytes, the highest first. */
+/** Offset of the application id in SQLite's file header: four bytes, big-endian. */
 const APPLICATION_ID_OFFSET = 68;
-/** Berth's databases ("Brth", "Brtm") and a backup ("Brtb"), as src/store/sqlite/database-format.ts marks them. */
+/**
+ * Application ids of Berth's databases ("Brth", "Brtm") and of a backup ("Brtb"), from
+ * src/store/sqlite/database-format.ts.
+ */
 const BERTH_IDS = ['Brth', 'Brtb', 'Brtm'];
 
-/** As SQLite says it. */
+/** SQLite's own message. */
 export const NO_DATABASE = 'file is not a database';
 
-/** The file is Berth's database or a backup of it, in which the simulator has nothing to write. */
+/** The file is Berth's database or a backup of it, which the simulator must not write to. */
 export class NotAState extends Error {
   override readonly name = 'NotAState';
 }
 
 /**
- * Only reads. SQLite itself looks closer when the file is opened.
+ * Checks the header only; SQLite validates the rest when it opens the file.
  *
- * @throws {NotAState | Error} if there is a file and it is no SQLite database, or Berth's own.
+ * @throws {NotAState | Error} if the file exists and is not a SQLite database, or is Berth's own
  */
 export function assertStateFile(file: string): void {
   if (!existsSync(file)) return;
@@ -42,11 +45,10 @@ export class StateInUse extends Error {
 }
 
 /**
- * Makes this process the only one that runs the machines of a state file: two would each start their SSH servers
- * and sell their units. The lock is the operating system's, so it ends with the process, however that ends.
- * Returns what gives it back.
+ * Locks a state file for this process: two processes would each start SSH servers for its machines and sell its
+ * units. The operating system releases the lock when the process ends. Returns a function that releases it.
  *
- * @throws {StateInUse} if another process holds it.
+ * @throws {StateInUse} if another process holds it
  */
 export function takeStateLock(stateFile: string): () => void {
   if (stateFile === ':memory:') return () => undefined;
@@ -62,12 +64,12 @@ export function takeStateLock(stateFile: string): () => void {
   return () => lock.close();
 }
 
-/** Makes no file. @throws {StateInUse} */
+/** Creates no file. @throws {StateInUse} */
 export function assertStateFree(stateFile: string): void {
   if (existsSync(dirname(stateFile)) && existsSync(lockFileOf(stateFile))) takeStateLock(stateFile)();
 }
 
-/** The same for every name that the file has through links. */
+/** Links to the same file give the same lock file. */
 function lockFileOf(stateFile: string): string {
   const path = existsSync(stateFile)
     ? realpathSync(stateFile)

@@ -54,7 +54,7 @@ it('writes as much for one machine beside thousands as for the first', () => {
   };
   const first = bytesOf(0);
   for (let number = 1; number < 3_000; number++) state.machine(undefined, machine(number));
-  // A tree of pages that is some levels deeper.
+  // Allows for a tree that is some levels of pages deeper.
   expect(bytesOf(3_000)).toBeLessThanOrEqual(first + 10 * 4_200);
   expect([...state.load().machines]).toHaveLength(3_001);
   state.close();

@@ -7,7 +7,7 @@ import { rootDisk, type SimulatedMachine, type StoredFile, volumeDisk } from './
 import { takeStateLock } from './state-file.ts';
 import { UnitHistory } from './unit-history.ts';
 
-/** How long after a machine's end its traces leave the journal. */
+/** Time after a machine's end until its data is removed from the journal. */
 const TRUNCATE_AFTER_MS = 10_000;
 
 const schema = `
@@ -16,9 +16,9 @@ const schema = `
 `;
 
 /**
- * The platform's memory: a SQLite file. Each change writes the one record that it is about, and is in the operating
- * system's hands when it returns, so that it survives `kill -9`. After a power cut the file is sound, and may lack the
- * last moments: to an orchestrator those machines are lost, as when a real host loses its disk.
+ * The platform's state in a SQLite file. Each change writes one record and has reached the operating system when it
+ * returns, so it survives `kill -9`. After a power failure the file is intact but may lack the last changes; an
+ * orchestrator sees those machines as lost.
  */
 export class SimulatorState implements Storage<SimulatedMachine> {
   readonly #db: Database.Database;
@@ -29,9 +29,9 @@ export class SimulatorState implements Storage<SimulatedMachine> {
   readonly units: UnitHistory;
 
   /**
-   * `image`: what a state in memory begins with, from {@link image}.
+   * `image`: initial content of a state in memory, from {@link image}.
    *
-   * @throws {StateInUse} if another process uses the file.
+   * @throws {StateInUse} if another process uses the file
    */
   constructor(file: string, clock: Clock, image?: Buffer) {
     this.#clock = clock;
@@ -43,11 +43,11 @@ export class SimulatorState implements Storage<SimulatedMachine> {
       throw error;
     }
     this.units = new UnitHistory(this.#db);
-    // An earlier process may have been killed before it came to that.
+    // An earlier process may have been killed before it did this.
     this.#truncateJournal();
   }
 
-  /** What an earlier process left. A guest may have written while its machine went, and the process ended there. */
+  /** The state that an earlier process left. Deletes files that a guest wrote while its machine was being removed. */
   load(): Stored<SimulatedMachine> {
     this.#db.exec(`DELETE FROM files WHERE disk LIKE 'machine/%'
       AND substr(disk, 9) NOT IN (SELECT id FROM records WHERE kind = 'machine')`);
@@ -85,7 +85,7 @@ export class SimulatorState implements Storage<SimulatedMachine> {
       .map(parseBody<T>);
   }
 
-  /** Undefined: there is none any more. */
+  /** Undefined deletes the record. */
   #write(kind: string, id: string | undefined, record: object | undefined): void {
     if (record === undefined) this.#db.prepare('DELETE FROM records WHERE kind = ? AND id = ?').run(kind, id);
     else
@@ -95,8 +95,8 @@ export class SimulatorState implements Storage<SimulatedMachine> {
   }
 
   /**
-   * The write-ahead log still has the pages of what was deleted as they were: it is emptied some seconds later, so
-   * that what a machine held is in no file. While another program reads the file, it is tried again.
+   * The write-ahead log still contains deleted pages. It is truncated some seconds later, so that no file keeps a
+   * machine's data. If another program is reading the file, the truncation is retried.
    */
   #planTruncation(): void {
     if (this.#isClosed) return;
@@ -123,7 +123,7 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     return row === undefined ? undefined : parseBody(row);
   }
 
-  /** Every path of the disk that begins with `prefix`, in order. */
+  /** All paths of the disk that begin with `prefix`, sorted. */
   listPaths(disk: string, prefix: string): string[] {
     const rows = this.#db
       .prepare('SELECT path FROM files WHERE disk = ? AND substr(path, 1, ?) = ? ORDER BY path')
@@ -174,9 +174,9 @@ function openDatabase(file: string | Buffer): Database.Database {
   const db = new Database(file);
   try {
     db.pragma('journal_mode = WAL');
-    // In this mode only checkpoints wait for the disk: no commit does.
+    // In WAL mode with NORMAL, only checkpoints wait for the disk; commits do not.
     db.pragma('synchronous = NORMAL');
-    // What was on the disk of a destroyed machine is overwritten.
+    // Overwrites the disk content of destroyed machines.
     db.pragma('secure_delete = ON');
     db.exec(schema);
     return db;

@@ -2,9 +2,9 @@ import type Database from 'better-sqlite3';
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
 import type { MachineRecord } from '../../../platform-model/records.ts';
 
-/** A unit of an offer was taken or freed by a machine, or refused because all of them were taken. */
+/** A machine took or freed a unit of an offer, or was refused because all were taken. */
 export interface UnitEvent {
-  /** Milliseconds since the epoch; a unit is freed when the machine let go of it, not when somebody looked. */
+  /** Milliseconds since the epoch. A unit is freed when its machine ended, not when that was noticed. */
   at: number;
   event: 'taken' | 'freed' | 'refused';
   ref: OwnerRef;
@@ -12,10 +12,10 @@ export interface UnitEvent {
   datacenter: string;
 }
 
-/** A platform that runs for long forgets what is older. */
+/** Older events are deleted. */
 const MAX_EVENTS = 100_000;
 
-/** What became of every unit, written together with the machine: the truth against which sales are checked. */
+/** The history of every unit, written together with the machine. Tests compare sales with it. */
 export class UnitHistory {
   readonly #db: Database.Database;
 
@@ -27,7 +27,7 @@ export class UnitHistory {
     ).run(MAX_EVENTS);
   }
 
-  /** Writes what a change of a machine does to its unit; undefined: there is no such machine. */
+  /** Records the effect of a machine's change on its unit; undefined: the machine does not exist. */
   record(before: MachineRecord | undefined, after: MachineRecord | undefined, now: number): void {
     const record = after ?? before;
     if (record === undefined || (before?.holdsUnit === true) === (after?.holdsUnit === true)) return;

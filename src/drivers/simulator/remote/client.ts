@@ -1,11 +1,11 @@
 import { Agent, request } from 'node:http';
 
-/** The request did not reach the simulator: nothing was done. */
+/** The request did not reach the simulator: it had no effect. */
 export class NotReached extends Error {
   override readonly name = 'NotReached';
 }
 
-/** The simulator said no before it did anything. */
+/** The simulator refused the request: it had no effect. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly status: number;
@@ -16,12 +16,12 @@ export class Refused extends Error {
   }
 }
 
-/** An answer is a listing at most: 100,000 machines are some 50 MB. */
+/** The largest answer is a listing: 100,000 machines take about 50 MB. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
-/** What the system says when there was no connection over which anything could have been sent. */
+/** System errors of a connection that was never made, so nothing was sent. */
 const NO_CONNECTION = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
-/** JSON over HTTP to one address. Its calls have no deadline: the caller sets one. */
+/** JSON over HTTP to one address. Its calls have no deadline; the caller sets one. */
 export class RemoteClient {
   readonly #address: string;
   readonly #token: string | undefined;
@@ -34,9 +34,11 @@ export class RemoteClient {
   }
 
   /**
+   * Sends a request and returns the parsed answer.
+   *
    * @throws {NotReached} if nothing was sent
    * @throws {Refused} on a status from 400 to 499
-   * @throws {Error} if the answer is lost or makes no sense
+   * @throws {Error} if the answer is lost or invalid
    */
   async send(
     method: 'GET' | 'POST' | 'PUT',

@@ -26,7 +26,7 @@ for (const attachVolume of ['hot', 'cold'] as const) {
   });
 }
 
-/** The driver of an address at which nobody listens. */
+/** Opens the driver with an address at which no server listens. */
 async function openNowhere(): Promise<PlatformDriver> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
@@ -37,7 +37,7 @@ async function openNowhere(): Promise<PlatformDriver> {
   return connectSimulator(options, new VirtualClock());
 }
 
-/** A server that is no simulator; its driver, and how to end both. */
+/** Starts a server that is not a simulator; returns its driver and a function that closes both. */
 async function against(answer: (socket: Socket) => void) {
   const server = createTcpServer(answer);
   server.listen(0, '127.0.0.1');
@@ -124,7 +124,7 @@ it('carries out no order that was given up while it hung', async () => {
   await expect.poll(() => pair.faultCounts()).toEqual({ hang: 1 });
   controller.abort();
   await expect(hanging).rejects.toThrow('was lost');
-  // A round trip, in which the simulator sees that the connection is closed.
+  // A round trip, so that the simulator notices the closed connection.
   await pair.faultCounts();
   await pair.setFaults({ rates: {} });
   expect(await pair.driver.list()).toEqual({ answer: 'listed', items: [] });

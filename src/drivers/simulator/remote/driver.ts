@@ -21,16 +21,16 @@ import {
 } from './protocol.ts';
 
 export interface RemoteSimulatorOptions {
-  /** Where a `berth simulator` answers, such as `http://127.0.0.1:8090`. */
+  /** Address of a `berth simulator`, such as `http://127.0.0.1:8090`. */
   address: string;
   attachVolume: SimulatorConfig['attach_volume'];
   token: string | undefined;
 }
 
 /**
- * The driver of a simulator in another process, so that several servers sell one platform. Each call is one request;
- * nothing is asked before the first, so a server also starts while the simulator is down. A look whose answer
- * is lost is unknown, an order rejects: neither ever proves absence.
+ * The driver of a simulator in another process, so that several servers can sell one platform. Each call is one
+ * request. Nothing is sent before the first, so a server can start while the simulator is down. If an answer is lost,
+ * a read answers unknown and a step rejects: neither proves absence.
  */
 export function connectSimulator(
   { address, attachVolume, token }: RemoteSimulatorOptions,
@@ -96,7 +96,7 @@ async function look<Answer extends Presence<unknown> | Listing<unknown>>(
   }
 }
 
-/** What is known not to have been begun fails without a side effect; any other error is the core's to doubt. */
+/** A request known not to have begun fails without a side effect. The core treats any other error as unknown. */
 async function order<T>(call: () => Promise<Step<T>>): Promise<Step<T>> {
   try {
     return await call();

@@ -4,13 +4,12 @@ import { createSeededRandom } from '../../kit/seeded-random.ts';
 import type { CallName } from './protocol.ts';
 
 /**
- * What can go wrong with a call: those of the kit, and `delay` (answered late by up to `delayMs`) and `auth` (the
- * token is refused).
+ * Faults of a call: those of the kit, `delay` (the answer is up to `delayMs` late) and `auth` (the token is refused).
  */
 const faultName = z.enum(['fail-before', 'fail-after', 'hang', 'unknown', 'lie-empty', 'delay', 'auth']);
 export type RemoteFault = z.infer<typeof faultName>;
 
-/** `PUT /control/faults`: from now on each call has the first fault whose draw says so and that fits the call. */
+/** Body of `PUT /control/faults`. Each later call gets the first fault that is drawn and fits the call. */
 export const faultSettingsSchema = z.strictObject({
   seed: z.string(),
   rates: z.partialRecord(faultName, z.number().min(0).max(1)),
@@ -18,7 +17,7 @@ export const faultSettingsSchema = z.strictObject({
 });
 export type FaultSettings = z.infer<typeof faultSettingsSchema>;
 
-/** Draws the fault of each call, and counts what it drew. */
+/** Draws the fault of each call and counts the faults drawn. */
 export class RemoteFaults {
   #settings: FaultSettings = { seed: '', rates: {}, delayMs: 0 };
   #random: Random = createSeededRandom('');
@@ -33,7 +32,7 @@ export class RemoteFaults {
     return this.#counts;
   }
 
-  /** Undefined: nothing goes wrong with this call. */
+  /** Undefined: no fault. */
   draw(name: CallName): RemoteFault | undefined {
     const rates = Object.entries(this.#settings.rates) as [RemoteFault, number][];
     const fault = rates.find(([fault, rate]) => this.#random.next() < rate && fits(fault, name))?.[0];
@@ -41,7 +40,7 @@ export class RemoteFaults {
     return fault;
   }
 
-  /** How late a delayed call is answered. */
+  /** Draws the delay of an answer. */
   drawDelayMs(): number {
     return Math.round(this.#random.next() * this.#settings.delayMs);
   }

@@ -14,24 +14,24 @@ import {
 } from '../../../orchestrator/model/platform-driver.ts';
 
 /**
- * No deadline of an order is later than that after it was sent: whoever lost the answer, or died over it, knows from
- * then on that nothing will turn up. Both ends read the clock of one machine.
+ * Longest time from sending an order to its deadline. A caller that lost the answer or crashed knows that nothing
+ * begins after that time. Both ends use the clock of the same machine.
  */
 export const ORDER_VALID_MS = 2_000;
 
-/** `POST /driver/<call>` carries this, and is answered 200 with the call's answer. */
+/** Body of `POST /driver/<call>`; answered with 200 and the call's answer. */
 export const requestSchema = z.object({
-  /** An order is not begun after it. Milliseconds since the epoch. */
+  /** The order is not begun after this time, in milliseconds since the epoch. */
   deadline: z.number(),
-  /** Of the claim that an order is of. */
+  /** The fence of the order's claim. */
   fence: z.number(),
   arguments: z.array(z.unknown()).max(3),
 });
 export type RemoteRequest = z.infer<typeof requestSchema>;
 
-/** The other answers, by status; each has a body `{ error }`. */
+/** Other answers, by status; each has a body `{ error }`. */
 export const refusals = {
-  /** The token is missing or wrong: nothing was done. */
+  /** The token is missing or wrong: the request had no effect. */
   unauthorized: 401,
 } as const;
 
@@ -126,7 +126,7 @@ function stepOf<T>(value: z.ZodType<T>): z.ZodType<Step<T>> {
   return z.union([done, pending, failed]) as z.ZodType<Step<T>>;
 }
 
-/** The driver's port on the wire: what each call carries, and what it is answered with. */
+/** The driver's port as wire schemas: the arguments and the answer of each call. */
 export const calls = {
   get: { arguments: z.tuple([ref]), answer: presenceOf(machine) },
   list: { arguments: z.tuple([]), answer: listingOf(machine) },

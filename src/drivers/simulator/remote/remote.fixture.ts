@@ -22,7 +22,7 @@ export interface RemotePair extends AsyncDisposable {
   setFaults(settings: Partial<FaultSettings>): Promise<void>;
 }
 
-/** A simulator of two units behind a port, and a driver that reaches it; both on one virtual clock. */
+/** A simulator with two units behind a port, and a driver connected to it, both on one virtual clock. */
 export async function startRemotePair(
   platform: SimulatorOptions['platform'] = {},
   { token }: { token: string | undefined } = { token: TOKEN },

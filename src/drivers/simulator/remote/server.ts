@@ -21,14 +21,14 @@ const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
 
 export interface RemoteServerOptions {
   simulator: Simulator;
-  /** What every caller must show; undefined: nothing, and there is no `/control`. */
+  /** The token that every caller must send; undefined: none, and `/control` does not exist. */
   token: string | undefined;
   clock: Clock;
 }
 
 /**
- * The simulator as an HTTP application: `POST /driver/<call>` is the driver's port. With a token there is
- * `GET /control/truth` (all that there is), `PUT /control/faults` and `GET /control/faults` (how many there were).
+ * The simulator as an HTTP application: `POST /driver/<call>` is the driver's port. With a token it also has `GET
+ * /control/truth` (the complete state), `PUT /control/faults`, and `GET /control/faults` (fault counts).
  */
 export function createRemoteServer(options: RemoteServerOptions): Hono {
   const { simulator, token } = options;
@@ -42,7 +42,7 @@ export function createRemoteServer(options: RemoteServerOptions): Hono {
         { error: 'BERTH_SIMULATOR_TOKEN is missing or another one' },
         refusals.unauthorized,
       );
-    // A web page cannot send this type without asking first, and is never allowed to.
+    // A web page needs a CORS preflight to send this type, and none is ever granted.
     if (context.req.method !== 'GET' && context.req.header('Content-Type') !== 'application/json')
       return context.json({ error: 'expected JSON' }, 415);
     return next();
@@ -77,7 +77,7 @@ export function createRemoteServer(options: RemoteServerOptions): Hono {
   return app;
 }
 
-/** Carries one call out. A call that hangs waits until the faults are set anew, or until it is given up. */
+/** Runs one call. A call that hangs waits until the faults are set again or the caller gives up. */
 async function answer<Name extends CallName>(
   driver: PlatformDriver,
   name: Name,
@@ -126,7 +126,7 @@ function pause(clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve) => void clock.setTimer(ms, resolve));
 }
 
-/** Takes as long whatever is wrong. */
+/** Compares in constant time. */
 function isSame(given: string, expected: string): boolean {
   const [one, other] = [given, expected].map((text) => createHash('sha256').update(text).digest());
   return one !== undefined && other !== undefined && timingSafeEqual(one, other);
