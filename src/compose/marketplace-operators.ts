@@ -3,6 +3,7 @@ import { packageVersion } from '../config/package-root.ts';
 import { createConsole } from '../marketplace/console/app.ts';
 import { createOperatorApp } from '../marketplace/http/operator/app.ts';
 import type { OperatorDeps } from '../marketplace/http/operator/deps.ts';
+import { isInStock } from '../marketplace/offers/to-offer.ts';
 import type { KnownProviders } from '../marketplace/operate/views/providers.ts';
 import type { LiveProviders } from '../marketplace/providers/create-providers.ts';
 import type { ProviderWorkers } from '../marketplace/sync/provider-workers.ts';
@@ -63,7 +64,7 @@ function factsOf(
   return new Map(
     providers.ids().map((id) => {
       const { refreshedAt = null, offers = new Map() } = providers.get(id)?.catalog ?? {};
-      const inStock = [...offers.values()].filter(({ inStockRegions }) => inStockRegions.length > 0);
+      const inStock = [...offers.values()].filter(isInStock);
       return [
         id,
         {

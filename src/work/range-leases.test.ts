@@ -196,6 +196,28 @@ describe('ranges', () => {
     expect(one.ranges).toEqual(all);
     await one.stop();
   });
+
+  it('that are lost while they are handed over are handed over once they are won again [range-lost-draining]', async () => {
+    const [one, two] = [new Member('one'), new Member('two')];
+    const running = Promise.withResolvers<void>();
+    one.drained = running.promise;
+    one.leases.start();
+    await clock.advance(1);
+    two.leases.start();
+    await clock.advance(12_000);
+    one.leases.lost(RANGES - 1);
+    running.resolve();
+    await clock.advance(60_000);
+    two.isReached = two.hears = false;
+    await clock.advance(60_000);
+    expect(one.ranges).toEqual(all);
+    const three = new Member('three');
+    three.leases.start();
+    await clock.advance(20_000);
+    expect([shares(one, three), overlap(one, three)]).toEqual([[8, 8], 0]);
+    two.isReached = true;
+    await Promise.all([one.stop(), two.stop(), three.stop()]);
+  });
 });
 
 describe('a division', () => {

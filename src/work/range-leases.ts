@@ -82,7 +82,9 @@ export class RangeLeases<Tx extends LeaseTransaction> {
 
   /** A write was rejected because another process holds the range. A later round may get it again. */
   lost(range: number): void {
-    if (this.#leases.delete(range)) this.#work.end([range]);
+    if (!this.#leases.has(range)) return;
+    this.#forget(range);
+    this.#work.end([range]);
   }
 
   /** Stops claiming. */

@@ -77,7 +77,7 @@ describe('the history of an instance', () => {
 
   it('records a repeated failure once, and another cause at the next tenth attempt [history-of-retries]', async () => {
     const refusedAs =
-      (code: 'conflict' | 'quota_exceeded'): Plan =>
+      (code: 'conflict' | 'quota'): Plan =>
       ({ method }) =>
         method === 'destroy' ? { kind: 'misclaim', code, sideEffect: 'none', isDone: false } : 'none';
     await using berth = await startPlainOrchestrator();
@@ -96,13 +96,13 @@ describe('the history of an instance', () => {
       calls: [{ call: 'destroy', outcome: 'conflict' }],
     });
     const before = berth.count('destroy');
-    berth.setPlan(refusedAs('quota_exceeded'));
+    berth.setPlan(refusedAs('quota'));
     await berth.clock.advance(30 * 60_000);
     expect(berth.count('destroy')).toBeGreaterThan(before + 20);
     const again = (await historyOf(berth, id)).filter(({ next }) => next === 'again');
     expect(again.map(({ detail }) => detail)).toEqual([
       expect.stringContaining('conflict'),
-      expect.stringContaining('quota_exceeded'),
+      expect.stringContaining('quota'),
     ]);
     expect((again[1]?.attempt ?? 0) % 10).toBe(0);
   });

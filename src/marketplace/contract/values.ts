@@ -24,7 +24,7 @@ export const requestedInstanceTypeSchema = z
   .meta({
     type: 'string',
     maxLength: 63,
-    description: 'SPOT, DEDICATED or CLUSTER, in any case.',
+    description: 'SPOT, DEDICATED, CLUSTER or BARE_METAL, in any case.',
     example: 'DEDICATED',
   });
 

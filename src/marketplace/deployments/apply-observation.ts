@@ -71,13 +71,14 @@ export async function applyObservation(
  */
 function endpointToProve(
   providers: Deps['providers'],
-  { status, providerId, sshProof }: DeploymentRecord,
+  record: DeploymentRecord,
   judgement: Judgement,
   observation: Observation,
 ): Endpoint | null {
+  const { status, providerId, sshProof } = record;
   if (status !== 'deploying' || judgement.kind !== 'change' || judgement.to !== 'running') return null;
   if (!('instance' in observation) || (providers.get(providerId)?.sshProbe ?? null) === null) return null;
-  const endpoint = endpointOf(observation.instance);
+  const endpoint = endpointOf(observation.instance, record);
   if (endpoint === null || sshProof?.provedEndpoint === toSshAddress(endpoint)) return null;
   return endpoint;
 }

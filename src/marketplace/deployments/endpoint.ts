@@ -11,8 +11,14 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([
 const LOGIN_USER = /^[a-z_][a-z0-9_.-]{0,63}$/i;
 const MAX_FORWARDS = 1_000;
 
-/** The endpoint that an instance reports; null where it has no valid address. */
-export function endpointOf(instance: Instance): Endpoint | null {
+/**
+ * The endpoint that an instance reports; null where it has no valid address. O: `ssh_username` is optional, so an answer
+ * without it keeps the known one.
+ */
+export function endpointOf(
+  instance: Instance,
+  { loginUser }: Pick<DeploymentRecord, 'loginUser'>,
+): Endpoint | null {
   const { public_ip: ipAddress, ssh_username: user, port_forwards: forwards = [] } = instance;
   if (ipAddress === undefined || (isIP(ipAddress) === 0 && !HOST_NAME.test(ipAddress))) return null;
   const portForwards = forwards.filter(isForward).slice(0, MAX_FORWARDS);
@@ -21,7 +27,7 @@ export function endpointOf(instance: Instance): Endpoint | null {
   return {
     ipAddress,
     sshPort: isPort(sshPort) ? sshPort : SSH_PORT,
-    loginUser: user !== undefined && LOGIN_USER.test(user) ? user : null,
+    loginUser: user === undefined ? loginUser : LOGIN_USER.test(user) ? user : null,
     portForwards,
   };
 }

@@ -269,6 +269,15 @@ describe('what an instance tells of itself', () => {
     });
   });
 
+  it('a login user that one answer leaves out is kept, an invalid one is dropped', () => {
+    const known = recordOf('running', { loginUser: 'ubuntu' });
+    const { ssh_username: _, ...without } = instanceOf('ONLINE');
+    expect(judgeAt(known, { instance: without }, now)).toEqual({ kind: 'confirm', facts: {} });
+    expect(factsOf(known, { ssh_username: '$(reboot)' })).toMatchObject({
+      facts: { endpoint: { loginUser: null } },
+    });
+  });
+
   it('the port is its own, else the one that leads to 22, else 22 [ssh-port-of-an-instance]', () => {
     const forwards = { port_forwards: [{ internal_port: 22, external_port: 30_022 }] };
     const { ssh_port: _, ...instance } = instanceOf('ONLINE', forwards);

@@ -115,7 +115,7 @@ const byStatus: Readonly<Record<Instance['status'], (observed: ObservedInstance)
 
 function judgeOnline(observed: ObservedInstance): Judgement {
   const { record, instance, seenAt } = observed;
-  const endpoint = endpointOf(instance);
+  const endpoint = endpointOf(instance, record);
   if (endpoint === null) return hold('it is ONLINE without an address');
   const { why, ...price } = priceFact(observed);
   const facts: Facts = { ...(!isSameEndpoint(record, endpoint) && { endpoint }), ...price };

@@ -62,7 +62,8 @@ export function readingOf(
 
 type OpenSegment = Pick<OpenDeploymentSegment, 'segment' | 'confirmedUntil'>;
 
-function unposted({ segment, confirmedUntil }: OpenSegment, discounts: Discounts, at: number): number {
+/** The cost of an open segment by `at` that is not charged yet: see {@link accrued}. */
+export function unposted({ segment, confirmedUntil }: OpenSegment, discounts: Discounts, at: number): number {
   const until = Math.min(at, confirmedUntil ?? at);
   return until > segment.postedUntil ? unpostedOf(segment, discounts, until) : 0;
 }

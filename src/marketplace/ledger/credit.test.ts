@@ -93,10 +93,12 @@ it('begins a segment where the one before ended, never before what was posted', 
   ]);
 });
 
-it('says what was used since the last slice', async () => {
+it('says what was used since the last slice, as far as the provider confirmed it', async () => {
   const books = await openBooks();
   await books.run();
-  const bill = explainBill(await readBill(books.store.read, 'dep-1', books.clock.now() + HOUR_MS / 2));
+  await books.clock.advance(HOUR_MS / 2);
+  await books.observe('dep-1');
+  const bill = explainBill(await readBill(books.store.read, 'dep-1', books.clock.now() + HOUR_MS));
   expect(bill.slice(1)).toEqual(['Taken from the balance of team-1: $0.00', 'Used since: $1.00']);
   expect(bill[0]).toContain('to now  running');
 });

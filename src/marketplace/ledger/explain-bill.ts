@@ -2,7 +2,8 @@ import { usdFromMicroUsd } from '../../contract/values.ts';
 import { toDollars, toTimestamp, toTimestampOrNull } from '../contract/values.ts';
 import type { SegmentRecord } from '../model/ledger-records.ts';
 import type { Reader } from '../model/store.ts';
-import { costOf, unpostedOf } from './price-change.ts';
+import { unposted } from './balance.ts';
+import { costOf } from './price-change.ts';
 
 /** The cost of a deployment or a volume, for an operator. It includes the provider's price, which users do not see. */
 export interface Bill {
@@ -12,7 +13,7 @@ export interface Bill {
   days: ReadonlyMap<string, readonly { day: number; amountMicroUsd: number }[]>;
   /** Charged to the balance. */
   postedMicroUsd: number;
-  /** Used since, and not charged yet. */
+  /** Used since, as far as the provider has confirmed it, and not charged yet. */
   unpostedMicroUsd: number;
   /** The provider's price for the posted time; null where it is unknown. */
   providerMicroUsd: number | null;
@@ -29,6 +30,8 @@ export async function readBill(
   ];
   const open = segments.find(({ endedAt }) => endedAt === null);
   const discounts = open === undefined ? [] : await read.discounts.ofTeam(open.teamId);
+  const [running] = await read.ledger.openSegmentsOfDeployments([subjectId]);
+  const confirmedUntil = running?.confirmedUntil ?? null;
   const asked = segments.map(providerCostOf);
   const days = new Map<string, Awaited<ReturnType<Reader['ledger']['daysOf']>>>();
   for (const { id } of segments) days.set(id, await read.ledger.daysOf(id));
@@ -37,7 +40,7 @@ export async function readBill(
     segments,
     days,
     postedMicroUsd: segments.reduce((sum, { postedMicroUsd }) => sum + postedMicroUsd, 0),
-    unpostedMicroUsd: open === undefined ? 0 : unpostedOf(open, discounts, now),
+    unpostedMicroUsd: open === undefined ? 0 : unposted({ segment: open, confirmedUntil }, discounts, now),
     providerMicroUsd: asked.includes(null) ? null : asked.reduce<number>((sum, cost) => sum + (cost ?? 0), 0),
   };
 }

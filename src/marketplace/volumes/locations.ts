@@ -3,6 +3,7 @@ import { invalid } from '../contract/errors.ts';
 import type { VolumePricing, VolumeRegion, VolumeRegions } from '../contract/volume.ts';
 import { type Price, priceFor } from '../discounts/price.ts';
 import type { Reader } from '../model/store.ts';
+import { isInStock } from '../offers/to-offer.ts';
 import { assertCatalogKnown } from '../providers/assert-catalog-known.ts';
 import type { VolumeProfile } from '../providers/profile.ts';
 import type { CatalogOffer, Provider, ProviderCatalog, Providers } from '../providers/provider.ts';
@@ -103,7 +104,9 @@ function toRegion(volumeProvider: VolumeProvider, { location, cloud }: VolumePla
 }
 
 function hasOffers({ catalog }: Provider, region: string, fits: (offer: CatalogOffer) => boolean): boolean {
-  return [...catalog.offers.values()].some((offer) => offer.inStockRegions.includes(region) && fits(offer));
+  return [...catalog.offers.values()].some(
+    (offer) => isInStock(offer) && offer.inStockRegions.includes(region) && fits(offer),
+  );
 }
 
 /**

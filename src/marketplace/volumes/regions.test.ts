@@ -57,6 +57,9 @@ describe('what can be deployed beside a volume', () => {
     stock('d', [{ isGpu: false, region: 'us-phoenix' }]);
     expect(gpus().filter(([, hasGpuOffers]) => hasGpuOffers)).toEqual([]);
     expect(list('d').hasAnyOffers).toBe(true);
+    for (const offer of world.provider('d').catalog.offers.values())
+      Object.assign(offer, { maintenance: true });
+    expect(list('d').hasAnyOffers).toBe(false);
     stock('d', []);
     expect(list('d').hasAnyOffers).toBe(false);
     expect(list('d').regions.length).toBeGreaterThan(0);

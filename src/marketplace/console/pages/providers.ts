@@ -25,7 +25,7 @@ ${facts([
   ],
   ['Volumes', count(row.volumes)],
   ['Confirmed until', ago(row.confirmed_until, now) || 'it has confirmed none'],
-  ['Catalog read', ago(row.catalog_read_at, now) || 'never since the start'],
+  ['Catalog read', ago(row.catalog_read_at, now) || 'never'],
   ['Its TLS certificate ends', ago(row.certificate_ends_at, now)],
   ['Offers', offers === null ? '' : `${count(offers)}, ${count(row.offers_in_stock ?? 0)} in stock`],
   ['ONLINE and no SSH yet', count(row.waiting_for_ssh)],

@@ -33,7 +33,9 @@ export const providerRowSchema = z
         '`failing`: calls fail, or losses are held · `stale`: what is known of it is older than five minutes · `not_configured`: rows name it, and nobody calls it · `unknown`: it was not called, as on a command line without `--ask`.',
     }),
     problems: z.array(z.string()),
-    catalog_read_at: timeOrNullSchema.meta({ description: 'By this server; null: never since its start.' }),
+    catalog_read_at: timeOrNullSchema.meta({
+      description: 'By the server that reads the catalog; null: never.',
+    }),
     certificate_ends_at: timeOrNullSchema.meta({
       description: 'Of the TLS certificate that it showed last; null: none was seen.',
     }),
