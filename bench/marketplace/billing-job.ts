@@ -23,15 +23,18 @@ export async function openBillingJob(database: string, deployments: number) {
   });
   const meter = await cpuMeter(database);
   // Billing leaves revisions as they are.
-  const known = (await store.read.deployments.list({})).map(({ id, revision }) => ({ id, revision }));
+  const revisions = new Map((await store.read.deployments.list({})).map(({ id, revision }) => [id, revision]));
   return {
     store,
     clock,
-    /** That the provider shows each as it is, now. */
+    /** Records that the provider shows each deployment that is due as it is, now. The others need no confirmation yet. */
     confirm: () =>
       store.transact(async (tx) => {
         const at = clock.now();
-        await tx.deployments.recordObservations(known.map((each) => ({ ...each, at })));
+        const due = await tx.ledger.dueSegments({ now: at, limit: deployments });
+        await tx.deployments.recordObservations(
+          due.map(({ subjectId: id }) => ({ id, revision: revisions.get(id) ?? 0, at })),
+        );
       }),
     /** A round, in microseconds of CPU. */
     round: () => cpuOf(meter, () => accrual.run()),
