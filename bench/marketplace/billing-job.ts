@@ -23,7 +23,9 @@ export async function openBillingJob(database: string, deployments: number) {
   });
   const meter = await cpuMeter(database);
   // Billing leaves revisions as they are.
-  const revisions = new Map((await store.read.deployments.list({})).map(({ id, revision }) => [id, revision]));
+  const revisions = new Map(
+    (await store.read.deployments.list({})).map(({ id, revision }) => [id, revision]),
+  );
   return {
     store,
     clock,
