@@ -49,7 +49,7 @@ export const berthExtrasSchema = z
     changes: z.boolean().optional(),
     /** Price of a stopped instance of this offer. */
     stopped_price_per_hour: usdPerHourSchema.optional(),
-    /** Shortest time for which an instance of this offer is billed. */
+    /** Minimum rental time of an instance of this offer. */
     minimum_reservation_minutes: z.int().nonnegative().optional(),
     /** Planned and current maintenance of the hardware behind the offer. */
     maintenance_windows: z.array(maintenanceWindowSchema).optional(),

@@ -8,7 +8,7 @@ const TRY_AGAIN_MS = 3_000;
 interface Parts {
   clock: Clock;
   log: Pick<Log, 'info' | 'error'>;
-  /** Writes about as much as a request does, and rolls it back. */
+  /** Writes about as much as a request does, and removes it again. */
   prove: () => Promise<void>;
 }
 

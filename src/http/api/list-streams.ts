@@ -27,8 +27,9 @@ export class ListStreams {
   }
 
   /**
-   * Returns the body of a reply: `head`, the items of `pages` separated by commas, and `tail`. `client` is aborted when
-   * the client disconnects. `breakOff` breaks the connection; if it returns false, the body fails instead.
+   * Returns the body of a reply: `head`, the items of `pages` separated by commas, and `tail`.
+   * @param client aborted when the client disconnects
+   * @param breakOff breaks the connection, given the cause; false: it could not, and the body fails instead
    * @throws the error of `tooMany` if the caller has too many open lists
    */
   open(
