@@ -7,7 +7,7 @@ import { cpuMeter, cpuOf } from '../support/cpu.ts';
 import { quietLog as log } from '../support/quiet-log.ts';
 import { ofTeams, storeDeployments } from './stored-deployments.ts';
 
-/** The billing job of a marketplace with so many deployments that run, on a clock that stands still. */
+/** Opens the billing job of a marketplace with this many running deployments. Its clock stands still. */
 export async function openBillingJob(database: string, deployments: number) {
   await storeDeployments(database, ofTeams(deployments));
   const store = await openMarketplaceStore(database, () => undefined);
@@ -22,12 +22,12 @@ export async function openBillingJob(database: string, deployments: number) {
     enforce: { stop: fails, terminate: fails, deleteVolume: fails },
   });
   const meter = await cpuMeter(database);
-  // Billing leaves revisions as they are.
+  // Billing does not change revisions.
   const known = (await store.read.deployments.list({})).map(({ id, revision }) => ({ id, revision }));
   return {
     store,
     clock,
-    /** That the provider shows each as it is, now. */
+    /** Records that the provider reports all of them unchanged now. */
     confirm: () =>
       store.transact(async (tx) => {
         const at = clock.now();
