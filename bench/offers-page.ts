@@ -26,7 +26,7 @@ import { printLine, printTable } from '../src/runtime/print.ts';
 import { systemClock as clock, systemRandom as random } from '../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../src/store/marketplace/sqlite/store.ts';
 
-/** Measures the offers page with all providers, one of which is dead. Each has this many offers. */
+/** Measures the offers page with all providers, one of them dead. `OFFERS`: the offers of each. */
 const OFFERS = 50;
 const AIM_CPU_MS = 20;
 const WARM_UP = 200;

@@ -7,7 +7,7 @@ import { cpuMeter, cpuOf } from '../support/cpu.ts';
 import { quietLog as log } from '../support/quiet-log.ts';
 import { ofTeams, storeDeployments } from './stored-deployments.ts';
 
-/** Opens the billing job of a marketplace with this many running deployments. Its clock stands still. */
+/** Opens the billing job of a marketplace with running deployments. Its clock stands still. */
 export async function openBillingJob(database: string, deployments: number) {
   await storeDeployments(database, ofTeams(deployments));
   const store = await openMarketplaceStore(database, () => undefined);

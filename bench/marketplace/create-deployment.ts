@@ -12,7 +12,7 @@ const WARM_UP = 100;
 /** Long enough that no poll and no slice falls into the measurement. */
 const NEVER_S = 3_600;
 
-/** Measures `POST /api/deployments` in a team that has this many deployments. */
+/** Measures `POST /api/deployments` in a team that has `live` deployments. */
 export function measureCreates(live: number, { creates = 200 } = {}): Promise<Creates> {
   const options = { live, intervalS: [NEVER_S, NEVER_S], sliceS: NEVER_S } as const;
   return withMarketplace(options, async ({ server, apiKey }) => {

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { answerBench } from '../support/measured-process.ts';
 
 // A provider with one offer that never sells out: every id is an ONLINE machine. It counts its polls. With the argument
-// `changes` it also lists changes, of which there are none.
+// `changes` it also lists changes; the list is always empty.
 const listsChanges = process.argv.includes('changes');
 const region = 'eu-frankfurt';
 const configuration = {

@@ -68,7 +68,7 @@ export class SubjectProcess {
   }
 }
 
-/** Runs in the subject's process: a round for each request, until it is told to close or the bench ends. */
+/** Runs in the subject's process: a round for each request, until a close message or the end of the bench. */
 export function answerRounds(subject: Subject, cleanUp: () => Promise<void>): void {
   const end = async (): Promise<never> => {
     await subject.close();

@@ -41,8 +41,8 @@ function explainMistakes(command: Command, name: string, outer = name): void {
 }
 
 /**
- * The command of which an excess argument was probably meant as a subcommand: `berth marketplace` serves by itself and
- * has commands, and `berth orphans frob` runs the default of `berth orphans`. Undefined: it is an argument.
+ * The command whose subcommand a mistyped argument was meant to be: `berth marketplace` serves by itself and has
+ * commands, and `berth orphans frob` runs the default of `berth orphans`. Undefined: it is an ordinary argument.
  */
 function nounOf(command: Command): Command | undefined {
   if (command.commands.length > 0) return command;

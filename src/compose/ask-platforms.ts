@@ -21,7 +21,7 @@ export interface AskedPlatform extends PlatformFacts {
   advice?: string;
 }
 
-/** A driver that cannot be opened may be locked by a server. Only the driver can tell. */
+/** A driver that cannot be opened may be locked by a server. Only the driver knows the cause. */
 const SEE_CONSOLE =
   'A server that runs may have the driver to itself: the page Platforms of its console shows what it knows.';
 

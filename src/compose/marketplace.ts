@@ -74,10 +74,10 @@ export interface Marketplace {
   console: MarketplaceOperators['apps']['/console'] | undefined;
   listener: RequestListener;
   refuse: ReturnType<typeof refuseWire>;
-  /** What use cases are made of. */
+  /** The dependencies of the use cases. */
   deps: Deps;
   providers: LiveProviders;
-  /** The jobs, each of which can be given a round of its own. */
+  /** The jobs. Tests can run a single round of each. */
   workers: ProviderWorkers;
   accrual: Accrual;
   mail: MailDispatcher;

@@ -29,7 +29,7 @@ const LEAST_SKIP_MS = 60_000;
 /** Interval between checks whether time can be skipped. */
 const ASK_EVERY_MS = 30_000;
 
-/** The event loop is quiet after this many turns without a new timer. */
+/** The event loop is quiet after this many turns without activity. */
 const QUIET_TURNS = 3;
 /** More callbacks than this at one moment are an endless loop. */
 const MAX_AT_ONE_MOMENT = 100_000;

@@ -158,7 +158,7 @@ const billingSchema = z
      * days.
      */
     roll_up_after_days: z.number().min(32).max(3650).nullable().default(35),
-    /** Minimum runtime of an account before a terminate. */
+    /** Minimum runtime of a deployment before it can be terminated, for users without an individual one. */
     minimum_runtime_minutes: z
       .number()
       .nonnegative()

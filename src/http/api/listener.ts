@@ -17,8 +17,8 @@ interface ListenerParts {
 }
 
 /**
- * The request listener for node:http. It passes requests to the app, and answers itself, with the same errors, where
- * there is no valid request: no Host, an invalid target, or a path with `.` or `..`.
+ * The request listener for node:http. It passes valid requests to the app. It answers others itself, with the same
+ * errors: no Host, an invalid target, or a path with `.` or `..`.
  */
 export function appListener(
   fetch: Parameters<typeof getRequestListener>[0],

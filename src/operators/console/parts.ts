@@ -99,7 +99,7 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
     (row) =>
       html`<tr>${columns.map(({ head, cell, isNumber }) => {
         const content = cell(row);
-        // Without a label, an empty cell is hidden where each row is a block.
+        // An empty cell has no label, so that it is hidden when each row is a block.
         return content === '' || content === null || content === undefined
           ? html`<td></td>`
           : html`<td data-label="${head}" class="${isNumber ? 'right' : ''}"><span>${content}</span></td>`;
