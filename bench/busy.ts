@@ -9,16 +9,16 @@ import { BenchClient, CREATE_BODY, type Reply } from './support/client.ts';
 import { ServerProcess } from './support/server-process.ts';
 
 /**
- * Each of many instances is polled every ten seconds while ten are created and ten deleted each second, with the rate
- * limits that are the default. Nothing may be refused; no reading may take back what an earlier reply said; a create
- * must be ONLINE, and a deletion 404, within seconds.
+ * Polls many instances every ten seconds, while ten are created and ten deleted each second, with the default rate
+ * limits. No request may be refused, no read may contradict an earlier reply, and a create must be ONLINE, and a
+ * deletion 404, within seconds.
  */
 const POLL_EVERY_MS = 10_000;
 const CREATES_A_SECOND = 10;
 /** O: Polling: "observable within seconds of a change", on a platform that takes no time. */
 const SHOWN_WITHIN_MS = 5_000;
 const FOLLOW_EVERY_MS = 250;
-/** Of one account, the default limits let in five creates a second. */
+/** The default limits allow one account five creates a second. */
 const ACCOUNTS = 10;
 const SLICE_MS = 10;
 const CONNECTIONS = 64;
@@ -98,7 +98,7 @@ async function pollAll(accounts: readonly Account[], forMs: number): Promise<voi
   });
 }
 
-/** Creates so many a second, each of which is deleted as soon as it is ONLINE. */
+/** Creates instances at a fixed rate, and deletes each as soon as it is ONLINE. */
 async function liveAll(accounts: readonly Account[], forMs: number): Promise<void> {
   await atRate(CREATES_A_SECOND / 1000, forMs, async (number) => {
     const { client } = accounts[number % accounts.length] as Account;
@@ -124,7 +124,7 @@ async function liveAll(accounts: readonly Account[], forMs: number): Promise<voi
   });
 }
 
-/** Reads until it is so, and nothing but what may come before; returns how long that took. */
+/** Reads until the expected status; only allowed statuses may come before it. Returns how long that took. */
 async function follow(
   id: string,
   read: () => Promise<string>,
@@ -148,7 +148,7 @@ async function follow(
   }
 }
 
-/** Begins a call as often as that, whether those before have ended or not, and waits for all of them. */
+/** Starts calls at this rate, independent of whether earlier ones have ended, and waits for all of them. */
 async function atRate(perMs: number, forMs: number, call: (number: number) => Promise<void>): Promise<void> {
   const running = new Set<Promise<void>>();
   const begunAt = performance.now();

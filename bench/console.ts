@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { startConsole } from '../src/orchestrator/console/console.fixture.ts';
 import { putDemoFleet, STUCK } from '../src/orchestrator/console/demo-fleet.fixture.ts';
 
-// What a page of the console costs with so many instances: the CPU time of this process for one, the median of some.
+// Measures the median CPU time of this process for each page of the console, with many instances.
 
 const { values } = parseArgs({
   options: { instances: { type: 'string', default: '10000' }, requests: { type: 'string', default: '15' } },

@@ -7,16 +7,16 @@ import { type Difference, differences, type Estimate, latencies, tooLong } from 
 import { startMarket } from './lifecycle/market.ts';
 
 /**
- * How long the calls that change something at a provider take, where the provider answers at once. With `--against
- * CHECKOUT` the servers of that checkout are measured beside this one's, in turns, and it fails where a call takes
- * longer here by more than it may.
+ * Measures how long calls that change something at a provider take, with a provider that answers at once. With
+ * `--against CHECKOUT`, the servers of that checkout are measured in turns with these; it fails if a call is slower
+ * here by more than its limit.
  */
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     rounds: { type: 'string' },
     against: { type: 'string' },
-    /** `sqlite-1`, `postgres-1`, `postgres-4`, with commas between them. */
+    /** `sqlite-1`, `postgres-1`, `postgres-4`, separated by commas. */
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
@@ -43,7 +43,7 @@ const MAX_DEPLOYMENTS = 100;
 
 const wanted = values.only === undefined ? cases : values.only.split(',').map(caseOf);
 let server: Promise<PostgresServer> | undefined;
-// What ends by itself takes its servers along.
+// Exiting normally also ends the servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const results: object[] = [];
 const failures: string[] = [];
@@ -82,7 +82,7 @@ async function measure(one: Case): Promise<void> {
   taken.here.length = 0;
   taken.there.length = 0;
   await take(rounds);
-  // As many rounds again where something is too long: only what is so in all of them counts.
+  // If a call is too slow, measures as many rounds again. Only a call that is too slow over all rounds counts.
   if (tooLongIn(one, taken).length > 0) await take(rounds);
   report(one, taken);
 }
@@ -137,7 +137,7 @@ async function createDatabase(): Promise<string> {
   return (await server).createDatabase();
 }
 
-/** @throws {Error} for a name that no case has */
+/** @throws {Error} for an unknown name */
 function caseOf(name: string): Case {
   const found = cases.find((one) => one.name === name);
   if (found === undefined)

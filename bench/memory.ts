@@ -9,7 +9,10 @@ import { printLine } from '../src/runtime/print.ts';
 import { type StoredInstances, storeInstances } from './orchestrator/stored-instances.ts';
 import { BenchClient } from './support/client.ts';
 
-/** The resident memory of `berth serve`, from the package, the image and a checkout, after each of its instances was read. */
+/**
+ * Measures the resident memory of `berth serve` from the package, the image and a checkout, after each instance was
+ * read.
+ */
 const { values } = parseArgs({ options: { instances: { type: 'string', default: '100000' } } });
 const main = join(import.meta.dirname, '../dist/main.js');
 if (!existsSync(main)) throw new Error('There is no dist/main.js: run `npm run build` first.');
@@ -53,7 +56,7 @@ async function residentMb(
     };
     await Promise.all(Array.from({ length: 16 }, take));
     client.close();
-    // Until what the last round left is collected.
+    // Waits until the garbage of the last round is collected.
     await pause(8_000);
     const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
     return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1000);

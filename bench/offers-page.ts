@@ -26,7 +26,7 @@ import { printLine, printTable } from '../src/runtime/print.ts';
 import { systemClock as clock, systemRandom as random } from '../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../src/store/marketplace/sqlite/store.ts';
 
-/** The offers page with all providers, of which one has died, each with so many offers. */
+/** Measures the offers page with all providers, one of them dead. `OFFERS`: the offers of each. */
 const OFFERS = 50;
 const AIM_CPU_MS = 20;
 const WARM_UP = 200;
@@ -39,7 +39,7 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
 const nothing = () => undefined;
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 const store = openMarketplaceSqliteStore(join(folder, 'marketplace.db'));
-// The clock's timers keep no process alive, and a dead provider of this process holds no socket.
+// The clock's timers are unreferenced, and a dead provider in this process holds no socket.
 const alive = setInterval(nothing, 1_000);
 try {
   process.exitCode = (await measure()) ? 0 : 1;
@@ -148,7 +148,7 @@ async function addTeamWithDiscount(ask: (path: string, key?: string) => Promise<
   return key;
 }
 
-/** A provider that answers in this process; a dead one hangs. */
+/** Creates a client of a provider in this process. A dead one hangs. */
 function connect(index: number, isDead: () => boolean): OrchestratorClient {
   const configurations = Array.from({ length: OFFERS }, (_, number) => configurationOf(index, number));
   return createClient({

@@ -13,7 +13,7 @@ import { type Candidate, type Measured, measureRounds, median, warmUp } from './
 import { ServerProcess } from './support/server-process.ts';
 
 const CONNECTIONS = 16;
-/** Until all that a poll runs is compiled: on PostgreSQL that takes longer than on SQLite. */
+/** Enough requests to compile all code of a poll. PostgreSQL needs more than SQLite. */
 const WARM_UP_REQUESTS = 60_000;
 const AIMS = { toNode: 1.15, toFew: 1.1 };
 const FEW = 100;
@@ -35,10 +35,10 @@ const RATE_LIMITS = {
 interface Options {
   rounds: number;
   requests: number;
-  /** Instances that are polled, in a database of `rows`: the others are tombstones. */
+  /** Polled instances, in a database of `rows`. The others are tombstones. */
   many: number;
   rows: number;
-  /** A berth.yaml whose platform and catalog one more server has, in place of the simulator. */
+  /** A berth.yaml whose platform and catalog one more server uses in place of the simulator. */
   platform: string | undefined;
 }
 
@@ -77,7 +77,7 @@ async function measure({ rounds, requests, many, rows, platform }: Options): Pro
     { name: BERTH_MANY, server: manyServer, requests: pollsOf(stored.many), expectedStatus: 200 },
     { name: BERTH_POSTGRES, server: postgresServer, expectedStatus: 200, requests: pollsOf(stored.postgres) },
     { name: NOT_MODIFIED, server: few, requests: await revalidations(few, stored.few), expectedStatus: 304 },
-    // A client's own X-Request-Id is the one thing that sends a poll the long way and changes nothing else.
+    // A client's own X-Request-Id sends a poll through Hono, and changes nothing else.
     {
       name: THROUGH_HONO,
       server: few,
@@ -123,7 +123,7 @@ async function startBerth({ database }: StoredInstances, platform: object = {}):
   return startServer('./orchestrator/berth-server.ts', [database, configFile]);
 }
 
-/** What a server takes of a berth.yaml to sell what it sells, on the same platform. */
+/** Reads the platform and the catalog of a berth.yaml. */
 function readPlatform(file: string): object {
   const { platform, catalog }: { platform?: unknown; catalog?: string } = parseYaml(
     readFileSync(file, 'utf8'),
@@ -131,7 +131,7 @@ function readPlatform(file: string): object {
   return { platform, ...(catalog !== undefined && { catalog: resolve(dirname(file), catalog) }) };
 }
 
-/** Takes Berth's replies down, has plain node:http serve them, and sees that they are the same on the wire. */
+/** Records Berth's replies, serves them with plain node:http, and checks that both are the same on the wire. */
 async function startYardstick(
   berth: ServerProcess,
   { ids, apiKey }: StoredInstances,
@@ -152,7 +152,7 @@ async function startYardstick(
   writeFileSync(file, JSON.stringify(recorded));
   const node = await startServer('./orchestrator/node-server.ts', [file]);
   const request = toRequest(ids[0] ?? '', apiKey);
-  // The start above may take longer than a checked credential is remembered.
+  // The start above may have outlasted the cache of checked credentials.
   await fetchReply(berth.port, request);
   const [ours, theirs] = [await fetchReply(berth.port, request), await fetchReply(node.port, request)];
   if (withoutMoment(ours) !== withoutMoment(theirs))
@@ -249,7 +249,7 @@ function ratio(measured: Measured, name: string, to: string): number {
   return median((measured[name] ?? []).map((value, round) => value / (measured[to]?.[round] ?? Number.NaN)));
 }
 
-/** `--quick` measures less, for a machine that has other things to do. */
+/** `--quick` measures less, for a busy machine. */
 function readOptions(): Options {
   const { values } = parseArgs({
     options: {

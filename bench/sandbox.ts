@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { printLine, printTable } from '../src/runtime/print.ts';
 
-// How fast the sandbox starts and how much memory it takes, beside other doubles: `npm run build && npm run bench:sandbox`.
-// `--peers` installs these from the npm registry into a folder of its own.
+// Measures the startup time and memory of the sandbox and of other test doubles: `npm run build && npm run
+// bench:sandbox`. `--peers` installs these from the npm registry into a folder of its own.
 
 const ROOT = new URL('..', import.meta.url).pathname;
 const ROUNDS = 5;
@@ -18,7 +18,7 @@ interface Figures {
   memoryMb: number;
 }
 
-/** In one process: after the import, and above a process that has imported nothing. */
+/** In one process: time after the import, and memory above that of a process without imports. */
 const IN_PROCESS = `
 const before = process.memoryUsage().rss;
 const { createSandbox } = await import('${join(ROOT, 'dist/sandbox.js')}');
@@ -114,7 +114,7 @@ function runScript<T>(script: string): T {
   return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8', cwd: ROOT }));
 }
 
-/** A server in a process of its own: until its first 200, and its resident memory then. */
+/** Measures a server in its own process: the time to its first 200, and its resident memory then. */
 async function measureServer(
   args: readonly string[],
   url: (output: string) => string | undefined,

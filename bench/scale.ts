@@ -9,13 +9,13 @@ import { needsOfAMillion } from './scale/million.ts';
 import { printFailures, printNeeds, printRows } from './scale/report.ts';
 import { type Row, run } from './scale/run.ts';
 
-/** What each thing costs with n and with 10 n of what it may depend on; fails where a cost grows faster than the work. */
+/** Measures costs with n and with 10 n items. Fails if a cost grows faster than allowed. */
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    /** Names of rows, with commas between them. */
+    /** Names of rows, separated by commas. */
     only: { type: 'string' },
-    /** In place of the n that a row is measured with. */
+    /** Overrides the n of each row. */
     n: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
@@ -33,7 +33,7 @@ async function postgres(): Promise<string> {
   return (await server).createDatabase();
 }
 
-/** What it does by itself is not measured; a server that was given is left as it is. */
+/** Starts a PostgreSQL without background activity. A given server is not changed. */
 async function startQuiet(): Promise<PostgresServer> {
   const started = await startPostgres();
   if (!process.env['BERTH_TEST_POSTGRES']) {
@@ -85,7 +85,7 @@ async function measureAll(): Promise<boolean> {
   return failed.length === 0;
 }
 
-/** @throws {Error} for a name that no measure has. */
+/** @throws {Error} for an unknown name */
 function chosen(only: string | undefined): typeof measures {
   if (only === undefined) return measures;
   return only.split(',').map((id) => {

@@ -6,7 +6,7 @@ import { printLine, printTable } from '../src/runtime/print.ts';
 import { measureHelp, measureServe, type Start } from './start/measure.ts';
 import { mountImage, type Way, waysToRun } from './start/ways.ts';
 
-/** The least of several cold starts of one way to run `berth`. */
+/** The best of several cold starts of one way to run `berth`. */
 export interface StartFigures extends Start {
   name: string;
   aim: Way['aim'];
@@ -14,14 +14,14 @@ export interface StartFigures extends Start {
   helpMs: number;
 }
 
-/** Measures every way to run `berth` that there is here: a checkout, the package, and the image if it was built. */
+/** Measures every available way to run `berth`: a checkout, the package, and the image if it was built. */
 export async function measureStarts(starts: number): Promise<StartFigures[]> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   const image = mountImage();
   try {
     const ways = [...(await waysToRun(folder)), ...(image === undefined ? [] : [image.way])];
     const figures = new Map<Way, StartFigures>();
-    // In turns: what else the machine does meets all of them alike. The first round fills caches.
+    // In turns, so that other load on the machine affects all alike. The first round fills caches.
     for (let round = 0; round <= starts; round++)
       for (const way of ways) {
         const place =
@@ -49,7 +49,7 @@ function least(before: StartFigures | undefined, now: StartFigures): StartFigure
   };
 }
 
-/** One row for each way to run `berth`; an aim stands behind its figure. */
+/** Prints one row for each way to run `berth`, with aims after the figures. */
 export function printStarts(figures: readonly StartFigures[]): void {
   const cell = (value: number, aim?: number): string =>
     aim === undefined ? value.toFixed(0) : `${value.toFixed(0)} (${aim})`;

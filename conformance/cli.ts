@@ -12,7 +12,7 @@ import { CommandError, explainMistakes, NAME, reportSuiteFault } from './cli/pro
 import { suiteVersion } from './contract/package.ts';
 import { EXIT } from './verdict/outcome.ts';
 
-/** Runs `berth conformance …`; `args` is what follows that. Returns the exit code, and never throws. */
+/** Runs `berth conformance …` with the arguments after it. Returns the exit code, and never throws. */
 export async function conformance(args: readonly string[], given: Partial<CliParts> = {}): Promise<number> {
   const parts = { ...systemParts(), ...given };
   let exitCode: number = EXIT.conformant;
@@ -33,7 +33,7 @@ export async function conformance(args: readonly string[], given: Partial<CliPar
   }
 }
 
-/** All commands of the suite, to be described and not run. */
+/** Returns all commands of the suite for their descriptions, not to be run. */
 export function suiteCommand(): Command {
   return createProgram(systemParts(), () => undefined).name('conformance');
 }

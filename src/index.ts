@@ -1,7 +1,7 @@
 /**
- * Berth as a library: its servers, put together from a configuration and, where a program wants its own, the clock, the
- * store and the other ports. `serve…` listens and opens what the configuration names; `start…` is given all of it, and
- * also answers in process through `app.request()`.
+ * Berth as a library: its servers, assembled from a configuration and optionally the program's own clock, store and
+ * other ports. `serve…` listens and opens what the configuration names. `start…` is given all of it, and also answers
+ * in process through `app.request()`.
  */
 
 export { type Marketplace, type MarketplaceDeps, startMarketplace } from './compose/marketplace.ts';

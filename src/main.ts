@@ -14,13 +14,13 @@ export async function main(argv: readonly string[], ports: ServePorts = {}): Pro
   const args = argv.slice(2);
   const called = calledCommand(args);
   if (called === 'conformance' && !args[0]?.startsWith('-')) {
-    // A program of its own: it reads its arguments.
+    // A separate program, which parses its own arguments.
     const { conformance } = await import('../conformance/cli.ts');
     const asked = args[0] === 'help' ? [...args.slice(2), '--help'] : args.slice(1);
     process.exitCode = await conformance(asked, { signals: withoutEchoes(process) });
     return;
   }
-  // A script that completes command lines has every command.
+  // The completion script contains every command.
   const isWhole = called === 'completion';
   const program = createProgram(
     [
@@ -49,13 +49,13 @@ async function conformanceCommand(isWhole: boolean): Promise<Command> {
   return suite.description('test a provider orchestrator, in whatever language');
 }
 
-/** The command that is run, or that `help` is asked about. No option of `berth` itself has a value. */
+/** The command that is run, or for which `help` is asked. No option of `berth` itself takes a value. */
 function calledCommand(args: readonly string[]): string | undefined {
   const [first, second] = args.filter((arg) => !arg.startsWith('-'));
   return first === 'help' ? second : first;
 }
 
-/** Node 22, on which the suite runs too, has no `import.meta.main`. */
+/** Node 22, on which the suite also runs, has no `import.meta.main`. */
 const isProgram = import.meta.main ?? import.meta.filename === realpathSync(process.argv[1] ?? '.');
 const oldNode = sentenceOfOldNode(process.versions.node, calledCommand(process.argv.slice(2)));
 if (oldNode !== null) {
@@ -64,7 +64,7 @@ if (oldNode !== null) {
 } else if (isProgram) {
   nameSourcesInStacks();
   ignoreClosedPipes();
-  // Node would print the message of the error as it is. The suite cleans up first, by itself.
+  // Node would print the error's message unescaped. The suite does its own cleanup first.
   if (calledCommand(process.argv.slice(2)) !== 'conformance')
     process.on('uncaughtException', (error) => {
       printFailure(error);

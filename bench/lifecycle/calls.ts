@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BenchClient, Reply } from '../support/client.ts';
 
-/** The calls that are measured, in the order of a round. */
+/** The measured calls, in the order of a round. */
 export const calls = ['pause', 'resume', 'attach', 'detach', 'resize', 'restart'] as const;
 export type Call = (typeof calls)[number];
 
@@ -10,14 +10,14 @@ export type Round = Record<Call, number>;
 
 const RESTART_OVER_MS = 100;
 
-/** What a round changes. */
+/** The resources that a round changes. */
 export interface Things {
-  /** A restart occupies one for some seconds, so that each round takes the next. */
+  /** A restart occupies one for some seconds, so each round uses the next. */
   deploymentIds: readonly string[];
   volumeId: string;
 }
 
-/** Sends requests to the servers of one marketplace in turn, and takes their times. */
+/** Sends requests to the servers of one marketplace in turn, and measures them. */
 export class LifecycleCalls {
   readonly #clients: readonly BenchClient[];
   readonly #things: Things;

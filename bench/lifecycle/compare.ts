@@ -30,7 +30,7 @@ export function latencies(rounds: readonly Round[]): Latency[] {
   });
 }
 
-/** Rounds of both checkouts, which were measured in pairs: the intervals come from drawing pairs anew. */
+/** Compares rounds of both checkouts, which were measured in pairs. The intervals come from resampling the pairs. */
 export function differences(here: readonly Round[], there: readonly Round[]): Difference[] {
   const random = createSeededRandom('differences');
   return calls.map((call) => {
@@ -59,9 +59,11 @@ export function differences(here: readonly Round[], there: readonly Round[]): Di
   });
 }
 
-/** What is certainly longer: by more than it may be, and by more than this share of what it takes there. */
+/**
+ * A call is too slow if it is certainly slower by more than its limit, and by more than this share of its time there.
+ */
 const RESOLUTION = 0.05;
-/** Fewer say too little of the slowest hundredth. */
+/** With fewer rounds, the slowest hundredth is not meaningful. */
 const ROUNDS_OF_P99 = 200;
 
 /** The calls that take longer here by more than `mayTakeLongerMs`, as sentences. */
@@ -80,7 +82,7 @@ export function tooLong(
   );
 }
 
-/** The least value that at least this share of all is not above. */
+/** The least value that is not exceeded by at least this share of all values. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;

@@ -16,9 +16,9 @@ import { BenchClient } from '../support/client.ts';
 import { LifecycleCalls } from './calls.ts';
 
 export interface MarketOptions {
-  /** The checkout whose servers it has. */
+  /** The checkout that the servers run. */
   checkout: string;
-  /** Makes an empty database; undefined: a SQLite file. */
+  /** Creates an empty database; undefined: a SQLite file. */
   createDatabase: (() => Promise<string>) | undefined;
   servers: number;
   deployments: number;
@@ -27,7 +27,7 @@ export interface MarketOptions {
 const SIZE_GB = 10;
 const POLL_MS = 100;
 
-/** A marketplace of real processes, with a provider that does at once what it is asked for. */
+/** Starts a marketplace in real processes, with a provider that carries out each request at once. */
 export async function startMarket(
   options: MarketOptions,
 ): Promise<AsyncDisposable & { calls: LifecycleCalls }> {
@@ -70,7 +70,7 @@ export async function startMarket(
   };
 }
 
-/** Resolves once the server knows what its provider sells. */
+/** Resolves once the server has its provider's catalog. */
 async function sells(client: BenchClient): Promise<void> {
   for (;;) {
     const { data } = JSON.parse(await client.read('/api/gpu-offers')) as { data: unknown[] };
@@ -79,7 +79,7 @@ async function sells(client: BenchClient): Promise<void> {
   }
 }
 
-/** Ids of so many deployments, all of which run. */
+/** Creates deployments, waits until all run, and returns their ids. */
 async function deploy(client: BenchClient, count: number): Promise<string[]> {
   const body = JSON.stringify({
     ...OFFER,

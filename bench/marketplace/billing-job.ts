@@ -7,7 +7,7 @@ import { cpuMeter, cpuOf } from '../support/cpu.ts';
 import { quietLog as log } from '../support/quiet-log.ts';
 import { ofTeams, storeDeployments } from './stored-deployments.ts';
 
-/** The billing job of a marketplace with so many deployments that run, on a clock that stands still. */
+/** Opens the billing job of a marketplace with running deployments. Its clock stands still. */
 export async function openBillingJob(database: string, deployments: number) {
   await storeDeployments(database, ofTeams(deployments));
   const store = await openMarketplaceStore(database, () => undefined);
@@ -29,7 +29,7 @@ export async function openBillingJob(database: string, deployments: number) {
   return {
     store,
     clock,
-    /** Records that the provider shows each deployment that is due as it is, now. The others need no confirmation yet. */
+    /** Confirms each deployment that is due, at the current time. The others need no confirmation yet. */
     confirm: () =>
       store.transact(async (tx) => {
         const at = clock.now();

@@ -4,15 +4,15 @@ import { withMarketplace } from './measured-marketplace.ts';
 
 export interface Creates {
   live: number;
-  /** CPU of the process for one create, with the call to the provider that follows it. */
+  /** CPU of the process for one create, including the following call to the provider. */
   cpuMs: number;
 }
 
 const WARM_UP = 100;
-/** So long that no poll and no slice falls into the measure. */
+/** Long enough that no poll and no slice falls into the measurement. */
 const NEVER_S = 3_600;
 
-/** What a `POST /api/deployments` costs where a team has so many deployments. */
+/** Measures `POST /api/deployments` in a team that has `live` deployments. */
 export function measureCreates(live: number, { creates = 200 } = {}): Promise<Creates> {
   const options = { live, intervalS: [NEVER_S, NEVER_S], sliceS: NEVER_S } as const;
   return withMarketplace(options, async ({ server, apiKey }) => {

@@ -7,17 +7,17 @@ import { ofTeams } from './stored-deployments.ts';
 
 export interface Idle {
   deployments: number;
-  /** Of one core, that the process takes, with all that it does by itself: polls, bills, watches. */
+  /** Share of one core that the process uses for its background work: polls, billing, monitoring. */
   corePercent: number;
-  /** How often the provider was asked for a machine. */
+  /** Requests for an instance at the provider. */
   pollsPerS: number;
 }
 
 const SLICE_S = 300;
-/** Until the marketplace has polled each of them and runs compiled. */
+/** Time until each deployment was polled and the code is compiled. */
 const WARM_UP_MS = 40_000;
 
-/** What a marketplace takes of a core while so many deployments run and nobody asks for anything. */
+/** Measures the CPU of a marketplace with running deployments and without requests. */
 export function measureIdle(
   deployments: number,
   { forMs = 60_000, warmUpMs = WARM_UP_MS } = {},
@@ -43,17 +43,17 @@ export function measureIdle(
 }
 
 export interface IdleSync {
-  /** Of one core, with what the database takes, for 1,000 deployments. */
+  /** Share of one core, including the database, for 1,000 deployments. */
   corePercentOf1000: number;
   pollsPerSOf1000: number;
-  /** Transactions that wrote. */
+  /** Write transactions. */
   writesPerS: number;
   bytesADayOfOne: number;
 }
 
 const DAY_S = 86_400;
 
-/** What it costs to follow so many deployments that run and do not change, on either database. */
+/** Measures the cost of following running deployments that do not change, on either database. */
 export function measureIdleSync(
   deployments: number,
   {

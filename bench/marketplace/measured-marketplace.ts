@@ -5,15 +5,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ServerProcess } from '../support/server-process.ts';
 import { storeDeployments, type WantedDeployments } from './stored-deployments.ts';
 
-/** Long enough that no slice is due during a measurement, unless an hour begins in it. */
+/** Long enough that no slice is due during a measurement, unless it spans a full hour. */
 export const NO_SLICE_S = 3_600;
 
 export interface StoredMarketplace {
-  /** Its marketplace.yaml. */
+  /** The path of its marketplace.yaml. */
   file: string;
   database: string;
   apiKey: string;
-  /** How often its provider was asked for a machine. */
+  /** Number of requests for an instance at its provider. */
   polls(): Promise<number>;
 }
 
@@ -22,16 +22,16 @@ export interface MeasuredMarketplace extends StoredMarketplace {
 }
 
 interface Options extends WantedDeployments {
-  /** Between two polls of a deployment, in seconds. */
+  /** Interval between two polls of a deployment, in seconds. */
   intervalS: readonly [number, number];
   sliceS: number;
   /** Whether its provider offers `GET /v1/x/changes`. */
   listsChanges?: boolean | undefined;
-  /** Makes an empty database; absent: a SQLite file. */
+  /** Creates an empty database; absent: a SQLite file. */
   createDatabase?: () => Promise<string>;
 }
 
-/** Runs `body` with a marketplace of so many deployments, which has one provider: both in processes of their own. */
+/** Runs `body` with a marketplace with these deployments and its only provider, each in its own process. */
 export async function withMarketplace<T>(
   options: Options,
   body: (marketplace: MeasuredMarketplace) => Promise<T>,
@@ -49,7 +49,7 @@ export async function withMarketplace<T>(
   });
 }
 
-/** The same without its server: the database, and the provider in a process of its own. */
+/** The same without the marketplace's server: the database, and the provider in its own process. */
 export async function withStoredMarketplace<T>(
   { intervalS, sliceS, listsChanges, createDatabase, ...stored }: Options,
   body: (marketplace: StoredMarketplace) => Promise<T>,
@@ -85,7 +85,7 @@ log: { level: error }
   }
 }
 
-/** Resolves once the marketplace knows what its provider sells. */
+/** Resolves once the marketplace has its provider's catalog. */
 async function catalogRead(port: number): Promise<void> {
   for (;;) {
     const answer = await fetch(`http://127.0.0.1:${port}/api/gpu-offers`);

@@ -14,21 +14,21 @@ import { NO_SLICE_S, withStoredMarketplace } from './measured-marketplace.ts';
 import { ofTeams } from './stored-deployments.ts';
 
 export interface MovedRanges {
-  /** CPU, with what the database takes, of each deployment until its new process has polled it once. */
+  /** CPU, including the database, of each deployment until its new process has polled it once. */
   cpuUs: number;
-  /** Until the new process has read which deployments there are: nothing is sent for them before. */
+  /** Time until the new process has read its deployments. It sends no request for them before. */
   readMs: number;
-  /** Transactions that wrote, for all of it. */
+  /** Write transactions in total. */
   writes: number;
 }
 
-/** What it costs when all ranges of a provider go from a process that ends to one that begins. */
+/** Measures the move of all ranges of a provider from a process that ends to one that starts. */
 export function measureMovedRanges(
   deployments: number,
   { createDatabase, firstPollsS }: { createDatabase: () => Promise<string>; firstPollsS: number },
 ): Promise<MovedRanges> {
   const stored = { ...ofTeams(deployments), createDatabase, sliceS: NO_SLICE_S };
-  // None is polled twice while others are polled for the first time.
+  // No deployment is polled twice before all were polled once.
   const intervalS = [firstPollsS, 2 * firstPollsS] as const;
   return withStoredMarketplace({ ...stored, intervalS }, async ({ file, database }) => {
     const config = loadMarketplaceConfig({ file, flags: {}, env: {} });

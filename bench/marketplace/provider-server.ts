@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { answerBench } from '../support/measured-process.ts';
 
-// A provider with one offer that never sells out: every id is a machine that has been ONLINE from the first. It counts
-// its polls. With the argument `changes` it lists changes too, and nothing ever changes.
+// A provider with one offer that never sells out: every id is an ONLINE machine. It counts its polls. With the argument
+// `changes` it also lists changes; the list is always empty.
 const listsChanges = process.argv.includes('changes');
 const region = 'eu-frankfurt';
 const configuration = {
@@ -52,7 +52,7 @@ function answer(method: string, path: string, body: string, query: URLSearchPara
     return { ...(since !== null && { since }), cursor: '1', reset: since === null, changes: [] };
   }
   if (id !== undefined) polls++;
-  // The sweep of a marketplace that has lost nothing finds nothing.
+  // A marketplace that has lost nothing finds nothing in its sweep.
   return id === undefined ? { instances: [] } : instance(id, 'bench');
 }
 

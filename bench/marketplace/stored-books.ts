@@ -7,13 +7,13 @@ import { multiplyRows, numbered } from '../support/multiply-rows.ts';
 const SLICE_MS = 300_000;
 const DAY_MS = 86_400_000;
 export const SLICES_A_DAY = DAY_MS / SLICE_MS;
-/** As slices are by default. */
+/** The default length of slices. */
 export const HOURLY_MS = 3_600_000;
 const RATE = 2_400_000;
 
 /**
- * Makes the books of a marketplace in which so many teams had a deployment for a day each, billed by slices of five minutes
- * or of `sliceMs`: the first through the ledger, the others as copies of it. The books are in order.
+ * Writes the books of a marketplace with one team for each day of usage, billed in slices of five minutes or `sliceMs`.
+ * The first goes through the ledger, the others are copies of it. The books are valid.
  */
 export async function storeBooks(database: string, days: number, sliceMs = SLICE_MS): Promise<void> {
   const store = await openMarketplaceStore(database, () => undefined);
@@ -39,7 +39,7 @@ export async function storeBooks(database: string, days: number, sliceMs = SLICE
   }
   const count = days - 1;
   const ownTeam = { team_id: numbered('team') };
-  // As `newIdAt` makes them: the time first, so that what is booked together stands together.
+  // Like `newIdAt`: the time comes first, so that entries of one booking are stored together.
   const transactionOf = (column: string) =>
     `substr(${column}, 1, 16) || '0000000000' || CAST(1000000000 + number AS TEXT)`;
   const copies: [table: string, where: string, change: Record<string, string>][] = [

@@ -9,7 +9,7 @@ import { systemClock as clock, systemRandom as random } from '../../src/runtime/
 import { runningDeployment, segment } from '../../src/store/marketplace/records.fixture.ts';
 
 export interface StoredDeployments {
-  /** Of the user whose the first team is. */
+  /** The key of the first team's user. */
   apiKey: string;
 }
 
@@ -18,20 +18,20 @@ const CREDIT_MICRO_USD = 1e15;
 const TEAM_SIZE = 50;
 
 export interface WantedDeployments {
-  /** Running ones, each with its open segment. */
+  /** Running deployments, each with its open segment. */
   live: number;
-  /** Terminated ones beside them. */
+  /** Additional terminated deployments. */
   ended?: number;
-  /** Among which they are shared out. */
+  /** Number of teams that share them. */
   teams?: number;
 }
 
-/** Running deployments, shared by teams of 50. */
+/** Running deployments in teams of 50. */
 export function ofTeams(live: number): WantedDeployments {
   return { live, teams: Math.ceil(live / TEAM_SIZE) };
 }
 
-/** Makes a marketplace's database, written through the store. */
+/** Creates a marketplace's database through the store. */
 export async function storeDeployments(
   database: string,
   { live, ended = 0, teams = 1 }: WantedDeployments,

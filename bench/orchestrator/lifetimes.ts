@@ -9,11 +9,11 @@ import { median } from '../support/paired-rounds.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { onlineInstance, storeInstances } from './stored-instances.ts';
 
-/** What one instance costs from its create until it reads 404, on a platform that takes no time. */
+/** The cost of one instance from its create until it reads 404, on a platform that takes no time. */
 export interface LifetimeCost {
-  /** Of Berth and of the PostgreSQL that it is on. */
+  /** Of Berth and of its PostgreSQL. */
   cpuMs: number;
-  /** Of Berth alone. */
+  /** Of Berth only. */
   berthCpuMs: number;
   /** Null: they cannot be counted here, or the database is another process. */
   fsyncs: number | null;
@@ -26,7 +26,7 @@ log: { level: warn }
 
 const POLL_MS = 10;
 
-/** Lives of instances on a database with `stored` others, `atOnce` at a time. */
+/** Measures lifetimes of instances in a database with `stored` others, `atOnce` at a time. */
 export async function measureLifetimes(
   database: string,
   { stored = 0, lifetimes = 600, atOnce = 32, rounds = 5 } = {},

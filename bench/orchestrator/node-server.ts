@@ -4,14 +4,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { answerBench } from '../support/measured-process.ts';
 
-/** What the yardstick serves: the replies of Berth, taken down once. */
+/** The replies of the reference server: Berth's, recorded once. */
 export interface RecordedReplies {
-  /** SHA-256 of the key in base64, and whose it is. */
+  /** SHA-256 of the key in base64, and its account. */
   credential: { digest: string; accountId: string };
   replies: { id: string; accountId: string; headers: string[]; body: string }[];
 }
 
-// node:http and the least that the same work takes: who asks, whose is it, and the same bytes written.
+// node:http with the least code for the same work: authenticate, check the owner, and write the same bytes.
 const { credential, replies }: RecordedReplies = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
 const accounts = new Map([[credential.digest, credential.accountId]]);
 const instances = new Map(

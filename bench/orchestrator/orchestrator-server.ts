@@ -13,8 +13,8 @@ import { systemClock, systemRandom } from '../../src/runtime/system.ts';
 import { everyProbeWorks, PlainPlatform } from '../../test/support/fakes/plain-platform.ts';
 import { answerBench } from '../support/measured-process.ts';
 
-// All of `berth serve` but its platform: one in memory that does at once what it is asked, and whose machines can be
-// logged in to, so that what is measured is the orchestrator's own. It has the machines of the instances that are stored.
+// `berth serve` with an in-memory platform that answers at once and whose machines accept logins, so that only the
+// orchestrator is measured. The platform has the machines of the stored instances.
 const [database = '', configFile = ''] = process.argv.slice(2);
 const { config } = loadConfig({ file: configFile, flags: { port: '0', database }, env: {} });
 const log = createLog(config.log.level);
@@ -53,7 +53,7 @@ function withRoom(catalog: Catalog): Catalog {
   return { ...catalog, offers: new Map(offers.map((offer) => [offer.id, offer])) };
 }
 
-/** Each listing is of objects of its own, as one that was parsed from an answer. */
+/** Each listing consists of new objects, like a parsed answer. */
 function answeringAnew(driver: PlatformDriver): PlatformDriver {
   return {
     ...driver,

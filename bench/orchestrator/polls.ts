@@ -7,17 +7,17 @@ import { median } from '../support/paired-rounds.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { onlineInstance, type StoredInstances, storeInstances } from './stored-instances.ts';
 
-/** What a server costs that has `instances` ONLINE. */
+/** The cost of a server that has `instances` ONLINE. */
 export interface PollCost {
-  /** Of a core, from 0 to 1, with nobody asking. */
+  /** Share of a core, from 0 to 1, without requests. */
   idleShare: number;
-  /** CPU of one poll, with all that the server does meanwhile. */
+  /** CPU of one poll, including the server's background work. */
   pollUs: number;
   pollP99Ms: number;
   longestStallMs: number;
   /** `GET /v1/instances`, until its last byte. */
   listMs: number;
-  /** The first {@link COLD_LISTS}, and those after them. */
+  /** Of the first {@link COLD_LISTS} lists, and of the later ones. */
   coldListCpuMs: number;
   listCpuMs: number;
   listBytes: number;
@@ -28,9 +28,9 @@ export interface PollCost {
 interface Options {
   instances?: number;
   pollsPerSecond?: number;
-  /** Of each phase. */
+  /** Duration of each phase. */
   seconds?: number;
-  /** After the cold ones. */
+  /** Number of lists after the cold ones. */
   lists?: number;
 }
 
@@ -38,7 +38,7 @@ const CONFIG = `rate_limits: { enabled: false }
 log: { level: warn }
 `;
 const COLD_LISTS = 5;
-/** Polls that are sent together, and how long after the ones before. */
+/** Interval between batches of polls. */
 const SLICE_MS = 10;
 
 export async function measurePolls(
@@ -78,7 +78,7 @@ async function cpuShare(server: ServerProcess, body: () => Promise<void>): Promi
   return ((await server.usage()).cpuUs - before.cpuUs) / 1000 / (performance.now() - begunAt);
 }
 
-/** The length of what is read. */
+/** Returns the length of the reply. */
 type Read = (path: string) => Promise<number>;
 
 async function readEach({ ids }: StoredInstances, read: Read): Promise<void> {

@@ -5,7 +5,7 @@ import { systemClock, systemRandom } from '../../src/runtime/system.ts';
 import { multiplyRows, numbered } from '../support/multiply-rows.ts';
 
 export interface StoredInstances {
-  /** As `--database` names it. */
+  /** The value for `--database`. */
   database: string;
   apiKey: string;
   ids: string[];
@@ -13,7 +13,7 @@ export interface StoredInstances {
 
 const ROWS_PER_TRANSACTION = 5_000;
 
-/** Makes a database with `count` instances of one account, written through the store, and a key for them. */
+/** Creates a database with `count` instances of one account through the store, and a key for them. */
 export async function storeInstances(
   database: string,
   count: number,
@@ -42,15 +42,15 @@ export async function storeInstances(
   }
 }
 
-/** Adds tombstones, copies of a stored instance. */
+/** Adds tombstones, which are copies of a stored instance. */
 export async function storeTombstones(database: string, ofId: string, count: number): Promise<void> {
   const change = { id: numbered('inst'), owner_ref: numbered('berth-inst'), status: "'DESTROYED'" };
   await multiplyRows(database, [{ table: 'instances', where: `id = '${ofId}'`, count, change }]);
 }
 
 /**
- * OFFLINE, the one state with an endpoint of which the watch expects no machine on the platform, so that nothing
- * but the reads is measured. Its reply is one letter longer than that of an ONLINE instance.
+ * OFFLINE, the only status with an endpoint for which no machine is expected on the platform, so that only reads are
+ * measured. Its reply is one letter longer than that of an ONLINE instance.
  */
 function reapedInstance(accountId: string): InstanceRecord {
   const id = `inst-${systemRandom.bytes(16).toString('hex')}`;

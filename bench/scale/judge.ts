@@ -1,20 +1,20 @@
 import { median } from '../support/paired-rounds.ts';
 import type { Figure } from './measure.ts';
 
-/** A figure with n and with 10 n, each out of several rounds. */
+/** A figure with n and with 10 n, each from several rounds. */
 export interface Judged {
   value: number;
   valueAtTen: number;
   growth: number;
-  /** Whether it grew by more than it may. */
+  /** Whether it grew by more than allowed. */
   isTooMuch: boolean;
   /** Null: there is no aim. */
   isAimMet: boolean | null;
 }
 
 /**
- * Holds a figure of many against the same figure of few, out of one run. A rate (`atLeast`) grows for the worse where it
- * falls.
+ * Compares a figure at 10 n with the same figure at n, from one run. For a rate (`atLeast`), a decrease counts as
+ * growth.
  */
 export function judge(figure: Figure, few: readonly number[], many: readonly number[]): Judged {
   const [value, valueAtTen] = [pick(figure, few), pick(figure, many)];

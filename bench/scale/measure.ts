@@ -1,49 +1,49 @@
-/** One thing that is measured with n and with 10 n of what grows, each time in a process of its own. */
+/** A measurement with n and with 10 n items, each in its own process. */
 export interface Measure {
   id: string;
   what: string;
-  /** What there are n of. */
+  /** The kind of the n items. */
   of: string;
   n: { full: number; quick: number };
   on: readonly StoreKind[];
   figures: Readonly<Record<string, Figure>>;
-  /** How many of each; fewer where one takes long. */
+  /** Number of rounds; fewer if one takes long. */
   rounds?: { full: number; quick: number };
-  /** Whether both sizes are measured at once, or on SQLite with `--quick`: what mostly waits leaves the other its time. */
+  /** Whether both sizes run concurrently, or only on SQLite with `--quick`. Suitable for subjects that mostly wait. */
   isTogether?: boolean | 'quick';
-  /** Where what is measured stands. */
+  /** Loads the module of the subject. */
   load(): Promise<{ open: OpenSubject }>;
 }
 
 export type StoreKind = 'sqlite' | 'postgres';
 
-/** One of the numbers that a round comes to. */
+/** A number that each round produces. */
 export interface Figure {
   what: string;
   unit: string;
-  /** Of several rounds: the least for a cost, which noise only raises. */
+  /** How rounds are combined. A cost uses the least, because noise only raises it. */
   of?: 'least' | 'most' | 'median';
-  /** At 10 n of the full measure; printed, and judged by nobody: a time depends on the machine. */
+  /** Aim at 10 n of the full measurement. It is printed and does not fail the run: times depend on the machine. */
   aim?: { atMost: number } | { atLeast: number };
-  /** By which factor it may differ from n to 10 n; null: it is told only. */
+  /** Allowed factor from n to 10 n; null: the figure is only reported. */
   mayGrow: number | null;
 }
 
-/** A cost that has nothing to do with how much there is, on a machine that has other work. */
+/** Allowed growth of a cost that is independent of n, on a busy machine. */
 export const FLAT = 1.8;
-/** The cost of all that there is, ten times as much. */
+/** Allowed growth of a cost that is proportional to n. */
 export const LINEAR = 16;
 
 export interface Setting {
   n: number;
   isQuick: boolean;
-  /** For files of its own; removed afterwards. */
+  /** A folder for its files, which is removed afterwards. */
   folder: string;
-  /** As `--database` names it: a new one. */
+  /** Creates a database and returns its value for `--database`. */
   createDatabase(): Promise<string>;
 }
 
-/** What is measured, with n of what grows. */
+/** The measured subject, with n items. */
 export interface Subject {
   round(): Promise<Record<string, number>>;
   close(): Promise<void>;

@@ -127,10 +127,10 @@ export const measures: readonly Measure[] = [
         ...{ what: 'CPU of 1,000, with the database, of a core', unit: '%', mayGrow: FLAT },
         aim: { atMost: 0.5 },
       },
-      // 50 where the interval is 10 to 30 s; fewer: it does not keep up.
+      // 50 with an interval of 10 to 30 s. With fewer, it cannot keep up.
       pollsPerSOf1000: { what: 'polls a second of 1,000', unit: '', mayGrow: null },
       writesPerS: { what: 'write transactions a second', unit: '', mayGrow: LINEAR },
-      // After a checkpoint PostgreSQL writes whole pages, and a checkpoint may fall into the measured time.
+      // After a checkpoint PostgreSQL writes whole pages. The measured time may include a checkpoint.
       kibADay: { what: 'written a day for each', unit: 'KiB', mayGrow: null },
     },
   },
@@ -189,7 +189,7 @@ export const measures: readonly Measure[] = [
     load: () => import('./subjects/bill-slices.ts'),
     figures: {
       cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT, aim: { atMost: 0.5 } },
-      // Of few deployments, several slices share a page.
+      // With few deployments, several slices share a page.
       kib: { what: 'written', unit: 'KiB', mayGrow: 4, aim: { atMost: 10 } },
     },
   },
@@ -205,9 +205,9 @@ export const measures: readonly Measure[] = [
       cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT },
       coresAMillion: { what: 'cores for a million', unit: '', mayGrow: FLAT, aim: { atMost: 0.3 } },
       slices: { what: 'slices', unit: '', mayGrow: FLAT },
-      // Many slices that are due at once are in one.
+      // One transaction contains many slices that are due at once.
       writes: { what: 'write transactions', unit: '', mayGrow: FLAT },
-      // Of many deployments, each slice is on pages of its own.
+      // With many deployments, each slice is on its own pages.
       kib: { what: 'written', unit: 'KiB', mayGrow: 4 },
     },
   },
@@ -222,7 +222,7 @@ export const measures: readonly Measure[] = [
     figures: {
       beforeKib: { what: 'as a slice an hour', unit: 'KiB', mayGrow: null },
       kib: { what: 'rolled up', unit: 'KiB', mayGrow: FLAT, aim: { atMost: 10 } },
-      // Its rows stand beside those of all others of the time: the more there are, the fewer of them are in the cache.
+      // Its rows lie between those of all others of that time: the more there are, the fewer of them are cached.
       cpuMs: { what: 'CPU to roll it up', unit: 'ms', mayGrow: 4 },
     },
   },

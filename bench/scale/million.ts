@@ -1,13 +1,13 @@
 import type { StoreKind } from './measure.ts';
 import type { Row } from './run.ts';
 
-/** What a million deployments would need for one kind of work. */
+/** The needs of a million deployments for one kind of work. */
 export interface Need {
   what: string;
   store: StoreKind;
-  /** With how many deployments it was measured. */
+  /** Number of deployments in the measurement. */
   n: number;
-  /** Busy all the time, those of the database included. */
+  /** Cores in constant use, including the database's. */
   cores: number;
   /** Transactions; absent: not measured. */
   writesPerS?: number;
@@ -15,7 +15,7 @@ export interface Need {
   gibADay?: number;
 }
 
-/** The figures of a row, by their names. */
+/** Returns a figure of a row by its name. */
 type Figures = (name: string) => number;
 type Costs = Pick<Need, 'cores' | 'writesPerS' | 'gibADay'>;
 
@@ -25,7 +25,7 @@ const HOUR_S = 3_600;
 const DAY_S = 86_400;
 const KIB_PER_GIB = 1_024 ** 2;
 
-/** From what one deployment costs, by the id of the measure. */
+/** Extrapolated from the cost of one deployment, by the id of the measure. */
 const works: Readonly<Record<string, { what: string; costsOf(figure: Figures, n: number): Costs }>> = {
   'idle-sync': { what: 'poll each every 10 to 30 s', costsOf: sync },
   'idle-sync-changes': { what: 'the same where all providers list changes', costsOf: sync },
@@ -62,7 +62,7 @@ function sync(figure: Figures, n: number): Costs {
   };
 }
 
-/** Each from the cost of one among the most that were measured. */
+/** Uses the cost of one deployment in the largest measurement. */
 export function needsOfAMillion(rows: readonly Row[]): Need[] {
   return Object.entries(works).flatMap(([id, { what, costsOf }]) =>
     (['sqlite', 'postgres'] as const).flatMap((store) => {
@@ -76,7 +76,7 @@ export function needsOfAMillion(rows: readonly Row[]): Need[] {
 
 const WIDEST = 40;
 
-/** The cores of each as a bar. */
+/** Formats the cores of each as a bar. */
 export function toBars(needs: readonly Need[]): string[] {
   const most = Math.max(...needs.map(({ cores }) => cores));
   const width = Math.max(...needs.map(({ what }) => what.length));

@@ -2,7 +2,7 @@ import { printLine, printTable } from '../../src/runtime/print.ts';
 import { type Need, toBars } from './million.ts';
 import type { Row } from './run.ts';
 
-/** The table as people read it. */
+/** Prints the table. */
 export function printRows(rows: readonly Row[]): void {
   printTable(
     ['row', 'what', 'n', 'at n', 'at 10 n', 'grows by', 'may', 'aim at 10 n', ''],
@@ -20,7 +20,7 @@ export function printRows(rows: readonly Row[]): void {
   );
 }
 
-/** What a million deployments would need. */
+/** Prints the needs of a million deployments. */
 export function printNeeds(needs: readonly Need[]): void {
   if (needs.length === 0) return;
   const toCell = (value: number | undefined) => (value === undefined ? '' : toShort(value));
@@ -60,7 +60,7 @@ function toCount(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** Three digits are as many as mean something. */
+/** Only three digits are significant. */
 function toShort(value: number): string {
   return Math.abs(value) >= 1_000 ? toCount(Math.round(value)) : String(Number(value.toPrecision(3)));
 }

@@ -6,7 +6,7 @@ import { SubjectProcess } from './subject-process.ts';
 export interface Row extends Judged {
   id: string;
   what: string;
-  /** Of the figure. */
+  /** The name of the figure. */
   name: string;
   store: StoreKind;
   n: number;
@@ -16,7 +16,7 @@ export interface Row extends Judged {
 
 export interface RunOptions {
   isQuick: boolean;
-  /** In place of the measure's own. */
+  /** Overrides the measure's own. */
   n: number | undefined;
   /** The URL of a server, for a measure that needs one. */
   postgres: () => Promise<string>;
@@ -25,8 +25,8 @@ export interface RunOptions {
 const TEN = 10;
 
 /**
- * Measures with n and with 10 n, in rounds by turns, so that what else the machine does meets both. Where a figure grew
- * by more than it may, as many rounds follow: only what is so in all of them counts.
+ * Measures with n and with 10 n, in alternating rounds, so that other load affects both. If a figure grew by more than
+ * allowed, measures as many rounds again. Only growth over all rounds counts.
  */
 export async function run(measure: Measure, store: StoreKind, options: RunOptions): Promise<Row[]> {
   const { isQuick } = options;
@@ -43,14 +43,14 @@ export async function run(measure: Measure, store: StoreKind, options: RunOption
     const taken: [few: Record<string, number>, many: Record<string, number>][] = [];
     const rowsOf = () =>
       Object.entries(measure.figures)
-        // What cannot be told here, as the fsyncs of another process, has no line.
+        // Figures that cannot be measured here, such as another process's fsyncs, have no line.
         .filter(([name]) => taken.every((pair) => pair.every((round) => name in round)))
         .map(([name, figure]): Row => {
           const at = (side: 0 | 1) => taken.map((pair) => pair[side][name] ?? Number.NaN);
           const { id, what, of } = measure;
           return { id, what, name, store, n, of, figure, ...judge(figure, at(0), at(1)) };
         });
-    // The CPU of a PostgreSQL is that of both.
+    // Both sizes would share the CPU of one PostgreSQL.
     const isQuickTogether = measure.isTogether === 'quick' && isQuick && store === 'sqlite';
     const isTogether = measure.isTogether === true || isQuickTogether;
     const measureRounds = async () => {

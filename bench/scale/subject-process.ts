@@ -5,12 +5,12 @@ import type { Setting, StoreKind, Subject } from './measure.ts';
 type Answer = { ready: true } | { round: Record<string, number> } | { failed: string };
 
 export interface SubjectOrder extends Pick<Setting, 'n' | 'isQuick'> {
-  /** Of the measure. */
+  /** The id of the measure. */
   id: string;
   store: StoreKind;
 }
 
-/** A subject in a process of its own: what one leaves in memory is none of the next one's. */
+/** A subject in its own process, so that its memory does not affect the next subject. */
 export class SubjectProcess {
   readonly #child: ChildProcess;
 
@@ -19,9 +19,8 @@ export class SubjectProcess {
   }
 
   /**
-   * `postgres`: the server that it makes its databases on.
-   *
-   * @throws {Error} if it cannot be opened.
+   * `postgres`: the server for its databases.
+   * @throws {Error} if the subject cannot be opened.
    */
   static async open(order: SubjectOrder, postgres: string | undefined): Promise<SubjectProcess> {
     const child = fork(new URL('./subject-server.ts', import.meta.url), [JSON.stringify(order)], {
@@ -69,7 +68,7 @@ export class SubjectProcess {
   }
 }
 
-/** In the process of the subject: a round for each question, until it is told to close or the bench has ended. */
+/** Runs in the subject's process: a round for each request, until a close message or the end of the bench. */
 export function answerRounds(subject: Subject, cleanUp: () => Promise<void>): void {
   const end = async (): Promise<never> => {
     await subject.close();

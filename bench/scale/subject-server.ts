@@ -5,7 +5,7 @@ import { startPostgres } from '../../test/support/databases/postgres.ts';
 import { measures } from './measures.ts';
 import { answerRounds, type SubjectOrder } from './subject-process.ts';
 
-// The process of one subject, told in JSON which.
+// The process of one subject, given as JSON.
 const { id, store, n, isQuick } = JSON.parse(process.argv[2] ?? '{}') as SubjectOrder;
 const measure = measures.find((one) => one.id === id);
 if (measure === undefined) throw new Error(`there is no measure ${id}`);

@@ -4,19 +4,19 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import type { Way } from './ways.ts';
 
-/** What a cold start took. */
+/** The cost of a cold start. */
 export interface Start {
-  /** From the start of the process to the whole reply of the first request, which carries the key that was printed. */
+  /** Time from the start of the process to the complete reply to the first request, which carries the printed key. */
   startMs: number;
   /** User and system time of the process until then, all threads. */
   cpuMs: number;
-  /** The most memory that it had until then. */
+  /** Peak memory until then. */
   peakMb: number;
 }
 
 /**
- * Starts `berth serve` on a database, asks it for its offers, and stops it: with SIGTERM, or, where `isKilled`, with
- * SIGKILL, so that the next start follows an unclean stop. A database that is not new has an `apiKey`.
+ * Starts `berth serve` on a database, requests its offers, and stops it with SIGTERM. With `isKilled` it uses SIGKILL,
+ * so that the next start follows an unclean stop. `apiKey` is given for an existing database.
  */
 export async function measureServe(
   way: Pick<Way, 'name' | 'command' | 'env'>,
@@ -70,7 +70,7 @@ async function firstLine(child: ChildProcess & { stdout: NodeJS.ReadableStream }
   throw new Error('the server ended before it was ready');
 }
 
-/** From Linux's /proc: CPU time is counted there in hundredths of a second. */
+/** Read from Linux's /proc, which counts CPU time in hundredths of a second. */
 function usageOf(pid: number | undefined): Pick<Start, 'cpuMs' | 'peakMb'> {
   const peakKb = /^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

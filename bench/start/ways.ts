@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { installPackage } from '../../test/package/install.ts';
 
-/** A way to run `berth`: what stands before its arguments on the command line. */
+/** A way to run `berth`: the command line before its arguments. */
 export interface Way {
   name: string;
   command: readonly string[];
@@ -16,10 +16,10 @@ export interface Way {
 const BUILT_AIM = { startMs: 400, peakMb: 130, helpMs: 300 };
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const mainFile = join(root, 'src/main.ts');
-/** Where `npm run test:image` keeps the image. */
+/** The folder in which `npm run test:image` keeps the image. */
 const imageStorage = join(root, 'node_modules/.cache/berth-image');
 
-/** Every way that there is here, with what they need in this folder. */
+/** Every available way, with its files in this folder. */
 export async function waysToRun(folder: string): Promise<Way[]> {
   const { main } = await installPackage(folder);
   return [
@@ -34,7 +34,7 @@ export async function waysToRun(folder: string): Promise<Way[]> {
   ];
 }
 
-/** The image's root folder, if `npm run test:image` has built it and this process may mount it; with how to release it. */
+/** Mounts the image's root folder, if `npm run test:image` has built it and this process may mount it. */
 export function mountImage(): { way: Way; unmount: () => void } | undefined {
   const flags = ['--root', join(imageStorage, 'images'), '--runroot', join(imageStorage, 'run')];
   const buildah = (...args: string[]): string =>
@@ -49,7 +49,7 @@ export function mountImage(): { way: Way; unmount: () => void } | undefined {
   const { Entrypoint: entrypoint, WorkingDir: workingFolder } = JSON.parse(
     buildah('inspect', '--type', 'image', 'berth:test'),
   ).Docker.config;
-  // A shell that becomes the program, so that the process that is measured is the program's.
+  // `exec` replaces the shell, so that the measured process is the program.
   const script = `cd "${workingFolder}" && exec "$@"`;
   return {
     way: {

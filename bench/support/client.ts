@@ -3,11 +3,11 @@ import { Agent, request } from 'node:http';
 export interface Reply {
   status: number;
   text: string;
-  /** From the moment on at which it was sent. */
+  /** From the moment of sending. */
   tookMs: number;
 }
 
-/** Sends requests with one key, over connections that are kept, and says what came back, whatever it is. */
+/** Sends requests with one key over kept-alive connections, and returns every reply, including errors. */
 export class BenchClient {
   readonly #port: number;
   readonly #apiKey: string;

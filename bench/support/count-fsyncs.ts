@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 const CALL = /\b(?:fsync|fdatasync)\(/g;
 
-/** How often a process makes the disk write while `body` runs; null: there is no strace here. */
+/** Counts the fsyncs of a process while `body` runs. Null: strace is not installed. */
 export async function countFsyncs(pid: number, body: () => Promise<void>): Promise<number | null> {
   const args = ['-f', '-e', 'trace=fsync,fdatasync', '-p', String(pid)];
   const tracer = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] });

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Client } from 'pg';
 import { isPostgres } from '../../src/config/server-schema.ts';
 
-/** The user and system time of this process in µs, with that of the PostgreSQL beside it where the database is one. */
+/** Returns the user and system time of this process in µs, including its PostgreSQL if the database is one. */
 export type CpuMeter = () => number;
 
-/** The kernel's ticks, in which /proc counts. */
+/** One kernel tick, the unit of /proc. */
 const US_PER_TICK = 10_000;
 
 export async function cpuMeter(database: string): Promise<CpuMeter> {
@@ -17,7 +17,7 @@ export async function cpuMeter(database: string): Promise<CpuMeter> {
   return () => own() + postgres();
 }
 
-/** The time of the PostgreSQL alone that `database` is on; 0 where it is on none. */
+/** The CPU time of the PostgreSQL of `database`; 0 if it is another database. */
 export async function postgresMeter(database: string): Promise<CpuMeter> {
   if (!isPostgres(database)) return () => 0;
   const postmaster = await findPostmaster(database);
@@ -31,13 +31,13 @@ export async function cpuOf(meter: CpuMeter, body: () => Promise<void>): Promise
   return meter() - before;
 }
 
-/** What this process has had written, in bytes, whether it is on the disk yet or not. */
+/** Bytes that this process has written, including those not on disk yet. */
 export function bytesWritten(): number {
   const [, bytes = 'NaN'] = /^wchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8')) ?? [];
   return Number(bytes);
 }
 
-/** The parent of the process that answers. @throws {Error} where that is not on this machine. */
+/** The parent of the process that answers. @throws {Error} if it is not on this machine. */
 async function findPostmaster(url: string): Promise<number> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -52,7 +52,7 @@ async function findPostmaster(url: string): Promise<number> {
   }
 }
 
-/** Of a process and its children, those that have ended included. */
+/** The ticks of a process and its children, including ended ones. */
 function ticksOfTree(root: number): number {
   let ticks = 0;
   for (const name of readdirSync('/proc')) {
@@ -67,7 +67,7 @@ function ticksOfTree(root: number): number {
 function statOf(pid: number): { parent: number; own: number; ended: number } | undefined {
   if (!Number.isInteger(pid)) return undefined;
   try {
-    // The name in brackets may hold anything; what follows are numbers from the third field on.
+    // The name in parentheses may contain anything. Numbers follow, from the third field on.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ')

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 
 export interface Load {
   port: number;
-  /** Sent one after another; begun again at the end. */
+  /** Sent one after another, and repeated from the start. */
   requests: readonly Buffer[];
   count: number;
   connections: number;
@@ -11,8 +11,7 @@ export interface Load {
 }
 
 /**
- * Sends `count` requests over keep-alive connections, each of which waits for its reply before it sends the next.
- *
+ * Sends `count` requests over keep-alive connections. Each connection waits for a reply before its next request.
  * @throws {Error} unless every reply has the expected status.
  */
 export async function sendLoad(load: Load): Promise<void> {
@@ -27,7 +26,7 @@ export async function sendLoad(load: Load): Promise<void> {
   }
 }
 
-/** One request as it goes over the wire. */
+/** One request in wire format. */
 export function toRequest(id: string, apiKey: string, headers: Record<string, string> = {}): Buffer {
   const lines = [
     `GET /v1/instances/${id} HTTP/1.1`,
@@ -84,7 +83,7 @@ function converse(socket: Socket, next: () => Buffer | undefined, status: number
   return promise;
 }
 
-/** How long the reply is that begins with `text`; -1: its head is not complete. */
+/** The length of the reply that begins with `text`; -1: its head is not complete. */
 function lengthOf(text: string): number {
   const headEnd = text.indexOf('\r\n\r\n');
   if (headEnd === -1) return -1;

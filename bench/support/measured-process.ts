@@ -1,14 +1,14 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** How often it is looked whether the event loop runs: rarely enough to cost nothing beside a request. */
+/** Interval between checks of the event loop: rare enough to cost nothing compared with a request. */
 const STALL_RESOLUTION_MS = 10;
 
-/** What a server under measurement tells the bench about itself. */
+/** What a measured server reports about itself. */
 export interface Usage {
   /** User and system time of the whole process, all its threads. */
   cpuUs: number;
   rssBytes: number;
-  /** How long the event loop stood still at most since the question before, in milliseconds. */
+  /** Longest stall of the event loop since the previous report, in milliseconds. */
   longestStallMs: number;
 }
 
@@ -18,11 +18,11 @@ export interface Ready<Info> {
 
 const stalls = monitorEventLoopDelay({ resolution: STALL_RESOLUTION_MS });
 
-/** Answers the bench, in the process of a server; ends with the bench. */
+/** Answers the bench from a server's process, and exits with the bench. */
 export function answerBench<Info>(info: Info): void {
   process.on('message', (question) => {
     if (question === 'collect garbage') globalThis.gc?.();
-    // Watching costs a wake-up each time: a server that is not asked for stalls is not watched.
+    // Monitoring costs a wake-up each time, so it runs only on request.
     if (question === 'watch stalls') stalls.enable();
     process.send?.(usage());
   });

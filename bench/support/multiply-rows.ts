@@ -4,21 +4,21 @@ import { isPostgres, sqlitePath } from '../../src/config/server-schema.ts';
 
 export interface Copies {
   table: string;
-  /** The SQL condition of the row that is copied. */
+  /** The SQL condition of the row to copy. */
   where: string;
   count: number;
-  /** Columns that differ, as SQL that both databases have; `number` counts the copies from 1. */
+  /** Columns that differ, as SQL for both databases. `number` counts the copies from 1. */
   change: Record<string, string>;
 }
 
-/** An id of a length that ids have, as SQL. */
+/** An id of the usual length, as SQL. */
 export function numbered(prefix: string): string {
   return `'${prefix}-' || '0000000000000000000000' || CAST(1000000000 + number AS TEXT)`;
 }
 
 /**
- * Copies rows beside the store, in one transaction: to write a million through it takes longer than all that is
- * measured of them. Nothing serves the database meanwhile.
+ * Copies rows without the store, in one transaction: writing a million through it takes longer than the measurement. No
+ * server may use the database meanwhile.
  */
 export async function multiplyRows(database: string, all: readonly Copies[]): Promise<void> {
   if (isPostgres(database)) await multiplyInPostgres(database, all);
@@ -77,6 +77,6 @@ function insertion({
 }: Omit<Copies, 'count'> & { columns: readonly string[] }): string {
   const quoted = columns.map((name) => `"${name}"`);
   const values = columns.map((name, index) => change[name] ?? quoted[index]);
-  // Without the condition on the number, SQLite takes what follows for a clause of the insertion.
+  // Without the condition on the number, SQLite parses the following text as a clause of the INSERT.
   return `INSERT INTO ${table} (${quoted.join(', ')}) SELECT ${values.join(', ')} FROM numbers, (SELECT * FROM ${table} WHERE ${where}) AS original WHERE number > 0`;
 }

@@ -28,12 +28,12 @@ export async function measureRounds(candidates: readonly Candidate[], options: R
   return measured;
 }
 
-/** Sends `count` requests that are not measured, so that what follows runs compiled and from memory. */
+/** Sends `count` requests that are not measured, so that later ones run compiled code and cached data. */
 export async function warmUp(candidate: Candidate, count: number, connections: number): Promise<void> {
   await sendLoad({ ...candidate, port: candidate.server.port, count, connections });
 }
 
-/** Without a forced garbage collection before: it throws compiled code away, which costs the leaner server more. */
+/** No forced garbage collection before: it discards compiled code, which costs the leaner server more. */
 async function cpuUsPerRequest(
   candidate: Candidate,
   { requests: count, connections }: Rounds,

@@ -1,6 +1,6 @@
 import type { Log } from '../../src/ports/log.ts';
 
-/** What goes wrong ends the bench; the rest is not of interest. */
+/** A log that discards everything except errors, which end the bench. */
 export const quietLog: Log = {
   debug: () => undefined,
   info: () => undefined,

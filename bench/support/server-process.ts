@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Ready, Usage } from './measured-process.ts';
 
-/** A server in a process of its own, whose CPU time is read from outside the load. */
+/** A server in its own process. Its CPU time is read outside the load. */
 export class ServerProcess {
   readonly port: number;
   readonly pid: number;
@@ -25,7 +25,7 @@ export class ServerProcess {
     return this.#ask('usage');
   }
 
-  /** From now on `usage` tells of stalls. */
+  /** Makes `usage` include stalls from now on. */
   async watchStalls(): Promise<Usage> {
     return this.#ask('watch stalls');
   }

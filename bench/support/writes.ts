@@ -2,11 +2,11 @@ import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { Client } from 'pg';
 import { isPostgres, sqlitePath } from '../../src/config/server-schema.ts';
 
-/** What was written to a database until now, counted from a moment of no meaning. */
+/** Writes to a database so far, counted from an arbitrary moment. */
 export interface Written {
-  /** Transactions that wrote. */
+  /** Write transactions. */
   transactions: number;
-  /** To the log of PostgreSQL; to the files of SQLite, checkpoints included. */
+  /** To PostgreSQL's log, or to SQLite's files, including checkpoints. */
   bytes: number;
 }
 
@@ -15,7 +15,7 @@ export interface WriteMeter {
   close(): Promise<void>;
 }
 
-/** Reads beside the server, whose process id is `pid`: it is not asked. */
+/** Reads without asking the server, whose process id is `pid`. */
 export async function writeMeter(database: string, pid: number): Promise<WriteMeter> {
   return isPostgres(database) ? postgresMeter(database) : sqliteMeter(sqlitePath(database), pid);
 }
@@ -34,7 +34,7 @@ async function postgresMeter(url: string): Promise<WriteMeter> {
   };
 }
 
-/** In the header of the index of the WAL: the counter that each write transaction increments. */
+/** The write transaction counter in the header of the WAL index. */
 const CHANGES_AT = 8;
 
 function sqliteMeter(path: string, pid: number): WriteMeter {

@@ -1,13 +1,13 @@
 import type { Report, ReportCheck, ReportTiming } from '../report/report.ts';
 import { duration } from '../report/words.ts';
 
-/** What differs between two reports. */
+/** The differences between two reports. */
 export interface Comparison {
   /** Checks that fail now and did not before. */
   red: ReportCheck[];
   /** Checks that failed before and pass now. */
   green: ReportCheck[];
-  /** Checks that were made before and could not be made now. */
+  /** Checks that gave a verdict before and could not be made now. */
   lost: ReportCheck[];
   slower: { before: ReportTiming; now: ReportTiming }[];
 }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../text/json.ts';
 
-/** Stands in the place of a value that was taken out: its digest, so that what was signed can still be checked. */
+/** The field that replaces a removed value by its digest, so that the signature can still be checked. */
 export const REDACTED = '$redacted';
 
 /**
- * The digest of a JSON value, the canonical form that is signed: SHA-256, of the JSON text for a scalar, of the digests
- * of its items for a list, and of its fields in the order of their names for an object. A value that was taken out counts
- * as its digest, so that its removal changes nothing.
+ * The digest of a JSON value, in the canonical form that is signed: SHA-256 of the JSON text for a scalar, of the
+ * items' digests for a list, and of the fields sorted by name for an object. A removed value counts as its digest, so
+ * removing it does not change the result.
  */
 export function digestOf(value: unknown): string {
   if (Array.isArray(value)) return sha256(`[${value.map(digestOf).join(',')}]`);
@@ -18,7 +18,7 @@ export function digestOf(value: unknown): string {
   return sha256(`{${fields.map((name) => `${JSON.stringify(name)}:${digestOf(value[name])}`).join(',')}}`);
 }
 
-/** The digest that stands in the place of a value; undefined for a value that is there. */
+/** The digest that replaces a value; undefined for an ordinary value. */
 export function redactedDigest(value: unknown): string | undefined {
   if (!isObject(value) || Object.keys(value).length !== 1) return undefined;
   const digest = value[REDACTED];

@@ -3,12 +3,12 @@ import type { Report, ReportSignature } from '../report/report.ts';
 import { isObject } from '../text/json.ts';
 import { digestOf, redactedDigest } from './digest.ts';
 
-/** A key or a report that cannot be used; the message says why. */
+/** A key or a report that cannot be used. The message says why. */
 export class CertificateError extends Error {
   override readonly name = 'CertificateError';
 }
 
-/** Signs a report, with the digest of the transcript that it was made of. @throws {CertificateError} */
+/** Signs a report together with the digest of its transcript. @throws {CertificateError} */
 export function signReport(report: Report, transcriptSha256: string, privateKeyPem: string): Report {
   const key = ed25519(() => createPrivateKey(privateKeyPem), 'private');
   const statement: Omit<ReportSignature, 'value'> = {
@@ -20,12 +20,12 @@ export function signReport(report: Report, transcriptSha256: string, privateKeyP
   return { ...report, signature: { ...statement, value } };
 }
 
-/** Raw bytes in base64, as it stands in a report. @throws {CertificateError} */
+/** Returns the raw bytes of the key in base64, as in a report. @throws {CertificateError} */
 export function readPublicKey(pem: string): string {
   return publicKeyText(ed25519(() => createPublicKey(pem), 'public'));
 }
 
-/** The parts of a report that may be taken out of a signed one: they say nothing of the verdict. */
+/** The parts that may be removed from a signed report: they do not affect the verdict. */
 const REDACTABLE = [
   /^\/(base_url|user_agent|exchanges|logins|resources|findings)(\/|$)/,
   /^\/checks\/\d+\/(problems|traces|proof)(\/|$)/,
@@ -34,11 +34,11 @@ const REDACTABLE = [
 export interface Verified {
   publicKey: string;
   transcriptSha256: string;
-  /** What was taken out, as JSON pointers. */
+  /** The removed values, as JSON pointers. */
   redacted: string[];
 }
 
-/** Checks the signature of a report. `trusted` is the key that it must be of. @throws {CertificateError} */
+/** Checks the signature of a report. `trusted` is the required public key. @throws {CertificateError} */
 export function verifyReport(report: unknown, trusted?: string): Verified {
   const signature = isObject(report) ? report['signature'] : undefined;
   if (!isObject(report) || !isObject(signature)) throw new CertificateError('it is not signed');
@@ -63,7 +63,7 @@ function messageOf(report: unknown): Buffer {
   return Buffer.from(`berth-conformance-report/1\n${digestOf(report)}`);
 }
 
-/** The paths of everything that was taken out. */
+/** The paths of all removed values. */
 function redactedIn(value: unknown, path = ''): string[] {
   if (redactedDigest(value) !== undefined) return [path];
   if (Array.isArray(value)) return value.flatMap((item, index) => redactedIn(item, `${path}/${index}`));
@@ -85,7 +85,7 @@ function ed25519(open: () => KeyObject, kind: string): KeyObject {
   return key;
 }
 
-/** What stands before the 32 bytes of a key in its DER form (RFC 8410). */
+/** The DER prefix of a 32-byte key (RFC 8410). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
 function publicKeyText(key: KeyObject): string {

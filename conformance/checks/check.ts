@@ -13,21 +13,21 @@ import { printable } from '../text/printable.ts';
 import { answerOf, jsonOf, requestOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange, Level } from '../transcript/records.ts';
 
-/** Judges a requirement by what a run saw. It sends no requests. */
+/** Judges a requirement by the records of a run. It sends no requests. */
 export interface Check {
   /** The id of the main requirement that it proves, in requirements.yaml. */
   id: string;
-  /** The lowest level of a run that sees enough for it. */
+  /** The lowest level whose runs record enough for it. */
   level: Level;
   /** The scenarios that it needs, which a run of only this check executes. */
   scenarios: readonly string[];
-  /** May throw `MissingEvidence`, as the evidence does where a step is missing. */
+  /** May throw `MissingEvidence`, as the evidence does if a step is missing. */
   judge(evidence: Evidence): Finding;
 }
 
 /**
- * The exchanges that were not rate-limited; a 429 is lawful for anything but a poll. Throws `MissingEvidence` where
- * all of them were.
+ * The exchanges that were not rate-limited: a 429 is lawful for anything but a poll. Throws `MissingEvidence` if all of
+ * them were.
  */
 export function withoutRateLimited(exchanges: readonly Exchange[]): Exchange[] {
   const left = exchanges.filter((exchange) => statusOf(exchange) !== 429);
@@ -53,7 +53,7 @@ export function codeOfConflict(exchange: Exchange): string | undefined {
 /** Each exchange must be answered with one of the statuses. Rate-limited ones are left out. */
 export function judgeStatus(
   exchanges: readonly Exchange[],
-  /** What the exchanges are, in the plural. */
+  /** A plural noun for the exchanges. */
   what: string,
   statuses: readonly number[],
   /** The expected answer, in words. */
@@ -95,7 +95,7 @@ export function unlessReclaimed({ instances }: Evidence, finding: Finding): Find
     : finding;
 }
 
-/** Turns a failure into `not_tested` if it is only the last read of a run that was cut short while waiting. */
+/** Turns a failure into `not_tested` if all its problems are in the step during which the run was cut short. */
 export function unlessCutShort(evidence: Evidence, finding: Finding): Finding {
   if (finding.verdict !== 'fail' || evidence.end?.reason === 'completed') return finding;
   const last = evidence.exchanges.findLast(({ step }) => !step.startsWith('cleanup/'));

@@ -25,7 +25,7 @@ const run: RunRecord = {
 
 export type Answer = { status?: number; body?: unknown; headers?: Record<string, string> };
 
-/** A transcript of consecutive reads: step, path and answer of each. */
+/** A transcript of consecutive reads, each with its step, path and answer. */
 export function recorded(...reads: readonly [step: string, path: string, answer?: Answer][]): Exchange[] {
   return reads.map(([step, path, answer], index) => ({
     kind: 'exchange',

@@ -15,7 +15,7 @@ it('a hundred thousand offers are judged in bounded time', () => {
   );
   const before = process.cpuUsage();
   for (const { id } of CHECKS.filter((check) => /^(REG|CFG|AVL)-/.test(check.id))) judged(id, records);
-  // Of this process alone: what else the machine does takes none of it.
+  // Measures only this process, so other load does not affect it.
   const { user, system } = process.cpuUsage(before);
   expect((user + system) / 1_000).toBeLessThan(20_000);
 });

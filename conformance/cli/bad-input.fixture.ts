@@ -12,7 +12,7 @@ export const quickIn = (stateFolder: string): string[] => [
   '1',
 ];
 
-/** The output is readable: no stack trace, no control characters, no secret. */
+/** Expects readable output: no stack trace, no control characters, no secret. */
 export function expectCalm({ out, err }: CliResult): void {
   expect(err + out).not.toMatch(/\n\s+at .*\.ts/);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
@@ -21,7 +21,7 @@ export function expectCalm({ out, err }: CliResult): void {
   expect(err.length).toBeLessThan(4000);
 }
 
-/** The fault is the target's: the run continues, within its limits, to an outcome. */
+/** Expects a verdict on a faulty target: the run continues within its limits to an outcome. */
 export async function expectVerdict(
   quick: readonly string[],
   answer: Answer,
@@ -29,7 +29,7 @@ export async function expectVerdict(
 ): Promise<CliResult> {
   await using target = await serveTarget(answer);
   const args = [target.baseUrl, '--level', 'read-only', ...quick, ...more];
-  // Patience, not a deadline: a busy machine may need more than the half second of the other tests.
+  // A generous timeout: a busy machine may need more than the half second of the other tests.
   const result = await runCli(args, { parts: { probeTimeoutMs: 60_000 } });
   expectCalm(result);
   expect([1, 2]).toContain(result.code);

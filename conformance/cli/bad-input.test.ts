@@ -10,7 +10,7 @@ afterAll(() => folder[Symbol.dispose]());
 
 const quick = quickIn(folder.path);
 
-/** The set-up is at fault: told as CONFIG, exit code 3, and no verdict on the target. */
+/** Expects a fault of the set-up: reported as CONFIG, with exit code 3 and no verdict on the target. */
 async function expectConfig(args: readonly string[], sentence: RegExp, env = {}): Promise<void> {
   const result = await runCli([...args, ...quick], { env });
   expectCalm(result);
@@ -182,7 +182,7 @@ describe('a target that is at fault', () => {
   });
 });
 
-/** As much of the contract as a look at the set-up asks for. */
+/** Implements the part of the contract that checking the set-up needs. */
 function contract({ url }: { url?: string | undefined }, response: ServerResponse): void {
   if (url === '/v1/configurations' || url === '/v1/availability')
     sendJson(response, 200, { configurations: [offer] });

@@ -26,7 +26,7 @@ export interface CliResult {
 
 export interface CliOptions {
   env?: Readonly<Record<string, string | undefined>>;
-  /** What the user types; without it the terminal is not interactive. */
+  /** The user's input. Without it the terminal is not interactive. */
   typed?: string;
   parts?: Partial<CliParts>;
   /** Called with everything written to standard error. */
@@ -69,7 +69,7 @@ export async function runCli(args: readonly string[], options: CliOptions = {}):
   return { code, ...written };
 }
 
-/** A folder that is removed at the end. */
+/** Creates a folder that is removed at the end. */
 export function temporaryFolder(): { path: string; file: (name: string) => string } & Disposable {
   const path = mkdtempSync(join(tmpdir(), 'berth-conformance-cli-'));
   return {
@@ -79,7 +79,7 @@ export function temporaryFolder(): { path: string; file: (name: string) => strin
   };
 }
 
-/** A correct orchestrator in memory, in virtual time, and what the command needs to reach it. */
+/** A correct orchestrator in memory and in virtual time, with the parts that the command needs to reach it. */
 export function referenceParts(setup: Partial<ReferenceSetup> = {}) {
   const clock = createAutoClock();
   const reference = createReference({ clock, apiKeys: [API_KEY, 'the-second-key-of-it'], ...setup });
@@ -108,7 +108,7 @@ export function referenceParts(setup: Partial<ReferenceSetup> = {}) {
     sent,
     transport,
     baseUrl: reference.options.baseUrl,
-    /** Names and statuses of the instances that the target lists. */
+    /** The names and statuses of the instances that the target lists. */
     async listed(): Promise<string[]> {
       const answer = await reference.transport.send(
         {
@@ -134,7 +134,7 @@ export interface Target extends AsyncDisposable {
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A real HTTP server that answers as it is told. */
+/** Starts a real HTTP server that answers with `answer`. */
 export async function serveTarget(answer: Answer, tls?: ServerOptions): Promise<Target> {
   const requests: string[] = [];
   const sockets = new Set<Socket>();

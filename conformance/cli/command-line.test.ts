@@ -3,7 +3,7 @@ import { API_KEY, runCli } from './cli.fixture.ts';
 
 const URL = 'https://127.0.0.1:1/v1';
 
-/** Exit code 3, and one sentence of the command's on standard error. */
+/** Expects exit code 3, and one sentence of the command on standard error. */
 async function expectRefusal(args: readonly string[], sentence: RegExp, env = {}): Promise<void> {
   const { code, out, err } = await runCli(args, { env });
   expect(err).toMatch(sentence);

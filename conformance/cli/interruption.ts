@@ -39,7 +39,7 @@ export class Interruption implements Disposable {
     return this.#abandoning.signal;
   }
 
-  /** Closes the transport when the clean-up is abandoned, so that nothing pending is waited for. */
+  /** Closes the transport when the clean-up is abandoned, so that no pending request is awaited. */
   closeWhenAbandoned(transport: Transport): void {
     this.abandon.addEventListener('abort', () => void transport.close(), { once: true });
   }

@@ -12,7 +12,7 @@ import type { Terminal } from './terminal.ts';
 /** Length limit for text that comes from the target. */
 export const SHOWN_CHARS = 200;
 
-/** Reports the open entries of a run and the commands that destroy them; false where there are none. */
+/** Reports the open entries of a run and the commands that destroy them. False if there are none. */
 export function reportLeftovers(entries: readonly Entry[], baseUrl: string, terminal: Terminal): boolean {
   const open = entries.filter(isOpen);
   if (open.length === 0) return false;
@@ -70,7 +70,7 @@ function openLedgers(folder: string): StoredLedger[] {
   try {
     return readOpenLedgers(folder);
   } catch {
-    // The check of the folder reports what is wrong with it.
+    // The check of the folder reports such errors.
     return [];
   }
 }

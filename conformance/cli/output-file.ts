@@ -13,7 +13,7 @@ import { systemErrorText } from '../text/wording.ts';
 import { CommandError } from './program.ts';
 
 /**
- * An output file. It is opened before anything is bought, so that a wrong path costs nothing, and is called
+ * An output file. It is opened before anything is bought, so that a wrong path costs nothing. It is named
  * `<name>.partial` until it is complete. Writing never throws; see `problem`.
  */
 export class OutputFile {
@@ -24,7 +24,7 @@ export class OutputFile {
   #problem: string | undefined;
   #isOpen = true;
 
-  /** Throws `CommandError` where the file cannot be written. */
+  /** Throws `CommandError` if the file cannot be written. */
   constructor(option: string, path: string) {
     this.#option = option;
     this.#path = targetOf(option, path);
@@ -43,7 +43,7 @@ export class OutputFile {
     return this.#path;
   }
 
-  /** Why the file could not be written, as a sentence; undefined where it could. */
+  /** Why the file could not be written, as a sentence. Undefined if there was no problem. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -90,7 +90,7 @@ export class OutputFile {
   }
 }
 
-/** Resolves links, so that the link itself is kept. */
+/** Resolves links, so that a link is not replaced by the file. */
 function targetOf(option: string, path: string): string {
   if (path === '' || path === '-') throw new CommandError(`${option} ${path} is not a file name: give one`);
   const absolute = resolve(path);

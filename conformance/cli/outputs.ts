@@ -39,7 +39,7 @@ export class Outputs {
   /** The PEM of `--sign`. */
   readonly #signingKey: string | undefined;
 
-  /** Opens all files. Throws `CommandError`, and removes all of them, where one cannot be written. */
+  /** Opens all files. If one cannot be written, removes all of them and throws `CommandError`. */
   constructor(flags: OutputFlags & { transcript?: string }) {
     const opened: OutputFile[] = [];
     this.#signingKey = flags.sign === undefined ? undefined : readSigningKey(flags.sign, flags.json);
@@ -62,7 +62,7 @@ export class Outputs {
     }
   }
 
-  /** Writes the report, signed where that was asked for; returns what could not be written. */
+  /** Writes the report, signed if requested. Returns the problems of files that could not be written. */
   finish(unsigned: Report, transcriptSha256: string): string[] {
     const key = this.#signingKey;
     const report = key === undefined ? unsigned : signReport(unsigned, transcriptSha256, key);
@@ -91,7 +91,7 @@ export class Outputs {
 
 export interface Showing {
   records: readonly TranscriptRecord[];
-  /** Of the transcript, as it was written. */
+  /** The digest of the written transcript. */
   transcriptSha256: string;
   requirements: Requirements;
   outputs: Outputs;

@@ -6,7 +6,7 @@ import { ssh2Client } from '../ssh/ssh2-client.ts';
 import type { SignalSource } from './interruption.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 
-/** The outside world, as the commands use it. */
+/** The system's services that the commands use. */
 export interface CliParts {
   terminal: Terminal;
   env: Readonly<Record<string, string | undefined>>;

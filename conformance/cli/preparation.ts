@@ -63,7 +63,7 @@ export function prepareRun(
 export interface ExamineOptions {
   transport: Transport;
   signal: AbortSignal;
-  /** Absent where no ledger is written. */
+  /** Absent if no ledger is written. */
   stateFolder?: string;
   mayPost: boolean;
 }
@@ -115,7 +115,7 @@ function failedIn({ checks }: Report, path: string): string[] {
   return ids;
 }
 
-/** The ids in `--only ID,…`, or undefined where it is not given. */
+/** The ids in `--only ID,…`, or undefined if it is not given. */
 function idsOf(only: string | undefined): string[] | undefined {
   if (only === undefined) return undefined;
   const ids = only
@@ -127,8 +127,8 @@ function idsOf(only: string | undefined): string[] | undefined {
 }
 
 /**
- * The checks that `--only` names, by requirement id or prefix (`INS-404`). Throws `CommandError` where an id is
- * unknown, or no named check can run at this level.
+ * The checks of `--only`, by requirement id or prefix (`INS-404`). Throws `CommandError` if an id is unknown, or no
+ * named check can run at this level.
  */
 function selectChecks(
   ids: readonly string[],
@@ -164,7 +164,7 @@ function checksOf(id: string, requirements: readonly Requirement[], checks: read
   throw new CommandError(`--only ${id}: there is no such id: ${hint}`);
 }
 
-/** Prints what prevents a run, and notes. */
+/** Prints notes, and problems that prevent a run. */
 export function printNotable(diagnoses: readonly Diagnosis[], terminal: Terminal): void {
   terminal.err(toLines(diagnoses.filter(({ state }) => state !== 'ok')));
 }

@@ -8,7 +8,7 @@ import type { Terminal } from './terminal.ts';
 export const NAME = 'berth conformance';
 
 /**
- * Prints a command-line mistake as one sentence with a pointer to the help, and never repeats a value, which may be a
+ * Reports a command-line mistake as one sentence with a pointer to the help. It never repeats a value, which may be a
  * secret.
  */
 export function explainMistakes(command: Command, terminal: Terminal, name = NAME): void {
@@ -29,7 +29,7 @@ export function explainMistakes(command: Command, terminal: Terminal, name = NAM
   for (const inner of command.commands) explainMistakes(inner, terminal, `${name} ${inner.name()}`);
 }
 
-/** Refuses an API key as an argument: every process on the machine can read it there. */
+/** Refuses an API key as an argument: every process on the machine could read it. */
 export function refuseKeyOptions(command: Command): void {
   for (const [option, instead] of [
     ['--api-key', 'BERTH_API_KEY or --api-key-file'],
@@ -57,7 +57,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Reports a fault of the suite, which is not the target's. */
+/** Reports a fault of the suite itself. */
 export function reportSuiteFault(
   error: unknown,
   { terminal, env }: Pick<CliParts, 'terminal' | 'env'>,

@@ -109,7 +109,7 @@ export function stateFolderOf(
   return stateDir ?? defaultStateFolder(env);
 }
 
-/** The settings of a run. Throws `CommandError` where flags contradict each other. */
+/** Converts the flags to the settings of a run. Throws `CommandError` if they contradict each other. */
 export function toSettings(flags: RunFlags): RunOptions['settings'] {
   const { level, maxCost, maxMinutes, pollIntervalMs, readyTimeoutS, offer, region, race } = flags;
   if (race !== undefined && level !== 'full')

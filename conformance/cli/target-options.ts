@@ -41,7 +41,7 @@ export function secondKeySource(
   };
 }
 
-/** Parses the base URL. Throws `CommandError`. Notes about it are returned. */
+/** Parses the base URL and returns notes about it. Throws `CommandError`. */
 export function requireBaseUrl(
   typed: string,
   commands: readonly string[],
@@ -54,7 +54,7 @@ export function requireBaseUrl(
   throw new CommandError(diagnoses.map(toClause).join('; '));
 }
 
-/** Reads the credentials that are present, and registers them as secrets of the terminal. */
+/** Reads the available credentials, and registers them as secrets of the terminal. */
 export function findSignIn(
   flags: TargetFlags,
   { env, terminal }: CliParts,
@@ -68,7 +68,7 @@ export function findSignIn(
   return { signIn: { apiKey, login }, diagnoses: isMissing ? [missingKey(source)] : found };
 }
 
-/** Like `findSignIn`, but throws `CommandError` where credentials are missing or faulty. */
+/** As `findSignIn`, but throws `CommandError` if credentials are missing or invalid. */
 export function requireSignIn(flags: TargetFlags, parts: CliParts): { signIn: SignIn; notes: Diagnosis[] } {
   const { signIn, diagnoses } = findSignIn(flags, parts);
   const fault = diagnoses.find(({ state }) => state === 'config');
@@ -76,7 +76,7 @@ export function requireSignIn(flags: TargetFlags, parts: CliParts): { signIn: Si
   return { signIn, notes: diagnoses };
 }
 
-/** Reads the second key, where there is one. */
+/** Reads the second key, if there is one. */
 export function findSecondKey(source: KeySource, { terminal }: CliParts): FoundKey {
   const found = keep(readApiKey(source), 'second api key', terminal);
   const fault = found.diagnoses.find(({ state }) => state === 'config');
@@ -89,7 +89,7 @@ function keep(found: FoundKey, name: string, terminal: CliParts['terminal']): Fo
   return found;
 }
 
-/** Creates the HTTP transport. Throws `CommandError` where the file of `--ca-file` cannot be used. */
+/** Creates the HTTP transport. Throws `CommandError` if the file of `--ca-file` cannot be used. */
 export function openTransport({ caFile }: TargetFlags, parts: CliParts): Transport {
   if (caFile === undefined) return parts.createTransport({});
   try {

@@ -5,9 +5,9 @@ import { createRedactor, type Redactor } from '../text/redact.ts';
 /** Output and prompts of a command. Known secrets are redacted from everything it writes. */
 export interface Terminal {
   secrets: Redactor;
-  /** Standard output. Neither this nor `err` throws if the reader is gone. */
+  /** Writes to standard output. Neither this nor `err` throws if the reader is gone. */
   out(text: string): void;
-  /** Standard error. */
+  /** Writes to standard error. */
   err(text: string): void;
   outIsTty: boolean;
   errIsTty: boolean;
@@ -25,7 +25,7 @@ const DEFAULT_WIDTH = 100;
 /** The terminal of this process. */
 export function processTerminal(env: Readonly<Record<string, string | undefined>>): Terminal {
   const secrets = createRedactor();
-  // Without an error listener, EPIPE would end the process, and with it the clean-up.
+  // Without an error listener, EPIPE would end the process, including the clean-up.
   for (const stream of [process.stdout, process.stderr])
     if (stream.listenerCount('error') === 0) stream.on('error', () => {});
   const color = wantsColor(env);

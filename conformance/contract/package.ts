@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringField } from '../text/json.ts';
 
-/** The folder of the package, of which `openapi/`, `fixtures/` and `conformance/requirements.yaml` are parts. */
+/** The folder of the package, which contains `openapi/`, `fixtures/` and `conformance/requirements.yaml`. */
 export const packageRoot = find(import.meta.dirname);
 
 function find(folder: string): string {

@@ -37,13 +37,13 @@ export interface Requirements {
   /** The contract's own version label. */
   contract: string;
   rows: readonly Requirement[];
-  /** SHA-256 of the file, hex: which set of requirements a report is about. */
+  /** SHA-256 of the file, hex. It identifies the set of requirements of a report. */
   digest: string;
 }
 
 let known: Requirements | undefined;
 
-/** The requirements.yaml of the package, read once in a process. */
+/** The package's requirements.yaml. It is read once in a process. */
 export function loadRequirements(): Requirements {
   known ??= readRequirements();
   return known;

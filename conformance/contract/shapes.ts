@@ -8,7 +8,7 @@ export type ShapeName = 'Configuration' | 'Instance' | 'Volume' | 'VolumeLocatio
 
 /** One way in which an object breaks its table of fields. */
 export interface ShapeProblem {
-  /** The top-level field with the problem; empty where the value is no object at all. */
+  /** The top-level field with the problem. Empty if the value is not an object. */
   field: string;
   /** The path inside the object, e.g. `port_forwards[0].internal_port`. */
   path: string;
@@ -23,8 +23,8 @@ export interface ShapeProblem {
 const MOST_PROBLEMS = 20;
 
 /**
- * The schema keywords that the contract's tables contain. All others (such as the pattern of a region) are Berth's
- * own and bind no other orchestrator. `format` is left out: RFC 3339 timestamps are a requirement of their own.
+ * The schema keywords in the contract's tables. All others (such as the pattern of a region) are Berth's own and do not
+ * bind other orchestrators. `format` is left out: RFC 3339 timestamps are a separate requirement.
  */
 const KEPT = new Set(['$ref', 'type', 'required', 'properties', 'items', 'enum']);
 

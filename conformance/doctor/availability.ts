@@ -11,11 +11,11 @@ const SHOWN_CHARS = 100;
 export interface Stock {
   /** From GET /configurations. */
   configurations: readonly JsonObject[];
-  /** From GET /availability; undefined where it did not answer with a list. */
+  /** From GET /availability; undefined if the answer was not a list. */
   availability: readonly JsonObject[] | undefined;
 }
 
-/** Whether something can be bought, if the level of the run needs that. */
+/** Checks whether something can be bought, if the level of the run needs that. */
 export function availabilityFor(level: Level, wanted: Wanted, stock: Stock): Diagnosis[] {
   const misspelt = [unknownOffer(wanted.offer, stock), unknownRegion(wanted.region, stock)].filter(
     (diagnosis) => diagnosis !== undefined,

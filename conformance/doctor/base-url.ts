@@ -4,7 +4,7 @@ import { config, type Diagnosis, note, ok } from './diagnosis.ts';
 const SUBJECT = 'base_url';
 
 export interface BaseUrl {
-  /** Without a trailing slash; undefined where it is invalid. */
+  /** Without a trailing slash; undefined if it is invalid. */
   baseUrl?: string;
   diagnoses: Diagnosis[];
 }

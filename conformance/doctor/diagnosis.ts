@@ -1,14 +1,14 @@
 /**
- * The result of one check of the set-up. `config`: the run cannot start; no statement about the target. `note`: worth
- * knowing; the run continues.
+ * The result of one check of the set-up. `config`: the run cannot start, which says nothing about the target. `note`:
+ * worth knowing; the run continues.
  */
 export interface Diagnosis {
   /** The subject, e.g. `TLS`. */
   subject: string;
   state: 'ok' | 'note' | 'config';
-  /** What was found, and where. */
+  /** The finding, and its place. */
   text: string;
-  /** What to do about it. */
+  /** The remedy. */
   fix?: string;
 }
 

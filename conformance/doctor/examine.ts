@@ -12,7 +12,7 @@ export interface Examination extends ProbeParts {
   baseUrl: string;
   level: Level;
   wanted: Wanted;
-  /** Absent where no ledger is written. */
+  /** Absent if no ledger is written. */
   stateFolder?: string;
   /** Whether a token may be requested, which is a POST. */
   mayPost: boolean;
@@ -22,7 +22,7 @@ export interface Examination extends ProbeParts {
 export interface Examined {
   diagnoses: Diagnosis[];
   configurations: readonly JsonObject[];
-  /** Undefined where GET /availability did not answer with a list. */
+  /** Undefined if the answer of GET /availability was not a list. */
   availability: readonly JsonObject[] | undefined;
 }
 

@@ -9,7 +9,7 @@ const LEDGER_SUBJECT = 'Ledger';
 const LITTLE_BYTES = 50 * 1024 * 1024;
 const TOO_LITTLE_BYTES = 1024 * 1024;
 
-/** Whether the ledger can be written, without which nothing is bought. */
+/** Checks whether the ledger can be written. Without it nothing is bought. */
 export function stateFolder(folder: string): Diagnosis {
   try {
     makeFolder(folder);
@@ -48,7 +48,7 @@ function tryWriting(path: string): void {
 const SSH_SUBJECT = 'SSH';
 const TIMEOUT_MS = 10_000;
 
-/** Whether this machine can reach SSH servers. Without an address to try, that is unknown. */
+/** Checks whether this machine can reach SSH servers. Unknown without an address to try. */
 export async function sshEgress(address: { host: string; port: number } | undefined): Promise<Diagnosis> {
   if (address === undefined)
     return note(

@@ -16,7 +16,7 @@ export interface Probe {
   url: string;
   answer?: HttpAnswer;
   failure?: HttpFailure;
-  /** Undefined where the body is not JSON. */
+  /** Undefined if the body is not JSON. */
   json: unknown;
 }
 
@@ -27,11 +27,11 @@ export async function probe(parts: ProbeParts, url: string, bearer = parts.apiKe
 
 export interface FoundToken {
   token: string;
-  /** Whether the API key, not the login, yielded it. */
+  /** Whether it was issued for the API key, not for the login. */
   isOfKey: boolean;
 }
 
-/** Requests an access token with the key or the login; undefined where neither yields one. Creates nothing. */
+/** Requests an access token with the key or the login. Undefined if neither yields one. Creates nothing. */
 export async function requestToken(parts: ProbeParts, baseUrl: string): Promise<FoundToken | undefined> {
   for (const request of tokenRequests(parts)) {
     const { json, answer } = await send(parts, {

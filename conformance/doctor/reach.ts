@@ -95,7 +95,7 @@ async function onFailure(parts: ProbeParts, baseUrl: string, { failure }: Probe)
   }
 }
 
-/** If only one endpoint fails, the run will judge that; if none answers, there is nothing to test. */
+/** If only one endpoint fails, the run judges that. If none answers, there is nothing to test. */
 async function onNoAnswer(parts: ProbeParts, baseUrl: string, message: string): Promise<Diagnosis> {
   const { answer } = await probe(parts, `${baseUrl}/availability`);
   if (answer !== undefined) return note('HTTP', `GET /configurations: ${message}`);
@@ -198,7 +198,7 @@ export function offersOf(seen: Probe | undefined): ReturnType<typeof objectsFiel
   return seen?.answer?.status === 200 ? objectsField(seen.json, 'configurations') : [];
 }
 
-/** The fix for a TLS failure, by the message of the transport. */
+/** The remedy for a TLS failure, by the transport's message. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/has expired/, 'renew it on the server (and look at the clock of this machine)'],
   [/is not valid yet/, 'look at the clock of this machine, and at the dates of the certificate'],

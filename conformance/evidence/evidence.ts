@@ -63,8 +63,8 @@ export class Evidence {
   }
 
   /**
-   * The exchanges of a step (`<scenario>/<what>`) or of every step with that prefix. Throws `MissingEvidence` where
-   * there are none.
+   * The exchanges of a step (`<scenario>/<what>`) or of every step with that prefix. Throws `MissingEvidence` if there
+   * are none.
    */
   steps(...beginnings: readonly string[]): Exchange[] {
     const found = this.anySteps(...beginnings);
@@ -72,7 +72,7 @@ export class Evidence {
     return found;
   }
 
-  /** The first exchange of a step. Throws `MissingEvidence` where there is none. */
+  /** The first exchange of a step. Throws `MissingEvidence` if there is none. */
   step(name: string): Exchange {
     const [first] = this.steps(name);
     if (first === undefined) throw new Error('`steps` throws where there are none');
@@ -83,7 +83,7 @@ export class Evidence {
     return this.exchanges.filter(({ step }) => beginnings.some((beginning) => isStep(step, beginning)));
   }
 
-  /** The logins of a step. Throws `MissingEvidence` where there are none. */
+  /** The logins of a step. Throws `MissingEvidence` if there are none. */
   loginsAt(...beginnings: readonly string[]): SshRecord[] {
     const found = this.logins.filter(({ step }) => beginnings.some((beginning) => isStep(step, beginning)));
     if (found.length === 0) throw new MissingEvidence(this.#whyNone(beginnings));
@@ -129,8 +129,8 @@ export interface RequestBetweenReads {
 }
 
 /**
- * The steps `<scenario>/<action>`, `before-<action>` and `after-<action>`. Undefined where one of them is missing, or
- * where a read shows no status, so that the effect of the request is unknown.
+ * The steps `<scenario>/<action>`, `before-<action>` and `after-<action>`. Undefined if one of them is missing, or if a
+ * read shows no status, so that the effect of the request is unknown.
  */
 export function requestBetweenReads(
   evidence: Evidence,

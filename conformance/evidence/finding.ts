@@ -13,7 +13,7 @@ export interface Problem {
   shown?: Shown;
 }
 
-/** What a check found. */
+/** The result of a check. */
 export type Finding =
   | { verdict: 'pass'; reason: string; shown: readonly Shown[] }
   /** `of` is how many items were checked. */
@@ -21,7 +21,7 @@ export type Finding =
   | { verdict: 'not_applicable'; reason: string; capability: string }
   | { verdict: 'not_tested'; reason: string };
 
-/** Thrown where the transcript does not hold what a check asks for. It carries the finding. */
+/** Thrown if the transcript does not contain what a check needs. It carries the finding. */
 export class MissingEvidence extends Error {
   override readonly name = 'MissingEvidence';
   readonly finding: Finding;
@@ -36,18 +36,18 @@ export function notTested(reason: string): Finding {
   return { verdict: 'not_tested', reason };
 }
 
-/** `reason` says what was seen that proves that the target lacks `capability`. */
+/** `reason` says which observation proves that the target does not have `capability`. */
 export function notApplicable(capability: string, reason: string): Finding {
   return { verdict: 'not_applicable', capability, reason };
 }
 
 /**
- * Checks each item. `problemOf` returns what is wrong with it, or undefined. Without items the finding is
- * `not_tested`: a check that saw nothing proves nothing.
+ * Checks each item. `problemOf` returns its problem, or undefined. Without items the finding is `not_tested`: a check
+ * without evidence proves nothing.
  */
 export function judgeEach<T>(
   items: readonly T[],
-  /** What the items are, in the plural. */
+  /** A plural noun for the items. */
   what: string,
   problemOf: (item: T) => Problem | Problem[] | undefined,
   shownOf: (item: T) => Shown | undefined,
@@ -82,12 +82,12 @@ function withShown(shown: Shown | undefined): { shown?: Shown } {
   return shown === undefined ? {} : { shown };
 }
 
-/** Whether a list exceeded the suite's own size limit, which is no fault of the target. */
+/** Whether a list exceeded the suite's own size limit, which is not a fault of the target. */
 export function isTooLong({ request, failure }: Exchange): boolean {
   return failure?.kind === 'too_large' && asksForList(request);
 }
 
-/** Throws `MissingEvidence` where a list exceeded the suite's size limit. */
+/** Throws `MissingEvidence` if a list exceeded the suite's size limit. */
 export function refuseTooLong(exchanges: readonly Exchange[]): void {
   const found = exchanges.find(isTooLong);
   if (found === undefined) return;

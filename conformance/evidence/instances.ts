@@ -2,7 +2,7 @@ import { type JsonObject, objectsField, stringField } from '../text/json.ts';
 import { isSuccess, jsonOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange, ResourceRecord } from '../transcript/records.ts';
 
-/** What one exchange shows of an instance. `'404'` stands for a read that was answered 404. */
+/** One exchange's observation of an instance. `'404'` stands for a read that was answered 404. */
 export interface Observation {
   status: string;
   exchange: Exchange;
@@ -23,8 +23,8 @@ export interface InstanceTimeline {
   starts: readonly Exchange[];
   stops: readonly Exchange[];
   /**
-   * The first 404 of a SPOT instance that the platform reclaimed: nobody had deleted it, and every later read was 404
-   * too.
+   * The first 404 of a SPOT instance that the platform reclaimed: no DELETE was sent before, and every later read was
+   * 404 too.
    */
   reclaimed: Exchange | undefined;
 }
@@ -136,7 +136,7 @@ export function acceptedDelete({ deletes }: InstanceTimeline): Exchange | undefi
   return deletes.find((exchange) => isSuccess(exchange) || statusOf(exchange) === 404);
 }
 
-/** Whether an exchange ended before the first DELETE, and before the instance showed an end of its own. */
+/** Whether an exchange ended before the first DELETE, and before the instance ended by itself. */
 export function isWhileAlive(timeline: InstanceTimeline, exchange: Exchange): boolean {
   const [firstDelete] = timeline.deletes;
   if (firstDelete !== undefined && !isBefore(exchange, firstDelete)) return false;
@@ -166,7 +166,7 @@ export function pairs(observations: readonly Observation[]): [Observation, Obser
   });
 }
 
-/** Milliseconds in readable form. */
+/** Formats milliseconds. */
 export function duration(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }

@@ -5,7 +5,7 @@ import type { Exchange } from '../transcript/records.ts';
 /** Of a longer list only the first items are checked. */
 const MAX_ITEMS = 2000;
 
-/** A value that, by its place in an answer, should be an object of the contract. It may be anything. */
+/** A value at a place where the contract has an object. It may be of any type. */
 export interface SeenObject {
   value: unknown;
   /** Where in the body, e.g. `configurations[3]`; empty for the body itself. */
@@ -24,7 +24,7 @@ export interface SeenObjects {
 
 type Kind = keyof SeenObjects;
 
-/** Where a successful answer holds its objects: in the body itself, or in a list under `field`. */
+/** The places of objects in a successful answer: the body itself, or a list under `field`. */
 const PLACES: readonly { path: RegExp; methods: readonly string[]; kind: Kind; field?: string }[] = [
   {
     path: /^\/(configurations|availability)$/,

@@ -22,7 +22,7 @@ export interface SeenOffer {
 /** A read of offers that was answered with a list. */
 export interface OfferRead {
   exchange: Exchange;
-  /** The filters of the request; both undefined for the whole list. */
+  /** The filters of the request. Both are undefined for the whole list. */
   instanceType: string | undefined;
   region: string | undefined;
   /** The offers with an id, up to the limit: the ones that are checked one by one. */
@@ -35,7 +35,7 @@ export interface OfferRead {
 
 const reads = new WeakMap<Exchange, OfferRead>();
 
-/** Every read of a list in the run, filtered or not. Throws `MissingEvidence` where there is none. */
+/** Every read of a list in the run, filtered or not. Throws `MissingEvidence` if there is none. */
 export function offerReads(evidence: Evidence, list: OfferList): OfferRead[] {
   evidence.steps(`catalog/${list}`);
   const found = anyReads(evidence, list);
@@ -44,7 +44,7 @@ export function offerReads(evidence: Evidence, list: OfferList): OfferRead[] {
   throw new MissingEvidence(notTested(`GET /${list} was never answered with a list of offers`));
 }
 
-/** The reads of the whole list. Throws `MissingEvidence` where there is none. */
+/** The reads of the whole list. Throws `MissingEvidence` if there is none. */
 export function wholeReads(evidence: Evidence, list: OfferList): OfferRead[] {
   const found = offerReads(evidence, list).filter(isWhole);
   if (found.length > 0) return found;
@@ -55,13 +55,13 @@ export function isWhole({ instanceType, region }: OfferRead): boolean {
   return instanceType === undefined && region === undefined;
 }
 
-/** Every offer of every read of both lists, in the order of sending. Throws `MissingEvidence` where there is none. */
+/** Every offer of every read of both lists, in the order of sending. Throws `MissingEvidence` if there is none. */
 export function seenOffers(evidence: Evidence): SeenOffer[] {
   const found = [...offerReads(evidence, 'configurations'), ...anyReads(evidence, 'availability')];
   return found.toSorted((a, b) => a.exchange.n - b.exchange.n).flatMap(({ offers }) => offers);
 }
 
-/** Every read of a list, where there is any. */
+/** Every read of a list. May be empty. */
 export function anyReads(evidence: Evidence, list: OfferList): OfferRead[] {
   return evidence.exchanges.flatMap((exchange) => readOf(exchange, list) ?? []);
 }
@@ -104,7 +104,7 @@ export function repeatedOf(ids: readonly string[]): string[] {
   return [...repeated];
 }
 
-/** The InstanceType of an instance's offer; undefined where no read of the offers told it. */
+/** The InstanceType of an instance's offer. Undefined if no read of the offers showed it. */
 export function offerTypes(evidence: Evidence): (timeline: InstanceTimeline) => string | undefined {
   const types = new Map(
     evidence.objects.configurations.map(({ value }) => [

@@ -3,7 +3,7 @@ import { statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange, ResourceRecord } from '../transcript/records.ts';
 import { hasGoodCredential } from './instances.ts';
 
-/** What one exchange shows of a volume. `'404'` stands for a read that was answered 404. */
+/** One exchange's observation of a volume. `'404'` stands for a read that was answered 404. */
 export interface VolumeObservation {
   status: string;
   exchange: Exchange;

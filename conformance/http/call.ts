@@ -10,11 +10,11 @@ export interface Call {
   body?: unknown;
   /** Default: the run's usual credential, `api key`, or `access token` for a target that accepts no other. */
   credential?: Credential;
-  /** The Authorization header, where the credential is `altered`. */
+  /** The Authorization header, if the credential is `altered`. */
   authorization?: string;
   /** Default `application/json`. Only sent with a body. */
   contentType?: string;
-  /** Of a long list of instances that is kept in part: those that are kept wherever they stand. */
+  /** Instances of a truncated list to keep regardless of their position. */
   keeps?: Kept;
 }
 
@@ -33,7 +33,7 @@ export const SMALL_BODY_BYTES = 64 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
 const ACTION_TIMEOUT_MS = 180_000;
 
-/** Whether so much is in memory that lists are reduced to the run's own instances. */
+/** Whether memory use is so high that lists are reduced to the run's own instances. */
 export function isNearMemoryLimit(bytesKept: number): boolean {
   return bytesKept >= MOST_BYTES_IN_ALL;
 }
@@ -45,7 +45,7 @@ export function maxBodyBytes(call: Call, bytesKept: number): number {
   return asksForList(call) ? LONGEST_LIST_BYTES : LONGEST_OBJECT_BYTES;
 }
 
-/** A stop or a DELETE may be answered only when it is complete; the contract does not say that it answers at once. */
+/** A stop or a DELETE may be answered only when it is complete: the contract does not require an immediate answer. */
 export function timeoutMs({ method, path }: Call): number {
   const isAction = method === 'DELETE' || (method === 'POST' && path.split('/').length > 3);
   return isAction ? ACTION_TIMEOUT_MS : REQUEST_TIMEOUT_MS;

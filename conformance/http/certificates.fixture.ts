@@ -15,9 +15,9 @@ export interface Certificate {
 export interface CertificateOptions {
   /** As openssl writes subject alternative names. */
   names?: string;
-  /** Negative: it has expired. */
+  /** Negative: it is expired. */
   days?: number;
-  /** Itself, when absent. */
+  /** Absent: self-signed. */
   issuer?: Certificate;
   isAuthority?: boolean;
 }

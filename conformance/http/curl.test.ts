@@ -71,7 +71,7 @@ describe('the command', () => {
 const hasCurl = spawnSync('curl', ['--version']).error === undefined;
 if (!hasCurl) process.stderr.write('No curl here: the tests that run its commands are left out.\n');
 
-/** As pasted: an argument of `sh -c` could not be longer than one of curl. Gives what the command printed. */
+/** Runs the command as if pasted: as an argument of `sh -c` its length would be limited. Returns its output. */
 async function runInShell(command: string, variables: Record<string, string>): Promise<string> {
   const { PATH } = process.env;
   const running = promisify(execFile)('sh', [], {

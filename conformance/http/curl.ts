@@ -1,7 +1,7 @@
 import { isPrintable } from '../text/printable.ts';
 import type { HttpRequest } from './transport.ts';
 
-/** The environment variable that stands for each redacted secret in a command. */
+/** The environment variable for each redacted secret in a command. */
 const credentialVariables: Readonly<Record<string, string>> = {
   'api key': 'BERTH_API_KEY',
   'second api key': 'BERTH_SECOND_API_KEY',
@@ -10,17 +10,16 @@ const credentialVariables: Readonly<Record<string, string>> = {
   'access token': 'BERTH_ACCESS_TOKEN',
 };
 
-/** Linux refuses a longer argument (128 KiB); a body of this length goes through a pipe. */
+/** Linux refuses a longer argument (128 KiB), so a longer body goes through a pipe. */
 const MAX_ARGUMENT_BYTES = 100_000;
 
 /** Literal text, or a reference to an environment variable. */
 type Piece = { literal: string } | { variable: string };
 
 /**
- * The curl command that sends the same request: same method, path, headers and body bytes, without the headers that
- * curl adds. `request` is redacted: `[redacted: api key]` becomes `$BERTH_API_KEY` (see `credentialVariables`); any
- * other authorization is sent as it was. For a POSIX shell, on one line except for line ends in the body, and safe to
- * show and to paste: invisible characters are written in octal by `printf`.
+ * The curl command for the same request: same method, path, headers and body bytes, and no headers of curl's own.
+ * `[redacted: api key]` becomes `$BERTH_API_KEY` (see `credentialVariables`). For a POSIX shell, safe to show and to
+ * paste, on one line except for line ends in the body: `printf` writes invisible characters in octal.
  */
 export function toCurl(request: HttpRequest): string {
   const { method, headers } = request;
@@ -37,7 +36,7 @@ export function toCurl(request: HttpRequest): string {
 }
 
 function targetOf(url: string): string[] {
-  // The URL as the transport sends it: unchanged where HTTP allows it.
+  // The URL as the transport sends it: unchanged if HTTP allows it.
   const written = /^[\x21-\x7e]*$/.test(url) || !URL.canParse(url) ? url : new URL(url).href;
   const options = [];
   if (/[[\]{}]/.test(written)) options.push('--globoff');

@@ -20,7 +20,7 @@ import { httpTransport } from './http-transport.ts';
 afterEach(closeAll);
 
 describe('connections', () => {
-  /** Answers the first request of each connection; what comes after it on the connection meets `second`. */
+  /** Answers the first request of each connection. `second` handles later data of the connection. */
   async function serveOnce(
     second: (socket: Socket) => void,
     after = '',

@@ -185,7 +185,7 @@ export class HttpExchange {
   }
 
   #failWith(error: Error): void {
-    // Once settled, the closing of the connection is no failure.
+    // Once settled, closing the connection is not a failure.
     if (this.#settle === undefined || this.#answerWithForbiddenBody(error)) return;
     const place = { host: this.#host, address: this.#address, isTls: this.#url.protocol === 'https:' };
     const { failure, message } = toHttpFailure(error, this.#phase, place, {
@@ -197,7 +197,7 @@ export class HttpExchange {
     this.#fail(failure, message);
   }
 
-  /** A 204 or 304 with a body: to the parser the body is what follows the answer, and is not HTTP. */
+  /** Handles a 204 or 304 with a body: the parser takes the body for the next answer, and it is not HTTP. */
   #answerWithForbiddenBody(error: Error & { code?: string; rawPacket?: Buffer }): boolean {
     const incoming = this.#incoming;
     if (incoming === undefined || ![204, 304].includes(incoming.statusCode ?? 0)) return false;
@@ -234,7 +234,7 @@ export class HttpExchange {
   }
 }
 
-/** The path as it was written (`/a/../b`, `%2e`), where HTTP can carry it so. */
+/** The path as written (`/a/../b`, `%2e`), if HTTP can carry it unchanged. */
 function pathOf(url: string): string {
   const written = /^[a-z]+:\/\/[^/?#]*([^#]*)/i.exec(url)?.[1] ?? '';
   if (/^\/[\x21-\x7e]*$/.test(written)) return written;
@@ -249,7 +249,7 @@ const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
   br: brotliDecompressSync,
 };
 
-/** Undefined where it decodes to more than `maxBytes`. */
+/** Undefined if the decoded size exceeds `maxBytes`. */
 function decode(bytes: Buffer, encoding: string | undefined, maxBytes: number): Buffer | undefined {
   const decoder = encoding === undefined ? undefined : decoders[encoding.trim().toLowerCase()];
   if (decoder === undefined || bytes.length === 0) return bytes;

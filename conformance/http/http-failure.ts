@@ -16,7 +16,7 @@ interface Progress {
   maxHeaderBytes: number;
 }
 
-/** What Node.js's sockets, TLS and HTTP parser add to an error. */
+/** Fields that Node.js's sockets, TLS and HTTP parser add to an error. */
 type WireError = Error & {
   code?: string;
   syscall?: string;
@@ -110,7 +110,7 @@ function tlsMessage(error: WireError, { host, address }: ExchangePlace): string 
   return `no TLS connection to ${address}: ${printable(reason, 300)} (${code})`;
 }
 
-/** After the handshake. A server that asks for a certificate of the client says so only then. */
+/** An error after the handshake. A server that requires a client certificate reports it only then. */
 function brokenTlsMessage(error: WireError, place: ExchangePlace): string {
   if (/CERTIFICATE/.test(error.code ?? '')) return tlsMessage(error, place);
   return `the TLS connection to ${place.address} broke after the request was sent (${error.code})`;

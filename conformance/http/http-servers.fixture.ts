@@ -9,10 +9,10 @@ export const hasty: SendLimits = { timeoutMs: 500, maxBodyBytes: 100_000 };
 const servers: Server[] = [];
 const transports: Transport[] = [];
 
-/** After each test. */
+/** Call it after each test. */
 export async function closeAll(): Promise<void> {
   await Promise.all(transports.splice(0).map((transport) => transport.close()));
-  // Ends only when each connection has ended: one that a closed transport leaks times the test out.
+  // Ends only when each connection has ended. A connection that a closed transport leaks makes the test time out.
   for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
 }
 
@@ -27,12 +27,12 @@ export async function serve(answer: RequestListener): Promise<{ url: string; ser
   return { url: `http://127.0.0.1:${await listen(server)}`, server };
 }
 
-/** A server of bytes; errors of its sockets are no matter. */
+/** A raw TCP server. Errors of its sockets are ignored. */
 export async function serveRaw(talk: (socket: Socket) => void): Promise<string> {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});
     talk(socket);
-    // It is read, so that the end of the connection is seen.
+    // The input is read, so that the end of the connection is detected.
     socket.resume();
   });
   return `http://127.0.0.1:${await listen(server)}`;
@@ -44,7 +44,7 @@ export function newTransport(options?: HttpTransportOptions): Transport {
   return transport;
 }
 
-/** By a transport of its own, unless told otherwise. */
+/** Uses a new transport unless one is given. */
 export function get(
   url: string,
   bounds = limits,
@@ -58,7 +58,7 @@ export function expectAnswer(outcome: HttpAnswer | HttpFailure): HttpAnswer {
   return outcome;
 }
 
-/** Closes a server before its time: its port is then one where nobody listens. */
+/** Closes the last server early: its port then refuses connections. */
 export async function closeLast(): Promise<void> {
   const server = servers.pop();
   await new Promise((resolve) => server?.close(resolve));

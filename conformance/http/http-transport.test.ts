@@ -27,7 +27,7 @@ describe('an answer', () => {
       response.setHeader('X-Request-Id', 'r1');
       response.statusCode = 418;
       response.write('tea');
-      // The clock is read next when the first byte has come.
+      // The clock is next read when the first byte has arrived.
       onRead = () => {
         onRead = () => {};
         setImmediate(() => {

@@ -17,14 +17,10 @@ const IDLE_MS = 4_000;
 const ADDRESS_ATTEMPT_MS = 1_000;
 
 /**
- * Plain HTTP/1.1: no redirects, no cookies, no proxies, no headers except `host`, `connection` and `content-length`.
- * Certificates are always verified. Both times of an answer start when the request is sent on an open connection:
- * DNS, TCP and TLS do not count. The timeout of an exchange starts at the call. GET and HEAD share keep-alive
- * connections. If a reused connection yields no byte, or bytes that are not HTTP (left over from the previous
- * answer), the request is sent once more on a new connection: that is not the target's fault. Every other request
- * uses a new connection and is never repeated, since it may have created a machine that costs money. An encoded body
- * (gzip, deflate, br) is decoded within the same size limit; if it cannot be decoded, it is returned as it came.
- * @throws when `ca` holds no certificate.
+ * Plain HTTP/1.1: no redirects, cookies, proxies or extra headers; certificates are verified. Times exclude DNS, TCP
+ * and TLS, the timeout includes them. If a reused connection is stale, a GET or HEAD is sent again on a new one. Other
+ * requests always use new ones and are never repeated: they may have created a machine.
+ * @throws if `ca` has no certificate.
  */
 export function httpTransport(options: HttpTransportOptions = {}): Transport {
   return new HttpTransport(options);

@@ -1,7 +1,7 @@
 import { isObject, parseJson, stringField } from '../text/json.ts';
 import { type Kept, SMALL_BODY_BYTES } from './call.ts';
 
-/** A longer list is kept in part. */
+/** A longer list is truncated. */
 const LONGEST_KEPT_CHARS = 1024 * 1024;
 const OTHERS_KEPT = 300;
 const NONE: Kept = { isKept: () => false, atMost: 0 };
@@ -15,15 +15,15 @@ export class OwnInstances {
     this.#namePrefix = namePrefix;
   }
 
-  /** Takes the body of an answer to a create. */
+  /** Records the id in an answer to a create. */
   add(body: string): void {
     const id = stringField(parseJson(body), 'id');
     if (id !== undefined) this.#ids.add(id);
   }
 
   /**
-   * Reduces a long list of instances: keeps the run's own, those that `keeps` names, and the first of the others;
-   * near the memory limit, none of the others. `leftOut` counts the instances that were removed. A body that is no list is truncated, and
+   * Truncates a long list of instances: keeps the run's own, those that `keeps` accepts, and the first of the others
+   * (none near the memory limit). `leftOut` counts the removed instances. A body that is not a list is cut, and
    * `leftOut` counts the characters.
    */
   trimmed(

@@ -1,20 +1,20 @@
 import type { Exchange } from '../transcript/records.ts';
 import type { Clock } from './clock.ts';
 
-/** After this long the user is told. */
+/** After this time the user is informed. */
 const TOLD_AFTER_MS = 5_000;
-/** After this long the run gives up. */
+/** After this time the run gives up. */
 const LOST_AFTER_MS = 60_000;
 const ASK_AGAIN_MS = 1_000;
 
-/** The target accepts no connections any more. */
+/** The target no longer accepts connections. */
 export class TargetLost extends Error {
   override readonly name = 'TargetLost';
 }
 
 /**
- * Waits while the target accepts no connections. Such a request had no effect, so that any may be repeated. A target
- * that was given up is asked without waiting until it answers again.
+ * Waits while the target accepts no connections. Such a request had no effect, so any request may be repeated. After
+ * giving up, requests are sent without waiting until the target answers again.
  */
 export class Reachability {
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class Reachability {
     this.#onSilence = onSilence;
   }
 
-  /** Returns true once the request may be repeated, and false where nothing is to be waited for. Throws `TargetLost`. */
+  /** Returns true once the request may be repeated, and false if there is no reason to wait. Throws `TargetLost`. */
   async waitAfter({ failure }: Exchange, signal?: AbortSignal): Promise<boolean> {
     if (failure === undefined || !['connect', 'dns'].includes(failure.kind)) {
       this.#since = undefined;

@@ -9,7 +9,7 @@ const MOST_COOKIES = 50;
 /** One cookie in a header that joins several. The comma in a date is not followed by a name with `=`. */
 const COOKIE = /(^|,)(\s*[^;,=\s]+=)([^;,]+)/g;
 
-/** Finds secrets that the target hands out, before any part of the answer is written. */
+/** Finds secrets in the target's answers, before any part of the answer is written. */
 export class ResponseSecrets {
   readonly #onSecret: (name: string, secret: string) => void;
   readonly #cookies = new Set<string>();

@@ -62,7 +62,7 @@ export class AccessToken {
     this.#renewAt = renewAt;
   }
 
-  /** The token in an answer of POST /auth/token; undefined where there is none. */
+  /** The token in an answer of POST /auth/token. Undefined if there is none. */
   static of(exchange: Exchange): AccessToken | undefined {
     const value = stringField(successOf(exchange), 'access_token');
     if (value === undefined || value === '') return undefined;

@@ -4,7 +4,7 @@ import { Transcript } from '../transcript/transcript.ts';
 import { retryAfterMs, TargetClient } from './target-client.ts';
 import type { HttpAnswer, HttpRequest } from './transport.ts';
 
-/** A target that answers `statuses` in turn, and then 201 for good. */
+/** A target that answers `statuses` in turn, and then always 201. */
 function setUp(statuses: readonly number[], headers: Record<string, string> = {}) {
   const clock = createAutoClock();
   const transcript = new Transcript({ redact: (record) => record });

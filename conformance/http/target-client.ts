@@ -26,7 +26,7 @@ export interface TargetClientOptions extends SignIn {
   secondApiKey?: string | undefined;
   /** The minimum time between two requests, except concurrent ones. */
   paceMs: number;
-  /** Called with a secret that the target handed out, before any part of the answer is written. */
+  /** Called with a secret in the target's answer, before any part of the answer is written. */
   onSecret: (name: string, secret: string) => void;
   /** Called when the target has accepted no connection for some seconds. Without it, such a request just fails. */
   onSilence?: (text: string) => void;
@@ -83,7 +83,7 @@ export class TargetClient {
     return { method: 'POST', path: TOKEN_PATH, body: request, credential: 'none' };
   }
 
-  /** From now on requests without an explicit credential carry the access token. */
+  /** Makes requests without an explicit credential carry the access token from now on. */
   preferAccessToken(): void {
     this.#usual = 'access token';
   }
@@ -94,22 +94,21 @@ export class TargetClient {
     return token ?? this.#parts.apiKey ?? '';
   }
 
-  /** From now on redacts `secret`, something from which a credential could be derived. */
+  /** Redacts `secret` from now on. A credential could be derived from it. */
   keepSecret(name: string, secret: string): void {
     this.#parts.onSecret(name, secret);
   }
 
   /**
-   * Sends one request and returns its exchange, also when it failed. Waits and retries after a 429, and retries a
-   * lost GET, and while the target accepts no connections; the replaced exchanges are recorded as `superseded`. Rejects
-   * only with the signal's reason and, after a minute without a connection, with `TargetLost`. Once
-   * `patience` is aborted, a 429 is returned instead of retried.
+   * Sends one request and returns its exchange, even if it failed. Retries after a 429, a lost GET, and while the
+   * target accepts no connections; replaced exchanges are recorded as `superseded`. Rejects only with the signal's
+   * reason or, after a minute without a connection, with `TargetLost`. Once `patience` is aborted, a 429 is returned.
    */
   async send(step: string, call: Call, signal?: AbortSignal, patience?: AbortSignal): Promise<Exchange> {
     await this.#renewToken(call, signal);
     for (let attempt = 1; ; attempt++) {
       await this.#keepPace(signal);
-      // Only a GET may be interrupted: another request could take effect without anybody knowing of it.
+      // Only a GET may be interrupted: any other request could take effect unnoticed.
       const exchange = await this.#exchange(step, call, call.method === 'GET' ? signal : undefined);
       if (signal?.aborted && exchange.answer !== undefined) this.#record(exchange);
       signal?.throwIfAborted();
@@ -130,8 +129,8 @@ export class TargetClient {
   }
 
   /**
-   * Sends requests at the same moment. Those answered 429 are sent again, at the same moment once more: a rate limit
-   * is lawful and says nothing about the request. Once `patience` is aborted, a 429 is returned instead of retried.
+   * Sends requests at the same moment. Those answered 429 are sent again together: a rate limit is lawful and says
+   * nothing about the request. Once `patience` is aborted, a 429 is returned instead of retried.
    */
   async sendTogether(
     calls: readonly { step: string; call: Call }[],
@@ -160,7 +159,7 @@ export class TargetClient {
     }
   }
 
-  /** Waits where the target accepted no connection; the exchange is then recorded as superseded. */
+  /** If the target accepted no connection, waits, and records the exchange as superseded. */
   async #isRepeated(exchange: Exchange, signal: AbortSignal | undefined): Promise<boolean> {
     if (this.#reachability === undefined) return false;
     try {
@@ -173,7 +172,7 @@ export class TargetClient {
     }
   }
 
-  /** Sleeps; false where `patience` was aborted first. */
+  /** Sleeps. False if `patience` was aborted first. */
   async #sleptToEnd(ms: number, patience: AbortSignal | undefined): Promise<boolean> {
     try {
       await this.#parts.clock.sleep(ms, patience);
@@ -302,7 +301,7 @@ export class TargetClient {
   }
 }
 
-/** `Retry-After` in seconds or as a date; where it is missing or unreadable: 1, 2, 4 … seconds by attempt. */
+/** `Retry-After` in seconds or as a date. If it is missing or unreadable: 1, 2, 4 … seconds by attempt. */
 export function retryAfterMs(header: string | undefined, wallMs: number, attempt: number): number {
   const seconds = Number(header?.trim() || Number.NaN);
   const dateMs = Date.parse(header ?? '');

@@ -1,5 +1,5 @@
 import type { FailureKind } from '../transcript/records.ts';
-/** One HTTP request as it is sent. Only headers that HTTP itself needs are added. */
+/** One HTTP request in its final form. Only headers that HTTP itself needs are added. */
 export interface HttpRequest {
   method: string;
   /** Absolute. */
@@ -39,7 +39,7 @@ export interface SendLimits {
 /** Sends requests to the target. Follows no redirects, keeps no cookies, never retries or throws. */
 export interface Transport {
   send(request: HttpRequest, limits: SendLimits): Promise<HttpAnswer | HttpFailure>;
-  /** The time to open a TCP connection to the host of `url`, in milliseconds; undefined where unknown. */
+  /** The time to open a TCP connection to the host of `url`, in milliseconds; undefined if unknown. */
   roundTripMs(url: string, timeoutMs: number): Promise<number | undefined>;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { Mutant } from './mutant.ts';
 import type { ReferenceRequest, WireAnswer } from './reference/exchange.ts';
 import type { Rules } from './reference/rules.ts';
 
-/** Changes the answers of some routes; `change` returns undefined to leave an answer as it is. */
+/** Changes the answers of some routes. `change` returns undefined to leave an answer unchanged. */
 export function onAnswers(
   routes: readonly string[],
   change: (answer: WireAnswer, request: ReferenceRequest) => WireAnswer | undefined,
@@ -19,7 +19,7 @@ export function onAnswers(
   });
 }
 
-/** Replaces one rule; `change` returns undefined to keep the usual result. */
+/** Replaces one rule. `change` returns undefined to keep the usual result. */
 export function onRule<Name extends keyof Rules>(
   name: Name,
   change: (
@@ -40,7 +40,7 @@ export function onRule<Name extends keyof Rules>(
   };
 }
 
-/** The answer with some fields of its body changed. */
+/** Returns the answer with some fields of its body changed. */
 export function withFields(answer: WireAnswer, fields: Readonly<Record<string, unknown>>): WireAnswer {
   return { ...answer, json: { ...(answer.json as object), ...fields } };
 }
@@ -50,7 +50,7 @@ export function isShown(answer: WireAnswer): boolean {
   return answer.status < 300 && answer.json !== undefined;
 }
 
-/** The error that the reference answers with. */
+/** The reference's error reply. */
 export function refusal(status: number, code: string): WireAnswer {
   return {
     status,

@@ -13,7 +13,7 @@ import { createReference } from './reference/create-reference.ts';
 import type { ReferenceOptions } from './reference/model.ts';
 import type { Rules } from './reference/rules.ts';
 
-/** The orchestrator that the suite runs against. */
+/** The orchestrator under test by the suite. */
 export interface Subject {
   options?: Partial<ReferenceOptions>;
   behave?: (rules: Rules, hit: () => void, clock: AutoClock) => Rules;
@@ -39,7 +39,7 @@ const settings: Omit<RunSettings, 'hasSecondKey'> = {
   readyTimeoutMs: 600_000,
   maxCostUsd: 1000,
   maxMinutes: 600,
-  // The machines of the reference are on loopback, whatever its base URL says.
+  // The reference's machines are on loopback, even if its base URL is public.
   allowPrivate: true,
   race: { offer: 'gpu-l4', units: 2 },
 };
@@ -101,7 +101,7 @@ export function reddened({ judged }: Trial): string[] {
     .toSorted();
 }
 
-/** Virtual time stands still during real logins. */
+/** Stops virtual time during real logins. */
 function heldBy(clock: AutoClock, client: SshClient): SshClient {
   return {
     newKeyPair: (comment) => client.newKeyPair(comment),

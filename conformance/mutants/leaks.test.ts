@@ -11,7 +11,7 @@ const GET = 'GET /instances/{instanceId}';
 const CREATE = 'POST /instances';
 const { rows } = loadRequirements();
 
-/** Servers that make machines and deny it, or keep machines and say that they are gone. */
+/** Servers that create machines and deny it, or keep machines and report them as gone. */
 const liars: Record<string, Subject> = {
   'answers a create with 504, makes it, and lists nothing that can be read': {
     behave: (rules) => ({

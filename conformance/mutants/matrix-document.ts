@@ -1,7 +1,7 @@
 import type { Requirement } from '../contract/requirements.ts';
 import type { Mutant, Variation } from './mutant.ts';
 
-/** Which mutants each check catches, and which variations no check objects to, as a page in Markdown. */
+/** A page in Markdown: the mutants that each check catches, and the variations to which no check objects. */
 export function matrixDocument(
   chapters: Readonly<Record<string, readonly Mutant[]>>,
   variations: readonly Variation[],

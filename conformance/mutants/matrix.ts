@@ -6,7 +6,7 @@ import type { Mutant, Variation } from './mutant.ts';
 
 const { rows } = loadRequirements();
 
-/** Expects that the mutant's deviation took effect, and that exactly the checks that it names failed. */
+/** Expects that the mutant's deviation took effect, and that exactly the checks in `reddens` failed. */
 export async function expectKilled(mutant: Mutant): Promise<void> {
   const trial = await runAgainst(mutant, rows);
   expect(endOf(trial)).toEqual({ reason: 'completed' });
@@ -15,7 +15,7 @@ export async function expectKilled(mutant: Mutant): Promise<void> {
   expect(trial.leaked, 'what was left and not told').toEqual([]);
 }
 
-/** Expects that nothing fails and nothing is left untested. */
+/** Expects that no check fails and none is left untested. */
 export async function expectConformant(variation: Variation): Promise<void> {
   const { behave, warns = [], id: _id, why: _why, ...subject } = variation;
   const trial = await runAgainst(

@@ -11,14 +11,14 @@ export interface Mutant {
   breaks: string;
   /** The requirements whose checks must fail. */
   reddens: readonly string[];
-  /** Replaces rules; must call `hit` each time that the deviation takes effect. */
+  /** Replaces rules. Must call `hit` each time the deviation takes effect. */
   behave: (rules: Rules, hit: () => void, clock: AutoClock) => Rules;
   options?: Partial<ReferenceOptions>;
-  /** How much longer it keeps a run waiting by its own times than the reference, in milliseconds. */
+  /** How much longer than against the reference a run waits, because of the mutant's own times, in milliseconds. */
   takesMs?: number;
-  /** It breaks something about the pace of the contract's client: a faster run does not see it. */
+  /** It concerns the pace of the contract's client, so a faster run does not detect it. */
   isSeenAtPaceOnly?: true;
-  /** Settings, where it is only visible in a different run. */
+  /** Settings, if it is only visible in a different run. */
   run?: Partial<RunSettings>;
   /** The credentials of the run; default: an API key. */
   signsInWith?: 'login' | 'both';
@@ -27,7 +27,7 @@ export interface Mutant {
 /** The reference with a lawful difference; no check may fail. */
 export interface Variation {
   id: string;
-  /** What in the contract allows it. */
+  /** The part of the contract that allows it. */
   why: string;
   options?: Partial<ReferenceOptions>;
   behave?: (rules: Rules, clock: AutoClock) => Rules;

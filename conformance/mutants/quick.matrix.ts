@@ -4,9 +4,9 @@ import { reddened, runAgainst, type Subject } from './harness.ts';
 import { allMutants } from './mutants.ts';
 import { variations } from './variations.ts';
 
-/** The pace at which an engineer iterates. */
+/** The poll interval of an engineer who iterates. */
 const QUICK = { pollIntervalMs: 200 };
-/** How much longer than against a correct target a run may take, by the times of the target. */
+/** How much longer than against a correct target a run may take, apart from the target's own times. */
 const LONGEST_MS = 90_000;
 const SHOWN = 10;
 

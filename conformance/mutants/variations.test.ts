@@ -22,7 +22,7 @@ async function setUpVariation({ options, behave }: Variation): Promise<Reference
 
 const setUpById = (id: string): Promise<ReferenceClient> => setUpVariation(variation(id));
 
-/** What GET shows, once it is asked. */
+/** The status that a GET shows. */
 const statusAt = async ({ call }: ReferenceClient, path: string): Promise<unknown> => {
   const { status, body } = await call('GET', path);
   return status === 404 ? 404 : body['status'];

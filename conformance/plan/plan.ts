@@ -20,12 +20,15 @@ export interface Plan {
   checks: readonly string[];
   purchases: readonly PlannedPurchase[];
   minutes: { typical: number; worst: number };
-  /** What a target would sell that accepts creates that must be refused, until the run stops sending them. */
+  /** What a target would sell if it accepts creates that must be refused, until the run stops sending them. */
   if_accepted: readonly PlannedMistake[];
-  /** USD, with what is accepted by mistake, without resources of unknown price. */
+  /** In USD, including wrongly accepted creates, without resources of unknown price. */
   worst_case_usd: number;
   max_cost_usd: number;
-  /** The longest `--max-minutes` whose worst case is within the cap; absent where it already is, or cannot be. */
+  /**
+   * The longest `--max-minutes` whose worst case is within the cap. Absent if the plan already is within it, or cannot
+   * be.
+   */
   max_minutes_within_cap?: number;
   /** How many purchases have no price. The price of a volume is known only after its create. */
   unpriced: { instances: number; volumes: number };
@@ -35,7 +38,7 @@ export interface PlannedPurchase {
   type: Purchase['type'];
   what: string;
   scenario: string;
-  /** Absent for volumes, and where nothing suitable is available. */
+  /** Absent for volumes, and if no suitable offer is available. */
   offer?: string;
   region?: string;
   /** USD. */
@@ -45,20 +48,20 @@ export interface PlannedPurchase {
   worst_case_usd?: number;
 }
 
-/** Creates that must be refused. Each that is accepted is destroyed at once. */
+/** Creates that must be refused. Any that is accepted is destroyed at once. */
 export interface PlannedMistake {
   scenario: string;
   type: Purchase['type'];
-  /** How many may be accepted before the rest is not sent. */
+  /** How many may be accepted before the rest is skipped. */
   count: number;
   longest_life_minutes: number;
-  /** USD; absent where the price is unknown. */
+  /** USD; absent if the price is unknown. */
   price_per_hour?: number;
   /** USD, for all of them. */
   worst_case_usd?: number;
 }
 
-/** Creates with a defect that may be ignored, which are sent all the same. */
+/** Creates whose defect a target may ignore. They are sent regardless of acceptances. */
 const LAWFUL = REFUSAL_CASES.filter(({ mayBeAccepted }) => mayBeAccepted === true).length;
 
 export interface PlanOptions {
@@ -83,7 +86,7 @@ export function toPlan(options: PlanOptions): Plan {
   );
   const mistakes = mistakesOf(options);
   const bought = usdOf(purchases);
-  // None is sent that does not fit below the cap.
+  // A create that would exceed the cap is not sent.
   const total = bought + Math.min(usdOf(mistakes), Math.max(settings.maxCostUsd - bought, 0));
   const within = Math.floor(
     ((settings.maxCostUsd / bought) * lifeMs - settings.readyTimeoutMs) / MS_PER_MINUTE,
@@ -108,7 +111,7 @@ function usdOf(planned: readonly { worst_case_usd?: number }[]): number {
   return planned.reduce((sum, { worst_case_usd }) => sum + (worst_case_usd ?? 0), 0);
 }
 
-/** What each scenario with creates that must be refused may buy of a target that accepts them. */
+/** What each scenario with creates that must be refused may buy from a target that accepts them. */
 function mistakesOf({ scenarios, settings, availability, configurations }: PlanOptions): PlannedMistake[] {
   const cheapest = placements(availability, settings)[0]?.pricePerHour;
   const unavailable = configurations.filter((offer) => offer['available'] === false);
@@ -123,7 +126,7 @@ function mistakesOf({ scenarios, settings, availability, configurations }: PlanO
       count: settings.exhaustive === true ? REFUSAL_CASES.length + 1 : MOST_ACCEPTED + LAWFUL,
       ...(cheapest === undefined ? {} : { price_per_hour: cheapest }),
     },
-    // Two of what is sold out, and two of what is where it is not sold.
+    // Two of a sold-out offer, and two of an offer in a region without capacity.
     'sold-out': { type: 'instance', count: 4, ...(dearer === 0 ? {} : { price_per_hour: dearer }) },
     volumes: {
       type: 'volume',
@@ -145,7 +148,7 @@ function mistakesOf({ scenarios, settings, availability, configurations }: PlanO
   });
 }
 
-/** With `--race`, a scenario requests one more unit than there are. */
+/** With `--race`, a scenario requests one unit more than exist. */
 function purchasesOf({ buys }: Scenario, { race }: PlanOptions['settings']): readonly Purchase[] {
   const racing = buys.filter(({ offer }) => offer === 'race');
   const [first] = racing;
@@ -198,7 +201,7 @@ function round(minutes: number): number {
   return Math.max(1, Math.ceil(minutes));
 }
 
-/** Why a planned run must not start, and what to do about it; undefined where it may. */
+/** Why a planned run must not start, with the remedy. Undefined if it may. */
 export function whyNotAffordable(plan: Plan, acceptsUnknownCost: boolean): string | undefined {
   const { worst_case_usd: usd, max_cost_usd: cap, purchases } = plan;
   const unpriced = purchases.find(

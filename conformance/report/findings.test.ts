@@ -5,7 +5,7 @@ import { toFindings } from './findings.ts';
 
 const { rows } = loadRequirements();
 
-/** No answer has a content type, and no error has an envelope: an error has both faults. */
+/** No answer has a content type, and no error has an envelope, so an error has both faults. */
 const careless: Subject['behave'] = (rules) => ({
   ...rules,
   answer(request, answer) {

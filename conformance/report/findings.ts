@@ -10,9 +10,12 @@ import type { ReportFinding } from './report.ts';
 
 const MAX_TITLE_CHARACTERS = 300;
 
-/** A fault that shows in many checks, recognised by the answers that they object to. In the order in which to mend them. */
+/**
+ * A fault behind failures of many checks, recognised in the answers that they refer to. Sorted by the order in which to
+ * fix them.
+ */
 interface Root {
-  /** Undefined where the answer does not have the fault. The same text is the same finding. */
+  /** Undefined if the answer does not have the fault. The same text is the same finding. */
   of(exchange: Exchange): string | undefined;
 }
 
@@ -72,14 +75,14 @@ function hasEnvelope(exchange: Exchange): boolean {
   return Boolean(stringField(error, 'code')) && Boolean(stringField(error, 'message'));
 }
 
-/** `GET /instances/{id}`: a request without what differs from run to run. */
+/** `GET /instances/{id}`: a request without the parts that differ between runs. */
 function routeOf({ method, path }: Exchange['request']): string {
   const [first, second, third] = (path.split('?')[0] ?? '').split('/').slice(1);
   const isList = second === undefined || second === 'locations' || first === 'auth';
   return `${method} /${[first, isList ? second : '{id}', third].filter((part) => part !== undefined).join('/')}`;
 }
 
-/** With the names of the query's fields: `GET /availability?region`. */
+/** Includes the names of the query's fields: `GET /availability?region`. */
 function requestKindOf({ request }: Exchange): string {
   const query = new URLSearchParams(request.path.split('?')[1] ?? '');
   return routeOf(request) + (query.size === 0 ? '' : `?${[...query.keys()].join('&')}`);
@@ -90,7 +93,7 @@ interface Cause {
   rank: number;
 }
 
-/** The first fault that every problem of a check has; undefined where there is none. */
+/** The first fault that all problems of a check have in common. Undefined if there is none. */
 function causeOf(problems: readonly Problem[]): Cause | undefined {
   const [first = [], ...rest] = problems.map(({ shown }) => rootsOf(shown));
   return first.find(({ rank }) => rest.every((roots) => roots.some((root) => root.rank === rank)));
@@ -106,8 +109,8 @@ function rootsOf(shown: Shown | undefined): Cause[] {
 }
 
 /**
- * The failures by cause, in the order in which to mend them: first what shows in many checks, then the failed checks
- * that have a cause of their own, last the warnings.
+ * The failures by cause, in the order in which to fix them: faults behind many checks, then failed checks with a cause
+ * of their own, then warnings.
  */
 export function toFindings(judged: readonly Judged[]): ReportFinding[] {
   const found = new Map<string, { rank: number; finding: ReportFinding }>();
@@ -134,7 +137,7 @@ export function toFindings(judged: readonly Judged[]): ReportFinding[] {
   return [...found.values()].toSorted((a, b) => a.rank - b.rank).map(({ finding }) => finding);
 }
 
-/** What a check of its own kind saw in place of what it wanted. */
+/** The expected and actual result of a check with a cause of its own. */
 function titleOf(first: Problem | undefined, { means, text }: Requirement): string {
   if (first === undefined) return means ?? text;
   const asked = first.shown?.kind === 'exchange' ? `${requestKindOf(first.shown)}: ` : '';

@@ -66,7 +66,7 @@ interface Node {
   children: Node[];
 }
 
-/** As a strict parser reads it; undefined where there is no Python to do so. */
+/** Parses it with a strict parser. Undefined if Python is not installed. */
 function parse(xml: string): Node | undefined {
   const { stdout, stderr, error } = spawnSync('python3', ['-c', READ], { input: xml, encoding: 'utf8' });
   if (error !== undefined) return undefined;

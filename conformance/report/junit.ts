@@ -6,9 +6,9 @@ import { atRunTime, plural } from './words.ts';
 const MAX_LINE_CHARACTERS = 20_000;
 
 /**
- * The report as JUnit XML: one suite per tier and one for the run itself. A failed MUST is a failure and a check that
- * could not be made is an error, so that a run that is not CONFORMANT is never green: where the exit code is not 0
- * there is at least one failure or error, if necessary that of the run.
+ * The report as JUnit XML: one suite per tier and one for the run itself. A failed MUST is a failure, and a check that
+ * could not be made is an error. If the exit code is not 0, there is at least one failure or error, if necessary for
+ * the run itself.
  */
 export function toJunit(report: Report): string {
   const { counts } = report;

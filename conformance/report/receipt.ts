@@ -59,7 +59,7 @@ function toMicroUsd(usd: number): number {
   return Math.round(usd * 1e6) / 1e6;
 }
 
-/** The resources that may still exist, each with what to do about it. */
+/** The resources that may still exist, each with instructions for removing it. */
 export function toLeftovers(
   resources: readonly ResourceRecord[],
   exchanges: readonly Exchange[],

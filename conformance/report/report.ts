@@ -3,8 +3,8 @@ import type { Verdict } from '../verdict/judge.ts';
 import type { Counts, Outcome } from '../verdict/outcome.ts';
 
 /**
- * The report of a run as written to `--json`; schema.json describes it. All other formats are made from this alone.
- * Fields `at_ms`, `from_ms` and `to_ms` count from the start of the run.
+ * The report of a run as written to `--json`; schema.json describes it. All other formats are derived from it. Fields
+ * `at_ms`, `from_ms` and `to_ms` count from the start of the run.
  */
 export interface Report {
   format: 1;
@@ -15,7 +15,7 @@ export interface Report {
   suite_version: string;
   /** SHA-256 of the requirements.yaml by which it was judged. */
   requirements_digest: string;
-  /** The digest at the time of the run, where it differs. */
+  /** The digest at the time of the run, if it differs. */
   run_requirements_digest?: string;
   contract_version: string;
   run_id: string;
@@ -24,31 +24,31 @@ export interface Report {
   only?: string[];
   started_at: string;
   duration_ms: number;
-  /** Absent where the transcript ends in the middle of the run. */
+  /** Absent if the transcript ends in the middle of the run. */
   end?: { reason: EndRecord['reason']; detail?: string };
   settings: ReportSettings;
   user_agent: string;
   round_trips_ms: number[];
   counts: Counts;
   tiers: ReportTier[];
-  /** The failures by cause, in the order in which to mend them. */
+  /** The failures by cause, in the order in which to fix them. */
   findings: ReportFinding[];
-  /** How long the target took for what a client waits for. */
+  /** How long the target took for operations that a client waits for. */
   timings: ReportTiming[];
   checks: ReportCheck[];
   /** The exchanges that checks refer to. */
   exchanges: ReportExchange[];
   logins: ReportLogin[];
   resources: ReportResource[];
-  /** What the resources cost by the price of their offer, estimated. */
+  /** Estimated cost of the resources, by the price of their offer. */
   cost_usd: number;
   /** How many of the resources have no price, and so are not in `cost_usd`. */
   unpriced_resources: number;
-  /** What may still exist and be billed. */
+  /** Resources that may still exist and be billed. */
   leftovers: ReportLeftover[];
-  /** The command that destroys all of them; present where there are any. */
+  /** The command that destroys all of them, if there are any. */
   sweep_command?: string;
-  /** Present where the report was signed. */
+  /** Present if the report is signed. */
   signature?: ReportSignature;
 }
 
@@ -58,7 +58,7 @@ export interface ReportTiming {
   ms: number;
 }
 
-/** docs/certification.md says what is signed. */
+/** docs/certification.md describes what is signed. */
 export interface ReportSignature {
   algorithm: 'Ed25519';
   /** The 32 bytes of the key, in base64. */
@@ -94,11 +94,11 @@ export interface ReportTier {
 
 /** One cause of failures. */
 export interface ReportFinding {
-  /** What is wrong, in plain words. */
+  /** The fault in plain words. */
   title: string;
-  /** The requirements that fail for it. */
+  /** The requirements that fail because of it. */
   checks: string[];
-  /** In how many places it was seen. */
+  /** The number of places where it was seen. */
   places: number;
   /** One request that shows it. */
   first?: string;
@@ -118,7 +118,7 @@ export interface ReportCheck {
   text: string;
   /** The requirement in plain words. */
   means?: string;
-  /** For `not_applicable`: the capability that the target lacks. */
+  /** For `not_applicable`: the capability that the target does not have. */
   capability?: string;
   /** For `fail` and `warn`, like all fields up to `traces`: the first few problems. */
   problems?: ReportProblem[];
@@ -148,7 +148,7 @@ export interface ReportProblem {
 /** Truncated text. */
 export interface Excerpt {
   text: string;
-  /** How many characters are left out. */
+  /** Number of characters left out. */
   more: number;
 }
 
@@ -164,7 +164,7 @@ export interface ReportExchange {
   user_agent: string;
   method: string;
   path: string;
-  /** Absent where no answer came. */
+  /** Absent if there was no answer. */
   status?: number;
   failure?: { kind: string; message: string };
   request_headers: Record<string, string>;
@@ -172,7 +172,7 @@ export interface ReportExchange {
   answer_headers?: Record<string, string>;
   answer_body?: Excerpt;
   /**
-   * A command that repeats the request, with the key in `$BERTH_API_KEY`. Absent where the request is too long for a
+   * A command that repeats the request, with the key in `$BERTH_API_KEY`. Absent if the request is too long for a
    * command.
    */
   curl?: string;
@@ -202,7 +202,7 @@ export interface ReportLogin {
 export interface ReportTrace {
   instance_id: string;
   name: string;
-  /** Rows that are left out before and after. */
+  /** Number of rows left out before and after. */
   earlier: number;
   later: number;
   rows: TraceRow[];
@@ -230,7 +230,7 @@ export interface ReportResource {
   state: 'made' | 'refused' | 'unknown' | 'gone';
   price_per_hour_usd?: number;
   asked_at_ms: number;
-  /** Until it was confirmed gone, or until the end of the run. Absent where the create was refused. */
+  /** Until the resource was confirmed gone, or until the end of the run. Absent if the create was refused. */
   lifetime_ms?: number;
   estimated_usd?: number;
   note?: string;
@@ -244,8 +244,8 @@ export interface ReportLeftover {
   price_per_hour_usd?: number;
   /** Why its end could not be confirmed. */
   note?: string;
-  /** What to do now. */
+  /** Instructions for removing it. */
   how: string;
-  /** The command for it; absent where the contract has none. */
+  /** The command for it; absent if the contract has none. */
   command?: string;
 }

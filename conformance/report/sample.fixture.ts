@@ -61,7 +61,7 @@ interface Asked {
   tookMs?: number;
 }
 
-/** An exchange `at` seconds into the run. An answer that is a string is sent as it is, and said to be HTML. */
+/** An exchange `at` seconds into the run. An answer that is a string is sent unchanged, as HTML. */
 export function sampleExchange(asked: Asked): Exchange {
   const { n, at, step, method = 'GET', path, body, status = 200, answer = {}, tookMs = 24 } = asked;
   const requestId = `5f0c1f6e-0000-4000-8000-${String(n).padStart(12, '0')}`;
@@ -300,7 +300,7 @@ const findings: Readonly<Record<string, Finding>> = {
   'VOL-CREATE-001': { verdict: 'not_applicable', capability: 'volumes', reason: skipped.reason },
 };
 
-/** A check for each requirement: those that `found` names find that, and all others pass. */
+/** A check for each requirement. Those in `found` return that finding; all others pass. */
 export function sampleChecks(found: Readonly<Record<string, Finding>> = findings): Check[] {
   return sampleRequirements.flatMap(({ checks = [] }) =>
     checks.map((id): Check => {
@@ -321,7 +321,7 @@ export function reportOf(records: readonly TranscriptRecord[], checks = sampleCh
 
 export const sampleReport = reportOf(sampleRecords);
 
-/** Of a run in which all went well. */
+/** The report of a run without failures. */
 export const greenReport = reportOf(
   [
     ...sampleRecords.filter(({ kind }) => kind === 'run' || kind === 'exchange'),

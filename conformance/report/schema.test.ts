@@ -50,7 +50,7 @@ it.each([
 
 type Json = { [name: string]: unknown };
 
-/** Every object of the report of which the schema has a list of fields, by its path. */
+/** The objects of the report whose fields the schema lists, by path. */
 function objectsIn(value: unknown, path = ''): [string, Json][] {
   if (Array.isArray(value)) return value.flatMap((item, index) => objectsIn(item, `${path}/${index}`));
   if (typeof value !== 'object' || value === null) return [];

@@ -47,7 +47,7 @@ export class ShownRecords {
   }
 }
 
-/** The wall clock `ms` after an RFC 3339 time; that time itself where it is none. */
+/** The wall clock `ms` after an RFC 3339 time. An invalid time is returned unchanged. */
 function wallAt(startedAt: string, ms: number): string {
   const at = Date.parse(startedAt) + ms;
   return Number.isFinite(at) && Math.abs(at) < 8.64e15 ? new Date(at).toISOString() : startedAt;

@@ -1,7 +1,7 @@
 import type { Verdict } from '../verdict/judge.ts';
 import type { ReportLogin } from './report.ts';
 
-/** From here on durations are in minutes; what rounds to 60.0 s is a minute. */
+/** Durations from here on are in minutes: 59.95 s rounds to 60.0 s, a minute. */
 const LONG_MS = 59_950;
 
 /** A duration in readable form: `340 ms`, `10 s`, `12.4 s`, `3 min 05 s`, `2 h 10 min`. */
@@ -19,7 +19,7 @@ export function atRunTime(ms: number): string {
   return `+${ms < LONG_MS ? `${(ms / 1000).toFixed(1)} s` : duration(ms)}`;
 }
 
-/** An RFC 3339 UTC time in readable form: `2026-03-01 10:00:12 UTC`. Anything else stays as it is. */
+/** An RFC 3339 UTC time in readable form: `2026-03-01 10:00:12 UTC`. Other text is unchanged. */
 export function wallTime(at: string): string {
   const [, day, time] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/.exec(at) ?? [];
   return day === undefined ? at : `${day} ${time} UTC`;

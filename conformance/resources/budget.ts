@@ -11,13 +11,12 @@ export interface BudgetParts {
   wall: () => number;
   /** How much longer a resource may live, in the worst case. */
   longestLifeMs: () => number;
-  /** Whether resources without a known price may be created, for which no cap can hold. */
+  /** Whether resources without a known price may be created. The cap cannot cover them. */
   acceptsUnknownCost: boolean;
 }
 
 /**
- * Refuses a purchase that could exceed the cost cap: money spent so far plus the worst case of everything still
- * alive.
+ * Refuses a purchase that could exceed the cost cap: money spent so far plus the worst case of everything still alive.
  */
 export class Budget {
   readonly #parts: BudgetParts;
@@ -27,8 +26,8 @@ export class Budget {
   }
 
   /**
-   * Checks resources that are created together. An undefined price is unknown; `lifeMs` is their maximum lifetime
-   * where it is known. Throws `BudgetError`.
+   * Checks resources that are created together. An undefined price is unknown. `lifeMs` is their maximum lifetime, if
+   * known. Throws `BudgetError`.
    */
   allow(pricesPerHour: readonly (number | undefined)[], lifeMs = this.#parts.longestLifeMs()): void {
     const { maxCostUsd, entries, wall, longestLifeMs, acceptsUnknownCost } = this.#parts;
@@ -45,7 +44,7 @@ export class Budget {
   }
 }
 
-/** Money is set aside for what a create without a clear answer may have made, which surprises who mends the target. */
+/** Explains that money is reserved for creates without a clear answer, which is otherwise surprising. */
 function doubtsOf(entries: readonly Entry[]): string {
   const unclear = entries.filter(({ state, id }) => state === 'unknown' && id === undefined);
   if (unclear.length === 0) return '';
@@ -54,7 +53,7 @@ function doubtsOf(entries: readonly Entry[]): string {
 }
 
 /**
- * The cost of a ledger entry; an open one is assumed to live for another `lifeMs`. A resource that was never created
+ * The cost of a ledger entry. An open one is assumed to live for another `lifeMs`. A resource that was never created
  * costs nothing.
  */
 export function costUsd(entry: Entry, now: number, lifeMs = 0): number {
@@ -68,7 +67,7 @@ export function worstCaseUsd(pricePerHour: number, lifeMs: number): number {
   return (pricePerHour * Math.max(lifeMs, 0)) / 3_600_000;
 }
 
-/** In readable form, with as many decimals as needed. */
+/** Formats USD, with as many decimals as needed. */
 export function formatUsd(usd: number): string {
   return `$${usd.toFixed(usd !== 0 && usd < 0.095 ? 4 : 2)}`;
 }

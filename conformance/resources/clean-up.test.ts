@@ -5,7 +5,7 @@ import type { Exchange } from '../transcript/records.ts';
 import { cleanUp } from './clean-up.ts';
 import { Ledger } from './ledger.ts';
 
-/** Answers each request in the next turn, and counts how many DELETEs were under way at once. */
+/** Answers each request in the next turn, and counts concurrent DELETEs. */
 function countingClient() {
   const deleted = new Set<string>();
   const seen = { atOnce: 0, most: 0 };

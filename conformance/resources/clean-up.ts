@@ -16,7 +16,7 @@ export interface CleanUpOptions {
   pollIntervalMs: number;
   /** The time limit for the whole clean-up. */
   patienceMs: number;
-  /** Why waits of the run ended in vain. */
+  /** Reasons why waits of the run were given up. */
   hopeless: KnownReasons;
   signal?: AbortSignal;
   /** Called with what the run waits for. */
@@ -56,7 +56,7 @@ export async function cleanUp(parts: CleanUpOptions): Promise<Entry[]> {
   return ledger.open;
 }
 
-/** So many are destroyed at the same time. */
+/** Number of entries that are destroyed concurrently. */
 const AT_ONCE = 8;
 
 function inBatches(entries: readonly Entry[]): Entry[][] {
@@ -65,7 +65,7 @@ function inBatches(entries: readonly Entry[]): Entry[][] {
   );
 }
 
-/** Follows the reads of each entry. */
+/** Tracks the reads of each entry. */
 class Hopes {
   readonly #parts: CleanUpOptions;
   readonly #hopes = new Map<Entry, Hope>();
@@ -74,7 +74,7 @@ class Hopes {
     this.#parts = parts;
   }
 
-  /** Takes what the last read of an entry shows; notes why, where nothing can come of it. */
+  /** Records the last read of an entry. If it can no longer succeed, notes why and returns true. */
   isInVain(entry: Entry, prospect: Prospect, at: number): boolean {
     const hope = this.#hopes.get(entry) ?? new Hope(this.#parts.hopeless);
     this.#hopes.set(entry, hope);
@@ -87,7 +87,7 @@ class Hopes {
 
 const OPEN: Prospect = { mayFollow: 'yes' };
 
-/** One entry: a failure here must not stop the clean-up of the others. */
+/** Advances one entry. A failure here must not stop the clean-up of the others. */
 async function advance(parts: CleanUpOptions, entry: Entry, round: number): Promise<Prospect> {
   try {
     if (entry.id === undefined) {
@@ -105,7 +105,8 @@ async function advance(parts: CleanUpOptions, entry: Entry, round: number): Prom
 }
 
 /**
- * Finds an entry without an id by its name. If the list still lacks it after the longest delay, it was never created.
+ * Finds an entry without an id by its name. If it is still missing from the list after the longest delay, it was never
+ * created.
  */
 async function adopt(
   { client, ledger, clock, patienceMs, signal }: CleanUpOptions,
@@ -124,7 +125,7 @@ async function adopt(
   return found.list;
 }
 
-/** A volume without an id: no request can find it, only a person with access to the platform. */
+/** Whether an entry is a volume without an id: no request can find it, only a person with access to the platform. */
 function cannotBeFound({ type, id }: Entry): boolean {
   return type === 'volume' && id === undefined;
 }
@@ -154,7 +155,7 @@ async function removeInstance(
   return prospect;
 }
 
-/** A read that says that it is gone does not count while the list shows it, or is no list. */
+/** A read that reports it as gone does not count while the list shows it, or while the list is unreadable. */
 function prospectAfter(read: Exchange, list: Exchange): Prospect {
   const prospect = prospectOf(read, { of: 'instance', onTheWay: ['DESTROYING', 'DESTROYED', '404'] });
   if (prospect.mayFollow !== 'yes' || !isGone(read)) return prospect;

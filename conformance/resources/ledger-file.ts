@@ -19,7 +19,7 @@ import { type Entry, isOpen, type LedgerFile, type LedgerLine } from './ledger.t
 import { parseLedgerLine } from './ledger-line.ts';
 import { type ProcessIdentity, thisProcess } from './process-identity.ts';
 
-/** How often a run touches its ledger file, so that other hosts see that it is alive. */
+/** Interval at which a run touches its ledger file, so that other hosts see that it is alive. */
 const HEARTBEAT_MS = 20_000;
 
 /** The default folder of ledgers: below `$XDG_STATE_HOME`, or `~/.local/state`. */
@@ -29,13 +29,13 @@ export function defaultStateFolder(env: Readonly<Record<string, string | undefin
 
 export interface OpenLedgerFile extends LedgerFile {
   path: string;
-  /** The entries written so far or waiting to be written, available even if the file can no longer be read. */
+  /** The entries written so far or waiting to be written. Available even if the file can no longer be read. */
   entries(): Entry[];
   /** Retries the lines that could not be written, then closes the file. Never throws. */
   close(): void;
 }
 
-/** Opens the ledger of a run. Throws where the folder cannot be written; nothing has been bought then. */
+/** Opens the ledger of a run. Throws if the folder cannot be written; nothing has been bought then. */
 export function openLedgerFile(folder: string, runId: string): OpenLedgerFile {
   makeFolder(folder);
   const path = join(folder, `${runId}.ndjson`);
@@ -50,8 +50,8 @@ export function reopenLedgerFile(path: string): OpenLedgerFile {
 }
 
 /**
- * `append` of an intent returns once it is on the disk, and throws where it cannot be written: then nothing is
- * bought. Later lines about an entry wait in memory where the disk is full, so that the clean-up goes on.
+ * `append` of an intent returns once it is on disk, and throws if it cannot be written: then nothing is bought. Later
+ * lines about an entry wait in memory while the disk is full, so that the clean-up continues.
  */
 function appendTo(path: string, file: number): OpenLedgerFile {
   const waiting: string[] = endsInLine(file) ? [] : ['\n'];
@@ -134,14 +134,14 @@ export interface StoredLedger {
   startedAt: string;
   /** Fingerprint of the API key or user name of the run. */
   keyPrint?: string;
-  /** Of the run. */
+  /** The process of the run. */
   process?: ProcessIdentity;
   /** When it was last written or touched, milliseconds since the epoch. */
   touchedAt: number;
   entries: Entry[];
-  /** Numbers of unreadable lines, without a last line that a crash cut off. */
+  /** Numbers of unreadable lines, except a last line that a crash truncated. */
   unreadable: number[];
-  /** The last line says that the clean-up is complete. */
+  /** The last line states that the clean-up is complete. */
   isClosed: boolean;
 }
 
@@ -162,10 +162,7 @@ export function readOpenLedgers(folder: string): StoredLedger[] {
   return readStateFolder(folder).open;
 }
 
-/**
- * Reads every ledger in a folder; an unreadable file does not hide the others. Throws where the folder cannot be
- * read.
- */
+/** Reads every ledger in a folder. An unreadable file does not hide the others. Throws if the folder cannot be read. */
 export function readStateFolder(folder: string): StateFolder {
   const open: StoredLedger[] = [];
   const unreadable: UnreadableLedger[] = [];
@@ -194,7 +191,7 @@ function fileNames(folder: string): string[] {
   }
 }
 
-/** Undefined where the file is no ledger, or the run created nothing. Throws where it cannot be read. */
+/** Undefined if the file is not a ledger, or the run created nothing. Throws if it cannot be read. */
 export function readLedger(path: string): StoredLedger | undefined {
   const lines = readFileSync(path, 'utf8').split('\n');
   const [first = '', ...rest] = lines;
@@ -227,15 +224,14 @@ export function readLedger(path: string): StoredLedger | undefined {
 }
 
 /**
- * The ledger cannot be written, so nothing more is bought. This is a fault of the set-up; the message says what to
- * do.
+ * The ledger cannot be written, so nothing more is bought. This is a fault of the set-up; the message has the remedy.
  */
 export class LedgerError extends Error {
   override readonly name = 'LedgerError';
 }
 
 /**
- * Creates a folder and its parents, accessible to their owner only. Node's recursive mkdir never returns where a file
+ * Creates a folder and its parents, accessible to their owner only. Node's recursive mkdir never returns if a file
  * system refuses with ENOENT, as /proc does.
  */
 export function makeFolder(path: string): void {

@@ -36,8 +36,8 @@ const ledgerLine = z.discriminatedUnion('line', [
 ]);
 
 /**
- * Parses one line of a ledger; undefined where a crash cut it off or somebody else wrote it. An entry without an id
- * is later found by its name, so a name that is not of this run is rejected.
+ * Parses one line of a ledger. Undefined if a crash truncated it or another program wrote it. An entry without an id is
+ * later found by its name, so a name that does not belong to this run is rejected.
  */
 export function parseLedgerLine(text: string, runId = ''): LedgerLine | undefined {
   const { data: line } = ledgerLine.safeParse(toJson(text));

@@ -6,8 +6,8 @@ import type { ProcessIdentity } from './process-identity.ts';
 export type ResourceType = 'instance' | 'volume';
 
 /**
- * What is known of a requested resource. `intended`: the request is about to be sent. `made`: it has an id.
- * `refused`: the target said no. `unknown`: the answer was unclear, and it may exist. `gone`: a read confirmed that
+ * The knowledge about a requested resource. `intended`: the request is about to be sent. `made`: it has an id.
+ * `refused`: the target refused it. `unknown`: the answer was unclear, and it may exist. `gone`: a read confirmed that
  * it is gone.
  */
 export type EntryState = 'intended' | 'made' | 'refused' | 'unknown' | 'gone';
@@ -15,7 +15,7 @@ export type EntryState = 'intended' | 'made' | 'refused' | 'unknown' | 'gone';
 export interface Entry {
   n: number;
   type: ResourceType;
-  /** Unique to the run and the entry: no other name on the target begins with it. */
+  /** Unique to the run and the entry. Up to 999 entries, no other name of the run begins with it. */
   name: string;
   step: string;
   state: EntryState;
@@ -26,7 +26,7 @@ export interface Entry {
   intendedAt: number;
   goneAt?: number;
   note?: string;
-  /** An unclear create was answered, and so is not still under way. */
+  /** An unclear create was answered, so it is not still under way. */
   isAnswered?: true;
 }
 
@@ -95,7 +95,7 @@ export class Ledger {
     return Math.max(0, ...this.entries.map(({ n }) => n)) + 1;
   }
 
-  /** `pricePerHour` is what the answer shows; the offer's price counts where it is higher. */
+  /** `pricePerHour` is the price in the answer. The offer's price counts if it is higher. */
   made(entry: Entry, id: string, pricePerHour?: number): void {
     entry.id = id;
     if (pricePerHour !== undefined) entry.pricePerHour = Math.max(entry.pricePerHour ?? 0, pricePerHour);
@@ -129,7 +129,7 @@ export class Ledger {
     return this.entries.filter(isOpen).toReversed();
   }
 
-  /** Marks the clean-up as complete. Throws where an entry is still open. */
+  /** Marks the clean-up as complete. Throws if an entry is still open. */
   close(): void {
     if (this.open.length > 0) throw new Error('a ledger with open entries cannot be closed');
     this.#parts.file.append({ line: 'closed' });
@@ -177,8 +177,8 @@ export function toRecord(entry: Entry, at: number): ResourceRecord {
 }
 
 /**
- * A sweep compares this fingerprint to see that it uses the account of the run: to another account, the run's
- * resources would seem to be gone. It reveals nothing of the key and is different for each run.
+ * A sweep compares this fingerprint to verify that it uses the account of the run: another account would see none of
+ * the run's resources. It reveals nothing about the key and is different for each run.
  */
 export function keyFingerprintOf(runId: string, { apiKey, login }: SignIn): string {
   const credential = apiKey ?? login?.username ?? '';

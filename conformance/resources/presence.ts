@@ -17,19 +17,19 @@ export function isConfirmedGone(id: string, read: Exchange, list: Exchange): boo
   return !instances.some((instance) => idOf(instance) === id && instance['status'] !== 'DESTROYED');
 }
 
-/** Whether a read says that an instance is gone: 404, DESTROYED, or 410, which the contract does not have. */
+/** Whether a read shows that an instance is gone: 404, DESTROYED, or 410, which the contract does not have. */
 export function isGone(read: Exchange): boolean {
   return [404, 410].includes(statusOf(read) ?? 0) || stringField(successOf(read), 'status') === 'DESTROYED';
 }
 
 /**
- * The result of searching the list for an entry whose create had no clear answer. `absent` only where the list shows
+ * The result of searching the list for an entry whose create had no clear answer. `absent` only if the list shows
  * names; otherwise `cannot-tell`.
  */
 export type Found =
   | { kind: 'found'; id: string }
   | { kind: 'absent' }
-  /** `list` is what another list may still show. */
+  /** `list`: what another read of the list may still show. */
   | { kind: 'cannot-tell'; why: string; list: Prospect };
 
 /**
@@ -72,18 +72,18 @@ function findIn(exchange: Exchange, ledger: Ledger, entry: Entry): Found {
       };
 }
 
-/** How long an instance whose create got no answer may take to appear in the list. */
+/** How long an instance may take to appear in the list, if its create got no answer. */
 const LONGEST_TO_SHOW_MS = 180_000;
-/** The same where it was answered, if not clearly. */
+/** The same for a create with an unclear answer. */
 const LONGEST_AFTER_ANSWER_MS = 60_000;
 
-/** Whether the list has had the time to show what an unclear create may have made. */
+/** Whether enough time has passed for the list to show the result of an unclear create. */
 export function isLate({ intendedAt, isAnswered }: Entry, wallMs: number, patienceMs: number): boolean {
   const longestMs = isAnswered === true ? LONGEST_AFTER_ANSWER_MS : LONGEST_TO_SHOW_MS;
   return wallMs - intendedAt >= Math.min(longestMs, patienceMs);
 }
 
-/** Looks once for all instances whose create had no clear answer. Asks nothing where there are none. */
+/** Searches once for all instances whose create had no clear answer. Sends no request if there are none. */
 export async function lookForStrays(
   client: TargetClient,
   ledger: Ledger,
@@ -100,8 +100,8 @@ export async function lookForStrays(
 }
 
 /**
- * Adds instances to the ledger that the list shows under this run's name prefix but that the ledger does not know:
- * the target refused the request and created them all the same, or the ledger was cut off.
+ * Adds instances to the ledger that are listed under this run's name prefix and missing from the ledger: the target
+ * refused the request but created them, or the ledger was truncated.
  */
 export function adoptOrphans(ledger: Ledger, runId: string, list: Exchange): void {
   const instances = objectsField(jsonOf(list), 'instances');

@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 export interface ProcessIdentity {
   pid: number;
   host: string;
-  /** Start time as the system reports it; absent where it does not. */
+  /** Start time as the system reports it; absent if it does not. */
   startedAt?: string;
 }
 
@@ -15,7 +15,7 @@ export function thisProcess(): ProcessIdentity {
   return { pid: process.pid, host: hostname(), ...(startedAt === undefined ? {} : { startedAt }) };
 }
 
-/** Whether a process still runs; `elsewhere`: on another host, so that it cannot be checked. */
+/** Whether a process is still running. `elsewhere`: it is on another host and cannot be checked. */
 export function livenessOf({ pid, host, startedAt }: ProcessIdentity): 'alive' | 'ended' | 'elsewhere' {
   if (host !== hostname()) return 'elsewhere';
   if (!exists(pid)) return 'ended';

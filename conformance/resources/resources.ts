@@ -17,8 +17,8 @@ export interface ResourceRequest {
   /** USD per hour. */
   pricePerHour?: number;
   /**
-   * Set where the target must refuse the request: the longest lifetime if it is created by mistake and destroyed at
-   * once.
+   * Set if the target must refuse the request: the longest lifetime of a resource that is created by mistake and
+   * destroyed at once.
    */
   lifeMs?: number;
   credential?: Call['credential'];
@@ -26,7 +26,7 @@ export interface ResourceRequest {
   contentType?: string;
   /** The name of another entry, to test duplicate names. */
   name?: string;
-  /** The body describes nothing that can be created, so anything but a success means that nothing was. */
+  /** The body describes nothing that can be created, so every answer except a success means that nothing was. */
   createsNothing?: true;
 }
 
@@ -45,8 +45,8 @@ export interface ResourcesOptions {
 const PATHS: Readonly<Record<ResourceType, string>> = { instance: '/instances', volume: '/volumes' };
 
 /**
- * Creates resources: writes the intent to the ledger, sends the request, and resolves an unclear answer by a search
- * of the list.
+ * Creates resources: writes the intent to the ledger, sends the request, and resolves an unclear answer by searching
+ * the list.
  */
 export class Resources {
   readonly #parts: ResourcesOptions;
@@ -61,7 +61,7 @@ export class Resources {
     this.#parts.signal.throwIfAborted();
     await this.#readExistingIds();
     const entry = this.#intend(request);
-    // A POST is never interrupted: that could leave a resource that nobody knows of.
+    // A POST is never interrupted: it could leave an unknown resource.
     const exchange = await this.#parts.client.send(
       request.step,
       callOf(request, entry),
@@ -93,7 +93,7 @@ export class Resources {
     return made;
   }
 
-  /** Instances that existed before the run's first create are never its own, whatever id a create returns. */
+  /** Instances that existed before the run's first create are never its own, even if a create returns their id. */
   async #readExistingIds(): Promise<void> {
     const { client, signal } = this.#parts;
     if (this.#others !== undefined) return;
@@ -146,12 +146,12 @@ function callOf({ type, body, credential, authorization, contentType }: Resource
   };
 }
 
-/** A body that nobody can read: nothing that carries the run's name can come of it. */
+/** Whether the body is unreadable: no resource with the run's name can result from it. */
 function isUnreadable({ request }: Exchange): boolean {
   return parseJson(request.body) === undefined;
 }
 
-/** The price that the answer to a create shows. */
+/** The price in the answer to a create. */
 function priceShown(exchange: Exchange): number | undefined {
   const price = numberField(successOf(exchange), 'price_per_hour');
   return price !== undefined && price >= 0 ? price : undefined;

@@ -18,8 +18,8 @@ export function isPresumedAlive(of: ProcessIdentity, touchedAt: number): boolean
 }
 
 /**
- * Locks a ledger against a second sweep; undefined where another sweep holds it. Only an optimisation: two sweeps at
- * once do no harm.
+ * Locks a ledger against a second sweep. Undefined if another sweep holds it. Only an optimisation: concurrent sweeps
+ * do no harm.
  */
 export function lock(ledgerPath: string): Disposable | undefined {
   const path = `${ledgerPath}.lock`;
@@ -48,7 +48,7 @@ function isHeld(path: string): boolean {
   try {
     const touchedAt = statSync(path).mtimeMs;
     const { data: holder } = identity.safeParse(parse(readFileSync(path, 'utf8')));
-    // An empty lock file is just being written.
+    // An empty lock file is being written.
     return holder === undefined ? Date.now() - touchedAt < SILENT_FOR_MS : isPresumedAlive(holder, touchedAt);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;

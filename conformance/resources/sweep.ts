@@ -21,7 +21,7 @@ export interface SweepParts extends SignIn {
   signal: AbortSignal;
   /** Names of entries that a person has searched for on the platform and not found. */
   absent: readonly string[];
-  /** Accept a key that is not the run's but belongs to the same account. */
+  /** Accepts a key other than the run's that belongs to the same account. */
   isOtherKeyAccepted?: boolean;
   onWait: (text: string) => void;
 }
@@ -56,7 +56,9 @@ export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Sw
   }
 }
 
-/** Another account sees none of the run's resources, which would look as if all were gone. */
+/**
+ * Whether the key belongs to the run's account. Another account sees none of the run's resources, as if all were gone.
+ */
 function isKeyOfRun({ runId, keyPrint }: StoredLedger, parts: SweepParts): boolean {
   return (
     parts.isOtherKeyAccepted === true || keyPrint === undefined || keyPrint === keyFingerprintOf(runId, parts)
@@ -93,7 +95,7 @@ async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepPar
   return { result: 'swept', destroyed: before.filter((entry) => entry.state === 'gone'), left };
 }
 
-/** Lists the instances with the API key or, where that is refused, with an access token. */
+/** Lists the instances with the API key or, if that is refused, with an access token. */
 async function listWith(client: TargetClient, { signal, ...signIn }: SweepParts): Promise<Exchange> {
   const read = { method: 'GET', path: '/instances' } as const;
   const list = await client.send('sweep/list', read, signal);

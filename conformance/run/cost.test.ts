@@ -58,7 +58,7 @@ it('--exhaustive sends all of them', async () => {
 });
 
 it('what was sold by mistake is destroyed before the cap on the cost ends the run', async () => {
-  // Both are of the two that the contract lets an orchestrator ignore, after which all others are still sent.
+  // These two are the cases that the contract lets an orchestrator ignore, after which all others are still sent.
   const lenient: Subject['behave'] = (rules) => ({
     ...rules,
     validateCreate(body, context) {

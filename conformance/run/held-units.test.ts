@@ -5,7 +5,7 @@ import { variations } from '../mutants/variations.ts';
 
 const { rows } = loadRequirements();
 
-/** An account that holds a unit of the raced offer; `inList` changes the list that is read before the race. */
+/** Races on an account that holds a unit of the raced offer. `inList` changes the list that is read before the race. */
 async function race(inList: (listed: { id: string }[]) => object | undefined) {
   const held = variations.find(({ id }) => id === 'account-holds-a-unit');
   if (held?.behave === undefined) throw new Error('there is no such account');

@@ -9,7 +9,7 @@ import { EXIT, exitCodeOf, leftovers } from '../verdict/outcome.ts';
 import type { RunEvent } from './options.ts';
 import { run } from './run.ts';
 
-/** Runs against a target that accepts connections or not, by the time. */
+/** Runs against a target that accepts connections while `isUp`. */
 async function runWhile(isUp: (nowMs: number) => boolean, level: 'read-only' | 'full') {
   const clock = createAutoClock();
   const reference = createReference({

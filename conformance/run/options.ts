@@ -15,11 +15,11 @@ export interface RunOptions extends SignIn {
   /** Ids of checks; default: all of the level. */
   only?: readonly string[] | undefined;
   settings: Omit<RunSettings, 'hasSecondKey'>;
-  /** Whether resources without a known price may be created, for which no cap can hold. */
+  /** Whether resources without a known price may be created. The cap cannot cover them. */
   acceptsUnknownCost?: boolean | undefined;
 }
 
-/** The outside world, as a run uses it. */
+/** The system's services that a run uses. */
 export interface RunParts {
   runId: string;
   transport: Transport;
@@ -31,7 +31,7 @@ export interface RunParts {
   onEvent?: ((event: RunEvent) => void) | undefined;
   /** Ends the run, but not its clean-up. With a `SuiteFault` as the reason, the run ends as a fault of the suite. */
   signal?: AbortSignal | undefined;
-  /** Asked after each scenario; true stops the run there and leaves its resources as they are. */
+  /** Called after each scenario. True stops the run there and keeps its resources. */
   mayKeep?: ((records: readonly TranscriptRecord[]) => boolean) | undefined;
   /** Ends the clean-up too: open entries stay in the ledger. */
   abandon?: AbortSignal | undefined;
@@ -42,7 +42,7 @@ export type RunEvent =
   | { event: 'begun'; runId: string; scenarios: number }
   | { event: 'scenario'; id: string; title: string; index: number; of: number }
   | { event: 'waiting'; text: string }
-  /** Something that the user should know at once. */
+  /** A message for the user that cannot wait. */
   | { event: 'notice'; text: string }
   | { event: 'resource'; entry: Entry }
   | { event: 'record'; record: TranscriptRecord }

@@ -24,7 +24,7 @@ export interface Prepared {
   session: Session;
   transcript: Transcript;
   client: TargetClient;
-  /** Looks for what unclear creates may have made, beside the scenarios. */
+  /** Searches for the results of unclear creates, outside of scenarios. */
   lookForStrays(signal: AbortSignal): Promise<void>;
   /** Destroys all open entries, and closes the ledger once none are left. */
   cleanUp(): Promise<void>;
@@ -193,7 +193,7 @@ async function finish(
   if (left.length === 0) ledger.close();
 }
 
-/** Asks a target that was given up once more. */
+/** Sends one more request to a target that was given up. */
 async function isStillLost({ abandon }: RunParts, client: TargetClient): Promise<boolean> {
   await client.send('cleanup/reach', { method: 'GET', path: '/instances' }, abandon).catch(() => {});
   return client.isLost;
@@ -204,7 +204,7 @@ function noteLost(ledger: Ledger): void {
   if (ledger.open.length === 0) ledger.close();
 }
 
-/** Finds instances that the target refused but created all the same, by the run's name prefix. */
+/** Finds instances that the target refused but still created, by the run's name prefix. */
 async function findOrphans(
   { runId, abandon }: RunParts,
   client: TargetClient,

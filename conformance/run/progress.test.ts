@@ -5,7 +5,7 @@ import { type Progress, progress } from './progress.ts';
 
 const CLEAR = '\r\u001b[K';
 
-/** A progress with a clock that the test moves, and what it wrote. */
+/** A progress display with a clock that the test advances, and its output. */
 function start({ isTerminal, columns = 100 }: { isTerminal: boolean; columns?: number }) {
   let ms = 0;
   let timer: { every: number; tick: () => void } | undefined;

@@ -7,7 +7,7 @@ import type { RunEvent } from './options.ts';
 
 /** The live line is redrawn at most five times a second. */
 const REDRAW_MS = 200;
-/** Without a terminal, a wait is reported whenever it has lasted this long again. */
+/** Without a terminal, a wait is reported each time it has lasted this much longer. */
 const LONG_WAIT_MS = 30_000;
 const MAX_TEXT_CHARACTERS = 200;
 const CLEAR_LINE = '\r\u001b[K';
@@ -18,7 +18,10 @@ export interface ProgressParts {
   /** The width of the terminal. */
   columns: number;
   clock: Pick<Clock, 'now' | 'wall'>;
-  /** Calls `tick` periodically until the returned function is called. Default: a timer that keeps no process alive. */
+  /**
+   * Calls `tick` periodically until the returned function is called. Default: a timer that does not keep the process
+   * alive.
+   */
   every?: (ms: number, tick: () => void) => () => void;
 }
 
@@ -144,7 +147,7 @@ class RunState {
     this.#startedAt = clock.now();
   }
 
-  /** Returns whether the event is news. */
+  /** Returns whether the event changes the state. */
   take(event: RunEvent): boolean {
     switch (event.event) {
       case 'scenario':
@@ -208,7 +211,7 @@ class RunState {
   }
 }
 
-/** Whole seconds, so that the line changes once in each: `3 min 05 s`. */
+/** Formats whole seconds, so that the line changes once per second: `3 min 05 s`. */
 function seconds(ms: number): string {
   const whole = Math.floor(ms / 1000);
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`;

@@ -20,7 +20,7 @@ const apiKeys = ['canary-first/key+with=odd&<characters>', 'canary-second-"key"-
 
 const login = { username: 'canary-user@example.test', password: 'canary-pass/word "with" more' };
 
-/** Says back whatever was sent, in all the ways that a careless server does. */
+/** Echoes the request in all the ways of a careless server. */
 function echo({ method, path, query, headers, text }: ReferenceRequest): string {
   const authorization = headers['authorization'] ?? '';
   const encoded = [encodeURIComponent(authorization), Buffer.from(authorization).toString('base64')];
@@ -105,7 +105,7 @@ it('a target that says all back finds no secret of the run in anything that is w
     expect(texts.some((text) => text.includes(`[redacted: ${name}]`))).toBe(true);
 });
 
-/** How it looks once it went through JSON, a URL or base64. */
+/** The secret as it appears in JSON, a URL or base64. */
 function formsOf(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1);
   return [json, encodeURIComponent(secret), Buffer.from(secret).toString('base64').slice(4, -4)];

@@ -1,9 +1,9 @@
 import type { Session } from './session.ts';
 
-/** So many creates of a family may be accepted by mistake before the rest is not sent. */
+/** How many creates of a family may be accepted by mistake before the rest is skipped. */
 export const MOST_ACCEPTED = 2;
 
-/** Creates of one family that must all be refused: a target that accepts them sells what nobody wants. */
+/** Creates of one family that must all be refused. A target that accepts them sells unwanted resources. */
 export class BadCreates {
   readonly #session: Session;
   #accepted = 0;

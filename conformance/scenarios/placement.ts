@@ -5,7 +5,7 @@ export interface Placement {
   offer: JsonObject;
   configurationId: string;
   region: string;
-  /** USD; undefined where the offer names no price. */
+  /** USD; undefined if the offer has no price. */
   pricePerHour: number | undefined;
 }
 
@@ -43,7 +43,7 @@ function priceOf(offer: JsonObject): number | undefined {
   return onDemand === undefined ? spot : Math.max(onDemand, spot ?? 0);
 }
 
-/** Ignores negative prices, which would extend the cost cap. */
+/** Ignores negative prices, which would raise the cost cap. */
 function usable(price: number | undefined): number | undefined {
   return price !== undefined && price >= 0 ? price : undefined;
 }

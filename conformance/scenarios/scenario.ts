@@ -20,8 +20,7 @@ export interface Scenario {
 export interface Purchase {
   type: 'instance' | 'volume';
   /**
-   * `cheapest`: the cheapest available offer. `race`: the offer of `--race`, of which one more unit is requested than
-   * there are.
+   * `cheapest`: the cheapest available offer. `race`: the offer of `--race`; one unit more than exists is requested.
    */
   offer: 'cheapest' | 'race';
   what: string;
@@ -33,7 +32,7 @@ export interface OnlineInstance {
   shown: JsonObject;
 }
 
-/** The primary instance; where there is none, skips the scenario and returns undefined. */
+/** The primary instance. If there is none, skips the scenario and returns undefined. */
 export function requirePrimary(session: Session, scenario: string): Instance | undefined {
   if (session.primary === undefined)
     session.skip([scenario], session.whyNoPrimary ?? 'the run has no instance to do it with');

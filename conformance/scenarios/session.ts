@@ -15,7 +15,7 @@ import { Hope, type KnownReasons } from '../waiting/hope.ts';
 import type { Placement } from './placement.ts';
 
 const SSH_TIMEOUT_MS = 20_000;
-/** Tried in this order where an instance names no user. */
+/** Tried in this order if an instance has no user name. */
 const USUAL_USERNAMES = ['root', 'ubuntu', 'debian', 'rocky', 'ec2-user', 'cloud-user'];
 
 /** An instance of the run. */
@@ -42,7 +42,7 @@ export interface SessionParts extends SignIn {
   signal: AbortSignal;
   /** Called with what the run waits for. */
   onWait: (text: string) => void;
-  /** Why waits of the run ended in vain. */
+  /** Reasons why waits of the run were given up. */
   hopeless: KnownReasons;
 }
 
@@ -51,11 +51,11 @@ export interface Wait {
   text: string;
   /** The statuses from which the awaited one can still follow; default: any. */
   onTheWay?: readonly string[];
-  /** When the change was asked for, on the clock of `now()`. */
+  /** When the change was requested, on the clock of `now()`. */
   askedAt?: number;
 }
 
-/** What scenarios use to drive the target, and the state that they share. */
+/** The interface of scenarios to the target, and their shared state. */
 export class Session {
   readonly #parts: SessionParts;
   #logins = 0;
@@ -65,17 +65,17 @@ export class Session {
   /** The offers that the scenario `catalog` read. */
   configurations: readonly JsonObject[] = [];
   availability: readonly JsonObject[] = [];
-  /** The volume locations; undefined where the target has no storage tier. */
+  /** The volume locations. Undefined if the target has no storage tier. */
   locations: readonly JsonObject[] | undefined;
   /** The instance that most scenarios use, while it exists. */
   primary: Instance | undefined;
   whyNoPrimary: string | undefined;
-  /** The last read that showed `primary` ONLINE; undefined after a step that ended that. */
+  /** The last read that showed `primary` ONLINE. Undefined after a step that changed its status. */
   online: JsonObject | undefined;
-  /** The endpoint where `primary` was last ONLINE, to check whether it still answers. */
+  /** The last ONLINE endpoint of `primary`, to check whether it still answers. */
   lastOnline: JsonObject | undefined;
   whyNotOnline: string | undefined;
-  /** Instances that were waited for in vain after a volume had been attached or detached: read once from then on. */
+  /** Instances whose wait after an attach or a detach was given up. They are read only once from then on. */
   readonly stuck = new Set<string>();
 
   constructor(parts: SessionParts) {
@@ -135,13 +135,13 @@ export class Session {
     return this.send(step, { method: 'DELETE', path });
   }
 
-  /** What a create of a volume showed of its price. */
+  /** Records the price in the answer to a create of a volume. */
   learnVolumePrice({ pricePerHour }: Entry, sizeGb: number): void {
     if (pricePerHour === undefined) return;
     this.#volumeUsdPerGb = Math.max(this.#volumeUsdPerGb ?? 0, pricePerHour / sizeGb);
   }
 
-  /** The price of a volume of that size, as soon as one is known, so that the cap on the cost holds. */
+  /** The price of a volume of that size, once one is known, for the cost cap. */
   volumePrice(sizeGb: number): { pricePerHour?: number } {
     return this.#volumeUsdPerGb === undefined ? {} : { pricePerHour: this.#volumeUsdPerGb * sizeGb };
   }
@@ -156,7 +156,7 @@ export class Session {
     return this.#parts.resources.createTogether(requests);
   }
 
-  /** Records that steps are skipped. `capability` names what the target lacks. */
+  /** Records skipped steps. `capability` names one that the target does not have. */
   skip(steps: readonly string[], reason: string, capability?: string): void {
     this.#parts.transcript.add({
       kind: 'skipped',
@@ -171,15 +171,18 @@ export class Session {
     this.#parts.onWait(text);
   }
 
-  /** Follows the answers of one wait: the function returns whether one more shows that nothing can come of it. */
+  /**
+   * Follows the answers of one wait. The returned function reports whether an answer shows that the wait cannot
+   * succeed.
+   */
   hopeFor(of: Awaited['of'], { onTheWay, askedAt }: Partial<Wait>): (exchange: Exchange) => boolean {
     const hope = new Hope(this.#parts.hopeless, askedAt);
     return (exchange) => hope.take(prospectOf(exchange, { of, onTheWay }), exchange.sentAt) !== undefined;
   }
 
   /**
-   * Polls an instance at the run's interval until `isReached` accepts its status ('404' for a read answered so).
-   * Returns that read, or undefined on timeout and where nothing can come of it any more.
+   * Polls an instance at the run's interval until `isReached` accepts its status ('404' for a read answered 404).
+   * Returns that read, or undefined on timeout or if the wait cannot succeed any more.
    */
   async poll(
     step: string,
@@ -204,8 +207,8 @@ export class Session {
   }
 
   /**
-   * Logs in to an instance at the endpoint that a read of it showed. Without a user name in it, tries the usual ones;
-   * the record is of the first that could log in, or of the last.
+   * Logs in to an instance at the endpoint in a read of it. Without a user name in it, tries the usual ones. The record
+   * is of the first successful one, or of the last.
    */
   async login(step: string, shown: JsonObject, key: KeyName, command = 'true'): Promise<SshRecord> {
     const { host, port, username } = sshEndpointOf(shown);
@@ -258,7 +261,7 @@ export class Session {
 export interface SshEndpoint {
   host: string;
   port: number;
-  /** Undefined where the instance names none. */
+  /** Undefined if the instance has none. */
   username: string | undefined;
 }
 

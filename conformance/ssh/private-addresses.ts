@@ -35,20 +35,18 @@ export function isPrivateAddress(address: string): boolean {
   return !publicIpv6.check(bare, 'ipv6') || carriers.check(bare, 'ipv6');
 }
 
-/** Whether a base URL names a private address or `localhost`; then its machines may be private too. */
+/** Whether a base URL names a private address or `localhost`. Then its machines may be private too. */
 export function isPrivateBaseUrl(baseUrl: string): boolean {
   const host = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   return host === 'localhost' || host.endsWith('.localhost') || (isIP(host) !== 0 && isPrivateAddress(host));
 }
 
-/** A host name that resolves to private addresses only. */
+/** A host name that resolves only to private addresses. */
 export class PrivateAddress extends Error {
   override readonly name = 'PrivateAddress';
 }
 
-/**
- * A DNS lookup for a connection that drops private addresses, so that exactly the checked addresses are connected to.
- */
+/** A DNS lookup for a connection that drops private addresses, so that only checked addresses are connected to. */
 export const publicLookup: LookupFunction = (hostname, options, callback) => {
   const all: LookupOptions & { all: true } = { ...options, all: true };
   lookup(hostname, all, (error, addresses: LookupAddress[]) => {

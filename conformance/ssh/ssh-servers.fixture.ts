@@ -9,24 +9,24 @@ export const client = ssh2Client();
 const user = client.newKeyPair('user');
 export const hostKey = ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 });
 
-/** Of each login here; only {@link loginInVain} waits for its end. */
+/** Time limit of each login here. Only {@link loginInVain} waits for its end. */
 const TIMEOUT_MS = 60_000;
 
 const cleanups: (() => Promise<void>)[] = [];
 
-/** After each test. */
+/** Call it after each test. */
 export async function closeAll(): Promise<void> {
   for (const cleanup of cleanups.splice(0)) await cleanup();
 }
 
-/** A TCP server whose connections `talk`; its port. */
+/** Starts a TCP server that passes each connection to `talk`. Returns its port. */
 export async function listen(talk: (socket: Socket) => void): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => {}).resume();
     talk(socket);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // Ends only when the client has closed each of its sockets: one that it leaks times the test out.
+  // Ends only when the client has closed each of its sockets. A leaked socket makes the test time out.
   cleanups.push(() => new Promise((resolve) => void server.close(() => resolve())));
   return (server.address() as AddressInfo).port;
 }
@@ -38,7 +38,7 @@ interface SshServerOptions {
   config?: Partial<ssh2.ServerConfig>;
 }
 
-/** An SSH server that lets `user` in and runs nothing, unless told otherwise. */
+/** Starts an SSH server that accepts `user` and runs no command, unless the options differ. */
 export async function listenSsh(options: SshServerOptions = {}): Promise<number> {
   const config = { hostKeys: [hostKey.private], ...options.config };
   const server = new ssh2.Server(config, (connection) => {
@@ -62,7 +62,7 @@ export function running(run: (channel: ServerChannel, command: string) => void):
   return (session) => session.on('exec', (accept, _reject, { command }) => run(accept(), command));
 }
 
-/** As `ubuntu`, with the key of `user`. */
+/** Logs in as `ubuntu`, with the key of `user`. */
 export function login(port: number, options: Partial<SshLogin> = {}): Promise<SshOutcome> {
   const common = {
     host: '127.0.0.1',
@@ -75,7 +75,7 @@ export function login(port: number, options: Partial<SshLogin> = {}): Promise<Ss
   return client.login({ ...common, ...options });
 }
 
-/** A login whose time is over as soon as `reached` settles and what the server sent by then has arrived. */
+/** A login whose time is over as soon as `reached` settles and the data that the server sent by then has arrived. */
 export async function loginInVain(port: number, reached: Promise<void>): Promise<SshOutcome> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {

@@ -158,7 +158,7 @@ it('says so when the private key is none', async () => {
 });
 
 it('makes key pairs of which each one is whole', () => {
-  // One in 256 of those that ssh2 makes is not.
+  // ssh2 makes one malformed key in 256.
   for (let drawn = 0; drawn < 1_000; drawn++) {
     const { publicKey, privateKey } = client.newKeyPair('berth conformance');
     const key = ssh2.utils.parseKey(privateKey);

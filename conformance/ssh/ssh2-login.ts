@@ -11,7 +11,7 @@ export type LoginOutcome = Omit<SshOutcome, 'totalMs'>;
 type SshError = Error & { code?: string | number; level?: string };
 
 const IDENTIFICATION_LINE = /^SSH-\d+\.\d+-/m;
-/** A server that sends more text than this before its identification is no SSH server. */
+/** A server that sends more text than this before its identification is not an SSH server. */
 const MAX_GREETING_CHARS = 16_384;
 const MAX_STDOUT_BYTES = 4_096;
 /** Limit on the bytes received on one connection. */

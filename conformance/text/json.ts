@@ -2,7 +2,7 @@ export type JsonObject = { readonly [name: string]: unknown };
 
 const DEEPEST = 200;
 
-/** Undefined where there is no text, it is not JSON, or it is nested too deeply. */
+/** Undefined if there is no text, it is not JSON, or it is nested too deeply. */
 export function parseJson(text: string | undefined): unknown {
   try {
     return text === undefined || text === '' || isNestedDeeper(text, DEEPEST) ? undefined : JSON.parse(text);
@@ -32,21 +32,21 @@ export function numberField(value: unknown, name: string): number | undefined {
   return typeof field === 'number' ? field : undefined;
 }
 
-/** The objects in a field that is an array; empty where it is no array. */
+/** The objects in a field that is an array; empty if it is not an array. */
 export function objectsField(value: unknown, name: string): JsonObject[] {
   const field = isObject(value) ? value[name] : undefined;
   return Array.isArray(field) ? field.filter(isObject) : [];
 }
 
-/** The strings in a field that is an array; empty where it is no array. */
+/** The strings in a field that is an array; empty if it is not an array. */
 export function stringsField(value: unknown, name: string): string[] {
   const field = isObject(value) ? value[name] : undefined;
   return Array.isArray(field) ? field.filter((item) => typeof item === 'string') : [];
 }
 
 /**
- * The id of an object, for use in a path. The contract forbids numbers, but the clean-up still needs to address such
- * an object.
+ * The id of an object, for use in a path. The contract forbids numbers, but the clean-up must still address such an
+ * object.
  */
 export function idOf(value: unknown): string | undefined {
   const id = isObject(value) ? value['id'] : undefined;
@@ -56,7 +56,7 @@ export function idOf(value: unknown): string | undefined {
 
 const STEPS: Readonly<Record<string, number>> = { '[': 1, '{': 1, ']': -1, '}': -1 };
 
-/** Whether objects and arrays are nested deeper than `most`. One pass over any text. */
+/** Whether objects and arrays are nested deeper than `most`. Scans the text once. */
 function isNestedDeeper(text: string, most: number): boolean {
   if (text.length <= most) return false;
   let depth = 0;

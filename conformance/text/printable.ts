@@ -1,6 +1,6 @@
 /**
- * Characters that are not visible as themselves: control characters (including the escape that starts an ANSI
- * sequence), direction marks, zero-width characters, line and paragraph separators, lone surrogates.
+ * Invisible characters: control characters (including the escape that starts an ANSI sequence), direction marks,
+ * zero-width characters, line and paragraph separators, lone surrogates.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
@@ -8,8 +8,8 @@ const named: Readonly<Record<string, string>> = { '\t': '\\t', '\n': '\\n', '\r'
 
 /**
  * Makes untrusted text safe for a terminal, on one line: invisible characters become escapes (`\n`, `\x1b`, `\u202e`,
- * `\u{e0041}`). After `maxLength` characters follows `… (N more characters)`, counted in the original text. For
- * display only: a backslash stays one backslash, so the result cannot be reversed.
+ * `\u{e0041}`). `… (N more characters)` follows after `maxLength` characters, counted in the original text. For display
+ * only: a backslash stays one backslash, so the result cannot be reversed.
  */
 export function printable(text: string, maxLength: number): string {
   let shown = '';
@@ -26,14 +26,14 @@ export function printable(text: string, maxLength: number): string {
   return shown;
 }
 
-/** What the suite itself sends to a terminal: colours, and the line of progress drawn anew. */
+/** The suite's own terminal output: colours, and redrawing the progress line. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about control characters
 const OWN = /(\r\u001b\[K|\u001b\[(?:0|1|2|3[1236])(?:;(?:1|2|3[1236]))*m)/u;
 const UNSEEN_IN_LINES = new RegExp(`(?!\\n)${UNSEEN.source}`, 'gu');
 
 /**
- * The last guard of all output: invisible characters become escapes, but for line ends and, on a terminal, what the suite
- * itself sends there.
+ * The last filter of all output: escapes invisible characters, except line ends and, on a terminal, the suite's own
+ * sequences.
  */
 export function printableLines(text: string, isTerminal: boolean): string {
   const escaped = (part: string): string => part.replace(UNSEEN_IN_LINES, toEscape);
@@ -44,7 +44,7 @@ export function printableLines(text: string, isTerminal: boolean): string {
     .join('');
 }
 
-/** Whether `printable` would show each character of `text` as itself. */
+/** Whether all characters of `text` are visible, so that `printable` does not change them. */
 export function isPrintable(text: string): boolean {
   return !UNSEEN.test(text);
 }

@@ -1,7 +1,7 @@
 /** Removes secrets from text and JSON values. */
 export interface Redactor {
   /**
-   * From now on `secret` becomes `[redacted: name]`. Of a multi-line secret (a private key) each line over 16
+   * Redacts `secret` to `[redacted: name]` from now on. Of a multi-line secret (a private key) each line over 16
    * characters is redacted too, except `-----BEGIN …-----` lines. An empty secret is ignored.
    */
   add(name: string, secret: string): void;
@@ -27,11 +27,9 @@ interface Form {
 }
 
 /**
- * Finds secrets by value, not by place: the target may echo them anywhere. It matches the secret itself and its
- * base64 and base64url (also inside longer encoded text), hex, percent-encoded, JSON-escaped and HTML-escaped forms,
- * longest first. A secret of fewer than 6 characters would damage the report if it were replaced inside words: it is
- * matched only as a whole word, and below 3 characters only as a whole value: alone, after `Bearer `, between quotes
- * or after `=`.
+ * Finds secrets by value: plain, base64 and base64url (also inside longer encoded text), hex, percent-, JSON- and
+ * HTML-escaped, longest first. A secret of fewer than 6 characters is matched only as a whole word, and below 3 only as
+ * a whole value: alone, after `Bearer `, between quotes or after `=`. It would otherwise damage the report.
  */
 export function createRedactor(): Redactor {
   const forms = new Map<string, Form>();
@@ -60,7 +58,7 @@ export function createRedactor(): Redactor {
       if (next === result) break;
       result = next;
     }
-    // What is still found is part of a marker itself.
+    // A remaining match is part of a marker itself.
     return [...forms.values()].some((form) => isLong(form) && result.includes(form.text)) ? '' : result;
   };
 

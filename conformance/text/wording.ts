@@ -16,7 +16,7 @@ export function listed(items: readonly string[], most = 4): string {
 const TOLERATED_SHARE = 0.34;
 const MOST_COMPARED = 1000;
 
-/** The known word that is closest to `given`, or undefined where none is close. Ignores case. */
+/** The known word that is closest to `given`, or undefined if none is close. Ignores case. */
 export function closestMatch(given: string, known: readonly string[]): string | undefined {
   const wanted = given.toLowerCase();
   const [best] = known
@@ -53,7 +53,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the name is too long',
 };
 
-/** The reason in a system error, in words. */
+/** Words the reason of a system error. */
 export function systemErrorText(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return REASONS[code] ?? (code || (error instanceof Error ? error.message : String(error)));

@@ -5,7 +5,7 @@ import type { Exchange } from './records.ts';
 
 const parsed = new WeakMap<Exchange, { value: unknown }>();
 
-/** The answer's body as JSON; undefined where there is none or it is not JSON. */
+/** The answer's body as JSON. Undefined if there is none or it is not JSON. */
 export function jsonOf(exchange: Exchange): unknown {
   let known = parsed.get(exchange);
   if (known === undefined) {
@@ -15,7 +15,7 @@ export function jsonOf(exchange: Exchange): unknown {
   return known.value;
 }
 
-/** The status of an exchange, or undefined where no answer came. */
+/** The status of an exchange, or undefined if there was no answer. */
 export function statusOf(exchange: Exchange): number | undefined {
   return exchange.answer?.status;
 }
@@ -30,7 +30,7 @@ export function successOf(exchange: Exchange): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
-/** The instances of a 2xx answer; undefined where it is no list of them. */
+/** The instances of a 2xx answer. Undefined if it is not a list of them. */
 export function listOf(exchange: Exchange): JsonObject[] | undefined {
   const value = successOf(exchange);
   return value !== undefined && Array.isArray(value['instances'])

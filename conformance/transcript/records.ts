@@ -1,15 +1,15 @@
-/** What a run may do: only read, create one cheapest instance, or everything. */
+/** The permitted actions of a run: only reads, one cheapest instance, or everything. */
 export const LEVELS = ['read-only', 'lifecycle', 'full'] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** Whether a run of `level` does what `needed` asks for. */
+/** Whether a run of `level` does everything that `needed` requires. */
 export function includes(level: Level, needed: Level): boolean {
   return LEVELS.indexOf(level) >= LEVELS.indexOf(needed);
 }
 
 /**
- * A transcript has one JSON record per line: first a `run`, then everything done and seen in the order in which it
- * ended, last an `end` (absent after a crash). Verdicts depend on these records and nothing else.
+ * A transcript has one JSON record per line: first a `run`, then all actions and observations in the order in which
+ * they ended, last an `end` (absent after a crash). Verdicts depend only on these records.
  */
 export type TranscriptRecord = RunRecord | Exchange | SshRecord | Skipped | ResourceRecord | EndRecord;
 
@@ -23,13 +23,13 @@ export interface RunRecord {
   runId: string;
   baseUrl: string;
   level: Level;
-  /** The check ids of `--only`; absent where all checks of the level run. */
+  /** The check ids of `--only`; absent if all checks of the level run. */
   only?: readonly string[];
   /** RFC 3339. */
   startedAt: string;
   userAgent: string;
   settings: RunSettings;
-  /** Milliseconds of TCP connections to the target, measured before the first request; empty where unknown. */
+  /** Milliseconds of TCP connections to the target, measured before the first request; empty if unknown. */
   roundTripsMs: readonly number[];
 }
 
@@ -40,16 +40,16 @@ export interface RunSettings {
   maxMinutes: number;
   offer?: string;
   region?: string;
-  /** `--race OFFER=UNITS`: how many units of an offer the provider says there are. */
+  /** `--race OFFER=UNITS`: the number of units of an offer, according to the provider. */
   race?: { offer: string; units: number };
   hasSecondKey: boolean;
-  /** `--exhaustive`: also sends bad creates of which others were accepted. */
+  /** `--exhaustive`: also sends bad creates of a kind that was accepted. */
   exhaustive?: boolean;
-  /** `--allow-private`: logins may lead to private addresses though the base URL is public. */
+  /** `--allow-private`: logins may use private addresses even if the base URL is public. */
   allowPrivate?: boolean;
 }
 
-/** Which credential a request carried. */
+/** The credential of a request. */
 export type Credential = 'api key' | 'second api key' | 'access token' | 'none' | 'altered';
 
 /** One request and its outcome. Times are milliseconds since the start of the run. */
@@ -78,8 +78,8 @@ export interface Exchange {
     body: string;
     firstByteMs: number;
     /**
-     * How many instances of a long list are not in `body` (those of the run always are). For another long answer, how
-     * many characters are not.
+     * Number of instances of a long list that are not in `body` (those of the run always are), or of characters of
+     * another long answer.
      */
     leftOut?: number;
   };
@@ -111,13 +111,15 @@ export interface SshRecord {
   stdout?: string;
 }
 
-/** Steps that were skipped, and why. With a capability: the target lacks it. Without: the run could not do them. */
+/**
+ * Steps that were skipped, and why. With a capability: the target does not have it. Without: the run could not do them.
+ */
 export interface Skipped {
   kind: 'skipped';
-  /** Beginnings of step names. */
+  /** Prefixes of step names. */
   steps: readonly string[];
   reason: string;
-  /** The optional capability that the target lacks, e.g. `volumes`. */
+  /** The optional capability that the target does not have, e.g. `volumes`. */
   capability?: string;
 }
 

@@ -112,7 +112,7 @@ function read(changed: string): ReturnType<typeof readTranscript> | undefined {
   }
 }
 
-/** Puts `value` in the place of one of all the values in a line, those within the answer's body too. */
+/** Replaces the value at `where` in a line by `value`. Values within the answer's body count too. */
 function change(line: string, where: number, value: unknown): string {
   const record: { answer?: { body?: string } } = JSON.parse(line);
   const body: unknown = record.answer?.body?.startsWith('{') ? JSON.parse(record.answer.body) : undefined;

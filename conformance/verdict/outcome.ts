@@ -40,7 +40,7 @@ export function outcomeOf(run: RunRecord, end: EndRecord | undefined, counts: Co
   return isWhole && counts.not_tested === 0 && counts.pass > 0 ? 'CONFORMANT' : 'INCOMPLETE';
 }
 
-/** What may still exist and be billed. */
+/** Resources that may still exist and be billed. */
 export function leftovers(resources: readonly ResourceRecord[]): ResourceRecord[] {
   return resources.filter(({ state }) => state === 'made' || state === 'unknown');
 }

@@ -4,7 +4,7 @@ import { printable } from '../text/printable.ts';
 import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 
-/** What a run polls for. */
+/** The target of a wait. */
 export interface Awaited {
   of: 'instance' | 'volume';
   /** The statuses from which the awaited one can still follow; default: any status of the contract. */
@@ -12,14 +12,14 @@ export interface Awaited {
 }
 
 /**
- * Whether an answer that is not the awaited one may still turn into it. `never`: it breaks the contract whatever
- * follows. `for a while`: it may be a restart of the server. `like DESTROYED`: lawful, but not for long.
+ * Whether the awaited answer may still follow an answer. `never`: the answer breaks the contract. `for a while`: it may
+ * be a restart of the server. `like DESTROYED`: lawful, but not for long.
  */
 export type Prospect =
   | { mayFollow: 'yes' }
   | { mayFollow: 'for a while' | 'like DESTROYED' | 'never'; why: string };
 
-/** Answers that ask for patience, and a 404, which has a meaning of its own. */
+/** Refusals that ask the client to wait. A 404 has its own meaning. */
 const LAWFUL_REFUSALS = [408, 425, 429];
 
 const KNOWN = {
@@ -27,7 +27,7 @@ const KNOWN = {
   volume: new Set(lawfulPaths('volume').keys()),
 };
 
-/** What can still come of an answer to a poll. */
+/** Classifies an answer to a poll. */
 export function prospectOf(exchange: Exchange, { of, onTheWay }: Awaited): Prospect {
   const status = statusOf(exchange);
   if (status === undefined) return prospectOfFailure(exchange);
@@ -47,7 +47,7 @@ export function prospectOf(exchange: Exchange, { of, onTheWay }: Awaited): Prosp
   return prospectOfStatus(shown, of, onTheWay);
 }
 
-/** A program that crashes on a request closes the connection, and may be mended by a restart; silence is the same. */
+/** A server that crashes on a request closes the connection, and a restart may fix it. A timeout counts the same. */
 function prospectOfFailure({ failure }: Exchange): Prospect {
   if (failure?.kind === 'not_http') return { mayFollow: 'never', why: 'what it answers is not HTTP' };
   return failure?.kind === 'reset' || failure?.kind === 'timeout'
@@ -66,7 +66,7 @@ function prospectOfStatus(status: string, of: Awaited['of'], onTheWay: Awaited['
   return { mayFollow: 'never', why: `it reads ${status}, from which that does not follow` };
 }
 
-/** Whether an answer to GET /instances can still become a list: a body without one cannot. */
+/** Whether an answer to GET /instances can still become a list. A body without a list cannot. */
 export function prospectOfList(list: Exchange): Prospect {
   const status = statusOf(list);
   if (status === undefined) return prospectOfFailure(list);

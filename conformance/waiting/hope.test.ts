@@ -49,7 +49,7 @@ describe('an answer to a poll', () => {
   });
 });
 
-/** When a wait ends that is answered so every `everyMs`; undefined where it goes on for ten minutes. */
+/** When a wait ends if it is answered this every `everyMs`. Undefined if it lasts longer than ten minutes. */
 function endOf(exchange: Exchange, everyMs: number, hope = new Hope(new Set())): number | undefined {
   for (let at = 0; at <= 600_000; at += everyMs)
     if (hope.take(prospectOf(exchange, gone), at) !== undefined) return at;

@@ -1,26 +1,26 @@
 import type { Prospect } from './answers.ts';
 
-/** So many answers in a row that can never become right end a wait … */
+/** This many consecutive answers that can never become right end a wait … */
 const HOPELESS_ANSWERS = 20;
-/** … if they came over so long a time: longer than the ten seconds for which a replica may lag behind. */
+/** … if they span at least this time, which is longer than the ten seconds for which a replica may lag behind. */
 const HOPELESS_MS = 15_000;
-/** The same, for a reason that has ended a wait of the run before. */
+/** The same, for a reason that has already ended a wait of the run. */
 const KNOWN_REASON_MS = 11_000;
 const MOST_RELAPSES = 2;
-/** A server that restarts may answer 5xx for so long. */
+/** How long a server that restarts may answer 5xx. */
 const RESTART_MS = 60_000;
-/** An instance may be shown as DESTROYED for so long before it reads 404. */
+/** How long an instance may be shown as DESTROYED before it reads 404. */
 export const DESTROYED_SHOWN_MS = 75_000;
 
-/** The reasons for which waits of a run ended in vain. */
+/** The reasons for which waits of a run were given up. */
 export type KnownReasons = Set<string>;
 
-/** Follows the answers of one wait, and says when nothing can come of it. */
+/** Follows the answers of one wait, and decides when it cannot succeed any more. */
 export class Hope {
   readonly #known: KnownReasons;
-  /** When the awaited change was asked for. */
+  /** When the awaited change was requested. */
   readonly #askedAt: number | undefined;
-  /** How often what was on the way fell back. */
+  /** How often progress reverted to a hopeless answer. */
   #relapses = 0;
   #row: { mayFollow: Prospect['mayFollow']; count: number; since: number } | undefined;
 
@@ -29,7 +29,7 @@ export class Hope {
     this.#askedAt = askedAt;
   }
 
-  /** Takes the next answer; returns why the wait is over in vain, or undefined while it goes on. */
+  /** Records the next answer. Returns why the wait is given up, or undefined while it continues. */
   take(prospect: Prospect, at: number): string | undefined {
     if (this.#row?.mayFollow === 'yes' && prospect.mayFollow === 'never') this.#relapses++;
     if (this.#row?.mayFollow !== prospect.mayFollow)
@@ -47,11 +47,11 @@ export class Hope {
     at: number,
   ): boolean {
     const lastedMs = at - since;
-    // Of two reads a poll interval apart both may be of the last moment.
+    // Two reads a poll interval apart may both fall into the last moment.
     if (mayFollow === 'like DESTROYED') return count > 1 && lastedMs > DESTROYED_SHOWN_MS;
     if (this.#relapses >= MOST_RELAPSES && this.#known.has(why)) return true;
     if (count < HOPELESS_ANSWERS) return false;
-    // A server that was not back after a minute is not restarting: it crashes on that request.
+    // A server that is not back after a minute is not restarting: it crashes on that request.
     if (mayFollow === 'for a while') return this.#known.has(why) || lastedMs >= RESTART_MS;
     if (this.#known.has(why)) return at - Math.min(this.#askedAt ?? since, since) >= KNOWN_REASON_MS;
     return lastedMs >= HOPELESS_MS;

@@ -110,7 +110,7 @@ const accountColumns = withNames(
   'name',
 );
 
-/** One line of standard input; a terminal shows nothing of it. */
+/** Reads one line of standard input. A terminal does not echo it. */
 async function readPassword(): Promise<string> {
   const { stdin } = process;
   if (stdin.isTTY) printError('New password: ');

@@ -6,8 +6,8 @@ import { printError } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 
 /**
- * Does what cannot be part of a transaction, such as a backup, and writes its row of the audit log after it. Where the row
- * cannot be written, standard error says so: the work is done, or refused, all the same.
+ * Performs work that cannot be part of a transaction, such as a backup, and then writes its row of the audit log. If
+ * the row cannot be written, it prints a warning to standard error; the result of the work stands.
  */
 export async function auditBeside<T>(
   database: string,

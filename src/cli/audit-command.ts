@@ -24,7 +24,7 @@ export function auditCommand(): Command {
   return auditCommandOn(onDatabase);
 }
 
-/** What operators did, of the product whose database `on` opens. */
+/** The actions of operators, from the product whose database `on` opens. */
 export function auditCommandOn(on: OnOperators): Command {
   const audit = new Command('audit');
   withList(

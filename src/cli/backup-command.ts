@@ -8,7 +8,7 @@ import { withDatabase } from './database.ts';
 import { loadFor } from './orchestrator-database.ts';
 import { type OutputFlag, printDone, toJsonTime, withOutput } from './print-records.ts';
 
-/** `berth backup`: a copy of the database that `berth serve` may be writing to meanwhile. */
+/** `berth backup`: copies the database, even while `berth serve` writes to it. */
 export function backupCommand(): Command {
   return withOutput(
     withDatabase(new Command('backup').argument('<file>', 'the copy; it must not exist yet')),

@@ -4,8 +4,8 @@ import { withDatabase } from './database.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
 /**
- * `berth check-database` and `berth marketplace check-database`: looks for damage in the file that a server may be
- * using meanwhile. Damage is an error that ends the command.
+ * `berth check-database` and `berth marketplace check-database`: check the file for damage, even while a server uses
+ * it. Damage is an error that ends the command.
  */
 export function checkDatabaseCommand(
   product: 'berth' | 'marketplace',

@@ -2,8 +2,8 @@ import type { ServePorts } from '../compose/serve-orchestrator.ts';
 import type { LazyCommand } from './program.ts';
 
 /**
- * Every command of `berth` but `conformance`, which is a program of its own. Of the commands below one of these, those are
- * loaded that `isNamed` tells of.
+ * All commands of `berth` except `conformance`, which is a separate program. Of their subcommands, only those that
+ * `isNamed` accepts are loaded.
  */
 export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts): readonly LazyCommand[] {
   return [

@@ -4,7 +4,7 @@ import { toCompletionTable } from './completion-table.ts';
 
 const shells = ['bash', 'zsh'] as const;
 
-/** `berth completion`: prints a script of shell, which holds all of the command tree and starts no process for a TAB. */
+/** `berth completion`: prints a shell script that contains the whole command tree and starts no process at TAB. */
 export function completionCommand(): Command {
   return new Command('completion')
     .addArgument(new Argument('<shell>', 'the shell to complete in').choices(shells))
@@ -22,8 +22,8 @@ export function toCompletionScript(program: Command, shell: (typeof shells)[numb
 }
 
 /**
- * For either shell. What is typed is only compared, never evaluated. Bash has made words of their own of `=` and `:`; a `:`
- * and what follows it are the rest of the word before.
+ * For both shells. Typed text is only compared, never evaluated. Bash splits at `=` and `:`. A `:` and the text after
+ * it belong to the previous word.
  */
 const FIND = `
 # Sets found to what may come next: words, or FILES. $1 is the word at the cursor; the others precede it.
@@ -99,7 +99,9 @@ _berth() {
 complete -F _berth berth
 `;
 
-/** Sourced it defines; as a file \`_berth\` in \`fpath\` it is the function itself at its first call. */
+/**
+ * If sourced, it defines the function. As a file `_berth` in `fpath`, it is the function itself at its first call.
+ */
 const ZSH = `
 _berth() {
   local IFS=' ' found='' answer=''

@@ -4,7 +4,7 @@ import { type Argument, type Command, Help, type Option } from 'commander';
 const FILE_FLAG = /^(file|path|folder|report)$/;
 const FILE_ARGUMENT = /^(file|transcript|report|before|now)$/;
 
-/** The answer for a command (named by its path, such as `berth keys create`), or for one of its words, which `key` names. */
+/** The answer for a command, given by its path such as `berth keys create`, or for one of its words, given by `key`. */
 interface Entry {
   path: string;
   key: string;
@@ -12,9 +12,9 @@ interface Entry {
 }
 
 /**
- * The tree of commands as branches of `case` statements of shell: `commands` (the names, `+`, the aliases) and `flags` of a
- * path; the name that an alias is of; the value of a flag, or of an argument (`#0` the first, `#*` each that repeats).
- * A value is a list of words, `FILES`, `PROGRAM` (all after it is the program's), `ANY`, or empty: there is none.
+ * The command tree as branches of shell `case` statements: `commands` (names, `+`, aliases) and `flags` by path; the
+ * name of an alias; values of flags and arguments (`#0` the first, `#*` each repeated one). A value is a word list,
+ * `FILES`, `PROGRAM` (all after it belongs to the program), `ANY`, or empty for none.
  */
 export function toCompletionTable(
   program: Command,
@@ -44,7 +44,10 @@ function commandWords(command: Command): string[] {
   return aliases.size === 0 ? names : [...names, '+', ...aliases];
 }
 
-/** Its flags; where no verb need be given, also those of the verb that runs then. Commander's types do not have that one. */
+/**
+ * The flags of a command. If its verb is optional, also those of the default verb, which Commander's types do not
+ * expose.
+ */
 function flagsOf(command: Command): Option[] {
   const { _defaultCommandName: verb } = command as { _defaultCommandName?: string | null };
   const inner = command.commands.find((one) => one.name() === verb);
@@ -89,7 +92,9 @@ type Branch = readonly [pattern: string, answer: string];
 
 const toBranch = ({ path, key, answer }: Entry): Branch => [`${path} ${key}`, answer];
 
-/** What most paths answer to a key is one branch `*' key'`, after those of the paths that answer otherwise. */
+/**
+ * Merges branches: the most common answer to a key becomes one branch `*' key'`, after the paths with other answers.
+ */
 function shorten(entries: readonly Entry[]): Branch[] {
   const byKey = Object.entries(Object.groupBy(entries, ({ key }) => key));
   const [special, general]: [Branch[], Branch[]] = [[], []];
@@ -106,7 +111,7 @@ function mostFrequent(texts: readonly string[]): string {
   return counted.toSorted(([, a = []], [, b = []]) => b.length - a.length)[0]?.[0] ?? '';
 }
 
-/** Branches of one answer are one line. The general ones are last. */
+/** Merges branches with the same answer into one line. General ones come last. */
 function toBranches(branches: readonly Branch[]): string {
   const isGeneral = ([pattern]: Branch): boolean => pattern.startsWith('* ');
   return [branches.filter((branch) => !isGeneral(branch)), branches.filter(isGeneral)]

@@ -7,8 +7,9 @@ import { loadBerth } from '../../test/documents/command-line.ts';
 import { toCompletionScript } from './completion-command.ts';
 
 /**
- * Calls the completion function as the shell does at TAB, with each line in turn: its words are parted by `|`, the last is
- * at the cursor. Prints the candidates of each line on one line. The builtins that act on a terminal print instead.
+ * Calls the completion function for each line as the shell does at TAB. `|` separates the words, and the last one is at
+ * the cursor. Prints the candidates of each line on one line. Builtins that act on a terminal are replaced by printing
+ * ones.
  */
 const CALLERS = {
   bash: `
@@ -34,7 +35,7 @@ for line in "$@"; do
 done`,
 } as const;
 
-/** What `berth completion` prints, in a real shell. */
+/** Tests the output of `berth completion` in a real shell. */
 export function describeCompletion(shell: keyof typeof CALLERS): void {
   const folder = mkdtempSync(join(tmpdir(), 'berth-completion-'));
   let script: string;
@@ -43,7 +44,7 @@ export function describeCompletion(shell: keyof typeof CALLERS): void {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  /** The candidates of each line. */
+  /** Returns the candidates of each line. */
   function complete(...lines: readonly string[]): string[] {
     const before = shell === 'zsh' ? 'compdef() { : }\n' : '';
     const args = [...(shell === 'zsh' ? ['-f'] : ['--norc']), '-c', `${before}${script}${CALLERS[shell]}`];
@@ -64,7 +65,7 @@ export function describeCompletion(shell: keyof typeof CALLERS): void {
       ['berth|marketplace|--config|m.yaml|providers|', 'ls check health help'],
       ['berth|conformance|do', 'doctor'],
       ['berth|help|instances|ev', 'events'],
-      // Flags: those of the verb, also where it is named by an alias or is not needed.
+      // Flags: those of the verb, also if it is named by an alias or is optional.
       ['berth|instances|ls|--li', '--limit'],
       ['berth|instances|list|--li', '--limit'],
       ['berth|instances|show|--li', ''],
@@ -85,7 +86,7 @@ export function describeCompletion(shell: keyof typeof CALLERS): void {
       ['berth|backup|', 'FILES'],
       ['berth|driver|test|--units|4|', 'FILES'],
       ['berth|driver|test|./driver|--on', 'FILES'],
-      // `--json` names a file for the suite, and is a switch elsewhere.
+      // `--json` takes a file in the suite, and is a switch elsewhere.
       ['berth|conformance|judge|--json|', 'FILES'],
       ['berth|keys|ls|--json|--lim', '--limit'],
       // No flag and no verb.
@@ -123,7 +124,7 @@ export function describeCompletion(shell: keyof typeof CALLERS): void {
       ]);
       complete(...lines);
       expect(existsSync(join(folder, 'hit'))).toBe(false);
-      // The script itself has nothing but plain words in its tables.
+      // The script's tables contain only plain words.
       for (const [, answer] of script.matchAll(/ answer='(.*)' ;;/g)) expect(answer).toMatch(/^[\w +-]*$/);
     });
   });

@@ -45,7 +45,7 @@ interface Flags extends OutputFlag {
   until?: string;
 }
 
-/** `berth cordon`: nothing new is placed on a region, an offer, a platform or a host. */
+/** `berth cordon`: stops new placements on a region, an offer, a platform or a host. */
 export function cordonCommand(): Command {
   return onSubject(new Command('cordon'), async (deps, subject, flags) => {
     const { reason = null, until } = flags;
@@ -67,7 +67,7 @@ export function uncordonCommand(): Command {
   return withPlatform(withSubject(command));
 }
 
-/** `berth drain`: cordons, and tells what is left. */
+/** `berth drain`: cordons, and shows what remains. */
 export function drainCommand(): Command {
   return onSubject(new Command('drain'), async (deps, subject, flags) => {
     const { reason = null, until } = flags;
@@ -77,7 +77,7 @@ export function drainCommand(): Command {
   });
 }
 
-/** `berth cordons`: what is cordoned, and the maintenance that is planned. */
+/** `berth cordons`: current cordons and planned maintenance. */
 export function cordonsCommand(): Command {
   const cordons = new Command('cordons');
   withList(
@@ -89,7 +89,7 @@ export function cordonsCommand(): Command {
   return cordons;
 }
 
-/** `berth maintenance`: windows that the catalog tells clients of. */
+/** `berth maintenance`: windows that the catalog announces to clients. */
 export function maintenanceCommand(): Command {
   const maintenance = new Command('maintenance');
   onSubject(maintenance.command('plan'), async (deps, subject, flags: Flags & { from?: string }) => {

@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
 import { type DepsOn, type Stores, withExisting } from '../compose/stores.ts';
 
-/** The two flags by which a command finds the database of a product. */
+/** Adds the two flags that select the database of a product. */
 export function withDatabase(command: Command, product: 'berth' | 'marketplace' = 'berth'): Command {
   return command
     .option('--database <url>', `sqlite:PATH or postgres://…; default sqlite:./.berth/${product}.db`)
     .option('--config <file>', `${product}.yaml; see ${product}.example.yaml`);
 }
 
-/** The body of a command: the database, then what commander gives: the arguments, the flags, the command. */
+/** The body of a command. Its parameters are the database, then commander's: the arguments, the flags, the command. */
 export type Body<Deps, Args extends unknown[]> = (deps: Deps, ...args: Args) => Promise<void>;
 
-/** An action that opens the database of the configuration that `load` finds, and closes it after `body`. */
+/** An action that opens the database of the configuration that `load` returns, and closes it after `body`. */
 export function actionOn<
   Store extends { close(): Promise<void> },
   Config extends { database: string },

@@ -14,7 +14,7 @@ const marks: Readonly<Record<DoctorFinding['verdict'], string>> = {
   broken: 'BROKEN',
 };
 
-/** `berth doctor`: what `berth serve` with the same flags needs, looked at one by one. Exit status 1: something is broken. */
+/** `berth doctor`: checks what `berth serve` with the same flags needs, item by item. Exit status 1: a check failed. */
 export function doctorCommand(): Command {
   return withOutput(withDatabase(new Command('doctor'))).action(
     async (flags: OutputFlag, command: Command) => {
@@ -33,7 +33,7 @@ export function doctorCommand(): Command {
   );
 }
 
-/** For a person at the terminal. */
+/** Prints a finding for the terminal. */
 export function printFinding({ platform, subject, verdict, finding, remedy }: DoctorFinding): void {
   const where = platform === undefined ? '' : `${platform}: `;
   printLine(`${marks[verdict].padEnd(8)} ${where}${subject}: ${finding}`);

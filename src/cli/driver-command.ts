@@ -21,7 +21,7 @@ interface Flags extends OutputFlag {
 
 const MAX_SHOWN = 600;
 
-/** `berth driver test`: what Berth relies on, tried on a driver that is a program or answers over HTTP. */
+/** `berth driver test`: checks a driver, a program or an HTTP service, against Berth's requirements. */
 export function driverCommand(): Command {
   return new Command('driver').enablePositionalOptions().addCommand(testCommand());
 }
@@ -70,10 +70,10 @@ function testCommand(): Command {
     });
 }
 
-/** The flag takes one word, so that it never takes the program; it may come again. */
+/** The flag takes one word, so that it cannot take the program. It can be repeated. */
 const addNames = (names: string, before: readonly string[]): string[] => [...before, ...names.split(',')];
 
-/** Runs until the end, or until the first signal; the check that runs then is ended and cleaned up after. */
+/** Runs until the end or the first signal, which ends the current check and cleans up after it. */
 async function runTest(test: DriverTest, flags: OutputFlag): Promise<void> {
   const reports: CheckReport[] = [];
   let isInterrupted = false;
@@ -150,7 +150,7 @@ function printReport({ id, title, why, result, exchanges }: CheckReport): void {
   }
 }
 
-/** Keys and documents hide what matters; whoever wants all of it has --json. */
+/** Shortens long strings, such as keys and documents, which obscure the output. --json prints all of it. */
 function shorten(given: string): string {
   const text = given.replace(/"((?:[^"\\]|\\.){60})(?:[^"\\]|\\.)+"/g, '"$1…"');
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;

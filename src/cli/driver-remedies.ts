@@ -1,6 +1,6 @@
 import type { FailedCheck } from '../compose/driver-test.ts';
 
-/** What to change in a driver, by the check that failed. */
+/** How to correct a driver, by the failed check. */
 export const remedies: Readonly<Record<string, string>> = {
   manifest: 'Correct the capabilities in the answer to info.',
   'never-made': 'Answer get with gone where your platform says for certain that it has no such ref.',
@@ -82,7 +82,7 @@ export const remedies: Readonly<Record<string, string>> = {
   ends: 'End when reading standard input meets its end, also while a request is under way.',
 };
 
-/** What to change where an answer was lost, whatever the check is about. */
+/** How to correct a driver that lost an answer, for any check. */
 const lossRemedies: Readonly<Record<NonNullable<FailedCheck['loss']>, string>> = {
   error:
     'Correct what the error says. Where your platform refused a step, answer it with `failed` and a code, so that Berth knows what to do.',
@@ -93,7 +93,7 @@ const lossRemedies: Readonly<Record<NonNullable<FailedCheck['loss']>, string>> =
     'Correct the field that is named; openapi/driver-protocol.v1.json has each answer, such as `create.answer` and `Machine`.',
 };
 
-/** A check that is newer than this table speaks for itself. */
+/** A check that is missing from this table has no remedy; its own text suffices. */
 export function remedyOf(id: string, result: Pick<FailedCheck, 'during' | 'loss'>): string {
   if (result.loss !== undefined) return lossRemedies[result.loss];
   const about = result.during === 'removal' ? 'destroy-again' : id;

@@ -23,7 +23,7 @@ import {
   withOutput,
 } from './print-records.ts';
 
-/** `berth capacity`: what is sold, what is free, and why nothing of an offer can be had. */
+/** `berth capacity`: what is sold, what is free, and why an offer is unavailable. */
 export function capacityCommand(): Command {
   const capacity = new Command('capacity');
   withOutput(
@@ -66,7 +66,7 @@ const placementColumns: readonly Column<PlacementView>[] = [
   },
 ];
 
-/** `berth platforms`: their health and their hosts, as the rows tell, or with `--ask` as the drivers do. */
+/** `berth platforms`: their health and their hosts, from the rows, or with `--ask` from the drivers. */
 export function platformsCommand(): Command {
   const all = new Command('platforms');
   withOutput(
@@ -74,7 +74,7 @@ export function platformsCommand(): Command {
       all.command('ls', { isDefault: true }),
       async ({ store: { read }, config, clock }, flags: OutputFlag & { ask?: true }) => {
         const ports = { env: process.env, clock, log: createLog('error') };
-        // Loads the drivers: no other command here needs them.
+        // Loads the drivers, which no other command here needs.
         const { askPlatforms } = flags.ask ? await import('../compose/ask-platforms.ts') : {};
         const asked = await askPlatforms?.(config, read, ports);
         const platforms = await listPlatforms(read, asked ?? platformsOf(config));
@@ -123,7 +123,7 @@ function tellHosts(platforms: readonly PlatformView[]): void {
   if (devices.length > 0) printTable(['PLATFORM', 'HOST', 'DEVICE', 'TYPE', 'STATE', 'OF', 'WHY'], devices);
 }
 
-/** What is taken of what can be promised. */
+/** Formats the used share of a total. */
 function tellShare(share: { total: number; taken: number } | null): string {
   return share === null ? '-' : `${share.taken}/${share.total}`;
 }
@@ -146,7 +146,7 @@ interface DecisionFlags extends OutputFlag {
   yes?: true;
 }
 
-/** `berth orphans`: what is on the platforms without a row that owns it, and rows that were lost. */
+/** `berth orphans`: machines and volumes that no row owns, and rows that were lost. */
 export function orphansCommand(): Command {
   const orphans = new Command('orphans');
   withList(

@@ -12,7 +12,7 @@ interface Flags extends OutputFlag {
   replace?: true;
 }
 
-/** `berth image`: the base images of platforms whose driver can put them there. */
+/** `berth image`: the base images of platforms whose driver can import them. */
 export function imageCommand(): Command {
   return new Command('image').enablePositionalOptions().addCommand(importCommand());
 }

@@ -20,7 +20,7 @@ interface Flags extends OutputFlag {
   reason?: string;
 }
 
-/** What an operator does to one instance: each says first what it would do. */
+/** Adds the operator's actions on one instance. Each first shows its plan. */
 export function addInstanceActions(instances: Command): void {
   const retry = onDatabase(instances.command('retry <instance>'), async (deps, given: string, flags: Flags) =>
     tell(deps, await retryInstance(deps, localActor(), await toOrder(deps.store.read, given, flags)), flags),
@@ -53,7 +53,7 @@ export function addInstanceActions(instances: Command): void {
     .description('delete an instance of any account; it is DESTROYED only when its machine is proved gone');
 }
 
-/** An order for the instance of this id or name. */
+/** Builds an order for the instance of this id or name. */
 async function toOrder(read: Reader, given: string, { yes }: Flags): Promise<Order> {
   return { id: await instanceNamed(read, given), isDone: yes === true };
 }
@@ -71,7 +71,7 @@ async function tell(
   else tellPlan(plan, await read.credentials.accountById(plan.account));
 }
 
-/** `owner`: null where the account is gone. */
+/** `owner`: null if the account was deleted. */
 function tellPlan(plan: Plan, owner: { name: string } | null): void {
   const { instance, account, status, step, effect, isDone } = plan;
   const named = owner === null ? account : `${cutName(owner.name)} (${account})`;

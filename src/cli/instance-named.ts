@@ -3,10 +3,9 @@ import { findInstances } from '../orchestrator/operate/views/instances.ts';
 import { Fatal } from '../ports/errors.ts';
 
 /**
- * The id of the instance that a person means with its id or its name. Of what is not found, the text as it is: an instance that is
- * long destroyed has a history under its id.
- *
- * @throws {Fatal} with the candidates, where several have this name
+ * Finds the id of an instance by its id or name. An unknown text is returned unchanged: an instance that was destroyed
+ * long ago still has a history under its id.
+ * @throws {Fatal} with the candidates, if several have this name
  */
 export async function instanceNamed(
   read: Pick<Reader, 'instances' | 'credentials'>,

@@ -35,7 +35,7 @@ import {
 
 const STATUSES = instanceStatusSchema.options.filter((status) => status !== 'DESTROYED');
 
-/** `berth instances`: what there is, what is done about it, and what happened to it. */
+/** `berth instances`: lists instances, acts on them, and shows their history. */
 export function instancesCommand(): Command {
   const instances = new Command('instances');
   withList(
@@ -103,7 +103,7 @@ interface Filters extends ListFlags {
   find?: string;
 }
 
-/** With one more than `--limit`, if there is one. @throws {Fatal} */
+/** Reads one more than `--limit`, if there is one. @throws {Fatal} */
 async function list(read: Reader, flags: Filters): Promise<InstanceRow[]> {
   const owner = flags.account === undefined ? undefined : await findAccount(read, flags.account);
   if (owner === null) throw new Fatal(`There is no account ${flags.account}: see \`berth accounts ls\`.`);
@@ -166,14 +166,14 @@ function tellEvents(events: readonly EventView[], nameOf: (accountId: string) =>
   for (const { console } of events) if (console !== null) tellConsole(console);
 }
 
-/** Indented: what a guest wrote does not pass for a line of Berth's. */
+/** Indented, so that a guest's text cannot be mistaken for Berth's. */
 function tellConsole(console: string): void {
   printLine('');
   printLine('The end of its console:');
   for (const line of console.split('\n')) printLine(`  ${line}`);
 }
 
-/** Why it failed, before the history and the console that it is read from. */
+/** Prints why it failed, before the history and the console that show the details. */
 function tellDossier({ cause, cloud_init: cloudInit, ssh, calls }: Dossier): void {
   const lastSsh = ssh.at(-1);
   const lastCall = calls.at(-1);

@@ -9,8 +9,8 @@ interface Started {
 }
 
 /**
- * `berth …args` as it can be pasted into a terminal in the folder where this server was started: through the same
- * program, on the same configuration and database. A password in the database's URL is left out.
+ * `berth …args` as it can be pasted into a terminal in the folder where this server was started: the same program,
+ * configuration and database. A password in the database's URL is left out.
  */
 export function sameBerth(
   args: string,
@@ -22,7 +22,7 @@ export function sameBerth(
   const file = config ?? env[`${prefix}CONFIG`];
   const flags = file ? [`--config ${quoted(file)}`] : [];
   if (database !== undefined) flags.push(`--database ${quoted(withoutPassword(database))}`);
-  // The name of the variable: its value may hold a password, and this is printed into logs.
+  // The variable's name, because its value may contain a password and this text is logged.
   else if (env[`${prefix}DATABASE`]) flags.push(`--database "$${prefix}DATABASE"`);
   return [programOf(started), args, ...flags].join(' ');
 }
@@ -39,11 +39,11 @@ export function sameMarketplace(
 function programOf({ env, script, cwd }: Started): string {
   const { npm_command: command, npm_lifecycle_event: event } = env;
   if (command === 'exec') return 'npx berth';
-  // Berth as a dependency: its program is in no terminal's PATH.
+  // With Berth as a dependency, its program is not in the PATH.
   const [, project] = /^(.*)\/node_modules\/\.bin\/[^/]+$/.exec(script) ?? [];
   if (project !== undefined) return `${cwd}/`.startsWith(`${project}/`) ? 'npx berth' : quoted(script);
   if (!script.endsWith('.ts')) return 'berth';
-  // A checkout: npm runs its scripts in its root, wherever in it they were called.
+  // In a checkout, npm runs its scripts in the root, wherever they were called.
   if (event === 'start' || event === 'berth') return 'npm run -s berth --';
   const path = relative(cwd, script);
   return `node ${quoted(isAbsolute(path) ? script : path)}`;
@@ -51,7 +51,7 @@ function programOf({ env, script, cwd }: Started): string {
 
 const withoutPassword = (url: string): string => url.replace(/(\/\/[^:@/]*):[^@]*@/, '$1:…@');
 
-/** A word of a shell. */
+/** Quotes a shell word. */
 function quoted(text: string): string {
   return /^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -3,7 +3,7 @@ import { stateOfKey } from '../orchestrator/operate/views/accounts.ts';
 import { parseTimeToCome } from './parse.ts';
 import { type Column, type OutputFlag, printDone, toJsonTime, toTime, withOutput } from './print-records.ts';
 
-/** What both products' `keys create` ask for. */
+/** The flags of both products' `keys create`. */
 export interface NewKeyFlags extends OutputFlag {
   label?: string;
   expires?: string;
@@ -18,7 +18,7 @@ export function withNewKeyFlags(command: Command): Command {
   );
 }
 
-/** When the key ends; null: never. @throws {Fatal} */
+/** When the key expires; null: never. @throws {Fatal} */
 export function parseExpiry({ expires }: NewKeyFlags, now: number): number | null {
   return expires === undefined ? null : parseTimeToCome('--expires', expires, now);
 }
@@ -27,7 +27,7 @@ export function printNewKey(key: string, id: string, flags: NewKeyFlags): void {
   printKey(flags, { id, api_key: key }, key, `key ${id}`);
 }
 
-/** Prints a key for the only time. */
+/** Prints a new key. It cannot be shown again. */
 export function printKey(flags: OutputFlag, value: object, key: string, what: string): void {
   printDone(flags, value, key, '', `This is ${what}. Keep it now: it is not shown again.`);
 }
@@ -48,7 +48,7 @@ interface ShownKey {
   lastUsedAt: number | null;
 }
 
-/** What is shown of a key; `owner` says whose it is. */
+/** The columns of a key; `owner` shows its holder. */
 export function keyColumns<Key extends ShownKey>(owner: Column<Key>, now: number): Column<Key>[] {
   return [
     { head: 'ID', key: 'id', value: ({ id }) => id },

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import type { Actor } from '../operators/model.ts';
 
-/** Who runs this command; a user without a name, as in a container, is `operator`. */
+/** The user who runs this command. A user without a name, as in a container, is `operator`. */
 export function localActor(name = userName()): Actor {
   return { name, source: 'cli', address: null };
 }

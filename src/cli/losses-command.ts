@@ -32,7 +32,7 @@ import {
 
 const MINUTE_MS = 60_000;
 
-/** `berth losses`: what the platforms took, and the caps beyond which an operator decides. */
+/** `berth losses`: machines that platforms lost, and the limits beyond which an operator decides. */
 export function lossesCommand(): Command {
   const losses = new Command('losses');
   withList(
@@ -81,7 +81,7 @@ interface AcceptFlags extends OutputFlag {
   platform?: string;
 }
 
-/** `berth thaw`: a platform whose listing lacks too much is believed. */
+/** `berth thaw`: accepts a platform's listing although machines are missing. */
 export function thawCommand(): Command {
   const thaw = onDatabase(
     new Command('thaw').argument('<platform>', 'its name; `default` where it is the only one'),
@@ -147,7 +147,7 @@ function tellHeld(held: readonly HeldInstance[], areSeveral: boolean, flags: Lis
   printLine('If they are really lost: berth losses accept');
 }
 
-/** All of it as JSON: of several platforms, what each has lost under its name. */
+/** Formats all losses as JSON. With several platforms, each has its losses under its name. */
 function toJson(
   all: readonly PlatformLosses[],
   held: readonly HeldInstance[],

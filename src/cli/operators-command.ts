@@ -33,7 +33,7 @@ export function operatorsCommand(): Command {
   return operatorsCommandOn(onDatabase, 'berth operators');
 }
 
-/** The keys of the admin listener's API and console, of the product whose database `on` opens. */
+/** The keys of the admin listener's API and console, for the product whose database `on` opens. */
 export function operatorsCommandOn(on: OnOperators, name: string): Command {
   const operators = new Command('operators');
   withOutput(

@@ -3,13 +3,13 @@ import { Fatal } from '../ports/errors.ts';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** A time from now, such as 30m, 2h or 7d; undefined: the text is none. */
+/** A duration such as 30m, 2h or 7d. Undefined: the text is not one. */
 function parseDuration(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,7})([mhd])$/.exec(text) ?? [];
   return count === undefined ? undefined : Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** A time from now ("30m", "2h", "7d"), or a time. @throws {Fatal} */
+/** A time, given as a duration from now ("30m", "2h", "7d") or as a date. @throws {Fatal} */
 export function parseTime(what: string, text: string, now: number): number {
   const forMs = parseDuration(text);
   const at = forMs === undefined ? Date.parse(text) : now + forMs;
@@ -20,10 +20,10 @@ export function parseTime(what: string, text: string, now: number): number {
   return at;
 }
 
-/** The last time that RFC 3339 has words for. */
+/** The latest time that RFC 3339 can express. */
 const LAST_MS = Date.UTC(9999, 11, 31);
 
-/** The same, which must be to come. @throws {Fatal} */
+/** As {@link parseTime}, for a time in the future. @throws {Fatal} */
 export function parseTimeToCome(what: string, text: string, now: number): number {
   const at = parseTime(what, text, now);
   if (at > now) return at;
@@ -34,7 +34,9 @@ const DOLLARS = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/;
 
 const LONGEST_ACCEPTANCE_MS = 24 * UNIT_MS.h;
 
-/** The flag of `losses accept` that says for how many milliseconds. A wrong one is refused before anything is opened. */
+/**
+ * Adds the duration flag of `losses accept`, in milliseconds. An invalid one is refused before the database is opened.
+ */
 export function withAcceptance(command: Command): Command {
   const time = new Option('--for <time>', 'how long: minutes or hours, such as 30m or 2h');
   return command.addOption(time.argParser(parseAcceptance).default(UNIT_MS.h, '"1h"'));
@@ -48,7 +50,7 @@ function parseAcceptance(text: string): number {
   return ms;
 }
 
-/** US dollars with at most six decimals, as micro-USD; exact. @throws {Fatal} */
+/** Parses US dollars with at most six decimals exactly, as micro-USD. @throws {Fatal} */
 export function parseUsd(what: string, text: string): number {
   const [, sign, whole = '', fraction = ''] = DOLLARS.exec(text) ?? [];
   if (sign === undefined)
@@ -65,7 +67,7 @@ export function parseCount(what: string, text: string): number {
   return Number(text);
 }
 
-/** How many of a list. @throws {Fatal} */
+/** The maximum length of a list. @throws {Fatal} */
 export function parseLimit(what: string, text: string): number {
   if (!/^[1-9]\d{0,5}$/.test(text)) throw new Fatal(`${what} ${text}: give a whole number from 1.`);
   return Number(text);

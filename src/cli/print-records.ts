@@ -5,19 +5,22 @@ import { parseLimit } from './parse.ts';
 
 type Json = string | number | boolean | null;
 
-/** One fact of a record: a column of the table, and a field of the JSON. */
+/** A value of a record: a column of the table, and a field of the JSON. */
 export interface Column<T> {
   head: string;
   /** Its name in JSON. */
   key: string;
   value: (record: T) => Json;
-  /** How a person reads it; default: the value as text. */
+  /** The text in the table; default: the value as text. */
   text?: (record: T) => string;
-  /** How a person reads a null; default: `-`. */
+  /** The text in the table for null; default: `-`. */
   none?: string;
 }
 
-/** Columns of records that have JSON's own fields: each head with the name of its field. `blank`: a null there is nothing. */
+/**
+ * Columns of records that have JSON's own fields: each head with the name of its field. In a `blank` column, null is
+ * shown as empty.
+ */
 export function fieldColumns<T extends object>(
   heads: Readonly<Record<string, Extract<keyof T, string>>>,
   blank: readonly (keyof T)[] = [],
@@ -30,10 +33,10 @@ export function fieldColumns<T extends object>(
   }));
 }
 
-/** How many characters of a name a table shows: a contract may bound it by the size of a request only. */
+/** Maximum characters of a name in a table. A contract may limit names only by the size of a request. */
 const MAX_NAME_SHOWN = 40;
 
-/** Columns of which those with these keys are names that a tenant chose: a table shows their beginning. */
+/** Cuts the columns with these keys in tables: they are names that tenants chose. */
 export function withNames<T>(columns: readonly Column<T>[], ...keys: readonly string[]): Column<T>[] {
   return columns.map((column) =>
     keys.includes(column.key)
@@ -46,9 +49,9 @@ function toNameText(value: Json, none = '-'): string {
   return value === null ? none : cutName(String(value));
 }
 
-/** The beginning of a name, on one line; in quotes where a space begins or ends it. */
+/** Cuts a name to one line. It is quoted if it begins or ends with a space. */
 export function cutName(name: string, most = MAX_NAME_SHOWN): string {
-  // What follows is more than is shown, so a long name is not searched as a whole.
+  // The slice is longer than the shown text. It bounds the work for a long name.
   const characters = [...toPrintableLine(name.slice(0, 4 * most))];
   const shown =
     characters.length <= most ? characters.join('') : `${characters.slice(0, most - 1).join('')}…`;
@@ -57,7 +60,7 @@ export function cutName(name: string, most = MAX_NAME_SHOWN): string {
 
 const formats = ['table', 'json', 'yaml'] as const;
 
-/** How a command prints; undefined: as a table, or in sentences. */
+/** Output format of a command. Undefined: a table, or sentences. */
 export interface OutputFlag {
   output?: (typeof formats)[number] | undefined;
 }
@@ -66,7 +69,7 @@ export interface ListFlags extends OutputFlag {
   limit?: number;
 }
 
-/** `--json`, the short form of `-o json`: the last of them counts. */
+/** `--json`, short for `-o json`. The last of the two wins. */
 class JsonOption extends Option {
   constructor() {
     super('--json', 'the same as -o json');
@@ -78,14 +81,14 @@ class JsonOption extends Option {
   }
 }
 
-/** For a command that prints. */
+/** Adds the output flags to a command. */
 export function withOutput(command: Command): Command {
   return command
     .addOption(new Option('-o, --output <format>', 'how to print').choices(formats))
     .addOption(new JsonOption());
 }
 
-/** For a command that lists rows; `most`: how many it shows if not told. */
+/** Adds the flags of a list; `most`: its default limit. */
 export function withList(command: Command, most?: number): Command {
   const limit = new Option('--limit <count>', 'how many at most').argParser((text) =>
     parseLimit('--limit', text),
@@ -93,24 +96,24 @@ export function withList(command: Command, most?: number): Command {
   return withOutput(command.addOption(most === undefined ? limit : limit.default(most)));
 }
 
-/** How many rows to read for a list: with one more than `--limit`, it is known whether some are left out. */
+/** Number of rows to read for a list: one more than `--limit` shows whether rows are left out. */
 export function toReadLimit({ limit }: { limit: number }): number {
   return limit + 1;
 }
 
-/** For a person: the list ends at `--limit`, and there are more rows. */
+/** Prints a hint if there are more rows than `--limit`. */
 export function tellCut(found: number, { limit = found }: ListFlags): void {
   if (found > limit) printLine(`There are more rows: give a --limit above ${limit}.`);
 }
 
-/** Whether a program reads it: JSON or YAML. */
+/** Whether the output is for a program: JSON or YAML. */
 export function isData({ output = 'table' }: OutputFlag): boolean {
   return output !== 'table';
 }
 
 /**
- * Prints records as a table, or as data with times in RFC 3339 and amounts in US dollars. `none`: the sentence in place of a
- * table without rows.
+ * Prints records as a table, or as data with times in RFC 3339 and amounts in US dollars. `none`: the sentence for an
+ * empty table.
  */
 export function printRecords<T>(
   all: readonly T[],
@@ -134,20 +137,20 @@ export function printRecords<T>(
   }
 }
 
-/** Prints data as one line of JSON, or as a document of YAML. */
+/** Prints data as one line of JSON, or as a YAML document. */
 export function printData({ output }: OutputFlag, value: unknown): void {
   const json = JSON.stringify(value);
   if (output === 'yaml') printText(`---\n${toYaml(JSON.parse(json))}`);
   else printLine(json);
 }
 
-/** Prints what was done: for a program as data, for a person in sentences. */
+/** Prints the result of an action: as data for a program, else as sentences. */
 export function printDone(flags: OutputFlag, value: object, ...sentences: readonly string[]): void {
   if (isData(flags)) printData(flags, value);
   else for (const sentence of sentences) printLine(sentence);
 }
 
-/** A text with a character that is printed as an escape is quoted, so that it reads as that character. */
+/** Converts to YAML. A text with escaped characters is quoted, so that they read back as the same characters. */
 function toYaml(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });
   visit(document, {
@@ -172,12 +175,12 @@ function toCell(value: Json, none: string): string {
   return value === null ? none : String(value);
 }
 
-/** As JSON has a time: RFC 3339, or null. */
+/** Formats a time for JSON: RFC 3339, or null. */
 export function toJsonTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-/** As a person reads a time. */
+/** Formats a time for a table. */
 export function toTime(ms: number | null): string {
   return toJsonTime(ms) ?? '-';
 }

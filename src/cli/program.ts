@@ -3,9 +3,12 @@ import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 import { printError, printText, toPrintableLine } from '../runtime/print.ts';
 import { addVerbAliases } from './verbs.ts';
 
-/** `berth`, with its commands. A mistake on the command line is one sentence that says where the help is. */
+/**
+ * Creates `berth` with its commands. A mistake on the command line is answered with one sentence that points to the
+ * help.
+ */
 export function createProgram(commands: readonly Command[], version: string): Command {
-  // A flag after the name of a command is that command's, also where one above it has the same.
+  // A flag after a command's name belongs to that command, even if a parent has the same flag.
   const program = new Command('berth')
     .description('The reference provider orchestrator, and a marketplace on top of provider orchestrators')
     .version(version, '-V, --version', 'print the version')
@@ -38,8 +41,8 @@ function explainMistakes(command: Command, name: string, outer = name): void {
 }
 
 /**
- * The command whose own command was meant by an argument too many: `berth marketplace` serves by itself and has commands,
- * and `berth orphans frob` runs the default of `berth orphans`. Undefined: it is an argument.
+ * The command whose subcommand a mistyped argument was meant to be: `berth marketplace` serves by itself and has
+ * commands, and `berth orphans frob` runs the default of `berth orphans`. Undefined: it is an ordinary argument.
  */
 function nounOf(command: Command): Command | undefined {
   if (command.commands.length > 0) return command;
@@ -49,7 +52,7 @@ function nounOf(command: Command): Command | undefined {
   return isNamed || given.startsWith('-') ? undefined : (parent ?? undefined);
 }
 
-/** A choice that is none, as `--status LOST: give one of ONLINE, STOPPED`. */
+/** Words an invalid choice as `--status LOST: give one of ONLINE, STOPPED`. */
 function inHouseWords(text: string): string {
   return text
     .replace(
@@ -62,14 +65,14 @@ function inHouseWords(text: string): string {
     );
 }
 
-/** A command whose code is loaded only when it is called: `--help` needs its name and its description alone. */
+/** A command whose code is loaded only when it is called: `--help` needs only its name and its description. */
 export interface LazyCommand {
   name: string;
   description: string;
   load: () => Promise<Command>;
 }
 
-/** The commands, of which only those that `isCalled` names are loaded. */
+/** Loads those of the commands that `isCalled` accepts. */
 export async function loadCommands(
   commands: readonly LazyCommand[],
   isCalled: (name: string) => boolean,
@@ -82,12 +85,12 @@ export async function loadCommands(
 }
 
 const OLDEST = [24, 2] as const;
-/** The suite and the sandbox are run by who has a program of their own, and a Node of their own. */
+/** Users of the suite and the sandbox run them within their own Node projects, which may use an older Node. */
 const OLDEST_FOR_CLIENTS = [22, 14] as const;
 
 /**
- * What is wrong with a Node of this version, such as "20.19.0", for this command; or null. An older one would end
- * without a word.
+ * Returns why this command cannot run on this Node version, such as "20.19.0", or null. An older Node would end without
+ * a message.
  */
 export function sentenceOfOldNode(version: string, command?: string): string | null {
   const [major = 0, minor = 0] = version.split('.').map(Number);
@@ -98,13 +101,19 @@ export function sentenceOfOldNode(version: string, command?: string): string | n
   return `Berth needs Node ${oldestMajor}.${oldestMinor} or later, and this is ${version}: put a newer one first in PATH.`;
 }
 
-/** An `ApiError` that is no fault of the server's; told by its name, since the suite begins here too and loads nothing of a server. */
+/**
+ * Whether it is an `ApiError` that the server did not cause. Checked by name, because the suite also starts here and
+ * loads no server code.
+ */
 function isRefusal(error: unknown): error is Error {
   if (!(error instanceof Error) || error.name !== 'ApiError' || !('status' in error)) return false;
   return typeof error.status === 'number' && error.status < 500;
 }
 
-/** Prints what ended a command: a sentence on one line, the findings of a configuration a line each, or a fault with its stack. */
+/**
+ * Prints the error that ended a command: one sentence, the findings of a configuration line by line, or a bug with its
+ * stack.
+ */
 export function printFailure(error: unknown): void {
   const sentence = sentenceOf(error);
   if (sentence === undefined) {
@@ -113,12 +122,12 @@ export function printFailure(error: unknown): void {
   } else printError(`berth: ${hasLines(error) ? sentence : toPrintableLine(sentence)}\n`);
 }
 
-/** A `ConfigError`: each of its findings is one line already. */
+/** Whether it is a `ConfigError`: each of its findings is already one line. */
 function hasLines(error: unknown): boolean {
   return error instanceof Error && 'findings' in error;
 }
 
-/** What the person at the terminal reads of an error; undefined: it is a fault of the program. */
+/** The message of an expected error. Undefined: it is a bug. */
 function sentenceOf(error: unknown): string | undefined {
   if (error instanceof StoreUnavailable)
     return `The database cannot be used now (${error.message.replace(/^\w+: /, '')}): mend that and try again.`;

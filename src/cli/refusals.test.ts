@@ -18,7 +18,7 @@ let folder: string;
 let config: string;
 let database: string;
 
-/** What an earlier start leaves. */
+/** The state after an earlier start. */
 beforeAll(async () => {
   const path = join(good, 'data', 'berth.db');
   const store = openSqliteStore(path);
@@ -37,7 +37,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-/** One sentence with the remedy on standard error, exit code 1, and every file as it was. */
+/** Expects one sentence with the remedy on standard error, exit code 1, and unchanged files. */
 async function expectRefused(args: readonly string[], sentence: RegExp): Promise<void> {
   const before = snapshotOf(folder);
   const { code, stdout, stderr } = await runMain(args);

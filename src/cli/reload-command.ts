@@ -7,7 +7,10 @@ import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
-/** `berth reload`: what is sold and for how much, without a restart. What is wrong with it here is not asked of the servers. */
+/**
+ * `berth reload`: applies new offers and prices without a restart. An invalid file is refused here, before the servers
+ * are asked.
+ */
 export function reloadCommand(): Command {
   return withOutput(
     onDatabase(new Command('reload'), async ({ store, clock, config }, flags: OutputFlag) => {

@@ -18,7 +18,7 @@ const NEXT =
   'Start `berth serve` with the configuration as before: it compares the database with the platform, sells nothing meanwhile, and says ' +
   'when that is over. Keys that were revoked since the backup are valid again: `berth keys ls` shows them.';
 
-/** `berth restore`: puts a backup in the place of the database, or marks one that other tools restored. */
+/** `berth restore`: replaces the database by a backup, or marks one that other tools restored. */
 export function restoreCommand(): Command {
   return withOutput(
     withDatabase(new Command('restore').argument('[backup]', 'a file of `berth backup`, or another copy')),
@@ -51,7 +51,7 @@ async function putBack(database: string, backup: string, flags: OutputFlag): Pro
   );
 }
 
-/** The row is written into the copy: the database that is replaced has its row only where the restore was refused. */
+/** The audit row is written into the copy. The replaced database gets a row only if the restore was refused. */
 async function restoreAudited(database: string, backup: string): Promise<ReturnType<typeof restore>> {
   try {
     return restore(database, backup, { now: systemClock.now(), actor: localActor() });

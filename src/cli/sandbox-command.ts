@@ -42,7 +42,7 @@ export function sandboxCommand(): Command {
     .action(async ({ host, port, output, ...flags }: SandboxFlags) => {
       const { providers, state, ...given } = flags;
       const options = {
-        // A scenario may say something else.
+        // A scenario may set another clock.
         ...(given.scenario === undefined && { clock: 'real' as const }),
         ...given,
         ...(providers !== undefined && { providers: providers.split(',') }),

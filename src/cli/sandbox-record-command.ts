@@ -46,7 +46,7 @@ export function recordCommand(): Command {
   );
 }
 
-/** `berth sandbox replay`: a provider that answers as one was recorded to answer. */
+/** `berth sandbox replay`: a provider that gives recorded answers. */
 export function replayCommand(): Command {
   const command = new Command('replay')
     .description('answer as a provider did while `berth sandbox record` stood before it, whatever the key')

@@ -4,19 +4,19 @@ import { printError, printLine } from '../runtime/print.ts';
 import { onFirstSignal } from '../runtime/signals.ts';
 import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
-/** What the process makes, others may not read: the database and the machines' state hold what tenants sent. */
+/** Files that the process creates are private: the database and the machines' state contain tenants' data. */
 const ONLY_OWNER = 0o077;
 
-/** How long what a server leaves behind may take to end by itself. */
+/** How long the server's remaining handles may take to close. */
 const LINGER_MS = 200;
 
 interface Stoppable {
   stop(): Promise<void>;
-  /** Reads the configuration anew. Absent: a SIGHUP has its usual effect. */
+  /** Reloads the configuration. Absent: a SIGHUP has its usual effect. */
   reload?(): Promise<void>;
 }
 
-/** The flags of both servers that go over the configuration. */
+/** The flags of both servers that override the configuration. */
 export interface ServerFlags extends OutputFlag {
   host?: string;
   port?: string;
@@ -28,7 +28,7 @@ export interface ServerFlags extends OutputFlag {
   tlsKey?: string;
 }
 
-/** Where a server listens; `ports` are the defaults that the help names. */
+/** Adds a server's flags; `ports` are the defaults in the help. */
 export function withServerFlags(command: Command, ports: { api: number; admin: number }): Command {
   return withOutput(command)
     .option('--host <address>', 'where to listen; default 127.0.0.1')
@@ -39,7 +39,7 @@ export function withServerFlags(command: Command, ports: { api: number; admin: n
     .option('--tls-key <file>', 'PEM private key');
 }
 
-/** Starts a server, with the umask that the process was started with; says that it is ready, and stops it at a signal. */
+/** Starts a server with the process's original umask, reports that it is ready, and stops it at a signal. */
 export async function serveUntilSignal<Server extends Stoppable>(
   start: (umask: number) => Promise<Server>,
   flags: OutputFlag,
@@ -53,19 +53,19 @@ export async function serveUntilSignal<Server extends Stoppable>(
   else ready.welcome(server);
 }
 
-/** The first signal drains and exits 0; a second one has its usual effect: it ends the process at once. */
+/** The first signal drains and exits 0. A second one has its usual effect: it ends the process at once. */
 function stopOnSignal(server: Stoppable): void {
   onFirstSignal(() => {
     const stopped = server.stop().catch((error) => {
       printError(`berth: the shutdown was not clean: ${error}\n`);
       process.exitCode = 1;
     });
-    // What was cut off keeps the process alive no longer.
+    // Remaining handles no longer keep the process alive.
     void stopped.then(() => setTimeout(() => process.exit(), LINGER_MS).unref());
   });
 }
 
-/** What is wrong with the configuration is in the log, and in an alarm: the server goes on as it was. */
+/** Errors of the configuration go to the log and an alarm. The server continues unchanged. */
 function reloadOnSignal(server: Stoppable): void {
   if (server.reload === undefined) return;
   const reload = server.reload.bind(server);
@@ -76,14 +76,14 @@ function reloadOnSignal(server: Stoppable): void {
   });
 }
 
-/** The end of a welcome: commands to begin with. */
+/** Prints the end of a welcome: commands to begin with. */
 export function printTry(...commands: string[]): void {
   printLine('');
   printLine('Try it:');
   for (const command of commands) printLine(`  ${command}`);
 }
 
-/** A port as a flag names it. @throws {Fatal} */
+/** Parses the port of a flag. @throws {Fatal} */
 export function toPort(text: string): number {
   const port = Number(text);
   if (!/^\d{1,5}$/.test(text) || port > 65_535)

@@ -14,7 +14,7 @@ interface SimulatorFlags extends OutputFlag {
   platform?: string;
 }
 
-/** `berth simulator`: the platform of several `berth serve`, in a process of its own. */
+/** `berth simulator`: runs the platform of several `berth serve` in a separate process. */
 export function simulatorCommand(): Command {
   return withOutput(new Command('simulator'))
     .option('--state <file>', 'the SQLite file of its machines and volumes', '.berth/simulator.db')

@@ -13,8 +13,8 @@ export function orchestratorUpgradeCommand(): Command {
 }
 
 /**
- * `berth upgrade` and `berth marketplace upgrade`: what the first start of this version does to the database, and by
- * itself. `--dry-run` may be used while the server runs.
+ * `berth upgrade` and `berth marketplace upgrade`: perform the migrations of this version's first start. `--dry-run`
+ * can be used while the server runs.
  */
 export function upgradeCommand<Store extends { close(): Promise<void> }>(
   product: 'berth' | 'marketplace',

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** What is done to a noun: each verb with the other words for it, which mean the same wherever the verb is. */
+/** The verbs of nouns, each with its aliases, which are the same for every noun. */
 export const verbs: Readonly<Record<string, readonly string[]>> = {
   ls: ['list'],
   show: ['get'],
@@ -32,7 +32,7 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
   adjust: [],
   end: [],
   resend: [],
-  // what is outside
+  // remote systems
   check: [],
   health: [],
   import: [],

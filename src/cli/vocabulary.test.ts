@@ -11,7 +11,7 @@ import { instance } from '../store/records.fixture.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import { verbs } from './verbs.ts';
 
-/** Of the suite every command is about a target: it has flags and words of its own. */
+/** Every command of the suite is about a target, with its own flags and words. */
 const berth = (await loadBerth()).commands.filter((command) => command.name() !== 'conformance');
 
 const nameOf = (command: Command): string =>
@@ -19,7 +19,7 @@ const nameOf = (command: Command): string =>
 const below = (command: Command): Command[] => [command, ...command.commands.flatMap(below)];
 const all = berth.flatMap(below);
 const leaves = all.filter(({ commands }) => commands.length === 0);
-/** `marketplace` holds nouns; each other command with commands below it is a noun, and these are its verbs. */
+/** Except for `marketplace`, which contains nouns, each command with subcommands is a noun. These are their verbs. */
 const verbsOfNouns = all.filter(
   ({ parent }) => parent !== null && parent.parent !== null && parent.name() !== 'marketplace',
 );
@@ -65,7 +65,7 @@ describe('one vocabulary', () => {
     ...leaves
       .filter((command) => command.name() === 'ls')
       .map(nameOf)
-      // The configuration bounds them.
+      // The configuration limits their length.
       .filter((name) => name !== 'capacity ls' && name !== 'platforms ls'),
     'instances events inst-1',
   ])('%s takes a --limit from 1', async (name) => {
@@ -74,7 +74,7 @@ describe('one vocabulary', () => {
   });
 });
 
-/** A database of each product, without rows. */
+/** Creates a database of each product, without rows. */
 async function emptyDatabases(): Promise<AsyncDisposable & { of(command: string): string }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-empty-'));
   await openSqliteStore(join(folder, 'berth.db')).close();

@@ -3,7 +3,7 @@ import { listWork, type WorkRow } from '../orchestrator/operate/views/work.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { fieldColumns, type ListFlags, printRecords, toReadLimit, withList } from './print-records.ts';
 
-/** `berth work`: the steps that are not finished. */
+/** `berth work`: unfinished steps. */
 export function workCommand(): Command {
   const command = new Command('work');
   withList(

@@ -14,10 +14,10 @@ it.each([
     '2002:7f00:1::',
   ],
   ...['::ffff:127.0.0.1', '::ffff:7f00:1', '0:0:0:0:0:ffff:127.0.0.1'],
-  // Translated, as SIIT and NAT64 write them.
+  // Translated (SIIT and NAT64).
   ...['::ffff:0:127.0.0.1', '::ffff:0:7f00:1', '0:0:0:0:ffff:0:a9fe:a9fe', '::FFFF:0:10.0.0.1'],
   ...['64:ff9b::127.0.0.1', '64:ff9b::7f00:1', '64:ff9b::a9fe:a9fe', '64:ff9b::', '64:ff9b:1::8.8.8.8'],
-  // Compatible.
+  // IPv4-compatible.
   ...['::127.0.0.1', '::7f00:1', '::10.0.0.1', '::a00:1'],
   'no address',
 ])('%s is forbidden', (address) => {

@@ -2,20 +2,20 @@ import type { LookupAddress } from 'node:dns';
 import * as dns from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
-/** What is not on the public internet, or is somebody's own network in disguise. */
+/** Addresses that are not on the public internet, or that can map to a private network. */
 const FORBIDDEN_IPV4 = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
   ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
   ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
 ];
 
-/** Those that stand for an IPv4 address are checked as that: see {@link isForbiddenAddress}. */
+/** Addresses that embed an IPv4 address are checked by that: see {@link isForbiddenAddress}. */
 const FORBIDDEN_IPV6 = [
   ...['64:ff9b:1::/48', '100::/64', '2001::/23', '2001:db8::/32', '2002::/16'],
   ...['3fff::/20', '5f00::/16', 'fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
 ];
 
-/** Whose last 32 bits are an IPv4 address: mapped, translated (also by NAT64) and compatible ones. */
+/** Prefixes whose last 32 bits are an IPv4 address: mapped, translated (also by NAT64) and compatible ones. */
 const WITH_IPV4 = ['::ffff:0:0/96', '::ffff:0:0:0/96', '64:ff9b::/96', '::/96'];
 
 const forbidden = new BlockList();
@@ -40,13 +40,13 @@ export function isForbiddenAddress(address: string): boolean {
 }
 
 function lastBitsAsIpv4(address: string): string {
-  // A URL writes every spelling of an address in one way: in hexadecimal groups.
+  // A URL normalises an address to hexadecimal groups.
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(':');
   const [high = 0, low = 0] = groups.slice(-2).map((group) => Number.parseInt(group || '0', 16));
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
 }
 
-/** Asks for all addresses of a name, as `dns.lookup` does. */
+/** Resolves a name to all its addresses, as `dns.lookup` does. */
 export type ResolveAll = (
   hostname: string,
   options: dns.LookupOptions & { all: true },
@@ -54,8 +54,8 @@ export type ResolveAll = (
 ) => void;
 
 /**
- * Resolves a name for a connection that is being made, and leaves out what is forbidden. The check is of the very
- * addresses that are connected to, so a name that resolves differently a moment later gains nothing.
+ * Creates a lookup for new connections that removes forbidden addresses. It checks the addresses that are connected to,
+ * so a name that resolves differently a moment later gains nothing.
  */
 export function createPublicLookup(resolve: ResolveAll = dns.lookup): LookupFunction {
   return (hostname, options, callback) => {
@@ -70,7 +70,7 @@ export function createPublicLookup(resolve: ResolveAll = dns.lookup): LookupFunc
   };
 }
 
-/** A name that leads to none but forbidden addresses. */
+/** A name that resolves only to forbidden addresses. */
 class ForbiddenAddress extends Error {
   override readonly name = 'ForbiddenAddress';
 

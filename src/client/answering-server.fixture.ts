@@ -9,7 +9,7 @@ export interface Received {
   body: string;
 }
 
-/** A provider that answers as a test says; `await using` ends it. */
+/** Starts a provider that answers as the test says. `await using` stops it. */
 export async function startAnsweringServer(
   answer: (request: Received, response: ServerResponse, count: number) => void,
 ) {

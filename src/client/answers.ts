@@ -6,12 +6,11 @@ import { toOneLine } from '../contract/values.ts';
 import { volumeLocationListSchema, volumeSchema } from '../contract/volume.ts';
 
 /**
- * What an orchestrator may answer. src/contract says how Berth words things, and that is narrower than O: in a few
- * places: any text is a region token, a timestamp in UTC may end in `+00:00`, and a machine without GPUs may say that
- * these have no memory.
+ * Answers that an orchestrator may give. The schemas of src/contract describe Berth and are narrower than O:. Here any
+ * text is a region token, a UTC timestamp may end in `+00:00`, and a machine without GPUs may omit their memory.
  */
 const regionSchema = z.string().min(1).max(255);
-/** It is stored as text, and stands in paths and logs. */
+/** Ids are stored as text and used in paths and logs. */
 const idSchema = z
   .string()
   .max(255)
@@ -46,18 +45,21 @@ export const volumeLocationAnswerSchema = volumeLocationListSchema.shape.locatio
 export const restartStatusAnswerSchema = restartStatusSchema.extend({ since: timestampSchema.optional() });
 
 export const changesAnswerSchema = changesSchema.extend({
-  // It is sent back in a URL.
+  // The cursor is sent back in a URL.
   cursor: z.string().regex(/^[\x21-\x7e]{1,8192}$/, 'expected a cursor that fits into a URL'),
   changes: z.array(changesSchema.shape.changes.element.extend({ id: idSchema })).max(MAX_CHANGES),
 });
 
-/** O: POST /auth/token. `token_type` may be left out. */
+/** O: POST /auth/token. `token_type` may be missing. */
 export const tokenAnswerSchema = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]+$/, 'expected a token that fits into a header'),
   expires_in: z.number().positive(),
 });
 
-/** O: Errors. Which codes there are is "not shown": any text is one. `details` are free: a `reason` in them is Berth's. */
+/**
+ * O: Errors. The list of codes is "not shown", so any text is accepted. `details` are free; only Berth sets
+ * `details.reason`.
+ */
 export const errorAnswerSchema = z.object({
   error: z.object({
     code: z.string(),
@@ -68,7 +70,9 @@ export const errorAnswerSchema = z.object({
 
 const MAX_LENGTH = 200;
 
-/** A provider's text as one line of at most 200 characters, without control characters and without `secrets`. */
+/**
+ * Reduces a provider's text to one line of at most 200 characters, without control characters and without `secrets`.
+ */
 export function toLine(text: string, secrets: readonly string[] = []): string {
   const safe = secrets.reduce((rest, secret) => rest.replaceAll(secret, '[credential]'), text);
   return toOneLine(safe, MAX_LENGTH);

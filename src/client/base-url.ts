@@ -2,10 +2,9 @@ import { isIP } from 'node:net';
 import { isForbiddenAddress } from './addresses.ts';
 
 /**
- * The address of an orchestrator, such as `https://gpu.example/v1`, without a slash at its end.
- *
- * @throws {Error} that says what is wrong with it: no URL, another scheme, a user or a password, a query, plain http or
- * a private address where private addresses are not allowed
+ * Parses the address of an orchestrator, such as `https://gpu.example/v1`. The result has no trailing slash.
+ * @throws {Error} with the problem: not a URL, another scheme, a user or a password, a query, or plain http or a
+ * private address where private addresses are not allowed
  */
 export function parseBaseUrl(text: string, { allowPrivate }: { allowPrivate: boolean }): string {
   const url = URL.parse(text);

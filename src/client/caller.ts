@@ -18,18 +18,18 @@ interface CallerOptions {
 
 export interface Request {
   method: 'GET' | 'POST' | 'DELETE';
-  /** Its parts below the base URL, ids as they are. */
+  /** The path's segments below the base URL, not encoded. */
   path: readonly string[];
   region?: string;
   query?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   body?: object;
   idempotencyKey?: string;
-  /** The entity tag of an answer that need not come again. */
+  /** The entity tag of the known answer. The server may reply 304. */
   ifNoneMatch?: string | undefined;
 }
 
-/** Sends one request and makes one value or one {@link ProviderError} of all that may come back. */
+/** Sends one request and returns a value, or throws one {@link ProviderError} for every failure. */
 export class Caller {
   readonly #options: CallerOptions;
 
@@ -37,7 +37,10 @@ export class Caller {
     this.#options = options;
   }
 
-  /** With the bearer; where a token was refused, once more with a new one: what a 401 answers did not happen. */
+  /**
+   * Sends the request with the bearer token. After a 401, sends it once more with a new token: a refused request had no
+   * effect.
+   */
   call<T>(
     request: Request,
     read: ReadAnswer<T>,
@@ -54,7 +57,7 @@ export class Caller {
     });
   }
 
-  /** For the exchange of a credential: it changes nothing that anybody would have to look for. */
+  /** Exchanges a credential. An exchange without an answer leaves nothing to clean up. */
   callWithoutBearer<T>(request: Request, read: ReadAnswer<T>): Promise<T> {
     return this.#bounded(request, {}, false, async (call, send) => read(call(), await send(null)));
   }
@@ -72,7 +75,7 @@ export class Caller {
       secrets: bearers.secrets(),
     });
     const { timeoutMs = this.#options.timeoutMs } = limits;
-    // Whether there is a request out there of which nothing is known.
+    // Whether a request was sent and its outcome is unknown.
     let isOpen = false;
     try {
       return await withDeadline(
@@ -117,7 +120,7 @@ export class Caller {
   }
 }
 
-/** `.` and `..` would lead elsewhere, and no id reads so. */
+/** Refuses `.` and `..`, which would change the path. Valid ids do not look like this. */
 function toSegment(part: string): string {
   if (part === '' || part === '.' || part === '..')
     throw new ProviderError('invalid', `"${part}" cannot be an id of a provider`);
@@ -138,6 +141,6 @@ function problemOf(error: unknown): ProviderProblem {
   if (error instanceof NotConnected) return 'unreachable';
   if (error instanceof TookTooLong) return 'timeout';
   const { name, code } = error as { name?: string; code?: string };
-  // What came was no HTTP, or more of it than anybody reads.
+  // The answer was not HTTP, or its headers were too large.
   return name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW' ? 'invalid' : 'timeout';
 }

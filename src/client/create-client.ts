@@ -31,38 +31,37 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024;
 const CONNECTIONS = 32;
 
 export interface ClientOptions {
-  /** With the version that its paths begin with, such as `https://gpu.example/v1`. */
+  /** Includes the version prefix of its paths, such as `https://gpu.example/v1`. */
   baseUrl: string;
   credential: Credential;
-  /** Whether private and loopback addresses, and plain http, may be spoken to. */
+  /** Whether private and loopback addresses, and plain http, are allowed. */
   allowPrivate: boolean;
-  /** For the whole of a call, with the wait for a free connection. */
+  /** Limit for a whole call, including the wait for a free connection. */
   timeoutMs: number;
   clock: Clock;
-  /** The largest answer. */
+  /** Maximum size of an answer. */
   maxBodyBytes?: number;
-  /** At the same time; more calls than that wait. */
+  /** Maximum number of connections. Further calls wait. */
   connections?: number;
-  /** An orchestrator in the same process, instead of the one at the address. */
+  /** Calls an orchestrator in the same process instead of the address. */
   fetch?: Fetch;
-  /** How names are resolved; the system's way where it is left out. */
+  /** Resolves host names. Default: the system's resolver. */
   resolve?: ResolveAll;
-  /** What was left out of a list since it could not be read. */
+  /** Called for each list element that was skipped as invalid. */
   onProblem?: OnProblem;
-  /** Hears of the certificate that it shows. */
+  /** Called with the certificate of the orchestrator. */
   certificateSeen?: CertificateSeen | undefined;
 }
 
 /**
- * A client of one orchestrator that keeps O:, with connections of its own.
- *
+ * Creates a client of one orchestrator that implements O:, with its own connections.
  * @throws {Error} for a base URL or a credential that cannot be used
  */
 export function createClient(options: ClientOptions): OrchestratorClient {
   const { allowPrivate, timeoutMs, clock, fetch, resolve, onProblem = () => undefined } = options;
   const { maxBodyBytes = MAX_BODY_BYTES, connections = CONNECTIONS, credential } = options;
   const baseUrl = parseBaseUrl(options.baseUrl, { allowPrivate });
-  // A connection that does not come about is known for one before the call as a whole has taken too long.
+  // A failed connection must be reported before the call as a whole times out.
   const connectTimeoutMs = Math.max(1, Math.floor(timeoutMs / 2));
   const transport =
     fetch !== undefined
@@ -116,7 +115,7 @@ function instancesOf(caller: Caller) {
   const act = (action: 'start' | 'stop') => (id: string, region: string, options?: CallOptions) =>
     caller.call({ method: 'POST', path: ['instances', id, action], region }, readOf(id), options);
   return {
-    /** Nothing is decided on a list of which a part cannot be read: it is refused as a whole. */
+    /** A list with an unreadable element is refused as a whole: no decision is based on part of a list. */
     listInstances: (options?: CallOptions) =>
       caller.call(
         { method: 'GET', path: ['instances'] },
@@ -219,7 +218,7 @@ function changesOf(caller: Caller, callTimeoutMs: number) {
   };
 }
 
-/** An answer about another cursor would skip what is between the two. */
+/** An answer for another cursor would skip the changes between the two. */
 function readChanges(since: string | null): ReadAnswer<Changes> {
   const read = readAs(changesAnswerSchema);
   return (call, answer) => {

@@ -10,10 +10,10 @@ import { createClient } from './create-client.ts';
 import type { OrchestratorClient } from './orchestrator-client.ts';
 
 interface TokenServer {
-  /** The tokens that are taken. */
+  /** The valid tokens. */
   good: Set<string>;
   exchanges: Received[];
-  /** What the next exchange answers instead of a token. */
+  /** Status that the next exchange answers instead of a token. */
   refusal: number | null;
 }
 

@@ -1,16 +1,16 @@
 import type { Clock } from '../ports/clock.ts';
 
-/** A long-lived key, or what is exchanged for short-lived tokens (O: Authentication). */
+/** A long-lived key, or credentials that are exchanged for short-lived tokens (O: Authentication). */
 export type Credential =
   | { apiKey: string }
   | { exchange: { api_key: string } | { username: string; password: string } };
 
-/** What stands behind `Authorization: Bearer`. */
+/** Provides the token for `Authorization: Bearer`. */
 export interface BearerSource {
   bearer(): Promise<string>;
-  /** Whether another bearer can be had in place of this one, which was refused. */
+  /** Whether a new token can replace the refused one. */
   replace(refused: string): boolean;
-  /** What must not be told to anybody. */
+  /** Values that must not appear in messages or logs. */
   secrets(): string[];
 }
 
@@ -19,7 +19,7 @@ export interface Token {
   expiresInMs: number;
 }
 
-/** A token is exchanged for a new one when so much of its life is over. */
+/** A token is renewed at this share of its lifetime. */
 const RENEW_AT = 0.8;
 
 /** @throws {Error} for a key that does not fit into a header */
@@ -56,7 +56,7 @@ class ExchangedBearer implements BearerSource {
       this.#renewal = null;
     });
     if (token === null || now >= token.expiresAt) return this.#renewal;
-    // The old one is still good: nobody waits for the new one, and a renewal that fails costs nothing yet.
+    // The old token is still valid. Calls do not wait for the renewal, and its failure does not matter yet.
     this.#renewal.catch(() => undefined);
     return token.value;
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 
-/** The time of a call ran out. */
+/** A call exceeded its time limit. */
 export class TookTooLong extends Error {
   override readonly name = 'TookTooLong';
 
@@ -10,8 +10,7 @@ export class TookTooLong extends Error {
 }
 
 /**
- * Gives `work` so much time as a whole: however slowly bytes trickle in, it ends then. `given` ends it earlier.
- *
+ * Limits the total time of `work`, even if bytes keep trickling in. `given` aborts it earlier.
  * @throws {TookTooLong} or the reason of `given`
  */
 export async function withDeadline<T>(

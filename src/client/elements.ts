@@ -3,13 +3,13 @@ import { formatPath } from '../contract/errors.ts';
 import { toLine } from './answers.ts';
 import { type Answer, type Call, invalidAnswer, readJson } from './receive.ts';
 
-/** Told of what was left out of a list. `call` is such as `GET /configurations`. */
+/** Called for each element that was left out of a list. `call` is such as `GET /configurations`. */
 export type OnProblem = (problem: { call: string; message: string }) => void;
 
-/** Makes of an answer what it says. @throws {ProviderError} */
+/** Converts an answer to its value. @throws {ProviderError} */
 export type ReadAnswer<T> = (call: Call, answer: Answer) => T;
 
-/** An answer that keeps `schema`; fields that it does not name are left out. */
+/** Reads an answer that matches `schema`. Fields that the schema does not name are removed. */
 export function readAs<S extends z.ZodType>(schema: S): ReadAnswer<z.infer<S>> {
   return (call, answer) => {
     const result = schema.safeParse(readJson(call, answer));
@@ -18,7 +18,7 @@ export function readAs<S extends z.ZodType>(schema: S): ReadAnswer<z.infer<S>> {
   };
 }
 
-/** As {@link readAs}, for a question that named an id: an answer about another one is none. */
+/** As {@link readAs}, for a request by id. An answer with another id is invalid. */
 export function readOne<S extends z.ZodType<{ id: string }>>(id: string, schema: S): ReadAnswer<z.infer<S>> {
   const read = readAs(schema);
   return (call, answer) => {
@@ -29,8 +29,8 @@ export function readOne<S extends z.ZodType<{ id: string }>>(id: string, schema:
 }
 
 /**
- * The list under `key`. An element that does not keep `schema` is left out and told to `onLeftOut`; where that is not
- * given, it makes the whole list unreadable.
+ * Reads the list under `key`. An element that does not match `schema` is skipped and reported to `onLeftOut`. Without
+ * `onLeftOut`, it makes the whole list invalid.
  */
 export function elementsOf<S extends z.ZodType>(
   key: string,

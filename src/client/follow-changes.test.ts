@@ -14,7 +14,7 @@ const page = (cursor: string, ...ids: string[]): Changes => ({
 const reset = (cursor: string): Changes => ({ cursor, reset: true, changes: [], more: false });
 const lost = new ProviderError('timeout', 'GET /x/changes: no whole answer');
 
-/** Follows an orchestrator that answers in this order. */
+/** Follows an orchestrator that gives these answers in order. */
 function follow(answers: (Changes | Error)[], cursor: string | null = null) {
   const clock = new VirtualClock();
   const asked: { since: string | null; at: number }[] = [];

@@ -8,39 +8,37 @@ const MORE_AFTER_MS = 100;
 const MAX_PAUSE_MS = 60_000;
 
 export interface FollowOptions {
-  /** Where to go on: the last cursor that was dealt with. Null: from now on. */
+  /** The last cursor whose changes were handled. Null: start from now. */
   cursor: string | null;
   clock: Clock;
-  /** Ends it, also while it waits. */
+  /** Stops following, also during a wait. */
   signal: AbortSignal;
   /** How long the orchestrator may wait for a change before it answers, in milliseconds; default and maximum: 30 s. */
   waitMs?: number;
-  /** The shortest time between two requests, in milliseconds; default: 1 s. After a cut reply: at most 100 ms. */
+  /** Minimum time between two requests, in milliseconds; default: 1 s. After a truncated reply: at most 100 ms. */
   everyMs?: number;
-  /** Hears of each request that failed. It is sent again, after a pause that grows to a minute. */
+  /** Called for each failed request. The request is repeated after a pause that grows to a minute. */
   onProblem?: (error: ProviderError) => void;
 }
 
-/** What one reply says. */
+/** The content of one reply. */
 export interface FollowedChanges {
   /** Anything may have changed: read all instances and volumes again. */
   reset: boolean;
   changes: readonly Change[];
-  /** To be stored once the changes are dealt with. */
+  /** To be stored once the changes are handled. */
   cursor: string;
   /**
-   * Everything that was committed by then is listed here or was listed before, in milliseconds since the epoch by the
-   * client's own clock. A cut reply repeats the time of the reply before it; null: no reply was complete yet.
+   * All changes committed by then are in this reply or an earlier one. In milliseconds since the epoch, by the client's
+   * own clock. A truncated reply repeats the value of the reply before it. Null: no reply was complete yet.
    */
   asOf: number | null;
 }
 
 /**
- * Follows the changes of an orchestrator that announces `extras.berth.changes`, with one request at a time. The next one
- * is sent when the caller asks for more: it has dealt with the last reply then. A lost or repeated reply loses nothing,
- * since the cursor is the client's, and an answer to another cursor is refused. A change can be listed more than once.
- *
- * @throws {ProviderError} `not_found`: the orchestrator does not offer it
+ * Follows the changes of an orchestrator that announces `extras.berth.changes`. Each request is sent when the caller
+ * asks for more, so it has handled the last reply. A lost or repeated reply loses no change; a change can be listed
+ * more than once. @throws {ProviderError} `not_found`: the orchestrator does not offer it
  */
 export async function* followChanges(
   client: Pick<OrchestratorClient, 'listChanges'>,
@@ -54,7 +52,7 @@ export async function* followChanges(
   }: FollowOptions,
 ): AsyncGenerator<FollowedChanges, void> {
   let { cursor } = from;
-  /** Requests in a row that brought nothing: they failed, or each said reset again. */
+  /** Consecutive requests without progress: they failed, or each answered reset again. */
   let vain = 0;
   let asOf: number | null = null;
   let isCut = false;
@@ -72,7 +70,7 @@ export async function* followChanges(
       if (!(error instanceof ProviderError) || error.problem === 'not_found') throw error;
       onProblem(error);
       vain += 1;
-      // It does not know its own cursor any more.
+      // The orchestrator no longer accepts the cursor that it gave.
       if (error.problem === 'refused') cursor = null;
     }
     const pauseMs = pauseAfter(vain, everyMs, isCut);

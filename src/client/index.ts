@@ -1,4 +1,4 @@
-/** The client as a library: calls one orchestrator that keeps the contract, and validates each answer. */
+/** The client library: calls one orchestrator that implements the contract, and validates each answer. */
 export type { Configuration } from '../contract/configuration.ts';
 export type { Change, Changes, RestartStatus } from '../contract/extensions.ts';
 export type { CreateInstanceRequest, Instance } from '../contract/instance.ts';

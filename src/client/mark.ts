@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import type { Answer } from './receive.ts';
 
-/** Ends no header, and has a length that can be sent back and kept for each instance. */
+/** A valid header value, short enough to be sent back and stored for each instance. */
 const ETAG = /^(W\/)?"[\x21\x23-\x7e]{0,200}"$/;
 
-/** What an answer is recognised by: the digest of its body, and its entity tag where it has one. */
+/** The mark by which an answer is recognised: the digest of its body, and its entity tag if it has one. */
 export function markOf({ bytes, etag }: Answer): string {
   return ETAG.test(etag) ? `${digestOf(bytes)} ${etag}` : digestOf(bytes);
 }

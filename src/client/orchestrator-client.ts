@@ -3,13 +3,13 @@ import type { Changes, RestartStatus } from '../contract/extensions.ts';
 import type { CreateInstanceRequest, Instance } from '../contract/instance.ts';
 import type { CreateVolumeRequest, Volume, VolumeLocation } from '../contract/volume.ts';
 
-/** What came of a call that did not succeed. */
+/** Why a call failed. */
 export type ProviderProblem =
-  /** Nobody was reached: the name, the connection, TLS, a forbidden address. */
+  /** No connection: the name, the connection, TLS or a forbidden address. */
   | 'unreachable'
-  /** No whole answer came in time, or the connection broke. */
+  /** No complete answer in time, or the connection broke. */
   | 'timeout'
-  /** An answer that is none: HTML, half of a JSON, a field of the wrong type, a redirect, an unknown enum value. */
+  /** An invalid answer: HTML, truncated JSON, a field of the wrong type, a redirect, an unknown enum value. */
   | 'invalid'
   /** 400 and other 4xx. */
   | 'refused'
@@ -24,7 +24,7 @@ export type ProviderProblem =
   /** 5xx. */
   | 'failed';
 
-/** A call to a provider that did not succeed. `message` has no secret, and no more of the provider's text than a line. */
+/** A failed call to a provider. `message` contains no secret, and at most one line of the provider's text. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
   readonly problem: ProviderProblem;
@@ -36,7 +36,7 @@ export class ProviderError extends Error {
   readonly reason: string | null;
   /** The `error.message` of the answer, as one line. */
   readonly said: string | null;
-  /** Whether what was asked for may have happened all the same. Always false for reads. */
+  /** Whether the request may have taken effect despite the failure. Always false for reads. */
   readonly mayHaveHappened: boolean;
 
   constructor(
@@ -68,12 +68,12 @@ export class ProviderError extends Error {
   }
 }
 
-/** How long this call may take; the client's own limit where it is left out. */
+/** Time limit of this call. Default: the client's limit. */
 export interface CallOptions {
   timeoutMs?: number;
 }
 
-/** An instance, and the mark of the answer: what `pollInstance` recognises the same answer by. */
+/** An instance and the mark of its answer. `pollInstance` uses the mark to recognise an unchanged answer. */
 export interface MarkedInstance {
   instance: Instance;
   mark: string;
@@ -82,20 +82,20 @@ export interface MarkedInstance {
 export interface ChangesOptions extends CallOptions {
   /** How long the orchestrator may wait for a change, in milliseconds, at most 30 s. It is added to `timeoutMs`. */
   waitMs?: number;
-  /** Ends the call. */
+  /** Aborts the call. */
   signal?: AbortSignal;
 }
 
 /**
- * One orchestrator that keeps O:. Each answer is validated; every method rejects with a {@link ProviderError}. `region`
- * is always sent (O: Instances, rule 1).
+ * A client of one orchestrator that implements O:. Each answer is validated. Every method rejects with a {@link
+ * ProviderError}. `region` is always sent (O: Instances, rule 1).
  */
 export interface OrchestratorClient {
   listConfigurations(options?: CallOptions): Promise<Configuration[]>;
-  /** Only what can be deployed now (O: Availability contract, 3). */
+  /** Only offers that can be deployed now (O: Availability contract, 3). */
   listAvailability(region?: string, options?: CallOptions): Promise<Configuration[]>;
   listInstances(options?: CallOptions): Promise<Instance[]>;
-  /** `idempotencyKey` goes along as a header: an orchestrator may know it, and need not. */
+  /** `idempotencyKey` is sent as a header. Orchestrators need not support it. */
   createInstance(
     request: CreateInstanceRequest,
     idempotencyKey: string,
@@ -103,8 +103,8 @@ export interface OrchestratorClient {
   ): Promise<Instance>;
   getInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
   /**
-   * As `getInstance`, for a caller that remembers the mark of the last answer: where the answer is still that one, it is
-   * neither parsed nor checked again. `mark` null: nothing is remembered.
+   * As `getInstance`, for a caller that has the mark of the last answer. An unchanged answer is not parsed again.
+   * `mark` null: there is no earlier answer.
    */
   pollInstance(
     id: string,
@@ -112,23 +112,23 @@ export interface OrchestratorClient {
     mark: string | null,
     options?: CallOptions,
   ): Promise<MarkedInstance | 'unchanged'>;
-  /** 404 counts as success (O: Instances, rule 3) and gives null. */
+  /** 404 counts as success (O: Instances, rule 3) and returns null. */
   deleteInstance(id: string, region: string, options?: CallOptions): Promise<Instance | null>;
   startInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
   stopInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
   listVolumeLocations(options?: CallOptions): Promise<VolumeLocation[]>;
   createVolume(request: CreateVolumeRequest, idempotencyKey: string, options?: CallOptions): Promise<Volume>;
   getVolume(id: string, options?: CallOptions): Promise<Volume>;
-  /** 404 counts as success (O: Volumes). Whether the provider had it. */
+  /** 404 counts as success (O: Volumes). Returns whether the provider had the volume. */
   deleteVolume(id: string, options?: CallOptions): Promise<boolean>;
   attachVolume(id: string, instanceIds: readonly string[], options?: CallOptions): Promise<Volume>;
   detachVolume(id: string, instanceIds: readonly string[], options?: CallOptions): Promise<Volume>;
-  /** Only where `extras.berth` announces it, as the three below. */
+  /** Only if `extras.berth` announces it, as the three below. */
   restartInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
   restartStatus(id: string, region: string, options?: CallOptions): Promise<RestartStatus>;
   resizeVolume(id: string, sizeGb: number, options?: CallOptions): Promise<Volume>;
-  /** What changed since the cursor of an earlier answer; null: only where the changes end now. */
+  /** Changes since the cursor of an earlier answer. Null: returns only the current end of the changes. */
   listChanges(since: string | null, options?: ChangesOptions): Promise<Changes>;
-  /** Lets the connections go. */
+  /** Closes the connections. */
   close(): Promise<void>;
 }

@@ -4,28 +4,28 @@ import { errorAnswerSchema, toLine } from './answers.ts';
 import { ProviderError, type ProviderProblem } from './orchestrator-client.ts';
 import type { IncomingAnswer } from './transport.ts';
 
-/** Without a byte order mark. */
+/** Strips a byte order mark. */
 const utf8 = new TextDecoder();
 
-/** An answer that came as a whole. */
+/** A complete answer. */
 export interface Answer {
   status: number;
   isJson: boolean;
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   etag: string;
   bytes: Buffer;
 }
 
-/** What an answer is an answer to. */
+/** The call that an answer belongs to. */
 export interface Call {
   /** Such as `POST /instances`, for messages. */
   name: string;
   isWrite: boolean;
-  /** What must not be repeated from the provider's text. */
+  /** Values that must be removed from the provider's text. */
   secrets: readonly string[];
 }
 
-/** The bytes of an answer, and no more than `maxBytes` of them. */
+/** Reads the body of an answer, up to `maxBytes`. */
 export async function readWhole(call: Call, incoming: IncomingAnswer, maxBytes: number): Promise<Answer> {
   const { status, contentType, etag, body } = incoming;
   const chunks: Uint8Array[] = [];
@@ -45,7 +45,7 @@ export async function readWhole(call: Call, incoming: IncomingAnswer, maxBytes: 
   };
 }
 
-/** The JSON of a success. @throws {ProviderError} for everything else */
+/** The JSON of a success. @throws {ProviderError} for every other answer */
 export function readJson(call: Call, answer: Answer): unknown {
   const { status } = answer;
   if (status !== 200 && status !== 201) throw unsuccessful(call, answer);
@@ -53,19 +53,19 @@ export function readJson(call: Call, answer: Answer): unknown {
   const value = parseJson(utf8.decode(answer.bytes));
   if (value === undefined)
     throw invalidAnswer(call, status, 'expected JSON of at most 200 levels, this cannot be parsed');
-  // O: conventions, 7: "a 200 carrying an embedded error is not allowed". An instance's `error` is a text.
+  // O: conventions, 7: "a 200 carrying an embedded error is not allowed". An instance's own `error` is a string.
   const embedded = (value as { error?: unknown } | null)?.error;
   if (typeof embedded === 'object' && embedded !== null)
     throw invalidAnswer(call, status, 'a success that carries an error');
   return value;
 }
 
-/** A success whose body nobody reads (O: 204). @throws {ProviderError} for everything else */
+/** A success whose body is ignored (O: 204). @throws {ProviderError} for every other answer */
 export function readNothing(call: Call, answer: Answer): void {
   if (answer.status !== 204 && answer.status !== 200) throw unsuccessful(call, answer);
 }
 
-/** An answer that is none. What it was meant to say is not known, so a write may have happened. */
+/** The error for an invalid answer. The outcome is unknown, so a write may have taken effect. */
 export function invalidAnswer(call: Call, status: number, what: string): ProviderError {
   return new ProviderError('invalid', `${call.name}: ${status}, ${toLine(what, call.secrets)}`, {
     status,
@@ -78,7 +78,7 @@ function unsuccessful(call: Call, answer: Answer): ProviderError {
   if (status < 300 || status >= 600) return invalidAnswer(call, status, 'expected 200, 201 or an error');
   if (status < 400) return invalidAnswer(call, status, 'a redirect, and none is followed');
   const body = errorAnswerSchema.safeParse(answer.isJson ? parseJson(utf8.decode(answer.bytes)) : undefined);
-  // A proxy's own page is not the orchestrator's word that something is gone.
+  // A 404 page of a proxy does not prove that the resource is gone.
   if (status === 404 && !body.success) return invalidAnswer(call, status, 'expected an Error as its body');
   const { code, message, details } = body.success
     ? body.data.error

@@ -10,23 +10,23 @@ export interface OutgoingRequest {
   body?: string;
 }
 
-/** The head of an answer, with its body still to come. */
+/** The head of an answer. Its body is still to be read. */
 export interface IncomingAnswer {
   status: number;
   contentType: string;
-  /** The header `ETag`; empty where there is none. */
+  /** The header `ETag`; empty if there is none. */
   etag: string;
   body: AsyncIterable<Uint8Array>;
 }
 
-/** How requests reach a provider. Redirects are answers like any other: nobody follows them. */
+/** Sends requests to a provider. Redirects are answers like any other and are not followed. */
 export interface Transport {
-  /** @throws {NotConnected} where nothing can have been sent */
+  /** @throws {NotConnected} if nothing can have been sent */
   send(request: OutgoingRequest, signal: AbortSignal): Promise<IncomingAnswer>;
   close(): Promise<void>;
 }
 
-/** No connection came about: the name, a forbidden address, TLS, nobody there. */
+/** No connection was made: the name, a forbidden address, TLS, or no listener. */
 export class NotConnected extends Error {
   override readonly name = 'NotConnected';
   readonly code = 'NOT_CONNECTED';
@@ -42,34 +42,34 @@ function reasonOf(error: Error & { code?: unknown }): string {
   return error.message;
 }
 
-/** All connections are replaced this often: one that is kept open does not show that a certificate was renewed. */
+/** All connections are replaced at this interval: one that stays open never shows a renewed certificate. */
 const RECONNECT_EVERY_MS = 3_600_000;
 
 export interface WireOptions {
   allowPrivate: boolean;
   connectTimeoutMs: number;
-  /** At the same time; more calls than that wait. */
+  /** Maximum number of connections. Further calls wait. */
   connections: number;
-  /** How names are resolved; the system's way where it is left out. */
+  /** Resolves host names. Default: the system's resolver. */
   resolve?: ResolveAll;
-  /** Hears of the certificate that the other side shows. */
+  /** Called with the certificate of the server. */
   certificateSeen?: CertificateSeen | undefined;
   clock: Pick<Clock, 'now'>;
 }
 
-/** TCP and TLS, with connections of its own that are kept open between requests. */
+/** A transport over TCP and TLS. It keeps its connections open between requests. */
 export function createWireTransport(options: WireOptions): Transport {
   const { allowPrivate, connectTimeoutMs, connections, resolve, certificateSeen, clock } = options;
   const connect = buildConnector({
     timeout: connectTimeoutMs,
-    // A session that is resumed shows the certificate from before.
+    // A resumed session shows the old certificate.
     maxCachedSessions: 0,
     ...(!allowPrivate && { lookup: createPublicLookup(resolve) }),
   });
   const createAgent = (): Agent =>
     new Agent({
       connections,
-      // The whole of a call is bounded by its caller.
+      // The caller limits the time of the whole call.
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: (target, callback) =>
@@ -80,7 +80,7 @@ export function createWireTransport(options: WireOptions): Transport {
     });
   let agent = createAgent();
   let createdAt = clock.now();
-  /** Its last calls may be under way, until an hour later none is. */
+  /** The previous agent may still have calls under way. It is destroyed an hour later. */
   let previous: Agent | undefined;
   const replace = (): void => {
     void previous?.destroy();
@@ -90,7 +90,7 @@ export function createWireTransport(options: WireOptions): Transport {
   };
   return {
     async send({ method, url, headers, body }, signal) {
-      // Not by undici's clientTtl: where every connection is that old, a call waits for one forever.
+      // undici's clientTtl does not work here: if every connection is that old, a call waits forever.
       if (clock.now() - createdAt >= RECONNECT_EVERY_MS) replace();
       const { origin, pathname, search } = new URL(url);
       const answer = await agent.request({
@@ -101,7 +101,7 @@ export function createWireTransport(options: WireOptions): Transport {
         signal,
         body: body ?? null,
       });
-      // Who stops reading ends the body early, and that is no error of anybody's.
+      // A reader that stops early ends the body. That is not an error.
       answer.body.on('error', () => undefined);
       const { 'content-type': contentType, etag } = answer.headers;
       return {
@@ -115,10 +115,10 @@ export function createWireTransport(options: WireOptions): Transport {
   };
 }
 
-/** What {@link createFetchTransport} takes: `fetch`, or a server in the same process. */
+/** The parameter of {@link createFetchTransport}: `fetch`, or a server in the same process. */
 export type Fetch = (url: string, init: RequestInit) => Response | Promise<Response>;
 
-/** For an orchestrator in the same process, which has no address. */
+/** Creates the transport to an orchestrator in the same process, which has no address. */
 export function createFetchTransport(fetch: Fetch): Transport {
   return {
     async send({ method, url, headers, body }, signal) {

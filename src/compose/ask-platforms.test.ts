@@ -24,7 +24,7 @@ it('gives up a driver that waits for a lock after 5 s, and names the console', a
   const asked = await clock.advanceUntilSettled(asking, 250);
   expect(clock.now() - begunAt).toBeLessThanOrEqual(6_000);
   expect(asked.get('default')).toMatchObject({
-    // The driver's own limit is 5 s. Its process may take longer to end than this clock takes for a second.
+    // The driver's own limit is 5 s. Ending its process may take more than a second of this clock.
     problem: expect.stringMatching(/did not answer info within 5 s|no answer within 6 s/),
     advice: expect.stringContaining('the page Platforms of its console'),
   });

@@ -13,21 +13,21 @@ import type { Log } from '../ports/log.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
 import { ANSWER_MS, inTime, QUESTION_MS } from './in-time.ts';
 
-/** A platform as its driver tells of it now. */
+/** A platform with the current answers of its driver. */
 export interface AskedPlatform extends PlatformFacts {
-  /** Why it does not tell of its hosts; undefined: it does. */
+  /** Why its hosts are unknown. Undefined: they are known. */
   problem: string | undefined;
-  /** What else shows them, where the driver could not be opened here. */
+  /** Where else to find them, if the driver could not be opened here. */
   advice?: string;
 }
 
-/** The lock of a driver is one reason why it does not open, and only its driver knows of it. */
+/** A driver that cannot be opened may be locked by a server. Only the driver knows the cause. */
 const SEE_CONSOLE =
   'A server that runs may have the driver to itself: the page Platforms of its console shows what it knows.';
 
 /**
- * Opens each configured driver in this process and asks it for its hosts, as a server does with each listing: no server
- * needs to run. One that cannot be asked delays no other, and is given up after 5 s.
+ * Opens each configured driver in this process and asks it for its hosts, as a server does with each listing. No server
+ * needs to run. Platforms are asked concurrently, and each is given up after 5 s.
  */
 export async function askPlatforms(
   config: Config,
@@ -86,7 +86,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Undefined: the driver does not count. */
+/** Undefined: the driver does not count its hosts. */
 async function count(
   driver: PlatformDriver,
   waiting: Parameters<typeof askInventory>[0],

@@ -3,7 +3,7 @@ import type { AlarmKey } from '../orchestrator/model/alarm.ts';
 import type { KnownCertificate } from '../ports/certificates.ts';
 import type { CertificateListener } from '../runtime/certificates.ts';
 
-/** The certificates that end soon, as alarms: the API's is this server's own, a driver's that of all servers. */
+/** Raises alarms for certificates that end soon. The API's alarm belongs to this server, a driver's to all servers. */
 export function certificateAlarms(alarms: Alarms): CertificateListener {
   const keyOf = ({ use, name }: KnownCertificate): AlarmKey => ({
     kind: 'certificate_ending',
@@ -11,7 +11,7 @@ export function certificateAlarms(alarms: Alarms): CertificateListener {
   });
   return {
     endsSoon: (certificate, text) =>
-      // It has logged it.
+      // `Certificates` has already logged it.
       alarms.raise(
         { ...keyOf(certificate), platform: certificate.use === 'api' ? null : certificate.name, text },
         { error: () => undefined },

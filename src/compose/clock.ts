@@ -3,14 +3,17 @@ import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import { createSharedClock, createSystemClock, type SharedClock } from '../runtime/system.ts';
 
-/** The time of a server. */
+/** The clock of a server. */
 export interface ServerClock {
   clock: Clock;
-  /** Several servers share a PostgreSQL, and its time: the store tells it. Else the time is this machine's. */
+  /**
+   * Servers that share a PostgreSQL database share its time, which the store reads. Otherwise the time is this
+   * machine's.
+   */
   storeOptions: { hearTime?: SharedClock['hear'] };
 }
 
-/** The clock of a server on this database. Jumps and pauses are logged. */
+/** Creates the clock of a server on this database. Jumps and pauses are logged. */
 export function createServerClock(database: string, log: Log): ServerClock {
   if (!isPostgres(database))
     return { clock: createSystemClock({ onJump: (byMs) => warnOfJump(log, byMs) }), storeOptions: {} };

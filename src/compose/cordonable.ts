@@ -4,7 +4,7 @@ import { driverNamed } from '../drivers/registry.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { Cordonable } from '../orchestrator/operate/actions/cordons.ts';
 
-/** What of a configuration can be cordoned. */
+/** The parts of a configuration that can be cordoned. */
 export function cordonableOf(config: Config, catalog: Catalog): Cordonable {
   const platforms = [...platformsOf(config)].map(
     ([name, { driver }]): [string, { placesOnHosts: boolean }] => [

@@ -16,11 +16,11 @@ import type { Clock } from '../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../ports/diagnosis.ts';
 import { fileProblem } from '../store/sqlite/errors.ts';
 
-/** Clocks that are further apart end leases and tokens at the wrong time. */
+/** With a larger difference of clocks, leases and tokens expire at the wrong time. */
 const CLOCK_TOLERANCE_MS = 1_000;
 const SLOW_FSYNC_MS = 100;
 
-/** File systems on which SQLite's file is not safe, by the magic number of statfs(2). */
+/** File systems that are unsafe for SQLite's file, by the magic number of statfs(2). */
 const unsafeFileSystems: Readonly<Record<number, [name: string, why: string]>> = {
   [0x01021994]: ['tmpfs', 'it is in memory, and gone after a reboot'],
   [0x6969]: ['NFS', 'its locks do not keep two servers apart'],
@@ -28,7 +28,7 @@ const unsafeFileSystems: Readonly<Record<number, [name: string, why: string]>> =
   [0xfe534d42]: ['SMB', 'its locks do not keep two servers apart'],
 };
 
-/** Whether what is committed stays, and whether the clock here fits. Writes nothing that stays. */
+/** Checks that commits are durable, and that the local clock agrees. Leaves no data behind. */
 export async function* diagnoseDatabase(
   database: string,
   clock: Pick<Clock, 'now'>,
@@ -105,7 +105,7 @@ function toWriteRemedy(error: unknown): string {
 }
 
 const GB = 1e9;
-/** Below that a checkpoint of the write-ahead log, an upgrade or a backup beside the database may not fit. */
+/** With less space, a checkpoint of the write-ahead log, an upgrade or a backup next to the database may not fit. */
 const LOW_BYTES = 2 * GB;
 const NO_ROOM_BYTES = 0.1 * GB;
 

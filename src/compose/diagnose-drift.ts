@@ -11,13 +11,13 @@ import type { ConfiguredDriver } from './driver-settings.ts';
 import { orchestratorStores } from './open-store.ts';
 import { withExisting } from './stores.ts';
 
-/** What a server that runs has open already. */
+/** Resources that a running server has already opened. */
 export interface Running {
   store: Pick<Store, 'read'>;
   drivers: ReadonlyMap<string, PlatformDriver>;
 }
 
-/** Holds the rows of a platform against its machines. Where no server ever ran on the database there is nothing to hold. */
+/** Compares the rows of a platform with its machines. Skipped if no server has ever run on the database. */
 export async function* diagnoseDrift(
   config: Config,
   one: ConfiguredDriver,

@@ -9,7 +9,7 @@ import { Fatal } from '../ports/errors.ts';
 import { orchestratorStores } from './open-store.ts';
 import { withExisting } from './stores.ts';
 
-/** Tells of platforms that the database knows and berth.yaml does not name, such as one that was taken out of it. */
+/** Reports platforms that the database has and berth.yaml does not name, such as a removed one. */
 export async function* diagnosePlatforms(config: Config): AsyncGenerator<Diagnosis> {
   const { database } = config;
   if (!isPostgres(database) && !statSync(sqlitePath(database), { throwIfNoEntry: false })?.size) return;

@@ -10,7 +10,7 @@ import { LOOK_EVERY_MS, readTls } from './tls.ts';
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 
-/** Whether clients can trust the certificate of the API, and for how long. Without one there is nothing to say. */
+/** Checks whether clients can trust the API's certificate, and for how long. Reports nothing without a certificate. */
 export function* diagnoseTls(
   { server: { tls, host } }: Pick<Config, 'server'>,
   now: number,
@@ -58,7 +58,7 @@ function toValidity({ validFrom, validTo }: X509Certificate, now: number): Diagn
     : ok(subject, `it is valid for ${counted(Math.floor((to - now) / DAY_MS), 'more day')}`);
 }
 
-/** Clients look at the alternative names alone. */
+/** Clients check only the alternative names. */
 function toNames(certificate: X509Certificate, host: string): Diagnosis {
   const { subjectAltName: names } = certificate;
   const subject = 'TLS names';

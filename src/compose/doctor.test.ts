@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What the doctor finds of a berth.yaml whose database is in a folder of its own. */
+/** Returns the doctor's findings for a berth.yaml whose database is in a new folder. */
 async function examine(
   yaml: string,
   clock: Pick<Clock, 'now'> & Partial<Clock> = systemClock,
@@ -92,7 +92,7 @@ describe('the doctor', () => {
   });
 
   it.skipIf(!existsSync('/proc/version'))('tells why nothing can be written, and what helps', async () => {
-    // Nobody can make a file there, not even root.
+    // No user can create a file there, not even root.
     const findings: DoctorFinding[] = [];
     for await (const finding of diagnoseDatabase('sqlite:/proc/berth.db', systemClock))
       findings.push(finding);

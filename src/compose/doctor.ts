@@ -16,7 +16,7 @@ import { diagnoseTls } from './diagnose-tls.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
 import { ANSWER_MS, inTime, Late, QUESTION_MS } from './in-time.ts';
 
-/** The limit of all questions about one platform. */
+/** Time limit for all questions to one platform. */
 const ALL_QUESTIONS_MS = 20_000;
 
 interface Ports {
@@ -24,13 +24,13 @@ interface Ports {
   umask?: number | undefined;
   clock: Clock;
   log: Log;
-  /** Where a server looks at itself: what it has open. */
+  /** The open resources of a server that checks itself. */
   running?: Running;
 }
 
 /**
- * Looks at every prerequisite of `berth serve` with this configuration, one by one, and at whether the rows are as the
- * platforms. Changes nothing that stays.
+ * Checks each prerequisite of `berth serve` with this configuration, and whether the rows match the platforms. Leaves
+ * no data behind.
  */
 export async function* diagnose(
   config: Config,
@@ -50,7 +50,7 @@ export async function* diagnose(
   yield* sideBySide(drivers.map((driver) => diagnosePlatform(config, driver, { clock, platforms, running })));
 }
 
-/** Examines one platform and its rows. Its time limit does not depend on the other platforms. */
+/** Checks one platform and its rows. Its time limit is independent of the other platforms. */
 async function* diagnosePlatform(
   config: Config,
   configured: ConfiguredDriver,
@@ -99,7 +99,7 @@ async function* diagnoseDriver({
   else yield* definition.diagnose(options, setting);
 }
 
-/** How long an examination may take, and what ends what it asks. */
+/** The time limit of a check, and the controller that aborts its questions. */
 interface Within {
   clock: Clock;
   over: AbortController;
@@ -107,7 +107,9 @@ interface Within {
   endsAt: number;
 }
 
-/** The findings, the last one broken where looking itself fails or does not end: then what is under way is aborted. */
+/**
+ * Yields the findings. If the check fails or times out, the last finding is broken, and running questions are aborted.
+ */
 async function* guarded(
   subject: string,
   { clock, over, endsAt }: Within,
@@ -127,7 +129,10 @@ async function* guarded(
   }
 }
 
-/** Where the driver cannot be opened, which is told already: a server that runs may have it to itself. */
+/**
+ * The finding for a platform that was not compared because its driver could not be opened, which is already reported. A
+ * running server may have locked it.
+ */
 function notCompared({ subject }: Diagnosis): Diagnosis {
   return {
     subject,

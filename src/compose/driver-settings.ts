@@ -8,7 +8,7 @@ import type { CertificateUse } from '../ports/certificates.ts';
 import type { Certificates } from '../runtime/certificates.ts';
 import { logOf } from './platforms.ts';
 
-/** A platform of berth.yaml, with all that its driver is given. */
+/** A platform of berth.yaml, with all inputs of its driver. */
 export interface ConfiguredDriver {
   platform: string;
   options: DriverOptions;

@@ -19,14 +19,14 @@ import { runInGuest } from '../ssh/guest-login.ts';
 import { createSshProbe } from '../ssh/probe.ts';
 
 export interface DriverTestOptions {
-  /** The program and its arguments, or where it answers. */
+  /** The program and its arguments, unless `url` is given. */
   command: readonly string[] | undefined;
   url: string | undefined;
   env: Readonly<Record<string, string | undefined>>;
-  /** Names of variables that the program is given. */
+  /** Names of variables that are passed to the program. */
   environment: readonly string[];
   catalogFile: string;
-  /** Which offer of the catalog is made; undefined: the first. */
+  /** The catalog's offer to create; undefined: the first. */
   offerId: string | undefined;
   units: number | undefined;
   patienceMs: number;
@@ -34,13 +34,13 @@ export interface DriverTestOptions {
   only: readonly string[];
 }
 
-/** One request and what came of it, as they went over the wire. */
+/** One request and its outcome, as sent over the wire. */
 export interface Exchange {
   asked: string;
   answered: string;
 }
 
-/** What a check found wrong, and how an answer was lost where that is why. */
+/** The problem that a check found, and how an answer was lost if that caused it. */
 export interface FailedCheck {
   outcome: 'failed';
   problem: string;
@@ -53,27 +53,27 @@ export interface CheckReport {
   title: string;
   why: string;
   result: Exclude<CheckResult, { outcome: 'failed' }> | FailedCheck;
-  /** The last exchanges, where it failed. */
+  /** The last exchanges of the failed check. */
   exchanges: readonly Exchange[];
 }
 
 export interface DriverTest {
   driverName: string;
   offer: string;
-  /** Its capabilities, as it names them. */
+  /** Its capabilities, in the protocol's words. */
   abilities: { has: readonly string[]; hasNot: readonly string[] };
-  /** What was there before the checks, which count what is free. */
+  /** What existed before the checks, which count free capacity. */
   found: readonly string[];
-  /** One check after the other; each removes what it made. */
+  /** Runs the checks one after another. Each removes what it made. */
   run(): AsyncGenerator<CheckReport>;
-  /** What the checks could not remove. */
+  /** Returns what the checks could not remove. */
   findLeftovers(): Promise<string[]>;
   close(): Promise<void>;
 }
 
 const SHOWN_EXCHANGES = 4;
 
-/** Opens a driver to try on it what Berth relies on. @throws {Fatal} with a sentence for who wrote it */
+/** Opens a driver to check Berth's requirements on it. @throws {Fatal} with a sentence for its author */
 export async function openDriverTest(options: DriverTestOptions): Promise<DriverTest> {
   const prefix = `berth-test-${randomBytes(4).toString('hex')}`;
   const catalog = loadCatalog(options.catalogFile);
@@ -125,11 +125,11 @@ export async function openDriverTest(options: DriverTestOptions): Promise<Driver
   };
 }
 
-/** What is tried also where no machine can be made. */
+/** Checks that run even if no machine can be made. */
 const WITHOUT_MACHINES = new Set(['manifest', 'never-made', 'power-of-none', 'output', 'ends', 'too-late']);
 const NOT_BEFORE_CREATE = { outcome: 'untried', reason: 'correct `create` first' } as const;
 
-/** The capabilities, by whether the driver says that it has them. */
+/** The capabilities that the driver claims, and the others. */
 function abilitiesOf({
   manifest,
   inventory,
@@ -173,7 +173,10 @@ function toResult(result: CheckResult): CheckReport['result'] {
   };
 }
 
-/** The checks are of all drivers and name the port's fields; the author of a program knows those of the protocol. */
+/**
+ * The checks serve all drivers and name the port's fields. This converts them to the protocol's fields for the
+ * program's author.
+ */
 function inWordsOfTheProtocol(problem: string): string {
   return problem.replace(
     /\b(create|created|public|private|ssh|host|port|side|poll|size|attached|attach|resize|keeps|cloud|retry)(?:[A-Z][a-z]+)+\b/g,
@@ -196,7 +199,7 @@ function offerOf({ offers }: Catalog, id: string | undefined): Offer {
   return offer;
 }
 
-/** The driver under test, which is ended and started again where a check is about that. */
+/** The driver under test. Some checks stop and restart it. */
 class Subject {
   readonly #options: DriverTestOptions;
   readonly #catalog: Catalog;
@@ -221,7 +224,7 @@ class Subject {
     return this.#driver;
   }
 
-  /** The driver, whichever process it is by now. */
+  /** Always forwards to the current process's driver. */
   get facade(): PlatformDriver {
     return new Proxy(this.driver, { get: (_target, name) => Reflect.get(this.driver, name) as unknown });
   }
@@ -260,7 +263,7 @@ class Subject {
     });
   }
 
-  /** Ends the process, as the end of Berth does, and starts the next. */
+  /** Ends the process as Berth's shutdown does, and starts a new one. */
   async reopen(): Promise<PlatformDriver> {
     await this.driver.close();
     await this.open();

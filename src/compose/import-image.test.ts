@@ -25,7 +25,7 @@ function importWith(yaml: string, image: string, ...flags: string[]) {
   return runMain(['image', 'import', 'x', image, '--config', config, ...flags]);
 }
 
-/** The beginning of a qcow2 file of version 2. */
+/** The header of a qcow2 file of version 2. */
 function anImage(): string {
   const header = Buffer.alloc(512);
   header.writeUInt32BE(0x5146_49fb, 0);

@@ -1,11 +1,14 @@
 import type { Clock } from '../ports/clock.ts';
 
-/** The limit of one question that a command asks a platform. The driver ends it and says what did not answer. */
+/**
+ * Time limit of one question of a command to a platform. The driver enforces it, and names the part that did not
+ * answer.
+ */
 export const QUESTION_MS = 5_000;
-/** Longer: a driver that keeps that limit still says itself what did not answer. */
+/** Longer, so that a driver that enforces the limit can still report the cause. */
 export const ANSWER_MS = QUESTION_MS + 1_000;
 
-/** There was no answer in time. */
+/** The answer did not arrive in time. */
 export class Late extends Error {
   override readonly name = 'Late';
 }

@@ -22,7 +22,7 @@ afterEach(async () => {
   warnings.length = 0;
 });
 
-/** A port that another program has. */
+/** Occupies a port, and returns it. */
 async function takenPort(): Promise<number> {
   const other = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => other.once('listening', resolve));

@@ -9,7 +9,7 @@ import type { Log } from '../ports/log.ts';
 import { systemClock } from '../runtime/system.ts';
 import { readTls, renewTls, stampOf } from './tls.ts';
 
-/** Takes the address that the configuration names. @throws {Fatal} */
+/** Listens on the configured address. @throws {Fatal} */
 export async function listen(
   config: {
     server: Pick<Config['server'], 'host' | 'port' | 'tls'> &
@@ -23,13 +23,13 @@ export async function listen(
   listener: RequestListener,
 ): Promise<{ server: HttpServer; origin: string }> {
   const { host, port, tls, trusted_proxies: proxies = 0 } = config.server;
-  // Before they are read: a renewal from then on is seen.
+  // Taken before the files are read, so that any later renewal is noticed.
   const stamp = tls && stampOf(tls);
   const options = {
     host,
     port,
     tls: tls && readTls(tls),
-    // Behind a proxy all come from its address.
+    // Behind a proxy, all connections come from the proxy's address.
     connectionsPerAddress: proxies > 0 ? 0 : config.limits.connections_per_address,
     requestTimeoutMs: config.limits.request_timeout_s * 1000,
     ...parts,
@@ -53,18 +53,17 @@ export async function listen(
 
 export interface AdminServer {
   url: string;
-  /** Until it is called, requests get what the server answers before it is ready. */
+  /** Until it is called, requests get the server's not-ready answer. */
   serve(listener: RequestListener): void;
   close(): Promise<void>;
 }
 
-/** How long a scrape under way may take when the server ends. */
+/** Time limit for a running scrape at shutdown. */
 const ADMIN_DRAIN_MS = 1_000;
 
 /**
- * Takes the address of the metrics. Undefined: it is switched off, or the default port is taken, which is logged.
- *
- * @throws {Fatal} if it cannot be had though the configuration names it
+ * Listens on the address of the metrics. Undefined: it is disabled, or the default port is taken, which is logged.
+ * @throws {Fatal} if a configured address is unavailable
  */
 export async function listenAdmin(
   config: Pick<Config, 'server' | 'limits'>,
@@ -104,7 +103,7 @@ function warnOfNoAdmin(log: Log, host: string, port: number): void {
   );
 }
 
-/** What sets the address. */
+/** The flags that set the address. */
 interface AddressFlags {
   of: string;
   host: string;
@@ -138,7 +137,7 @@ function urlHost(host: string): string {
   return isIP(host) === 6 ? `[${host}]` : host;
 }
 
-/** HTTPS is asked for by both contracts; the admin listener has none, and asks for no key. */
+/** Both contracts require HTTPS. The admin listener has none, and /metrics requires no key. */
 export function warnOfPlainHttp(log: Log, { server }: Pick<Config, 'server'>): void {
   if (server.admin.enabled && !isLoopback(server.admin.host))
     log.warn(

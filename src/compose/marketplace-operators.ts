@@ -12,12 +12,12 @@ import type { Certificates } from '../runtime/certificates.ts';
 
 export interface MarketplaceOperators {
   operators: Operators;
-  /** What the admin listener has of them, by path. */
+  /** The operators' apps on the admin listener, by path. */
   apps: {
     '/operator': ReturnType<typeof createOperatorApp>;
     '/console': ReturnType<typeof createConsole>['app'];
   };
-  /** Ends the streams of open pages: the server drains. */
+  /** Ends the streams of open pages, for shutdown. */
   close(): void;
 }
 
@@ -28,7 +28,7 @@ interface Parts extends Omit<OperatorDeps, 'operators' | 'providers'> {
   nextId: () => string;
 }
 
-/** What the operators of a marketplace have on its admin listener; loaded only where there is one. */
+/** Composes the operators' part of a marketplace's admin listener. Loaded only if there is one. */
 export function composeOperators({
   providers,
   workers,
@@ -52,7 +52,7 @@ export function composeOperators({
   };
 }
 
-/** What this process knows of each provider. */
+/** This process's knowledge of each provider. */
 function factsOf(
   providers: LiveProviders,
   workers: ProviderWorkers,

@@ -44,51 +44,51 @@ export interface MarketplaceDeps {
   log: Log;
   options: MarketplaceOptions;
   rateLimits: RateLimitOptions;
-  /** In the order in which they are told. The clients are closed with the marketplace. */
+  /** In the order of listing. The marketplace closes the clients. */
   providers: readonly ConfiguredProvider[];
   gpuTypes: GpuTypes;
-  /** Null: mails are written down only. */
+  /** Null: mails are only stored. */
   mailer: Mailer | null;
   maxBodyBytes: number;
   trustedProxies: number;
-  /** Whether /docs is served; default: it is. */
+  /** Whether /docs is served; default: yes. */
   hasDocs?: boolean;
-  /** The names under which the admin listener has the operators' API and pages; undefined: it has none of these. */
+  /** Host names of the operators' API and pages on the admin listener. Undefined: it has neither. */
   operatorHosts?: readonly string[] | undefined;
   nextId?: () => string;
   tracing?: Tracing | undefined;
-  /** What room the disk of the database has; absent: it is not this machine's. */
+  /** The free space on the database's disk; absent: the database is on another machine. */
   diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
-  /** Those that are known from the start on; default: none. */
+  /** Already known certificates; default: none. */
   certificates?: Certificates;
 }
 
 export interface Marketplace {
   /** Answers in process, through `app.request()`. */
   app: ReturnType<typeof createApp>;
-  /** What the admin listener answers with. */
+  /** The admin listener's app. */
   admin: ReturnType<typeof adminApp>;
-  /** What of it is the operators' API; undefined: it has none. */
+  /** The operators' API within it; undefined: there is none. */
   operator: MarketplaceOperators['apps']['/operator'] | undefined;
-  /** What of it is the operators' pages; undefined: it has none. */
+  /** The operators' pages within it; undefined: there are none. */
   console: MarketplaceOperators['apps']['/console'] | undefined;
   listener: RequestListener;
   refuse: ReturnType<typeof refuseWire>;
-  /** What use cases are made of. */
+  /** The dependencies of the use cases. */
   deps: Deps;
   providers: LiveProviders;
-  /** The jobs, each of which can be given a round of its own. */
+  /** The jobs. Tests can run a single round of each. */
   workers: ProviderWorkers;
   accrual: Accrual;
   mail: MailDispatcher;
   stockAlerts: StockAlerts;
-  /** From now on not ready; requests are still answered. */
+  /** Makes the server not ready. Requests are still answered. */
   beginDrain(): void;
-  /** Lets what runs end. The store is the caller's. */
+  /** Waits for running work to end. The caller closes the store. */
   close(): Promise<void>;
 }
 
-/** Composes a marketplace and starts its work: first what providers sell, then what is synced, billed and mailed. */
+/** Composes a marketplace and starts its work: first the catalogs, then sync, billing and mail. */
 export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketplace> {
   const { clock, random, options, mailer } = parts;
   const log = withOneStoreAlarm(parts.log);
@@ -103,7 +103,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     clock,
     log,
   });
-  // What is sold is in the database: a process that has just started answers as the others do.
+  // Catalogs are in the database, so a new process answers like the others.
   await providers.reread();
   const deps: Deps = {
     store,
@@ -144,7 +144,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const forOperators = hosts
     ? (await import('./marketplace-operators.ts')).composeOperators({
         ...deps,
-        // Some of their views read all rows: they may take as long as the database answers at all.
+        // Some operator views read all rows. They may take as long as the database answers other reads.
         store: withPromptReads(store, { prove: () => store.read.settings.get('installation_id') }),
         workers,
         providers,
@@ -205,8 +205,8 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     },
     close: async () => {
       forOperators?.close();
-      // What writes mails stops before what sends them, what waits for workers before them, and what calls providers before
-      // they are let go.
+      // Stops the writers of mails before their sender, the users of workers before the workers, and all callers of
+      // providers before the clients close.
       for (const job of jobs) await job.stop();
       await providers.close();
       certificates.stop();

@@ -13,9 +13,8 @@ export const marketplaceStores: Stores<Store> = {
 };
 
 /**
- * The store that `database` names, made where there is none. `beforeWriting` is called when it is found sound or
- * absent; a throw leaves all as it is.
- *
+ * Opens the store that `database` names, and creates it if missing. `beforeWriting` is called once the database is
+ * found undamaged or missing; if it throws, nothing is changed.
  * @throws {DatabaseRefused}
  */
 export async function openMarketplaceStore(
@@ -26,5 +25,5 @@ export async function openMarketplaceStore(
   return openIn(marketplaceStores, database, { beforeWriting, ...options });
 }
 
-/** What a command works with beside the server. */
+/** The dependencies of a command that runs beside the server. */
 export type MarketplaceStoreDeps = DepsOn<Store>;

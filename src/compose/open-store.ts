@@ -20,9 +20,8 @@ export const orchestratorStores: Stores<Store> = {
 };
 
 /**
- * The store that `database` names, made where there is none. `beforeWriting` is called when it is found sound or
- * absent; a throw leaves all as it is.
- *
+ * Opens the store that `database` names, and creates it if missing. `beforeWriting` is called once the database is
+ * found undamaged or missing; if it throws, nothing is changed.
  * @throws {DatabaseRefused}
  */
 export async function openStore(
@@ -33,10 +32,10 @@ export async function openStore(
   return openIn(orchestratorStores, database, { beforeWriting, ...options });
 }
 
-/** What a command works with beside the server. */
+/** The dependencies of a command that runs beside the server. */
 export type StoreDeps = DepsOn<Store>;
 
-/** Copies the SQLite file that a server may be writing to meanwhile; returns the bytes of the copy. @throws {Fatal} */
+/** Copies the SQLite file, even while a server writes to it. Returns the size of the copy in bytes. @throws {Fatal} */
 export async function backUp(database: string, target: string, now: number): Promise<number> {
   if (isPostgres(database))
     throw new Fatal(
@@ -45,7 +44,10 @@ export async function backUp(database: string, target: string, now: number): Pro
   return (await backUpDatabase(sqlitePath(database), target, now)).bytes;
 }
 
-/** Puts a copy of a backup in the place of a SQLite database that nothing serves; that is kept under another name. @throws {Fatal} */
+/**
+ * Replaces a SQLite database that no server uses by a copy of a backup. The old one is kept under another name. @throws
+ * {Fatal}
+ */
 export function restore(
   database: string,
   backup: string,
@@ -66,7 +68,9 @@ export function restore(
   }
 }
 
-/** Marks a database that other tools restored, so that the first start compares it with the platform. @throws {Fatal} */
+/**
+ * Marks a database that other tools restored, so that the first start compares it with the platform. @throws {Fatal}
+ */
 export async function markRestored(database: string, takenAt: number, actor: Actor): Promise<void> {
   const release = isPostgres(database) ? () => undefined : takeServeLock(sqlitePath(database));
   try {

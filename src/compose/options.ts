@@ -15,7 +15,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** What `reconcile:`, `losses:` and `failed_instances:` in berth.yaml say, in milliseconds. */
+/** Converts `reconcile:`, `losses:` and `failed_instances:` of berth.yaml, with times in milliseconds. */
 export function toReconcileOptions({
   reconcile,
   losses,
@@ -42,7 +42,10 @@ export function toReconcileOptions({
   };
 }
 
-/** What `polling:`, `billing:`, `team_limits:` and `retention:` in marketplace.yaml say, in milliseconds and micro-USD. */
+/**
+ * Converts `polling:`, `billing:`, `team_limits:` and `retention:` of marketplace.yaml, with times in milliseconds and
+ * amounts in micro-USD.
+ */
 export function toMarketplaceOptions({
   polling,
   billing,
@@ -99,7 +102,7 @@ export function toMarketplaceOptions({
   };
 }
 
-/** What `markup:` of a provider says, in hundredths of a percent and micro-USD. */
+/** Converts `markup:` of a provider to hundredths of a percent and micro-USD. */
 export function toMarkups(entry: MarkupEntry | undefined): Markups {
   if (entry === undefined) return noMarkups;
   const offers = Object.entries(entry.offers).flatMap(([offerId, own]) => {
@@ -114,12 +117,12 @@ function toMarkup({ percent, usd_per_hour: usd }: Omit<MarkupEntry, 'offers'>): 
   return usd === undefined ? null : { microUsdPerHour: microUsdFromUsd(usd) };
 }
 
-/** What `polling.max_losses:` says. */
+/** Converts `polling.max_losses:`. */
 export function toLossCap({ max_losses }: MarketplaceConfig['polling']): LossCapOptions {
   return { share: max_losses.share, least: max_losses.least, windowMs: max_losses.window_s * SECOND_MS };
 }
 
-/** What `rate_limits:` says. */
+/** Converts `rate_limits:`. */
 export function toRateLimits({ rate_limits: limits }: MarketplaceConfig): RateLimitOptions {
   return {
     windowMs: limits.window_s * SECOND_MS,

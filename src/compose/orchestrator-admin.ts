@@ -8,15 +8,15 @@ import { cordonableOf } from './cordonable.ts';
 import { type Orchestrator, type OrchestratorDeps, startOrchestrator } from './orchestrator.ts';
 
 interface Admin {
-  /** What the admin listener answers with. */
+  /** The admin listener's app. */
   admin: ReturnType<typeof adminApp>;
-  /** What of it is the operator's API. */
+  /** The operator's API within it. */
   operator: ReturnType<typeof createOperatorApp>;
-  /** What of it is the operator's pages. */
+  /** The operator's pages within it. */
   console: ReturnType<typeof createConsole>['app'];
 }
 
-/** Starts an orchestrator that has operators. */
+/** Starts an orchestrator with an admin listener. */
 export async function startWithAdmin(
   deps: OrchestratorDeps & { env?: Environment; umask?: number | undefined },
 ): Promise<Orchestrator & Admin> {
@@ -26,7 +26,7 @@ export async function startWithAdmin(
   const { store } = deps;
   const doctor = new Doctor({
     clock,
-    // Loaded where somebody asks.
+    // Loaded on the first request.
     examine: async function* () {
       const { diagnose } = await import('./doctor.ts');
       yield* diagnose(config, { env, umask, clock, log, running: { store, drivers } });

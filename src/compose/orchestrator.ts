@@ -64,29 +64,29 @@ export interface OrchestratorDeps {
   config: Config;
   catalog: Catalog;
   store: Store;
-  /** By the names of their platforms; the first is that of offers that name none. */
+  /** By platform name. The first serves offers that name no platform. */
   drivers: Drivers;
-  /** How SSH is proved; production's own where it is left out. */
+  /** The SSH proof; default: production's. */
   probe?: SshProbe;
-  /** How a password is checked; production's own where it is left out. */
+  /** The password check; default: production's. */
   checkPassword?: CheckPassword;
   environmentKey: { digest: Buffer; accountId: string } | undefined;
   clock: Clock;
   random: Random;
   log: Log;
   failpoint: Failpoint;
-  /** Reads the catalog anew and takes it into use. @throws {Fatal} Absent: what there is to be read stays as it is. */
+  /** Reloads the catalog and applies it. @throws {Fatal} Absent: a reload changes nothing. */
   reload?: () => Reloaded;
   tracing?: Tracing | undefined;
-  /** Where lists are written that are too long for an alarm. Absent: nowhere. */
+  /** Stores lists that are too long for an alarm. Absent: they are not stored. */
   lists?: ListFiles;
-  /** What room the disk of the database has; absent: it is not this machine's. */
+  /** The free space on the database's disk; absent: the database is on another machine. */
   diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
-  /** Those that are known from the start on; default: none. */
+  /** Already known certificates; default: none. */
   certificates?: Certificates;
 }
 
-/** What an admin listener is made of. Where nobody operates the orchestrator, nothing more of it is loaded. */
+/** The parts of an admin listener. Nothing else of it is loaded without one. */
 interface AdminParts {
   http: HttpDeps;
   store: Store;
@@ -104,11 +104,11 @@ export interface Orchestrator {
   app: ReturnType<typeof createApp>;
   adminParts: AdminParts;
   listener: RequestListener;
-  /** Reads the catalog anew. @throws {Fatal} with all that is wrong; then nothing has changed. */
+  /** Reloads the catalog. @throws {Fatal} with all problems; then nothing has changed. */
   reload(actor: Actor): Promise<Reloaded>;
-  /** From now on not ready; requests are still answered. */
+  /** Makes the server not ready. Requests are still answered. */
   beginDrain(): void;
-  /** Lets the steps that run end. The store and the driver are the caller's. */
+  /** Waits for running steps to end. The caller closes the store and the drivers. */
   close(): Promise<void>;
 }
 
@@ -121,7 +121,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const server = hostname();
   const alarms = new Alarms({ store, clock, log, server, lists: given.lists });
   const work = new WorkMetrics();
-  // Its SSH client is a fifth of all code: it is not loaded where another probe is given.
+  // The default probe's SSH client is a fifth of all code. It is not loaded if another probe is given.
   const { probe = (await import('../ssh/probe.ts')).createSshProbe() } = given;
   const { certificates = new Certificates({ clock, log }) } = given;
   const deps = { ...given, log, probe, store, alarms, work, certificates };
@@ -151,7 +151,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   });
   const act = new Map(works.map((work) => [work.platform, work.actOnOrphan]));
   const orphanRequests = new OrphanRequests({ store, clock, log, alarms, act });
-  // Some views of operators read all rows: they may take as long as the database answers at all.
+  // Some operator views read all rows. They may take as long as the database answers other reads.
   const operated = withPromptReads(store, { prove: () => store.read.marks.get('reload_requested_at') });
   const operators = new Operators({ store: operated, clock, log });
   const { reload: load = () => nothingToReload(deps.config) } = deps;
@@ -194,7 +194,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   await store.endAbandonedLeases();
   await alarms.sync();
   await reloader.begin();
-  // One that does not answer delays no other.
+  // Concurrently: a platform that does not answer must not delay the others.
   await Promise.all(works.map((work) => work.start()));
   housekeeping.start();
   certificates.start(certificateAlarms(alarms));
@@ -217,14 +217,14 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       isServing = false;
       http.failedLogins.close();
       http.changeWaits.close();
-      // Beside the requests, so that both have all of drain_s. It rejects in `close`.
+      // Runs while requests finish, so that both have the whole of drain_s. Its rejection is handled in `close`.
       stopWorks().catch(() => undefined);
     },
     close: async () => {
       http.failedLogins.close();
       http.changeWaits.close();
       http.passwordChecks.close();
-      // Side by side: a platform that does not answer uses up the time to close.
+      // Concurrently: a platform that does not answer uses up the time limit.
       await Promise.all([housekeeping.stop(), stopWorks()]);
       certificates.stop();
       await alarms.sync();
@@ -239,12 +239,15 @@ function nothingToReload({ catalog }: Config): Reloaded {
   return { catalog, added: [], removed: [], changed: [], needsRestart: [] };
 }
 
-/** How each platform is reached, so that names that were swapped are noticed. */
+/** The connection settings of each platform, so that swapped names are detected. */
 function settingsOf(config: Config): ReadonlyMap<string, string> {
   return new Map([...platformsOf(config)].map(([name, options]) => [name, JSON.stringify(options)]));
 }
 
-/** Nobody looks at a platform that is not configured: a create that it carries out late is paid for, and not removed. */
+/**
+ * Warns of platforms that are no longer configured. They are not listed, so a create that they complete late costs
+ * money and is not removed.
+ */
 async function warnOfLeft(
   { store, log }: Pick<OrchestratorDeps, 'store' | 'log'>,
   unserved: readonly string[],
@@ -257,7 +260,7 @@ async function warnOfLeft(
     );
 }
 
-/** What the operator's API tells of the platforms. */
+/** Facts about the platforms for the operator's API. */
 function platformFacts(platforms: PlatformStates): ReadonlyMap<string, PlatformFacts> {
   return new Map(
     [...platforms].map(([name, { driver, inventory }]) => {
@@ -267,7 +270,7 @@ function platformFacts(platforms: PlatformStates): ReadonlyMap<string, PlatformF
   );
 }
 
-/** Without notes a tombstone is all that tells whose a late machine is. */
+/** Without notes, only the tombstone identifies the owner of a late machine. */
 function searchedUntil(platforms: PlatformStates, name: string): number {
   const state = platforms.get(name);
   return state?.driver.manifest.keepsNotes === true

@@ -26,10 +26,10 @@ import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 
-/** The drivers by the names of their platforms. */
+/** The drivers by platform name. */
 export type Drivers = ReadonlyMap<string, PlatformDriver>;
 
-/** What is known of one platform from the start on, before anything was asked of it. */
+/** The state of one platform, before its first listing. */
 export interface PlatformState {
   driver: PlatformDriver;
   log: Log;
@@ -48,11 +48,11 @@ interface StateDeps {
   log: Log;
   alarms: Alarms;
   options: ReconcileOptions;
-  /** Of the platform of a name. */
+  /** The telemetry of a platform. */
   telemetryOf: (platform: string) => Telemetry;
 }
 
-/** The state of each platform: trouble on one is none of another's. */
+/** Creates the state of each platform. A failing platform does not affect the others. */
 export function createPlatformStates(drivers: Drivers, deps: StateDeps): PlatformStates {
   const { store, clock, alarms, options } = deps;
   return new Map(
@@ -73,7 +73,7 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
   );
 }
 
-/** The log of one of so many platforms: where there are several, each line names its own. */
+/** The log of one of `count` platforms. If there are several, each line names its platform. */
 export function logOf(platform: string, count: number, log: Log): Log {
   if (count === 1) return log;
   const naming =
@@ -83,7 +83,10 @@ export function logOf(platform: string, count: number, log: Log): Log {
   return { debug: naming('debug'), info: naming('info'), warn: naming('warn'), error: naming('error') };
 }
 
-/** What the use cases may sell. An offer is that of its platform; what has no row is missing from all. */
+/**
+ * Returns the capacity that use cases may sell. An offer belongs to one platform. Machines and volumes without a row
+ * reduce the free capacity, whichever platform has them.
+ */
 export function saleOf(states: PlatformStates): Sale {
   const sightings = [...states.values()].map((state) => state.sightings);
   const sum = (count: (of: Sightings) => number): number =>
@@ -101,7 +104,7 @@ export function saleOf(states: PlatformStates): Sale {
   };
 }
 
-/** What the drivers can do. */
+/** The capabilities of the drivers. */
 export function manifestsOf(drivers: Drivers): Manifests {
   return {
     of({ platform }) {
@@ -126,17 +129,17 @@ interface ReconcilingDeps
 /** The durable work of one platform. */
 export interface PlatformWork {
   platform: string;
-  /** Lists the platform for the first time, and begins with the work. */
+  /** Lists the platform for the first time, and starts the work. */
   start(): Promise<void>;
-  /** Makes a machine that no instance has a new one, or takes our mark off it. */
+  /** Adopts an orphaned machine into a new instance, or removes our mark from it. */
   actOnOrphan: (action: 'adopt' | 'release', ref: string) => Promise<OrphanOutcome>;
-  /** Lets go whoever waits for a listing. */
+  /** Releases all callers that wait for a listing. */
   stopListing(): void;
-  /** Lets the steps that run end. */
+  /** Waits for running steps to end. */
   stop(): Promise<void>;
 }
 
-/** Composes what reconciles the rows of one platform. */
+/** Composes the reconciliation of one platform's rows. */
 export function composeWork(
   platform: string,
   { driver, ...state }: PlatformState,
@@ -147,7 +150,7 @@ export function composeWork(
   const expected = new ExpectedMachines(deps.store, platform);
   const machines = new SharedListing(base, () => driver.list(), judgeMachines(base, expected));
   const { volumes: volumeDriver } = driver;
-  // A revoked key shows no volumes, as a platform does that has none: only the machines tell the one from the other.
+  // With a revoked key, a platform lists no volumes, as if it had none. Only the list of machines shows the difference.
   const showsMachines = async (): Promise<boolean> => (await machines.observe())?.isTrusted === true;
   const volumes =
     volumeDriver && new SharedListing(base, () => volumeDriver.list(), judgeVolumes(base), showsMachines);

@@ -26,12 +26,15 @@ import { createSshProbe } from '../ssh/probe.ts';
 import { fileProblem } from '../store/sqlite/errors.ts';
 import { toMarkups } from './options.ts';
 
-/** What providers call their GPUs, from the file that comes with Berth. */
+/** Loads the bundled file of the providers' GPU names. */
 export function loadGpuTypes(): GpuTypes {
   return parseGpuTypes(readFileSync(join(packageRoot(), 'fixtures', 'gpu-types.yaml'), 'utf8'));
 }
 
-/** The providers of the configuration, with their catalogs as the database has them; they are closed after `body`. @throws {Fatal} */
+/**
+ * Runs `body` with the configured providers and their catalogs from the database, and closes them afterwards. @throws
+ * {Fatal}
+ */
 export async function withProviders<T>(
   config: MarketplaceConfig,
   store: Store,
@@ -56,11 +59,11 @@ interface Parts {
   env: Readonly<Record<string, string | undefined>>;
   clock: Clock;
   log: Log;
-  /** Hears of the certificates of the providers. */
+  /** Called with the certificates of the providers. */
   certificates?: Certificates;
 }
 
-/** A client for each provider of the configuration. @throws {Fatal | ConfigError} */
+/** Creates a client for each configured provider. @throws {Fatal | ConfigError} */
 export function createClients(config: MarketplaceConfig, parts: Parts): ConfiguredProvider[] {
   const entries = config.providers.map((entry) => ({
     entry,
@@ -79,11 +82,11 @@ function profileOf({ id, profile }: ProviderEntry): ProviderProfile {
   const file = profile ?? bundledProfileFile(id);
   if (file === undefined)
     throw new Fatal(`No profile comes with Berth for ${id}: name one with \`profile\`.`);
-  // What users name it by is said in one place.
+  // The provider's id is set here only.
   return { ...loadProfile(file), id };
 }
 
-/** Machines are reached as the provider is: at private addresses only where those are allowed. */
+/** Machines are reached like their provider: at private addresses only if those are allowed. */
 function probeOf({ allow_private, verify_ssh }: MarketplaceConfig, entry: ProviderEntry): SshProbe | null {
   if (!(entry.verify_ssh ?? verify_ssh)) return null;
   return createSshProbe(allow_private || entry.allow_private ? {} : { isForbidden: isForbiddenAddress });
@@ -124,16 +127,15 @@ function connect(
   }
 }
 
-/** Where a secret is: in an environment variable or in a file. */
+/** The source of a secret: an environment variable or a file. */
 export interface SecretSource {
   env?: string | undefined;
   file?: string | undefined;
 }
 
 /**
- * A secret that the configuration says where to find. No message has any of it.
- *
- * @throws {Fatal} if it is not there, or is empty; `what` says what it is for
+ * Reads a secret from its configured source. Messages never contain any of it.
+ * @throws {Fatal} if it is missing or empty; `what` describes its use
  */
 export function readSecretSource(
   { env: variable, file }: SecretSource,

@@ -24,7 +24,7 @@ const berthYaml = (more = '') =>
     more,
   ].join('\n');
 
-/** The catalog of the next reload. */
+/** Writes the catalog of the next reload. */
 function write(change: (text: string) => string): void {
   writeFileSync(file('catalog.yaml'), change(readFileSync(bundledCatalogFile(), 'utf8')));
 }
@@ -50,7 +50,10 @@ async function offer(id: string): Promise<Configuration | undefined> {
   return configurations.find((one) => one.id === id);
 }
 
-/** Of the newest reload. The server runs in this process: a second connection that waited for its lock would wait for ever. */
+/**
+ * The audit row of the newest reload. The server runs in this process: a second connection that waited for its lock
+ * would block forever.
+ */
 function audited(): object {
   const database = new Database(file('berth.db'), { readonly: true });
   try {

@@ -8,18 +8,18 @@ import type { Live } from '../ports/live.ts';
 import type { ConfiguredDriver } from './driver-settings.ts';
 
 interface Parts {
-  /** What the server was started with. */
+  /** The configuration at startup. */
   config: Config;
-  /** Reads the configuration anew. @throws {Fatal} */
+  /** Loads the current configuration. @throws {Fatal} */
   load: () => Config;
   catalog: Live<Catalog>;
   drivers: readonly Pick<ConfiguredDriver, 'definition' | 'options' | 'platform'>[];
 }
 
 /**
- * Reads the configuration and the catalog anew. What is sold and for how much is as the catalog says from then on; the
- * rest of the configuration is as it was at the start. The function throws a {@link Fatal} with everything that is wrong,
- * and then nothing has changed.
+ * Returns a function that reloads the configuration and the catalog. Offers and prices then follow the new catalog; the
+ * rest of the configuration stays as at startup. It throws a {@link Fatal} with all problems, and then nothing has
+ * changed.
  */
 export function reloadOf({ config, load, catalog, drivers }: Parts): () => Reloaded {
   return () => {
@@ -35,7 +35,7 @@ export function reloadOf({ config, load, catalog, drivers }: Parts): () => Reloa
   };
 }
 
-/** By the platforms that run: one that was added has no driver yet. */
+/** Checks against the running platforms: an added one has no driver yet. */
 function readCatalog(config: Config, next: Config, needsRestart: readonly string[]): Catalog {
   try {
     return loadCatalog(next.catalog, sellingPlatforms(config));
@@ -47,7 +47,7 @@ function readCatalog(config: Config, next: Config, needsRestart: readonly string
   }
 }
 
-/** What of the configuration differs, but for the name of the catalog's file. */
+/** The keys of the configuration that differ, except the name of the catalog's file. */
 function changedKeys(before: Config, after: Config): string[] {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof Config)[]);
   keys.delete('catalog');

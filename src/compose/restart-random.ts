@@ -1,12 +1,15 @@
 import { createSeededRandom, type RandomState, type SeededRandom } from '../drivers/kit/seeded-random.ts';
 
-/** Seeded chance of a server. What it draws while it starts is apart: a restart changes no number that comes after. */
+/**
+ * Seeded randomness of a server. Draws during startup use a separate sequence, so that a restart does not change later
+ * numbers.
+ */
 export class RestartRandom implements SeededRandom {
   readonly #own: SeededRandom;
   readonly #ofStart: SeededRandom;
   #isStarting = false;
 
-  /** `state`: where the own numbers begin, if not at the start. */
+  /** `state`: the state of the main sequence; default: its start. */
   constructor(seed: string, state?: RandomState) {
     this.#own = createSeededRandom(seed, state);
     this.#ofStart = createSeededRandom(`${seed}/start`);

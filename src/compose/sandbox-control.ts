@@ -7,14 +7,14 @@ import { ORIGIN, type Sandbox } from '../sandbox/sandbox.ts';
 import type { ScenarioTarget } from '../sandbox/state/run-scenario.ts';
 import type { Part, Snapshots } from '../sandbox/state/snapshots.ts';
 
-/** A key, whose it is, and for which provider, or `marketplace`. */
+/** A key, its account, and its provider or `marketplace`. */
 interface KeyOfAccount {
   apiKey: string;
   account: string;
   provider: string;
 }
 
-/** Which key is whose. */
+/** The keys of the sandbox's accounts. */
 export class SandboxKeys implements Part<readonly KeyOfAccount[]> {
   #byKey = new Map<string, KeyOfAccount>();
   #accounts = new Set<string>();
@@ -24,7 +24,7 @@ export class SandboxKeys implements Part<readonly KeyOfAccount[]> {
     this.#accounts.add(account);
   }
 
-  /** Takes a name for an account, by default the first free `account-N`; undefined: it is taken. */
+  /** Reserves a name for an account, by default the first free `account-N`. Undefined: it is taken. */
   take(name = this.#freeName()): string | undefined {
     if (this.#accounts.has(name)) return undefined;
     this.#accounts.add(name);
@@ -83,7 +83,7 @@ interface ControlParts {
   log: Log;
 }
 
-/** The control API, and its key. The API is loaded and put together when it is first asked. */
+/** Creates the control API and its key. The API is loaded and assembled on the first request. */
 export function createControl({ sandbox, keys, journal, snapshots, market, log }: ControlParts) {
   const key = `control_${createSeededRandom(`${sandbox.seed}/control`).bytes(24).toString('base64url')}`;
   const scenarios = scenarioTarget(sandbox, keys, market?.app);
@@ -105,7 +105,7 @@ export function isControl({ url }: Request): boolean {
   return new URL(url).pathname.startsWith(`${CONTROL}/`);
 }
 
-/** Sends requests to the servers themselves. */
+/** The target of scenarios. Requests go directly to the servers. */
 function scenarioTarget(
   { clock, providers, faults, weather, transitions, account: open }: ControlParts['sandbox'],
   keys: SandboxKeys,

@@ -17,7 +17,7 @@ import { createSshProbe } from '../ssh/probe.ts';
 const HOST = '127.0.0.1';
 
 interface Parts {
-  /** Waits for what happens in real time. */
+  /** Held during operations that take real time. */
   sandboxClock: SandboxClock;
   clock: Clock;
   rules: PlatformRules<SandboxMachine>;
@@ -33,9 +33,9 @@ interface Parts {
 export interface SandboxGuests {
   platform: SandboxPlatform;
   probe: SshProbe;
-  /** The carry of a driver whose guests are what its answers say. */
+  /** The driver's `carry`, whose answers include the state of the guests. */
   carry(injected: Carry): Carry;
-  /** Brings the guests of what was stored up. */
+  /** Starts the guests of the stored machines. */
   begin(): Promise<void>;
   image(): Buffer;
   close(): Promise<void>;
@@ -73,13 +73,13 @@ export function createGuests(parts: Parts): SandboxGuests {
   const config = simulatorConfigSchema.parse({ boot_ms, stop_ms, start_ms });
   const runtime = new Runtime({ state, clock, draws, config, host: HOST, platform });
   const real = createSshProbe();
-  /** Real time passes meanwhile, and no other. */
+  /** Runs `work` in real time while virtual time stands still. */
   const held = async <T>(work: () => Promise<T>): Promise<T> => {
     const release = sandboxClock.hold();
     return work().finally(release);
   };
   return {
-    // What is beyond every platform's machines, only the probes of the model read.
+    // Only the model's probes read the fields that the sandbox's machines have in addition.
     platform: platform as unknown as SandboxPlatform,
     probe: { probe: (...question) => held(() => real.probe(...question)) },
     carry: (injected) => async (method, ref, call) => {
@@ -90,7 +90,7 @@ export function createGuests(parts: Parts): SandboxGuests {
       const had = hasPort();
       const answer = await injected(method, ref, call);
       await settle();
-      // What is done is told with the port that the guest got only now.
+      // Repeats a finished call, so that its answer has the port that the guest has just got.
       return !had && hasPort() && 'outcome' in answer && answer.outcome === 'done' ? call() : answer;
     },
     begin: () => held(() => runtime.settleAll()),

@@ -10,25 +10,28 @@ import type { StartedMarketplace } from './sandbox-marketplace.ts';
 import type { StartedProvider } from './sandbox-provider.ts';
 
 const MINUTE_MS = 60_000;
-/** What is due later is no reason to follow time closely until then. */
+/** Work that is due later does not prevent skips until then. */
 const SOON_MS = 10 * MINUTE_MS;
 /** More than the machines of a sandbox. */
 const MOST_WORK = 100_000;
-/** A reading of a balance counts when a second one confirms it: that is followed more shortly than other events. */
+/**
+ * After a balance event, time is not skipped for a shorter while: a balance reading counts once a second one confirms
+ * it.
+ */
 const SHORTER_MS = 3 * MINUTE_MS;
 const { graceMs, stoppedGraceMs, volumes } = defaultOptions.billing.zeroBalance;
 
 interface Parts {
   now(): number;
   providers: ReadonlyMap<string, StartedProvider>;
-  /** Undefined: there is none. */
+  /** Undefined: there is no marketplace. */
   market(): Pick<StartedMarketplace, 'store' | 'skipped'> | undefined;
   mayBeStruck(): boolean;
-  /** The instances whose transition waits for somebody to finish it. */
+  /** Instances whose transition waits for `finish`. */
   waiting(): ReadonlySet<string>;
 }
 
-/** What goes on in a sandbox; `changed` is told of what has consequences. */
+/** Tracks the activity of a sandbox. `changed` is called for events that have consequences. */
 export function createIdleness({
   now,
   providers,
@@ -37,7 +40,7 @@ export function createIdleness({
   waiting,
 }: Parts): Idleness & { changed(): void } {
   let changedAt = now();
-  /** When a balance passes a threshold next, as it was last foreseen. */
+  /** The next time at which a balance passes a threshold, by the last forecast. */
   let moneyAt = Number.POSITIVE_INFINITY;
 
   const nextWorkAt = async (): Promise<number> => {
@@ -64,7 +67,7 @@ export function createIdleness({
     async isBusy() {
       const held = waiting();
       if ((await nextWorkBeside(held)) < now() + SOON_MS) return true;
-      // Of one more than are held, at least one is not.
+      // Reads one more than the held ones, so that at least one is not held.
       const first = { statuses: ['deploying'], limit: held.size + 1 } as const;
       const deploying = (await market()?.store.read.deployments.search(first)) ?? [];
       return deploying.some(({ providerInstanceId: id }) => id === null || !held.has(id));
@@ -82,7 +85,10 @@ export function createIdleness({
   };
 }
 
-/** When a balance passes the next threshold, or what follows an empty one is due; infinite: never, as things are. */
+/**
+ * The next time at which a balance passes a threshold, or a deadline of an empty balance is due. Infinite if there is
+ * none.
+ */
 async function nextMoneyEventAt(read: Reader, now: number): Promise<number> {
   let first = Number.POSITIVE_INFINITY;
   for (const { id, watch } of await read.teams.list()) {

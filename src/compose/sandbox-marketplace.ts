@@ -20,23 +20,23 @@ import { loadGpuTypes } from './providers.ts';
 import { RestartRandom } from './restart-random.ts';
 import type { StartedProvider } from './sandbox-provider.ts';
 
-/** The account that the marketplace has at each provider. */
+/** The marketplace's account at each provider. */
 const ACCOUNT = 'marketplace';
 const CREDIT_USD = 10_000;
 const MAX_BODY_BYTES = 1024 * 1024;
-/** A single process has no rival: its leases survive however much time is skipped. */
+/** The only process has no competitor: its leases must survive any skip of time. */
 const LEASE_MS = 100 * 365 * 86_400_000;
-/** Whoever answers is polled, and what that showed is written, within so long. */
+/** Polls of a responding provider take place, and are written, within this time. */
 const POLLED_WITHIN_MS = 75_000;
-/** More than any test asks for. */
+/** More than any test needs. */
 const UNLIMITED = 1_000_000_000;
 
 interface MarketplaceParts {
   settings: MarketplaceSettings;
   providers: readonly StartedProvider[];
-  /** How a request reaches a provider, with the path of the provider itself. */
+  /** Sends a request to a provider, with the provider's own path. */
   send(provider: string, request: Request): Promise<Response>;
-  /** The key of the marketplace at a provider. */
+  /** Registers the marketplace's key at a provider. */
   opened(key: string, account: string, provider: string): void;
   clock: SandboxClock;
   seed: string;
@@ -47,7 +47,7 @@ interface MarketplaceParts {
   log: Log;
 }
 
-/** All that a marketplace is at one moment. */
+/** The saved state of a marketplace. */
 interface SavedMarketplace {
   database: Buffer;
   random: RandomState;
@@ -59,7 +59,7 @@ export interface StartedMarketplace extends Part<SavedMarketplace> {
   readonly store: Store;
   mails: readonly SandboxMail[];
   addUser(name: string): Promise<SandboxUser>;
-  /** Time was skipped, and until `seenUntil` all was as it was before: polls of that time would have found just that. */
+  /** Called after a skip. Nothing changed until `seenUntil`, so polls in that time would have confirmed it. */
   skipped(from: number, to: number, seenUntil: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -102,7 +102,7 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
       if (database === undefined) return undefined;
       return { database, random: current.deps.random.state(), mails: structuredClone(mails) };
     },
-    /** What runs is left as a crash would leave it. */
+    /** Running work is abandoned, as in a crash. */
     async load(saved) {
       current.time.revoke();
       await current.opened.close();
@@ -116,7 +116,7 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
   };
 }
 
-/** Starts what a marketplace was when it was saved, or a new one. */
+/** Opens a saved marketplace, or a new one. */
 async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
   const { settings, clock, seed, log } = parts;
   const time = revocable(clock);
@@ -151,7 +151,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
         close: () => undefined,
       },
       maxBodyBytes: MAX_BODY_BYTES,
-      // Each account has an address of its own, and with it its own rate limits.
+      // Each account has its own address, and so its own rate limits.
       trustedProxies: 1,
     });
     await started.workers.refreshCatalogs();
@@ -188,7 +188,7 @@ function clientsOf({ providers, send }: MarketplaceParts, keys: Keys, clock: Clo
   });
 }
 
-/** The store, with leases that last. Each transaction is noted, and what polls have confirmed is remembered. */
+/** Wraps the store: leases last, each transaction is reported, and confirmations by polls are recorded. */
 function watched(
   opened: Store,
   { clock, written }: Pick<MarketplaceParts, 'clock' | 'written'>,
@@ -217,7 +217,7 @@ function watched(
 
 type Confirmation = Parameters<Transaction['deployments']['recordObservations']>[0][number];
 
-/** The last poll of each deployment that found it as it is known. */
+/** The last poll of each deployment that found it unchanged. */
 class ConfirmingPolls {
   readonly #last = new Map<string, Confirmation>();
 
@@ -226,7 +226,7 @@ class ConfirmingPolls {
       if (one.at > (this.#last.get(one.id)?.at ?? Number.NEGATIVE_INFINITY)) this.#last.set(one.id, one);
   }
 
-  /** The others are forgotten. */
+  /** Drops older ones. */
   since(at: number): Confirmation[] {
     for (const [id, one] of this.#last) if (one.at < at) this.#last.delete(id);
     return [...this.#last.values()];

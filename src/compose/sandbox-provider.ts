@@ -28,7 +28,7 @@ import { RestartRandom } from './restart-random.ts';
 import type { createGuests as CreateGuests } from './sandbox-guests.ts';
 
 export interface ProviderParts {
-  /** `custom`: one that sells `catalogFile`. */
+  /** `custom`: the provider that sells `catalogFile`. */
   name: string;
   catalogFile: string | undefined;
   config: Config;
@@ -46,12 +46,12 @@ export interface ProviderParts {
   written(): void;
 }
 
-/** All that a provider is at one moment. */
+/** The saved state of a provider. */
 interface SavedProvider {
   database: Buffer;
   platform: Stored<SandboxMachine>;
   random: RandomState;
-  /** What is on the disks of machines that have SSH servers. */
+  /** The disks of machines that have SSH servers. */
   disks?: Buffer | undefined;
 }
 
@@ -65,15 +65,13 @@ export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
 }
 
 /**
- * One provider, with a platform of its own. Its orchestrator starts with the first request: until then it has nothing
- * to do.
- *
+ * Starts one provider with its own platform. Its orchestrator starts with the first request: until then it has no work.
  * @throws {Fatal}
  */
 export async function startProvider(parts: ProviderParts): Promise<StartedProvider> {
   const { name, clock, origin } = parts;
   const { catalog, profile } = loadProvider(name, parts.catalogFile);
-  // Without SSH servers nothing of them is loaded.
+  // The code of SSH servers is loaded only if they are used.
   const guests = parts.ssh ? (await import('./sandbox-guests.ts')).createGuests : undefined;
   const open = opener(parts, catalog, profile, guests);
   let current = open();
@@ -118,7 +116,7 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
         disks: current.guests?.image(),
       };
     },
-    /** What runs is left as a crash would leave it. */
+    /** Running work is abandoned, as in a crash. */
     async load(saved) {
       current.time.revoke();
       await current.guests?.close();
@@ -134,7 +132,7 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
   };
 }
 
-/** Opens what a provider was when it was saved, or a new one. */
+/** Opens a saved provider, or a new one. */
 function opener(
   { name, config, clock, seed: whole, faults, timing, log, changed, written }: Omit<ProviderParts, 'ssh'>,
   catalog: Catalog,
@@ -164,7 +162,7 @@ function opener(
     const probe = faults.probe(name, guests?.probe ?? modelProbe(platform, clock));
     const carry = faults.carry(name);
     const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
-    // The clock may stand still between two of them.
+    // `openings` is included because the clock may stand still between two openings.
     const opened = openMemoryStore(saved?.database, `${seed} ${openings} ${clock.now()}`);
     const store = withOverrides(opened, {
       transact: (body) => clock.noting(opened.transact(body).finally(written)),
@@ -203,7 +201,7 @@ function opener(
   };
 }
 
-/** The provider that sells a catalog of the caller's. */
+/** The provider that sells the caller's catalog. */
 export const CUSTOM = 'custom';
 
 const customProfile = providerProfileSchema.parse({
@@ -228,7 +226,7 @@ const customProfile = providerProfileSchema.parse({
   },
 });
 
-/** What a provider sells, and its rules. @throws {Fatal | ConfigError} */
+/** Loads a provider's catalog and profile. @throws {Fatal | ConfigError} */
 function loadProvider(
   name: string,
   catalogFile: string | undefined,

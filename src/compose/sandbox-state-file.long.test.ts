@@ -78,7 +78,7 @@ it.each(['virtual', 'real'] as const)(
 it('has whatever a client was told, at the moment when it is told [sandbox-state-acknowledged]', async () => {
   const options: SandboxOptions = { providers: ['b'], marketplace: true };
   let copies = 0;
-  /** What is there when the process is killed now. */
+  /** Opens a copy of the file, as if the process had been killed now. */
   const afterKill = (state: string): Promise<Sandbox> => {
     const copy = join(folder, `copy-${++copies}.state`);
     copyFileSync(state, copy);

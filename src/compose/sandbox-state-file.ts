@@ -10,10 +10,10 @@ import type { SavedMoment } from '../sandbox/state/snapshots.ts';
 
 const MARK = 'berth sandbox';
 const DIGEST_BYTES = 32;
-/** What changes is written so much later, together with what changes until then. */
+/** Delay before a change is written, together with later ones. */
 const WRITE_AFTER_MS = 1_000;
 
-/** What a sandbox is made of. State is of the sandbox that is made of the same. */
+/** The parameters of a sandbox. A saved state can only be loaded with the same ones. */
 export interface SandboxSetup {
   version: string;
   seed: string;
@@ -31,7 +31,7 @@ interface SavedSandbox {
   user: SandboxUser | undefined;
 }
 
-/** A file with all that a sandbox is. While it is open, no other process uses it. */
+/** A file with the complete state of a sandbox. While it is open, no other process uses it. */
 export class SandboxStateFile {
   readonly #file: string;
   readonly #setup: SandboxSetup;
@@ -40,7 +40,7 @@ export class SandboxStateFile {
   #timer: NodeJS.Timeout | undefined;
   #lastWrite: Promise<unknown> = Promise.resolve();
   #next: Promise<void> | undefined;
-  /** How many changes there were, and how many of them the file has. */
+  /** Number of changes, and how many of them are in the file. */
   #changes = 0;
   #kept = 0;
 
@@ -58,7 +58,7 @@ export class SandboxStateFile {
     }
   }
 
-  /** What an earlier sandbox left; undefined: there is no file yet. @throws {Fatal} */
+  /** The state that an earlier sandbox left. Undefined: there is no file yet. @throws {Fatal} */
   read(): Pick<SavedSandbox, 'moment' | 'user'> | undefined {
     if (!existsSync(this.#file)) return undefined;
     const saved = readState(this.#file);
@@ -71,28 +71,28 @@ export class SandboxStateFile {
     return saved;
   }
 
-  /** From now on what changes is written. */
+  /** Writes changes from now on. */
   keep(save: () => Promise<Pick<SavedSandbox, 'moment' | 'user'>>): void {
     this.#save = save;
   }
 
-  /** Something has changed: it is written soon, whether or not somebody hears of it. */
+  /** Records a change. It is written soon, even without {@link isKept}. */
   changed(): void {
     this.written();
     this.#timer ??= setTimeout(() => void this.#write().catch(() => this.changed()), WRITE_AFTER_MS).unref();
   }
 
-  /** A server has written something: nobody is told of it before {@link isKept}. */
+  /** Records a write of a server. It must not be reported before {@link isKept}. */
   written(): void {
     this.#changes++;
   }
 
-  /** Resolves when what has changed by now is in the file, and outlasts a `kill -9`. */
+  /** Resolves when all changes so far are in the file, and survive a `kill -9`. */
   async isKept(): Promise<void> {
     if (this.#kept < this.#changes) await this.#write();
   }
 
-  /** Writes what is now, and gives the file back. */
+  /** Writes the current state, and releases the file. */
   async close(): Promise<void> {
     try {
       await this.#write();
@@ -102,7 +102,7 @@ export class SandboxStateFile {
     }
   }
 
-  /** One that has not begun has this change too. */
+  /** A write that has not started yet includes this change. */
   #write(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -115,7 +115,7 @@ export class SandboxStateFile {
     return this.#next;
   }
 
-  /** The file is the old one or the new one, whenever the process ends. */
+  /** Writes atomically: if the process ends, the file is the old one or the new one. */
   async #writeNow(): Promise<void> {
     if (this.#save === undefined) return;
     const changes = this.#changes;

@@ -4,14 +4,14 @@ const PORT = 8099;
 /** The line that `berth sandbox --json` prints when it is ready. */
 const READY = /^(\{"origin":.*\})\r?$/m;
 
-/** What is used of a `GenericContainer` of testcontainers. */
+/** The used methods of testcontainers' `GenericContainer`. */
 export interface Container {
   withExposedPorts(port: number): this;
   withCommand(command: string[]): this;
   start(): Promise<StartedContainer>;
 }
 
-/** What is used of a `StartedTestContainer` of testcontainers. */
+/** The used methods of testcontainers' `StartedTestContainer`. */
 export interface StartedContainer {
   getHost(): string;
   getMappedPort(port: number): number;
@@ -32,7 +32,7 @@ interface Access {
   apiKey: string;
 }
 
-/** A sandbox in a container, at addresses that this machine reaches. */
+/** A sandbox in a container, at addresses that are reachable from this machine. */
 export interface SandboxContainer extends AsyncDisposable {
   origin: string;
   /** By name, such as `provider-a`. */
@@ -44,8 +44,7 @@ export interface SandboxContainer extends AsyncDisposable {
 
 /**
  * Runs the image of Berth as a sandbox: `startSandboxContainer(new GenericContainer('berth'))`.
- *
- * @throws {Error} if it ends before it is ready; the message has what it printed
+ * @throws {Error} with its output if it ends before it is ready
  */
 export async function startSandboxContainer(
   container: Container,

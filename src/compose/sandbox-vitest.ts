@@ -3,17 +3,17 @@ import type { SandboxOptions } from '../sandbox/options.ts';
 import type { Sandbox, SandboxAccount } from '../sandbox/sandbox.ts';
 import { createSandbox } from './sandbox.ts';
 
-/** What a test made by {@link sandboxTest} gets. */
+/** The fixtures of {@link sandboxTest}. */
 export interface SandboxFixtures {
-  /** One for all tests of a file: its clock and its faults are theirs together. */
+  /** One sandbox for all tests of a file, which share its clock and its faults. */
   sandbox: Sandbox;
-  /** A tenant that only this test has. */
+  /** A tenant for this test only. */
   account: SandboxAccount;
-  /** A sandbox that only this test has, with a clock of its own. */
+  /** A sandbox for this test only, with its own clock. */
   ownSandbox: Sandbox;
 }
 
-/** Vitest's `test`, with providers in this process: they are started when a test first asks for one, and ended after it. */
+/** Vitest's `test` with providers in this process. They start when a test first uses a fixture, and end after it. */
 export function sandboxTest(options: SandboxOptions = {}): TestAPI<SandboxFixtures> {
   return test.extend<SandboxFixtures>({
     sandbox: [

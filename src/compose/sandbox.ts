@@ -55,7 +55,7 @@ const silent: Log = {
   error: () => undefined,
 };
 
-/** Starts providers in this process, in memory. @throws {Fatal} for a provider that does not come with Berth */
+/** Starts providers in this process, in memory. @throws {Fatal} for a provider without a bundled profile */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   assertNode(process.versions.node);
   assertOptions(options);
@@ -84,7 +84,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const config = {
     ...defaults,
     rate_limits: { ...defaults.rate_limits, enabled: rateLimits },
-    // Its platform never lies: a machine that a test has it lose is lost, also where it is the only one.
+    // The platform's listing is always right: a machine that a test removes is lost at once, even if it is the only
+    // one.
     reconcile: { ...defaults.reconcile, accept_empty_after_s: 0 },
   };
   const keys = new SandboxKeys();
@@ -158,7 +159,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       opened(provider.apiKey, DEFAULT_ACCOUNT, name);
     }
     if (options.marketplace) {
-      // Without a marketplace nothing of it is loaded.
+      // The marketplace's code is loaded only if it is used.
       const { startSandboxMarketplace } = await import('./sandbox-marketplace.ts');
       const settings = options.marketplace === true ? {} : options.marketplace;
       const { send } = router;
@@ -185,7 +186,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     return { name, providers: at, ...(user !== undefined && { marketplace: user }) };
   }
 
-  /** @throws {ApiError} where the name is taken, or is none */
+  /** @throws {ApiError} if the name is taken or invalid */
   async function addAccount(wanted?: string): Promise<SandboxAccount> {
     assertOpen();
     await clock.released();
@@ -235,7 +236,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     assertOpen();
     const request = toRequest(input, init);
     const begunAt = clock.now();
-    // What is only read has no consequences.
+    // Reads have no consequences.
     const isRead = ['GET', 'HEAD'].includes(request.method);
     if (!isRead && isControl(request)) state?.changed();
     else if (!isRead) changed();
@@ -263,7 +264,10 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   };
 }
 
-/** Brings back what the file has, and keeps it there from now on. Returns the default account, which may have another user. */
+/**
+ * Loads the state from the file, and keeps it up to date from now on. Returns the default account, whose user may
+ * differ.
+ */
 async function restored(
   state: SandboxStateFile,
   all: Snapshots,
@@ -282,7 +286,7 @@ function namesOf({ providers, catalog }: SandboxOptions): string[] {
   return [...new Set([...given.map(toProviderName), ...(catalog === undefined ? [] : [CUSTOM])])];
 }
 
-/** Only the path and the query of an address count. */
+/** Only the path and the query of a URL are used. */
 function toRequest(input: string | URL | Request, init?: RequestInit): Request {
   return new Request(input instanceof Request ? input : new URL(input, ORIGIN), init);
 }

@@ -23,10 +23,10 @@ import { toMarketplaceOptions, toRateLimits } from './options.ts';
 import { createClients, loadGpuTypes, readSecretSource } from './providers.ts';
 import { openToServe, type Served, serve } from './serve.ts';
 
-/** Where /metrics is, unless the configuration says otherwise. */
+/** Default port of /metrics. */
 const ADMIN_PORT = 9081;
 
-/** What `berth marketplace` runs with. */
+/** The inputs of `berth marketplace`. */
 export interface ServeMarketplaceOptions {
   config: MarketplaceConfig;
   env: Environment;
@@ -71,7 +71,7 @@ export async function serveMarketplace({
     async (undo) => {
       undo.push(() => mailer?.close());
       const store = await openToServe(marketplaceStores, config.database, undo, { log, ...storeOptions });
-      // Who held a lease in a file that is ours alone is dead.
+      // Only this process uses the file, so the holders of its leases have ended.
       if (!isPostgres(config.database)) await store.transact((tx) => tx.leases.releaseAll());
       const tracing = await openTracing(env, {
         service: 'berth-marketplace',
@@ -117,13 +117,13 @@ function settingsOf(
   };
 }
 
-/** Nothing is counted before the database is open. */
+/** The limits before the database is open, when no request is counted. */
 function unopenedLimits(config: MarketplaceConfig, clock: Clock): Pick<RateLimits, 'peek'> {
   const { otherRequests: limit, windowMs } = toRateLimits(config);
   return { peek: () => ({ limit, remaining: limit, endsAt: clock.now() + windowMs }) };
 }
 
-/** Hands mails to the SMTP server of the configuration. Without one there is none, which the start says. */
+/** Creates the mailer for the configured SMTP server. Without one it returns null and logs that. */
 function createMailer(
   { mail }: MarketplaceConfig,
   { env, log }: { env: Environment; log: Log },

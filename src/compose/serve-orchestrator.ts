@@ -32,23 +32,23 @@ import { startWithAdmin } from './orchestrator-admin.ts';
 import { reloadOf } from './reload.ts';
 import { openToServe, type Served, serve } from './serve.ts';
 
-/** Who reloads by a signal. */
+/** The actor of a reload by signal. */
 const SIGNAL = { name: 'SIGHUP', source: 'server', address: null } as const;
 
-/** What `berth serve` runs with. */
+/** The inputs of `berth serve`. */
 export interface ServeOptions {
   config: Config;
   env: Environment;
-  /** That it was started with. Absent: it is still that of the process. */
+  /** The process's original umask. Absent: it is unchanged. */
   umask?: number;
-  /** Reads the configuration anew, for a reload. @throws {Fatal} Absent: it is what it is. */
+  /** Loads the configuration again, for a reload. @throws {Fatal} Absent: it does not change. */
   load?: () => Config;
 }
 
-/** Where /metrics is, unless the configuration says otherwise. */
+/** Default port of /metrics. */
 const ADMIN_PORT = 9080;
 
-/** What a test build of the process puts in; production uses the defaults. */
+/** Ports that a test build replaces. Production uses the defaults. */
 export interface ServePorts {
   clock?: Clock;
   random?: Random;
@@ -57,9 +57,9 @@ export interface ServePorts {
 }
 
 export interface Serving extends Served {
-  /** Reads the catalog anew, as at SIGHUP. @throws {Fatal} with all that is wrong; then nothing has changed. */
+  /** Reloads the catalog, as at SIGHUP. @throws {Fatal} with all problems; then nothing has changed. */
   reload(): Promise<void>;
-  /** The key of the first start, to be shown once. */
+  /** The key created at the first start, to be shown once. */
   apiKey: string | null;
   catalogFile: string;
 }
@@ -146,12 +146,14 @@ export async function serveOrchestrator(
   return { ...served, reload, apiKey: product.apiKey, catalogFile: config.catalog };
 }
 
-/** Where this server may write: beside its database. With PostgreSQL, where the system has its temporary files. */
+/**
+ * The folder that this server may write to: the database's, or with PostgreSQL, one in the system's temporary folder.
+ */
 function folderOf(database: string): string {
   return isPostgres(database) ? join(tmpdir(), 'berth') : dirname(sqlitePath(database));
 }
 
-/** The platforms as the log tells them at the start. */
+/** The platforms, for the log line at startup. */
 function factsOf(platforms: ReadonlyMap<string, { driver: string }>): object {
   const drivers = Object.fromEntries([...platforms].map(([name, { driver }]) => [name, driver]));
   const { [DEFAULT_PLATFORM]: platform } = drivers;
@@ -160,8 +162,7 @@ function factsOf(platforms: ReadonlyMap<string, { driver: string }>): object {
 
 /**
  * The digest of the key in BERTH_API_KEY, which is valid while this process serves.
- *
- * @throws {Fatal} if it is none that a client could send, or could be guessed.
+ * @throws {Fatal} if no client could send it, or if it could be guessed.
  */
 function readEnvironmentKey(env: Environment): Buffer | undefined {
   const key = readSecret(env, 'BERTH_API_KEY');

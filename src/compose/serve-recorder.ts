@@ -15,25 +15,24 @@ import { readScenario } from '../sandbox/state/read-scenario.ts';
 import type { ScenarioInput } from '../sandbox/state/scenario-format.ts';
 import { listen } from './listen.ts';
 
-/** Others may not read what a provider said of its tenants. */
+/** Private, because a provider's answers contain its tenants' data. */
 const MODE = 0o600;
 
 export interface ServingRecorder {
-  /** What a client is given instead of the provider's base URL. */
+  /** The base URL for clients, in place of the provider's. */
   baseUrl: string;
   stop(): Promise<void>;
 }
 
-/** What a recording has. */
+/** A finished recording. */
 export interface Recorded {
   file: string;
   exchanges: readonly RecordedExchange[];
 }
 
 /**
- * Serves a proxy in front of a provider. When it stops, what was exchanged is written to `file` as a scenario, and
- * `recorded` is told.
- *
+ * Serves a proxy in front of a provider. When it stops, it writes the exchanges to `file` as a scenario, and calls
+ * `recorded`.
  * @throws {Fatal} if the address or the file cannot be used
  */
 export async function serveRecorder(
@@ -57,7 +56,7 @@ export async function serveRecorder(
   };
 }
 
-/** Serves what `berth sandbox record` wrote. @throws {Fatal} if the file cannot be used, or is no recording */
+/** Serves a recording of `berth sandbox record`. @throws {Fatal} if the file cannot be used, or is not a recording */
 export async function serveReplay(
   file: string,
   address: { host: string; port: number },

@@ -20,10 +20,10 @@ export interface ServingSandbox {
   stop(): Promise<void>;
 }
 
-/** `scenario`: a file that says how the sandbox starts, where the rest does not, and what happens in it first. */
+/** `scenario`: a file with defaults for the other options, and with the steps to play first. */
 type ServingOptions = Omit<SandboxOptions, 'origin'> & { scenario?: string };
 
-/** Serves a sandbox at one port. @throws {Fatal} with a sentence for the person at the terminal */
+/** Serves a sandbox at one port. @throws {Fatal} with a sentence for the user */
 export async function serveSandbox(
   { scenario: file, ...given }: ServingOptions,
   { host, port }: { host: string; port: number },
@@ -47,7 +47,8 @@ export async function serveSandbox(
     });
     listener = getRequestListener(async (request, { outgoing }) => {
       const response = await sendTo(outgoing as ServerResponse, sandbox.fetch(request));
-      // A copy: the original is of a class that node-server sends again, where that class was in place when it was made.
+      // A clone: node-server would send the original as a real response if its own Response class was installed when
+      // the original was made.
       return response ?? RESPONSE_ALREADY_SENT.clone();
     });
     return {
@@ -64,7 +65,7 @@ export async function serveSandbox(
   }
 }
 
-/** Loaded only where there is one. @throws {Fatal} */
+/** Loaded only if a scenario is given. @throws {Fatal} */
 async function read(file: string) {
   const { readScenario } = await import('../sandbox/state/read-scenario.ts');
   const scenario = readScenario(file);

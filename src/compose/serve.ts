@@ -13,7 +13,7 @@ import { listen, listenAdmin, warnOfPlainHttp } from './listen.ts';
 import type { Orchestrator } from './orchestrator.ts';
 import { openIn, type StoreOptions, type Stores } from './stores.ts';
 
-/** What ends a server, in this order; each step of its start adds its own. */
+/** The shutdown steps of a server, in this order. Each startup step adds its own. */
 type Undo = (() => unknown)[];
 
 type Product = Pick<Orchestrator, 'listener' | 'beginDrain' | 'close'> &
@@ -22,39 +22,39 @@ type Product = Pick<Orchestrator, 'listener' | 'beginDrain' | 'close'> &
 interface ServeParts {
   config: Pick<Config, 'server' | 'limits' | 'database'>;
   log: Log;
-  /** Where /metrics is, unless the configuration says otherwise. */
+  /** Default port of /metrics. */
   adminPort: number;
-  /** What the paths of the API begin with. */
+  /** Prefix of the API's paths. */
   basePath: string;
   nextId: () => string;
   refuse: ServerOptions['refuse'];
-  /** What is answered until the product runs. */
+  /** The answer until the product runs. */
   notReady: { error: HttpError; headers?: () => Record<string, string> };
-  /** Hears of the certificate of the API. */
+  /** Called with the API's certificate. */
   certificates?: Certificates;
-  /** What else the log tells of the start. */
+  /** Further fields of the startup log line. */
   facts?: object;
 }
 
-/** A server that runs. */
+/** A running server. */
 export interface Served {
   baseUrl: string;
-  /** Where /metrics is; null: nowhere. */
+  /** URL of /metrics; null: it is not served. */
   adminUrl: string | null;
   /** Whether /docs is served. */
   hasDocs: boolean;
-  /** Drains: takes no new request, lets the running ones and the product's running work end. */
+  /** Drains: accepts no new request, and lets running requests and work end. */
   stop(): Promise<void>;
 }
 
-/** How much of drain_s is kept for closing the database and the driver. */
+/** Part of drain_s that is reserved for closing the database and the driver. */
 const RESERVE_MS = 500;
-/** A server that waits for no request still ends its work. */
+/** Time for the work to end, even if no time is left after the requests. */
 const LEAST_CLOSE_MS = 2_000;
 const CUT_OFF =
   'requests or steps of work still run at the end of limits.drain_s: they are cut off, and the next start goes on with the steps';
 
-/** Waits for it, until the moment `over` of `performance.now()`; false: it has not ended by then. */
+/** Waits until `over`, a time of `performance.now()`. False: `closing` has not settled by then. */
 async function within(over: number, closing: Promise<unknown>): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<false>();
   const timer = setTimeout(() => resolve(false), Math.max(0, over - performance.now()));
@@ -66,8 +66,7 @@ async function within(over: number, closing: Promise<unknown>): Promise<boolean>
 }
 
 /**
- * Serves a product. The port is taken before `start` writes anything, so a start that fails changes nothing.
- *
+ * Serves a product. The port is taken before `start` writes anything, so a failed start changes nothing.
  * @throws {Fatal} with a sentence for the operator
  */
 export async function serve<P extends Product>(
@@ -126,9 +125,8 @@ export async function serve<P extends Product>(
 }
 
 /**
- * The store of a server, made where there is none. A SQLite file is this process's alone from then on. `check` is
- * called before anything is written; a throw leaves all as it is.
- *
+ * Opens the store of a server, and creates it if missing. A SQLite file is then locked by this process. `check` is
+ * called before anything is written; if it throws, nothing is changed.
  * @throws {DatabaseRefused}
  */
 export async function openToServe<Store extends { close(): Promise<void> }>(
@@ -161,7 +159,7 @@ function answerNotReady({ error, headers }: ServeParts['notReady'], nextId: () =
   };
 }
 
-/** A database as a log may name it: without a password. */
+/** The database for the log, without a password. */
 function describeDatabase(database: string): string {
   return isPostgres(database) ? toAddress(database) : sqlitePath(database);
 }

@@ -18,30 +18,29 @@ import { listen } from './listen.ts';
 
 const DEFAULT_PORT = 8090;
 
-/** What `berth simulator` runs with. */
+/** The inputs of `berth simulator`. */
 export interface ServeSimulatorOptions {
   config: Config;
   env: Environment;
   stateFile: string;
   host: string;
-  /** 0: any free one; absent: that of the platform's `address`. */
+  /** 0: any free port; absent: the port in the platform's `address`. */
   port?: number | undefined;
-  /** Of several platforms, which one. */
+  /** The platform, if there are several. */
   platform?: string | undefined;
 }
 
 export interface ServingSimulator {
   address: string;
   stateFile: string;
-  /** Of the state that was there; null: it is new. */
+  /** Number of machines in the existing state; null: the state is new. */
   machines: number | null;
   stop(): Promise<void>;
 }
 
 /**
- * Serves the simulator to several orchestrators. The port is taken before anything is written, so a start that fails
+ * Serves the simulator to several orchestrators. The port is taken before anything is written, so a failed start
  * changes nothing.
- *
  * @throws {Fatal} with a sentence for the operator
  */
 export async function serveSimulator({
@@ -92,7 +91,7 @@ export async function serveSimulator({
   }
 }
 
-/** The platform that is simulated: the one that is named, or the only one that may be. @throws {Fatal} */
+/** The platform to simulate: the named one, or the only possible one. @throws {Fatal} */
 function simulatedPlatform(config: Config, wanted: string | undefined): [name: string, SimulatorConfig] {
   const platforms = platformsOf(config);
   const simulated = [...platforms].flatMap(([name, options]): [string, SimulatorConfig][] =>

@@ -12,14 +12,14 @@ import type { OpeningCheck, OpenOptions } from '../store/sqlite/open-options.ts'
 type OnPostgres = Pick<PostgresOptions, 'beforeWriting' | 'mayMigrate' | 'log' | 'hearTime'>;
 export type StoreOptions = OnPostgres & Pick<OpenOptions, 'checksAfterCrash'>;
 
-/** How the stores of a product are opened. What PostgreSQL needs is loaded where there is one: it is much. */
+/** How to open a product's stores. PostgreSQL's large modules are loaded only if it is used. */
 export interface Stores<Store> {
   format: DatabaseFormat;
   openSqlite(path: string, options: OpenOptions): Store;
   openPostgres(url: string, options: OnPostgres): Promise<Store>;
 }
 
-/** The store that `database` names. @throws {DatabaseRefused} */
+/** Opens the store that `database` names. @throws {DatabaseRefused} */
 export async function openIn<Store>(
   stores: Stores<Store>,
   database: string,
@@ -34,7 +34,7 @@ export async function openIn<Store>(
       });
 }
 
-/** Tells what a start waited for. */
+/** Logs the check that delayed the start. */
 function logCheck(log: Pick<Log, 'info'>): (check: OpeningCheck) => void {
   return ({ depth, durationMs }) =>
     log.info(
@@ -45,14 +45,14 @@ function logCheck(log: Pick<Log, 'info'>): (check: OpeningCheck) => void {
     );
 }
 
-/** What a command works with beside the server. */
+/** The dependencies of a command that runs beside the server. */
 export interface DepsOn<Store> {
   store: Store;
   clock: Clock;
   random: Random;
 }
 
-/** Opens the database that the server uses, also while it runs, and closes it after `body`. @throws {Fatal} */
+/** Opens the server's database, even while the server runs, and closes it after `body`. @throws {Fatal} */
 export async function withExisting<Store extends { close(): Promise<void> }, T>(
   stores: Stores<Store>,
   database: string,
@@ -75,7 +75,7 @@ export async function withExisting<Store extends { close(): Promise<void> }, T>(
   }
 }
 
-/** Looks through all of the file for damage, also while a server uses it; returns its size. @throws {Fatal} */
+/** Checks the whole file for damage, even while a server uses it. Returns its size. @throws {Fatal} */
 export function checkDatabase({ format }: Pick<Stores<unknown>, 'format'>, database: string): number {
   if (isPostgres(database))
     throw new Fatal('A PostgreSQL database is checked with its own tools: `pg_amcheck` for one.');

@@ -2,7 +2,7 @@ import type { WorkMetrics } from '../orchestrator/http/work-metrics.ts';
 import type { EndedStep, Telemetry, TimedCall } from '../orchestrator/model/telemetry.ts';
 import type { SpanRecord, Tracing } from '../ports/tracing.ts';
 
-/** What the work of each platform is told to: the metrics, and the traces where there are any. */
+/** Reports the work of each platform to the metrics and, if enabled, to the traces. */
 export function telemetryOf(
   metrics: WorkMetrics,
   tracing: Tracing | undefined,
@@ -23,7 +23,7 @@ export function telemetryOf(
   };
 }
 
-/** Answers of a driver, and of a proof of SSH, that are no failure. */
+/** Outcomes of a driver's calls and of SSH proofs that are not failures. */
 const SOUND = new Set(['done', 'pending', 'observed', 'gone', 'listed', 'counted', 'proved']);
 
 function toCallSpan(platform: string, { call, outcome, at, tookMs, detail }: TimedCall): SpanRecord {

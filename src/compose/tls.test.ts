@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Writes beside the files and renames, as those who renew certificates do. */
+/** Writes new files and renames them into place, as renewal tools do. */
 function issue(name: string, which: readonly ('cert' | 'key')[] = ['cert', 'key']): void {
   const made = { cert: join(folder, 'new.crt'), key: join(folder, 'new.key') };
   spawnSync('openssl', [

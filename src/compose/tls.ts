@@ -13,13 +13,13 @@ interface TlsFiles {
   key: string;
 }
 
-/** How often the files are looked at: a certificate is renewed days before the old one ends. */
+/** Interval between checks of the files. A certificate is renewed days before the old one ends. */
 export const LOOK_EVERY_MS = 30_000;
 
 /**
- * Has new connections use the certificate that the files hold, soon after they change; those that are open go on. A pair
- * that does not fit together, as while one of the files is being replaced, changes nothing and is looked at again. `stamp`:
- * that of the files from before those in use were read. `seen` hears of each certificate that is taken into use.
+ * Applies changed files to new connections; open ones continue. A pair that does not match, as during its replacement,
+ * changes nothing and is checked again. `stamp`: the files' stamp from before they were first read. `seen` is called
+ * for each applied certificate.
  */
 export function renewTls(
   files: TlsFiles,
@@ -53,7 +53,7 @@ export function renewTls(
   server.onClosed(() => timer.cancel());
 }
 
-/** Changes whenever a file does, also where a link is set to another one or the file can no longer be looked at. */
+/** A text that changes with each file, including a changed link and a file that becomes unreadable. */
 export function stampOf({ cert, key }: TlsFiles): string {
   return [cert, key].map(stampOfFile).join(' ');
 }

@@ -4,16 +4,16 @@ import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { tryMigrations } from '../store/sqlite/try-migrations.ts';
 import { openIn, type Stores } from './stores.ts';
 
-/** What the first start of this program does to a database. */
+/** The changes of this program's first start to a database. */
 export interface Upgrade {
-  /** Of the database, and of this program. */
+  /** The versions of the database and of this program. */
   version: number;
   newest: number;
-  /** The changes of the tables between them, in order. */
+  /** The schema changes between them, in order. */
   changes: Pick<Migration, 'version' | 'name'>[];
 }
 
-/** Tries the upgrade and takes it back: on a copy of a SQLite file, in a transaction on PostgreSQL. @throws {Fatal} */
+/** Tries the upgrade and discards it: on a copy of a SQLite file, or in a PostgreSQL transaction. @throws {Fatal} */
 export async function tryUpgrade(
   { format }: Pick<Stores<unknown>, 'format'>,
   database: string,
@@ -25,7 +25,7 @@ export async function tryUpgrade(
   return toUpgrade(own, await postgres.tryMigrations(database, own));
 }
 
-/** Brings a database that nothing serves to the version of this program. @throws {Fatal} */
+/** Upgrades a database that no server uses to this program's version. @throws {Fatal} */
 export async function upgrade<Store extends { close(): Promise<void> }>(
   stores: Stores<Store>,
   database: string,

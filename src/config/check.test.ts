@@ -9,7 +9,7 @@ import { toLine } from './findings.ts';
 const folder = mkdtempSync(join(tmpdir(), 'berth-check-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The findings as lines, the folder left out. */
+/** Returns the findings as lines, without the folder. */
 function check(config: string, catalog?: string): string[] {
   writeFileSync(join(folder, 'berth.yaml'), config);
   if (catalog !== undefined) writeFileSync(join(folder, 'catalog.yaml'), catalog);

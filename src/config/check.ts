@@ -19,8 +19,8 @@ import { variableFindings } from './variable-findings.ts';
 import { readYamlFile } from './yaml-file.ts';
 
 /**
- * Everything that is wrong with a config file, of an orchestrator or of a marketplace, and with the files that it
- * points at; nothing, if Berth can serve with them. Without a file: the bundled catalog is checked.
+ * Returns all problems of a config file, of an orchestrator or of a marketplace, and of the files that it names. Empty
+ * if Berth can serve with them. Without a file, the bundled catalog is checked.
  */
 export function checkConfig(
   file: string | undefined,
@@ -33,15 +33,15 @@ export function checkConfig(
     if (isMarketplaceFile(yaml)) return marketplaceFindings(yaml);
     const parsed = schema.safeParse(yaml.value);
     const config = parsed.success ? [] : toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues));
-    // A configuration that is wrong does not say which platforms there are.
+    // An invalid configuration does not say which platforms there are.
     const platforms = parsed.success ? sellingPlatforms(parsed.data as ConfigFile, among) : undefined;
     return [...config, ...tlsFindings(yaml), ...collectFindings(() => pointedAtFindings(yaml, platforms))];
   });
 }
 
 /**
- * Notes on a file without findings, one line each: environment variables that are not set here, and regions whose storage
- * is sold without a limit.
+ * Returns notes on a valid file, one line each: environment variables that are not set here, and regions that sell
+ * storage without a limit.
  */
 export function configNotes(file: string | undefined, env: Environment): string[] {
   const yaml = file === undefined ? undefined : readYamlFile(file);

@@ -3,21 +3,21 @@ import { formatPath, toSentence } from '../contract/errors.ts';
 import { describeIssue } from '../contract/issue-words.ts';
 import { Fatal } from '../ports/errors.ts';
 
-/** One thing that is wrong with the configuration, and where. */
+/** One problem of the configuration, and its place. */
 export interface Finding {
-  /** The file as the user named it, or the flag or environment variable that the value came from. */
+  /** The file as the user named it, or the flag or environment variable of the value. */
   file: string;
-  /** 1-based; undefined when the finding is not about a place in a file. */
+  /** 1-based; undefined if the finding has no place in a file. */
   line: number | undefined;
   column: number | undefined;
-  /** Such as `offers[3].price_per_hour`; empty when it is about the file as a whole. */
+  /** Such as `offers[3].price_per_hour`; empty if it concerns the file as a whole. */
   path: string;
   message: string;
 }
 
 export type IssuePath = readonly PropertyKey[];
 
-/** Thrown for a configuration that cannot be used. Its message is fit to be shown as it is. */
+/** The configuration cannot be used. The message can be shown unchanged. */
 export class ConfigError extends Fatal {
   override readonly name = 'ConfigError';
   readonly findings: readonly Finding[];
@@ -28,7 +28,9 @@ export class ConfigError extends Fatal {
   }
 }
 
-/** `berth.yaml:12:5 platform.boot_ms: expected …`, on one line whatever a key of the file has in it. */
+/**
+ * Formats a finding as `berth.yaml:12:5 platform.boot_ms: expected …`, on one line even if a key contains line breaks.
+ */
 export function toLine({ file, line, column, path, message }: Finding): string {
   const place = line === undefined ? file : `${file}:${line}:${column}`;
   const text = path === '' ? `${place}: ${message}` : `${place} ${toSentence({ path, message })}`;
@@ -42,14 +44,14 @@ function remedy(findings: readonly Finding[]): string {
     : `${what} and try again.`;
 }
 
-/** An issue of zod: a path, a message, and whether it is about the key or its value. */
+/** An issue of zod: a path, a message, and whether it concerns the key or its value. */
 export interface PlainIssue {
   path: IssuePath;
   message: string;
   at: 'key' | 'value';
 }
 
-/** Unknown keys become one issue each. `raw` is what was checked. */
+/** Converts zod's issues. Each unknown key becomes an issue. `raw` is the checked value. */
 export function toPlainIssues(raw: unknown, issues: readonly z.core.$ZodIssue[]): PlainIssue[] {
   return issues.flatMap((issue): PlainIssue[] => {
     const { path } = issue;
@@ -71,16 +73,16 @@ export interface Position {
   column: number;
 }
 
-/** A YAML file that was read, and where in it each value stands. */
+/** A parsed YAML file with the position of each value. */
 export interface YamlFile {
   /** As the user named it. */
   file: string;
   value: Record<string, unknown>;
-  /** Where the node at `path` is, or, if there is none, its nearest ancestor. */
+  /** The position of the node at `path`, or of its nearest ancestor. */
   locate(path: IssuePath, at: 'key' | 'value'): Position;
 }
 
-/** Each issue as a finding at the line of the node that it is about, in the order of the file. */
+/** Converts each issue to a finding at the line of its node, in the order of the file. */
 export function toFindings(yaml: YamlFile, issues: readonly PlainIssue[]): Finding[] {
   return issues
     .map(({ path, message, at }) => ({
@@ -92,7 +94,7 @@ export function toFindings(yaml: YamlFile, issues: readonly PlainIssue[]): Findi
     .sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-/** What `read` finds, also where it throws it. */
+/** Returns the findings that `read` returns or throws. */
 export function collectFindings(read: () => Finding[]): Finding[] {
   try {
     return read();

@@ -28,23 +28,22 @@ export interface LoadedConfig {
 }
 
 export interface LoadOptions {
-  /** `--config`; without it `BERTH_CONFIG`; without that the defaults: the simulator and Halyard. */
+  /** `--config`. Default: `BERTH_CONFIG`, then the built-in defaults (the simulator and Halyard). */
   file?: string | undefined;
   flags: ConfigFlags;
   env: Environment;
 }
 
 /**
- * The configuration: flag > environment > file > default. Paths in the file are relative to the file,
- * all others to the working directory.
- *
+ * Loads the configuration: flag > environment > file > default. Paths in the file are relative to the file, all others
+ * to the working directory.
  * @throws {ConfigError} with every finding.
  */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   return loadConfigAs(configSchema, options);
 }
 
-/** The same by another schema: one that is made for other drivers. @throws {ConfigError} */
+/** As {@link loadConfig}, with the schema of other drivers. @throws {ConfigError} */
 export function loadConfigAs<File extends ServerPaths & PlatformOptions & { catalog?: string | undefined }>(
   schema: z.ZodType<File>,
   { file = undefined, flags, env }: LoadOptions,
@@ -63,19 +62,22 @@ export function loadConfigAs<File extends ServerPaths & PlatformOptions & { cata
   };
 }
 
-/** The catalog that comes with Berth. */
+/** The bundled catalog. */
 export function bundledCatalogFile(): string {
   return join(packageRoot(), 'fixtures', 'catalogs', 'halyard.yaml');
 }
 
-/** `catalog` as a config file names it, relative to that file. */
+/** Resolves `catalog` of a config file relative to that file. */
 export function catalogFileOf(catalog: string | undefined, configFile: string | undefined): string {
   return catalog === undefined
     ? bundledCatalogFile()
     : resolve(configFile === undefined ? '.' : dirname(configFile), catalog);
 }
 
-/** @throws {ConfigError} with every finding, each at its line: of `platforms` too, where they are given. */
+/**
+ * Loads a catalog. With `platforms`, also checks that it fits them. @throws {ConfigError} with every finding, each at
+ * its line
+ */
 export function loadCatalog(file: string, platforms?: SellingPlatforms): Catalog {
   const read = readCatalogFile(file, platforms);
   if ('findings' in read) throw new ConfigError(read.findings);
@@ -83,7 +85,7 @@ export function loadCatalog(file: string, platforms?: SellingPlatforms): Catalog
   return toCatalog(read.catalog, usual);
 }
 
-/** @throws {ConfigError} if the file is no YAML at all. */
+/** @throws {ConfigError} if the file is not YAML. */
 export function readCatalogFile(
   file: string,
   platforms?: SellingPlatforms,

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /**
- * The folder that holds package.json, and with it `fixtures/` and `openapi/`: the same from `src/` in
- * a checkout and from `dist/` in the package.
+ * The folder of package.json, `fixtures/` and `openapi/`. It is the same from `src/` in a checkout and from `dist/` in
+ * the package.
  */
 export function packageRoot(): string {
   let folder = import.meta.dirname;

@@ -13,13 +13,13 @@ import {
 import { isPostgres, sqlitePath, toDatabase } from './server-schema.ts';
 import { flagOf, type Override, withOverrides } from './settings.ts';
 
-/** Where a setting's value comes from. */
+/** Origin of a setting's value. */
 type ConfigSource = 'flag' | 'environment' | 'file' | 'default';
 
-/** For each setting, such as `server.port`, where its value comes from. */
+/** The origin of each setting, such as `server.port`. */
 export type ConfigSources = ReadonlyMap<string, ConfigSource>;
 
-/** The file with the overrides over it. @throws {ConfigError} with every finding */
+/** Parses the file with the overrides applied. @throws {ConfigError} with every finding */
 export function parseConfig<Schema extends z.ZodType>(
   schema: Schema,
   yaml: YamlFile | undefined,
@@ -46,7 +46,7 @@ export interface ServerPaths {
   database: string;
 }
 
-/** The paths that every server's file may have, made absolute. */
+/** Makes the paths that every server's file may have absolute. */
 export function resolveServerPaths<Config extends ServerPaths>(
   config: Config,
   absolute: (setting: string, path: string) => string,
@@ -63,7 +63,7 @@ export function resolveServerPaths<Config extends ServerPaths>(
   };
 }
 
-/** An issue about an override names its flag or variable; any other one its place in the file. */
+/** An issue about an override names its flag or variable. Any other issue has its place in the file. */
 function configFindings(
   yaml: YamlFile | undefined,
   overrides: readonly Override[],
@@ -88,7 +88,7 @@ function configFindings(
   return [...findings, ...(yaml === undefined ? [] : toFindings(yaml, inFile))];
 }
 
-/** A key that only an override made necessary, as `--tls-cert` does with `server.tls.key`. */
+/** A key that is required only because of an override, such as `server.tls.key` after `--tls-cert`. */
 function siblingOf(
   { path }: PlainIssue,
   overrides: readonly Override[],

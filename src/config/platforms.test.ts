@@ -13,7 +13,7 @@ import { platformsOf, sellingPlatforms } from './platforms.ts';
 import { configSchemaFor } from './schema.ts';
 
 const metalSchema = z.strictObject({ driver: z.literal('metal'), rack: z.string() });
-/** A driver that nobody has, whose offers say which group of hosts they are made on. */
+/** A fictitious driver. Its offers name the group of hosts for their machines. */
 const metal: DriverDefinition<z.infer<typeof metalSchema>> = {
   name: 'metal',
   configSchema: metalSchema,

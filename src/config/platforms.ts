@@ -6,7 +6,7 @@ import { platformsIn, wellFormedPartsOf } from '../orchestrator/catalog/catalog-
 import type { OfferFile, RegionFile } from '../orchestrator/catalog/catalog-schema.ts';
 import { type PlainIssue, toPlainIssues } from './findings.ts';
 
-/** The options of each platform by its name, whichever of the two keys of berth.yaml they stand under. */
+/** The options of each platform by name, from either key of berth.yaml. */
 export function platformsOf<Options>({
   platform,
   platforms = {},
@@ -23,7 +23,7 @@ export interface PlatformOptions {
   platforms?: Readonly<Record<string, DriverOptions>> | undefined;
 }
 
-/** The files that the options of drivers name, made absolute. */
+/** Makes the files in the drivers' options absolute. */
 export function resolvePlatformFiles<Config extends PlatformOptions>(
   config: Config,
   absolute: (setting: string, path: string) => string,
@@ -56,10 +56,10 @@ function withFiles(
   };
 }
 
-/** What a catalog is checked against: each platform, with what its driver reads under `machine:`. */
+/** What a catalog is checked against: each platform, with the schema of its driver's `machine:` options. */
 export type SellingPlatforms = ReadonlyMap<string, Pick<DriverDefinition, 'name' | 'offerSchema'>>;
 
-/** The drivers of the platforms that a configuration names. */
+/** The drivers of the platforms in a configuration. */
 export function sellingPlatforms(
   config: Parameters<typeof platformsOf<{ driver: string }>>[0],
   among?: readonly DriverDefinition[],
@@ -69,7 +69,7 @@ export function sellingPlatforms(
   );
 }
 
-/** Where a catalog file does not fit the platforms that have its machines and volumes. */
+/** Issues of a catalog file that does not fit the platforms of its machines and volumes. */
 export function platformIssues(raw: unknown, platforms: SellingPlatforms): PlainIssue[] {
   const { offers, regions } = wellFormedPartsOf(raw);
   const sold = offers.map(({ offer }) => offer);
@@ -122,7 +122,7 @@ function machineIssues(
   return toPlainIssues(machine, issues).map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
 }
 
-/** The volumes of a region are of the platform of its offers, where these are of one. */
+/** The volumes of a region are on the platform of its offers, if these share one. */
 function volumeTypeIssues(
   token: string,
   { volume_types: types }: RegionFile,

@@ -17,50 +17,50 @@ function bucketSchema(
 }
 
 /**
- * O: Limits: never below one poll per active instance per 10 seconds plus catalog refreshes, which is
- * what the lower bounds hold. A poll counts against its instance's bucket only.
+ * O: Limits: never below one poll per active instance per 10 seconds plus catalog refreshes. The lower bounds ensure
+ * that. A poll counts only against its instance's bucket.
  */
 const rateLimitsSchema = z
   .strictObject({
     enabled: z.boolean().default(true),
     /** GET of one instance. */
     polls_per_instance: bucketSchema({ per_second: 10, burst: 200 }, { per_second: 0.1, burst: 2 }),
-    /** Everything else that an account asks for. */
+    /** All other requests of an account. */
     requests_per_account: bucketSchema({ per_second: 50, burst: 500 }, { per_second: 1, burst: 10 }),
-    /** POST /instances and POST /volumes, on top of the bucket above. */
+    /** POST /instances and POST /volumes, in addition to the bucket above. */
     creates_per_account: bucketSchema({ per_second: 5, burst: 100 }, { per_second: 0.01, burst: 1 }),
-    /** Tokens that POST /auth/token gives out; a failed login counts nowhere, its answer is held back. */
+    /** Tokens from POST /auth/token. A failed login is not counted; its answer is delayed. */
     tokens_per_account: bucketSchema({ per_second: 1, burst: 100 }, { per_second: 0.01, burst: 1 }),
   })
   .prefault({});
 
 const reconcileSchema = z
   .strictObject({
-    /** How often the platform's listing is held against the instances. */
+    /** Interval between comparisons of the platform's listing with the instances. */
     watch_interval_s: secondsSchema.default(5),
-    /** The longest pause between two SSH proofs of an instance that is not ONLINE yet. */
+    /** Maximum interval between two SSH proofs of an instance that is not ONLINE yet. */
     ssh_probe_interval_s: secondsSchema.default(2),
-    /** How long a claim on a piece of work lasts; after a crash it is free again by then. */
+    /** Duration of the lease on a piece of work. After a crash, the work is free again when it expires. */
     lease_s: z.number().min(1).max(3600).default(30),
-    /** What becomes of a machine with our tag that no instance owns. */
+    /** Handling of a machine that has our tag and belongs to no instance. */
     orphans: z.enum(['log', 'stop', 'reap']).default('log'),
-    /** A younger machine is never taken for an orphan. */
+    /** A younger machine is not treated as an orphan. */
     orphan_grace_s: secondsSchema.default(600),
-    /** A listing that lacks more than this share of the machines that it should have is not believed. */
+    /** A listing in which more than this share of the expected machines is missing is not accepted. */
     suspect_share: z.number().min(0.01).max(1).default(0.5),
-    /** For so long a platform must have shown none of what it should have until that is accepted. */
+    /** How long a platform must list none of the expected machines before that is accepted. */
     accept_empty_after_s: z.int().min(0).max(86_400).default(600),
-    /** For so long after a start an unknown id is answered 503 until each platform has given a complete listing. */
+    /** For how long after a start unknown ids are answered 503, until each platform has given a complete listing. */
     restore_doubt_s: z.int().min(0).max(86_400).default(600),
-    /** More instances than this are not ended for what the platform lost, until an operator has looked. */
+    /** Limit on the instances that are ended because the platform lost them. Beyond it, an operator must confirm. */
     max_losses: z
       .strictObject({
-        /** Of the instances that there were. */
+        /** Share of the existing instances. */
         share: z.number().min(0).max(1).default(0.2),
-        /** However few there were. */
+        /** Minimum of the limit, however few instances there are. */
         least: z.int().min(1).max(1_000_000).default(5),
         window_s: secondsSchema.default(600),
-        /** The same of the instances of one host, where the platform tells its hosts apart. */
+        /** The same limit for the instances of one host, if the platform reports hosts. */
         per_host: z
           .strictObject({
             share: z.number().min(0).max(1).default(0.5),
@@ -72,55 +72,55 @@ const reconcileSchema = z
   })
   .prefault({});
 
-/** What each account may have at most; where a number is left out, as much as there is. */
+/** Limits of each account. Without a number, there is no limit. */
 const quotasSchema = z
   .strictObject({
-    /** Those that are not destroyed. */
+    /** Instances that are not destroyed. */
     instances: z.int().min(0).max(10_000_000).optional(),
     volumes: z.int().min(0).max(10_000_000).optional(),
-    /** Of all its volumes together. */
+    /** Total size of all its volumes. */
     storage_gb: z.number().min(0).max(1_000_000_000).optional(),
-    /** Tokens of POST /auth/token that have not expired. */
+    /** Unexpired tokens of POST /auth/token. */
     live_tokens: z.int().min(1).max(10_000_000).default(10_000),
   })
   .prefault({});
 
-/** For how long what has ended is kept. */
+/** How long ended resources and records are kept. */
 const retentionSchema = z
   .strictObject({
-    /** Of destroyed instances and deleted volumes; longer than an Idempotency-Key. */
+    /** Of destroyed instances and deleted volumes. Longer than an Idempotency-Key. */
     tombstones_days: z.int().min(2).max(3650).default(30),
-    /** What happened to each instance, which `berth instances events` shows. */
+    /** The history of each instance, as `berth instances events` shows it. */
     history_days: z.int().min(1).max(3650).default(30),
-    /** What operators did, which `berth audit ls` shows. */
+    /** The actions of operators, as `berth audit ls` shows them. */
     audit_days: z.int().min(1).max(3650).default(365),
   })
   .prefault({});
 
-/** What is done with the machine of an instance that went to ERROR. */
+/** Handling of the machine of an instance in ERROR. */
 const failedInstancesSchema = z
   .strictObject({
     /**
-     * For so long it is kept for the operator, its unit of capacity with it; then it is removed. Left out: what a failed create
-     * made is removed at once, and a machine that failed later is kept until its instance is deleted.
+     * How long the machine and its unit of capacity are kept for the operator. Default: the remains of a failed create
+     * are removed at once, and a machine that failed later is kept until its instance is deleted.
      */
     hold_minutes: z.int().min(0).max(1440).optional(),
   })
   .prefault({});
 
-/** What is done about an instance whose machine the platform no longer has. */
+/** Handling of an instance whose machine the platform has lost. */
 const lossesSchema = z
   .strictObject({
-    /** For so long its unit of capacity is not sold, in case the machine turns up again. */
+    /** How long its unit of capacity is not sold, in case the machine reappears. */
     hold_claims_minutes: z.int().min(0).max(10_080).default(60),
-    /** For so long the disks of an instance that ended by itself are kept after its DELETE. */
+    /** How long the disks of an instance that ended by itself are kept after its DELETE. */
     keep_disks_hours: z.int().min(0).max(720).default(24),
   })
   .prefault({});
 
 type Drivers = readonly [DriverDefinition, ...DriverDefinition[]];
 
-/** The options of the driver that `driver` names; without it those of the first one. */
+/** The options of the driver that `driver` names. Default: the first driver. */
 function platformSchema<const Registered extends Drivers>(registered: Registered) {
   type Schema = Registered[number]['configSchema'];
   const [{ name: usual }] = registered;
@@ -135,7 +135,7 @@ function platformSchema<const Registered extends Drivers>(registered: Registered
   );
 }
 
-/** Platforms of one orchestrator. Their names stand in rows and metrics, and never in an answer of the API. */
+/** The platforms of one orchestrator. Their names appear in rows and metrics, never in an answer of the API. */
 function platformsSchema<Platform extends z.ZodType>(platform: Platform) {
   const name = z
     .string()
@@ -152,17 +152,17 @@ function isPlain(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `berth.yaml` with these drivers to choose from. Every key has a default; an unknown key is an error. */
+/** The schema of `berth.yaml` with these drivers. Every key has a default. An unknown key is an error. */
 export function configSchemaFor<const Registered extends Drivers>(registered: Registered) {
   const platform = platformSchema(registered);
   const file = z.strictObject({
     server: serverSchema(8080).prefault({}),
     database: databaseSchema.default('sqlite:./.berth/berth.db'),
-    /** Undefined: the catalog that comes with Berth. */
+    /** Undefined: the bundled catalog. */
     catalog: z.string().min(1).optional(),
-    /** Of the only platform. */
+    /** The only platform. */
     platform: platform.optional(),
-    /** Of several, by name, in place of `platform`. */
+    /** Several platforms by name, instead of `platform`. */
     platforms: platformsSchema(platform).optional(),
     limits: limitsSchema,
     rate_limits: rateLimitsSchema,
@@ -193,11 +193,11 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     );
 }
 
-/** With the drivers that come with Berth. */
+/** The schema with the bundled drivers. */
 export const configSchema = configSchemaFor(drivers);
 
-/** What a config file says, before paths are resolved. */
+/** The content of a config file, before paths are resolved. */
 export type ConfigFile = z.infer<typeof configSchema>;
 
-/** What Berth runs with: `catalog`, the TLS files and the path in `database`, where it has one, are absolute. */
+/** The resolved configuration: `catalog`, the TLS files and the path in `database`, if any, are absolute. */
 export type Config = ConfigFile & { catalog: string };

@@ -18,26 +18,26 @@ const hostNameSchema = z
     'expected a name without scheme, port and wildcard, such as berth.example.com',
   );
 
-/** Where a server listens; `port` is the default one. */
+/** The schema of a server's address. `port` is the default port. */
 export function serverSchema(port: number) {
   return z.strictObject({
     host: hostSchema,
-    /** 0: any free one. */
+    /** 0: any free port. */
     port: portSchema.default(port),
-    /** PEM files. Without them Berth speaks plain HTTP, and a proxy in front must terminate TLS. */
+    /** PEM files. Without them Berth speaks plain HTTP, and a proxy must terminate TLS. */
     tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional(),
-    /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+    /** Number of proxies before this server, each of which appends to X-Forwarded-For; 0: the header is not read. */
     trusted_proxies: z.int().min(0).max(16).default(0),
-    /** Whether /docs shows the API to a browser; /openapi.json is served in any case. */
+    /** Whether /docs shows the API in a browser. /openapi.json is always served. */
     docs: z.boolean().default(true),
-    /** Where /metrics and the operator's API are, which are not for whoever reaches the API. It is never TLS. */
+    /** Listener of /metrics and the operator's API. Clients of the API must not reach it. It never uses TLS. */
     admin: z
       .strictObject({
         enabled: z.boolean().default(true),
         host: hostSchema,
-        /** Absent: the product's own, or any free one where `server.port` is 0. */
+        /** Default: the product's own port, or any free port if `server.port` is 0. */
         port: portSchema.optional(),
-        /** The names under which the console and the operator's API answer, beside addresses, localhost and `host`. */
+        /** Host names accepted by the console and the operator's API, besides addresses, localhost and `host`. */
         hosts: z.array(hostNameSchema).max(64).default([]),
       })
       .prefault({}),
@@ -47,7 +47,7 @@ export function serverSchema(port: number) {
 const SQLITE_PREFIX = 'sqlite:';
 const POSTGRES = /^postgres(ql)?:\/\//;
 
-/** No message repeats the address: it may hold a password. */
+/** Messages never repeat the address: it may contain a password. */
 export const databaseSchema = z
   .string()
   .refine((url) => !POSTGRES.test(url) || isUnambiguous(url), {
@@ -71,7 +71,7 @@ export const databaseSchema = z
     'expected the name of a database at the end, as in postgres://USER:PASSWORD@HOST/NAME',
   );
 
-/** Whether no part of a password can be taken for the host or the name: an `@` only before the host, and no `#`. */
+/** Whether no part of a password can be mistaken for the host or the name: no `#`, and an `@` only before the host. */
 function isUnambiguous(url: string): boolean {
   const [authority = '', rest = ''] = url.replace(POSTGRES, '').split(/([/?#].*)/s);
   return authority.split('@').length <= 2 && !/[@#]/.test(rest);
@@ -79,25 +79,24 @@ function isUnambiguous(url: string): boolean {
 
 export const limitsSchema = z
   .strictObject({
-    /** A larger request body is 413. */
+    /** A larger request body is answered 413. */
     max_body_bytes: z
       .int()
       .min(1024)
       .max(64 * 1024 * 1024)
       .default(1024 * 1024),
-    /** A request that has not arrived in full by then is 408. */
+    /** A request that is incomplete by then is answered 408. */
     request_timeout_s: secondsSchema.default(30),
     /**
-     * How many connections one address may have; 0: any number. Loopback may have any number, and so may proxies. The
-     * least still lets a client poll 2,500 instances every 10 s, though it opens a connection for each poll and takes a
-     * second over it.
+     * Maximum connections of one address; 0: no limit. Loopback and proxies have none. The minimum still allows a
+     * client to poll 2,500 instances every 10 s, with a new connection of one second for each poll.
      */
     connections_per_address: z
       .int()
       .max(1_000_000)
       .refine((count) => count === 0 || count >= 256, 'expected 0, for any number, or at least 256')
       .default(1024),
-    /** How long SIGTERM lets requests and work finish. */
+    /** How long requests and work may finish after SIGTERM. */
     drain_s: z.number().nonnegative().max(3600).default(20),
   })
   .prefault({});
@@ -108,7 +107,7 @@ export const logSchema = z
   })
   .prefault({});
 
-/** Whether a database is a PostgreSQL, which several servers may share. */
+/** Whether a database is PostgreSQL, which several servers may share. */
 export function isPostgres(database: string): boolean {
   return POSTGRES.test(database);
 }
@@ -118,7 +117,7 @@ export function sqlitePath(database: string): string {
   return database.slice(SQLITE_PREFIX.length);
 }
 
-/** The other way round. */
+/** The `sqlite:PATH` of a file. */
 export function toDatabase(path: string): string {
   return `${SQLITE_PREFIX}${path}`;
 }

@@ -1,4 +1,4 @@
-/** What the command line may set; undefined: not given. */
+/** Settings of the command line; undefined: not given. */
 export interface ConfigFlags {
   host?: string | undefined;
   port?: string | number | undefined;
@@ -16,14 +16,14 @@ interface Setting {
   path: readonly [string, ...string[]];
   flag: keyof ConfigFlags;
   flagName: string;
-  /** What follows the prefix of the program. */
+  /** The variable's name after the program's prefix. */
   variable: string;
 }
 
-/** What the variables of `berth serve` begin with. */
+/** Prefix of the variables of `berth serve`. */
 const PREFIX = 'BERTH_';
 
-/** Settings that do not only come from the file: flag > environment > file > default. */
+/** Settings that can come from outside the file: flag > environment > file > default. */
 const settings: readonly Setting[] = [
   { path: ['server', 'host'], flag: 'host', flagName: '--host', variable: 'HOST' },
   { path: ['server', 'port'], flag: 'port', flagName: '--port', variable: 'PORT' },
@@ -35,7 +35,7 @@ const settings: readonly Setting[] = [
   { path: ['log', 'level'], flag: 'logLevel', flagName: '--log-level', variable: 'LOG_LEVEL' },
 ];
 
-/** A value from outside of the file, and the flag or variable to name when it is wrong. */
+/** A value from outside the file, and the flag or variable that errors name. */
 export interface Override {
   path: readonly [string, ...string[]];
   source: 'flag' | 'environment';
@@ -43,7 +43,7 @@ export interface Override {
   value: unknown;
 }
 
-/** The flag that gives the setting at `path`; undefined: there is none. */
+/** The flag that gives the setting at `path`, or undefined. */
 export function flagOf(path: readonly PropertyKey[]): string | undefined {
   return settings.find((setting) => setting.path.join('.') === path.join('.'))?.flagName;
 }
@@ -59,12 +59,12 @@ export function readOverrides(flags: ConfigFlags, env: Environment, prefix = PRE
   });
 }
 
-/** Flags and variables are text; a port is read as the number that it is. */
+/** Flags and variables are text. A port is converted to a number. */
 function toValue(path: readonly string[], given: string | number): unknown {
   return path.at(-1) === 'port' && /^\d+$/.test(String(given)) ? Number(given) : given;
 }
 
-/** `raw` with the overrides put in. What is no mapping where one is needed is left for the schema. */
+/** Applies the overrides to `raw`. A value that should be a mapping and is not is left for the schema to refuse. */
 export function withOverrides(
   raw: Record<string, unknown>,
   overrides: readonly Override[],

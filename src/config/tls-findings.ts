@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { type Finding, toFindings, type YamlFile } from './findings.ts';
 
-/** The TLS files are read at start; that they can be, and that they belong together, is seen here. */
+/** Checks that the TLS files can be read and belong together. The server reads them at startup. */
 export function tlsFindings(yaml: YamlFile): Finding[] {
   const tls = (yaml.value['server'] as { tls?: Record<string, unknown> } | null | undefined)?.tls;
   const [cert, key] = ['cert', 'key'].map((part) => readPart(yaml, part, tls?.[part]));

@@ -6,8 +6,8 @@ import type { ConfigFile } from './schema.ts';
 import type { Environment } from './settings.ts';
 
 /**
- * The environment variables that a file names and that are not set here: a server does not start without them. The file
- * itself can be right, because it may be meant for another machine.
+ * Environment variables that a file names and that are not set here. A server does not start without them. The file
+ * itself can be valid, because it may be meant for another machine.
  */
 export function variableFindings(yaml: YamlFile, env: Environment): Finding[] {
   return toFindings(yaml, isMarketplaceFile(yaml) ? ofMarketplace(yaml, env) : ofPlatforms(yaml, env));
@@ -24,7 +24,7 @@ function ofMarketplace({ value }: YamlFile, env: Environment): PlainIssue[] {
   return places.flatMap(([path, entry]) =>
     secretKeys.flatMap((key) => {
       const name = entry[key];
-      // A secret that is empty is refused as one that is missing.
+      // An empty secret is refused like a missing one.
       const isMissing = name !== undefined && (env[name] ?? '').trim() === '';
       return isMissing ? [toIssue([...path, key], name, 'berth marketplace')] : [];
     }),

@@ -1,15 +1,15 @@
 import { Lexer, type YAMLParseError, type YAMLWarning } from 'yaml';
 
-/** What is wrong with the text of a YAML file, and the offset at which it begins. */
+/** A problem in the text of a YAML file, and its offset. */
 interface YamlFault {
   offset: number;
   message: string;
 }
 
-/** What says nothing about the rest of the file. After any other fault the rest is read wrongly. */
+/** Faults that do not affect the rest of the file. After any other fault, the rest is misread. */
 const CONTAINED = new Set(['DUPLICATE_KEY', 'TAG_RESOLVE_FAILED', 'NON_STRING_KEY']);
 
-/** In words for whoever wrote the file, up to the first fault from which others follow. */
+/** Words the faults for the file's author. Faults after the first one that affects the rest are left out. */
 export function toYamlFaults(text: string, errors: readonly (YAMLParseError | YAMLWarning)[]): YamlFault[] {
   const last = errors.findIndex(({ code }) => !CONTAINED.has(code));
   return (last < 0 ? errors : errors.slice(0, last + 1)).map((error) => toFault(text, error));
@@ -38,14 +38,14 @@ function inWords(code: string, message: string): string {
   return message;
 }
 
-/** The last quote, or the last bracket without its match, that begins before `end`. */
+/** Returns the offset of the last quote, or of the last bracket without its match, that begins before `end`. */
 function findUnclosed(text: string, end: number, what: 'quote' | 'bracket'): number | undefined {
   const brackets: number[] = [];
   let quote: number | undefined;
   let offset = 0;
   let isPlain = false;
   for (const token of new Lexer().lex(text)) {
-    // The lexer's own marks, which are not in the text; \x1f says that a plain scalar follows.
+    // The lexer's own marks, which are not in the text. \x1f means that a plain scalar follows.
     if (token === '\x02' || token === '\x18' || token === '\x1f') {
       isPlain = token === '\x1f';
       continue;

@@ -15,7 +15,7 @@ function write(name: string, content: string | Buffer): string {
   return file;
 }
 
-/** The findings as `line:column message`, without the place when they have none. */
+/** Returns the findings as `line:column message`, or as the message if they have no place. */
 function findingsOf(file: string): string[] {
   try {
     readYamlFile(file);
@@ -146,7 +146,7 @@ describe('the place of a node', () => {
   });
 });
 
-/** Nine lists, each of nine times the one before it. */
+/** Nine lists; each contains the previous list nine times. */
 function bomb(): string {
   const names = [...'abcdefghi'];
   return names

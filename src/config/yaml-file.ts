@@ -17,9 +17,8 @@ const MAX_ALIASES = 100;
 
 /**
  * Reads a YAML 1.2 file whose root is a mapping. An empty file is an empty mapping.
- *
- * @throws {ConfigError} if it cannot be read, is not UTF-8, or is not such YAML: a syntax error, a
- * duplicate key, an unknown tag, or aliases that unfold without end.
+ * @throws {ConfigError} if it cannot be read, is not UTF-8, or is not valid YAML: a syntax error, a duplicate key, an
+ * unknown tag, or aliases that expand without end.
  */
 export function readYamlFile(file: string): YamlFile {
   const text = decode(file, readBytes(file));
@@ -96,7 +95,7 @@ function toMapping(file: string, document: Document.Parsed<ParsedNode>): Record<
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: MAX_ALIASES }) ?? {};
-    // Aliases can make a value that contains itself, which nothing after this point expects.
+    // Aliases can make a value that contains itself. Later code cannot handle that.
     JSON.stringify(value);
   } catch (error) {
     throw wholeFile(file, unfoldingProblem((error as Error).message));
@@ -135,11 +134,11 @@ function locate(
   }
   const value = startOf(node);
   const valuePosition = value === undefined ? position : positionOf(lineCounter, value);
-  // A block that begins on the line after its key is found by its key.
+  // A block that begins on the line after its key has the position of its key.
   return at === 'value' && valuePosition.line === position.line ? valuePosition : position;
 }
 
-/** The value under `part`, and where its key (in a mapping) or itself (in a sequence) begins. */
+/** The value under `part`, and the offset of its key (in a mapping) or of the value (in a sequence). */
 function child(node: unknown, part: PropertyKey): { offset: number; value: unknown } | undefined {
   if (isMap(node)) {
     const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));

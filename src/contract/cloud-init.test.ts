@@ -11,7 +11,7 @@ const invalid = readFixtures('invalid');
 const aFile = { path: '/etc/motd', content: 'hello\n' };
 const file = (fields: object) => ({ write_files: [{ ...aFile, ...fields }] });
 
-/** Where the fault of an invalid file is, by how its name begins; the first match counts. */
+/** The path of the expected issue for each invalid file, by the prefix of its name. The first match counts. */
 const faultPaths: [prefix: string, path: string][] = [
   ['not-an-object', ''],
   ['runcmd-of', 'runcmd.0'],
@@ -33,7 +33,7 @@ const faultPaths: [prefix: string, path: string][] = [
   ['permissions-', 'write_files.0.permissions'],
 ];
 
-/** What a length, a count or a size allows just so, and one more of it. */
+/** For each limit, a value exactly at the limit and one that exceeds it by one. */
 const limits: [name: string, most: unknown, tooMuch: unknown][] = [
   [
     'bytes of content',

@@ -13,8 +13,8 @@ const isText = (text: string): boolean => !text.includes('\0') && text.isWellFor
 const textSchema = z.string().refine(isText, 'expected well-formed text without NUL');
 
 /**
- * A Debian or RPM package name, with an optional version or architecture: never an option for the
- * package tool, nor apt's `name-`, which removes the package.
+ * A Debian or RPM package name, with an optional version or architecture. It refuses options of the package tool, and
+ * apt's `name-`, which removes the package.
  */
 const packageNameSchema = z
   .string()
@@ -75,7 +75,7 @@ const cloudInitFileSchema = z
   .meta({ id: 'CloudInitFile' });
 export type CloudInitFile = z.infer<typeof cloudInitFileSchema>;
 
-/** O: CloudInitConfig. The five fields are all that is honored; nothing is passed through as raw YAML. */
+/** O: CloudInitConfig. Only these five fields are honored; nothing is passed through as raw YAML. */
 export const cloudInitSchema = z
   .object({
     runcmd: z.array(textSchema.min(1).max(16_384)).max(256).optional(),

@@ -1,4 +1,4 @@
-/** So many of something: `1 instance`, `2 instances`. */
+/** Formats a count with its noun: `1 instance`, `2 instances`. */
 export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 
 /**
- * The one table of error codes. HTTP status, retryability, the OpenAPI responses and
- * docs/errors.md come from it (O: Errors).
- *
- * `retry`: `never` the same request will fail again; `later` it may succeed unchanged after a
- * while; `changed` it succeeds once the client has changed something.
+ * The table of all error codes: HTTP status, retryability, the OpenAPI responses, docs/errors.md (O: Errors). `retry`:
+ * `never` the same request fails again · `later` it may succeed unchanged after a while · `changed` it succeeds once
+ * the client has changed something.
  */
 export const errorTable = {
   invalid_request: {
@@ -105,13 +103,13 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** One finding about a request: where it is and what was expected there. */
+/** One problem in a request: the path, and what was expected there. */
 export interface Issue {
   path: string;
   message: string;
 }
 
-/** Such as `cloud_init.write_files[0].path`; empty for the whole. */
+/** Formats a path such as `cloud_init.write_files[0].path`. The path of the whole value is empty. */
 export function formatPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`;
@@ -151,13 +149,13 @@ export class ApiError extends Error {
   }
 }
 
-/** A path and what is wrong there, as one sentence: `name is required: a string`, or `name: expected a string`. */
+/** Formats an issue as one sentence: `name is required: a string`, or `name: expected a string`. */
 export function toSentence({ path, message }: Issue): string {
   if (path === '') return message;
   return message.startsWith('is required') ? `${path} ${message}` : `${path}: ${message}`;
 }
 
-/** A 400 whose `details.issues[]` names each path and says what was expected. */
+/** Returns a 400 whose `details.issues[]` has the path and the expectation of each issue. */
 export function invalidRequest(issues: Issue[]): ApiError {
   const summary = issues.map(toSentence).join('; ');
   return new ApiError('invalid_request', summary || 'The request is invalid.', { details: { issues } });

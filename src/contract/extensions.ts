@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import { regionTokenSchema, timestampSchema, usdPerHourSchema } from './values.ts';
 
-/** When nothing new is placed, since the provider works there. What runs goes on, unless the provider says otherwise. */
+/**
+ * A time in which the provider works on its hardware and deploys nothing new. Running instances go on, unless the
+ * provider says otherwise.
+ */
 const maintenanceWindowSchema = z
   .object({
     starts_at: timestampSchema,
     ends_at: timestampSchema.optional().meta({ description: 'Absent: it is not known yet.' }),
-    /** Those of the offer's regions that it is about. */
+    /** The regions of the offer that the window applies to. */
     regions: z.array(regionTokenSchema),
     reason: z.string().optional(),
   })
@@ -14,9 +17,9 @@ const maintenanceWindowSchema = z
 export type MaintenanceWindow = z.infer<typeof maintenanceWindowSchema>;
 
 /**
- * Why nothing of an offer, or of a location's storage, can be had now: `details.reason` of a 409 `capacity_unavailable`.
- * `sold_out`: all of it is taken · `platform_silent`: there is more of it, on a platform or on hosts that do not answer now ·
- * `maintenance`: the provider works there · `withheld`: the provider does not sell it there now.
+ * Why an offer, or storage in a location, has no capacity now: `details.reason` of a 409 `capacity_unavailable`.
+ * `sold_out`: all of it is taken · `platform_silent`: a platform or hosts that do not answer have more · `maintenance`:
+ * the provider works there · `withheld`: the provider does not sell it there now.
  */
 export const unavailableReasons = ['sold_out', 'platform_silent', 'maintenance', 'withheld'] as const;
 export type UnavailableReason = (typeof unavailableReasons)[number];
@@ -33,8 +36,8 @@ const unavailableRegionSchema = z
 export type UnavailableRegion = z.infer<typeof unavailableRegionSchema>;
 
 /**
- * What Berth offers beyond O:, under /v1/x/…: an orchestrator that has it says so in `Configuration.extras.berth`. A
- * client of the contract needs none of it.
+ * What Berth offers beyond O:, under /v1/x/…. An orchestrator announces it in `Configuration.extras.berth`. Clients of
+ * the contract do not need it.
  */
 export const berthExtrasSchema = z
   .object({
@@ -44,13 +47,13 @@ export const berthExtrasSchema = z
     volume_resize: z.boolean().optional(),
     /** GET /x/changes works. It concerns the whole account, so all offers say the same. */
     changes: z.boolean().optional(),
-    /** What a stopped instance of this offer costs. */
+    /** Price of a stopped instance of this offer. */
     stopped_price_per_hour: usdPerHourSchema.optional(),
-    /** The shortest time for which an instance of this offer is rented out. */
+    /** Minimum rental time of an instance of this offer. */
     minimum_reservation_minutes: z.int().nonnegative().optional(),
-    /** The provider's work on what the offer runs on: what is planned, and what is under way. */
+    /** Planned and current maintenance of the hardware behind the offer. */
     maintenance_windows: z.array(maintenanceWindowSchema).optional(),
-    /** Those of the offer's regions in which it cannot be deployed now. */
+    /** The regions of the offer in which it cannot be deployed now. */
     unavailable: z.array(unavailableRegionSchema).optional(),
   })
   .meta({ id: 'BerthExtras' });
@@ -65,14 +68,14 @@ export const restartStatusSchema = z
   .meta({ id: 'RestartStatus' });
 export type RestartStatus = z.infer<typeof restartStatusSchema>;
 
-/** POST /x/volumes/{volumeId}/resize: never smaller. */
+/** POST /x/volumes/{volumeId}/resize. A volume cannot shrink. */
 export const resizeVolumeRequestSchema = z
   .object({ size_gb: z.number().positive().max(1_000_000) })
   .meta({ id: 'ResizeVolumeRequest' });
 
-/** The longest wait of GET /x/changes, in seconds. */
+/** Longest wait of GET /x/changes, in seconds. */
 export const MAX_WAIT_S = 30;
-/** The most changes of a reply to GET /x/changes. */
+/** Maximum number of changes in a reply to GET /x/changes. */
 export const MAX_CHANGES = 1_000;
 
 const changeSchema = z

@@ -9,26 +9,23 @@ export const instanceStatusSchema = z
   .meta({ id: 'InstanceStatus' });
 export type InstanceStatus = z.infer<typeof instanceStatusSchema>;
 
-/**
- * O: States and transitions, with the edges that it leaves open as settled in
- * docs/decisions/0002-instance-states.md.
- */
+/** O: States and transitions. docs/decisions/0002-instance-states.md settles the transitions that O: leaves open. */
 export const instanceTransitions: TransitionTable<InstanceStatus> = {
-  // Intent is stored; the machine is being made or its SSH endpoint is not proved yet.
+  // The intent is stored. The machine is being created, or its SSH endpoint is not proved yet.
   PROVISIONING: ['ONLINE', 'ERROR', 'DESTROYING'],
-  // Running, and every injected key was accepted at the public endpoint once. Latched.
+  // Running, and the public endpoint has accepted every injected key once. Latched.
   ONLINE: ['STOPPING', 'STOPPED', 'DESTROYING', 'ERROR'],
   // A stop was accepted; the disk is kept.
   STOPPING: ['STOPPED', 'DESTROYING', 'ERROR'],
   // Resumable. Stays STOPPED while a start is under way, and after a start that failed.
   STOPPED: ['ONLINE', 'OFFLINE', 'DESTROYING', 'ERROR'],
-  // Terminal: the platform reaped the stopped machine. A DELETE cleans what is left.
+  // Terminal: the platform deleted the stopped machine. A DELETE cleans up the rest.
   OFFLINE: ['DESTROYING'],
-  // Left only by proof that the machine and all that belonged to it are gone.
+  // Left only by proof that the machine and everything that belonged to it are gone.
   DESTROYING: ['DESTROYED'],
   // Terminal: the row is a tombstone, the API answers 404.
   DESTROYED: [],
-  // Terminal: `error` says why. A DELETE cleans what is left.
+  // Terminal: `error` says why. A DELETE cleans up the rest.
   ERROR: ['DESTROYING'],
 };
 
@@ -37,13 +34,13 @@ const MAX_SSH_KEYS = 32;
 const MAX_NAME_LENGTH = 255;
 
 /**
- * Controls, line and paragraph separators, and what is not seen and changes what is, above all the direction of a text.
- * Two joiners are let through, which some scripts and emoji need, and Arabic and Syriac signs that are seen.
+ * Control characters, line and paragraph separators, and invisible characters that can alter how text is read, such as
+ * direction marks. Allowed: two joiners that some scripts and emoji need, and visible Arabic and Syriac signs.
  */
 const CONTROL_CHARACTERS =
   /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\u200c\u200d\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2]]/v;
 
-/** A label: any text without control characters. It never reaches a shell or a host name as it is. */
+/** A label: any text without control characters. It is never used unescaped in a shell command or a host name. */
 export const nameSchema = z
   .string()
   .min(1)

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { toSentence } from './errors.ts';
 import { toIssues } from './issue-words.ts';
 
-/** What a client is told of `data`. */
+/** The messages that a client gets for `data`. */
 function told(schema: z.ZodType, data: unknown): string[] {
   const result = schema.safeParse(data);
   return result.success ? [] : toIssues({ ...result, data }).map(toSentence);

@@ -21,15 +21,15 @@ const formats: Readonly<Record<string, string>> = {
   uuid: 'a UUID',
 };
 
-/** A parse that failed; `data`: what was parsed, where that is known. */
+/** A failed parse. `data` is the parsed value, if known. */
 interface FailedParse {
   error: { issues: readonly ZodIssue[] };
   data?: unknown;
 }
 
 /**
- * What zod found wrong with a value, as issues in our words: a path and what was expected there. The text of the input is
- * never repeated. Where the type is wrong, what else zod says of the value (a string's length, for a list) is left out.
+ * Converts zod's issues to Berth's wording: a path, and what was expected there. The input's text is never repeated.
+ * Where the type is wrong, zod's other issues about the value (such as a string's length, for a list) are left out.
  */
 export function toIssues({ error, data }: FailedParse): Issue[] {
   const wrongTypes = new Set<string>();
@@ -41,7 +41,7 @@ export function toIssues({ error, data }: FailedParse): Issue[] {
   });
 }
 
-/** One issue in our words, such as `is required: a string` or `expected a string, got a list`. */
+/** Words one issue, such as `is required: a string` or `expected a string, got a list`. */
 export function describeIssue(issue: ZodIssue, raw: unknown): string {
   if (!isZodsOwn(issue)) return issue.message;
   const isMissing =
@@ -52,12 +52,12 @@ export function describeIssue(issue: ZodIssue, raw: unknown): string {
   return isMissing ? `is required: ${expected}` : `expected ${expected}${gotOf(issue)}`;
 }
 
-/** Whether nobody here worded it. */
+/** Whether the message is zod's default, not one of Berth's schemas. */
 function isZodsOwn({ code, message }: ZodIssue): boolean {
   return code === 'invalid_union' || /^(Invalid|Too small|Too big)/.test(message);
 }
 
-/** What stands in `value` at `path`; undefined: nothing. */
+/** Returns the element of `value` at `path`, or undefined. */
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (inner, part) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[part],
@@ -65,7 +65,7 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** Undefined: there are no words for it but zod's. */
+/** The expected value in words. Undefined if only zod's message is available. */
 function expectedOf(issue: ZodIssue, raw: unknown): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -134,7 +134,7 @@ function unionOf(issue: z.core.$ZodIssueInvalidUnion, raw: unknown): string | un
   return alternatives.length === 0 ? undefined : [...new Set(alternatives)].join(', or ');
 }
 
-/** What came in its place, where zod says so: a type, never the value. */
+/** The received type, if zod reports it. Never the value. */
 function gotOf(issue: ZodIssue): string {
   if (issue.code !== 'invalid_type') return '';
   const received = /received (\w+)$/.exec(issue.message)?.[1];

@@ -5,8 +5,8 @@ loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
 /**
- * Whether only programs of this machine are reached at a host: an address of the loopback network, or `localhost`. The host is as
- * a flag has it, or the `hostname` of a `URL`, which writes each spelling of an IP address in one way.
+ * Whether a host is reachable only from this machine: an address of the loopback network, or `localhost`. `host` is the
+ * value of a flag, or the `hostname` of a `URL`, which normalises IP addresses.
  */
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, '$1');

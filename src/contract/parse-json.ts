@@ -1,7 +1,9 @@
-/** Deeper than any document that is exchanged. What walks through JSON may end at some thousand levels. */
+/**
+ * Deeper than any document that Berth exchanges. Recursion over JSON can overflow the stack at some thousand levels.
+ */
 const DEEPEST = 200;
 
-/** The JSON of another program. Undefined: it is none, or it is nested deeper than 200 levels. */
+/** Parses JSON of another program. Returns undefined if it is not JSON, or is nested deeper than 200 levels. */
 export function parseJson(text: string): unknown {
   try {
     return isNestedTooDeeply(text) ? undefined : JSON.parse(text);
@@ -10,7 +12,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** In one pass over any text, which may be a listing of many megabytes: most of that is in strings. */
+/** Scans the text once and skips strings, which are most of a listing of many megabytes. */
 export function isNestedTooDeeply(text: string): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -30,14 +32,14 @@ export function isNestedTooDeeply(text: string): boolean {
   return false;
 }
 
-/** Where the string that begins at `start` has its other quote, or where the text ends. */
+/** Returns the index of the closing quote of the string that begins at `start`, or the text's length. */
 function endOfString(text: string, start: number): number {
   for (let at = start; ; ) {
     at = text.indexOf('"', at + 1);
     if (at < 0) return text.length;
     let before = at;
     while (text[before - 1] === '\\') before--;
-    // An even number of backslashes are escaped by each other, and the quote is not.
+    // After an even number of backslashes, the quote is not escaped.
     if ((at - before) % 2 === 0) return at;
   }
 }

@@ -10,7 +10,7 @@ const curves = {
   nistp521: { jwk: 'P-521', coordinateBytes: 66 },
 } as const;
 
-/** For each key type, what its blob holds after the type; returns what is wrong, or undefined. */
+/** Checks the part of a blob after the key type. Each returns the problem, or undefined. */
 const blobChecks = {
   'ssh-ed25519': checkEd25519,
   'ecdsa-sha2-nistp256': (blob) => checkEcdsa(blob, 'nistp256'),
@@ -29,8 +29,8 @@ export function isSshKeyType(type: string): type is SshKeyType {
 }
 
 /**
- * What is wrong with the blob (RFC 4253 §6.6) of a key of `type`; undefined: nothing. Refuses what
- * sshd would refuse to load, since such a key could never log in.
+ * Returns the problem with the blob (RFC 4253 §6.6) of a key of `type`, or undefined. Refuses keys that sshd would
+ * refuse to load, because they could never log in.
  */
 export function findBlobProblem(type: SshKeyType, bytes: Buffer): string | undefined {
   try {
@@ -106,7 +106,7 @@ function checkRsa(blob: BlobReader): string | undefined {
     : 'expected an odd RSA exponent of at least 3';
 }
 
-/** A positive mpint of RFC 4251 §5 in its only form: no sign bit, no needless leading zero. */
+/** Whether the bytes are a positive mpint of RFC 4251 §5 in its only form: no sign bit, no needless leading zero. */
 function isCanonicalPositive(integer: Buffer): boolean {
   const [first, second = 0] = integer;
   if (first === undefined || first >= 0x80) return false;

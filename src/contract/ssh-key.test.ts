@@ -8,7 +8,7 @@ const fixtures = join(import.meta.dirname, '../../fixtures/ssh-keys');
 const valid = readFixtures('valid');
 const invalid = readFixtures('invalid');
 
-/** For each file in invalid/, the words by which its own fault is told. */
+/** For each file in invalid/, the words of the expected problem. */
 const problems: Record<string, string> = {
   'base64url.txt': 'expected base64',
   'carriage-return-inside.txt': 'on one line',
@@ -164,7 +164,7 @@ function readFixtures(folder: 'valid' | 'invalid'): Map<string, string> {
   return new Map(names.map((name) => [name, readFileSync(join(fixtures, folder, name), 'utf8')]));
 }
 
-/** Twelve characters of the problem that stand in the key data of the text: what is no key type. */
+/** Returns twelve characters of the problem that also occur in the key data, if any. Key types do not count. */
 function findEcho(problem: string, text: string): string | undefined {
   const longestFirst = sshKeyTypes.toSorted((a, b) => b.length - a.length);
   const told = longestFirst.reduce((rest, type) => rest.replaceAll(type, ''), problem);

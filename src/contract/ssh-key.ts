@@ -13,18 +13,17 @@ export interface SshPublicKey {
 
 const MAX_SSH_KEY_LENGTH = 8192;
 
-/** PEM, OpenSSH and PuTTY files, and the base64 of "openssh-key-v1" when the armor was cut off. */
+/** PEM, OpenSSH and PuTTY files, and the base64 of "openssh-key-v1" if the armor was cut off. */
 const PRIVATE_KEY = /BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY|PuTTY-User-Key-File|b3BlbnNzaC1rZXktdjE/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 const CONTROL_CHARACTERS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029]/;
-/** How the data of every key begins: the high bytes of a length. */
+/** The first bytes of every key: the high bytes of a length. */
 const KEY_DATA = /^AAAA[A-Za-z0-9+/]{16}/;
 
 /**
- * Reads one raw OpenSSH public key (O: CreateInstanceRequest, ssh_keys); a line end after it, as in a
- * .pub file, is allowed. Refuses options, several keys, control characters, a type that differs from
- * the one in the data, keys that sshd would not load, and private keys. What is wrong is told without
- * a character of the key data, which may be a secret.
+ * Parses one raw OpenSSH public key (O: CreateInstanceRequest, ssh_keys). A trailing line end is allowed. Refuses
+ * options, several keys, control characters, a type that differs from the one in the data, keys that sshd would not
+ * load, and private keys. The problem never repeats key data, which may be a secret.
  */
 export function parseSshPublicKey(text: string): { key: SshPublicKey } | { problem: string } {
   if (PRIVATE_KEY.test(text))
@@ -68,7 +67,7 @@ function findDataProblem(type: SshKeyType, base64: string): string | undefined {
   return findBlobProblem(type, bytes);
 }
 
-/** A key as a request has it; {@link parseSshPublicKey} says what is wrong with it otherwise. */
+/** A key in a request. {@link parseSshPublicKey} describes the problem of an invalid one. */
 export const sshKeyTextSchema = z
   .string()
   .max(MAX_SSH_KEY_LENGTH, `expected at most ${MAX_SSH_KEY_LENGTH} characters`);

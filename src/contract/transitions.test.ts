@@ -78,7 +78,7 @@ describe('the transitions of an instance, against the contract', () => {
   });
 });
 
-/** `start` and every state that some path leads to from there. */
+/** Returns `start` and every state reachable from it. */
 function reachableFrom(table: TransitionTable<string>, start: string): Set<string> {
   const reached = new Set([start]);
   for (const state of reached) for (const next of table[state] ?? []) reached.add(next);

@@ -1,9 +1,9 @@
-/** Thrown by a program that tries an illegal move; never by bad input. */
+/** An illegal transition: a bug in the program, never bad input. */
 export class IllegalTransition extends Error {
   override readonly name = 'IllegalTransition';
 }
 
-/** A resource's states, and for each the states that may follow it directly. */
+/** For each state of a resource, the states that may follow it directly. */
 export type TransitionTable<State extends string> = Readonly<Record<State, readonly State[]>>;
 
 export function canTransition<State extends string>(

@@ -15,22 +15,22 @@ export const usdPerHourSchema = z.number().nonnegative().meta({ description: 'US
 
 const MICRO_USD_PER_USD = 1_000_000;
 
-/** Money is integer micro-USD inside and a JSON number at the edge. */
+/** Converts micro-USD, in which Berth calculates, to the USD of the API. */
 export function usdFromMicroUsd(microUsd: number): number {
   return microUsd / MICRO_USD_PER_USD;
 }
 
-/** Rounds to the nearest micro-USD, the smallest unit that Berth keeps. */
+/** Converts USD to micro-USD, rounded to the nearest. Berth stores no smaller unit. */
 export function microUsdFromUsd(usd: number): number {
   return Math.round(usd * MICRO_USD_PER_USD);
 }
 
 /**
- * What somebody else wrote, as one line of at most `maxLength` characters: well-formed, without a line break, a control
- * or a formatting character that could make another header, another line or another direction of it.
+ * Reduces text of another party to one well-formed line of at most `maxLength` characters. Line breaks, control
+ * characters and formatting characters, which could add a header or reverse the text, are removed.
  */
 export function toOneLine(text: string, maxLength: number): string {
-  // What follows is more than is kept, so a long text is not searched as a whole.
+  // The slice is longer than the result can be. It bounds the work for a long text.
   const line = text
     .slice(0, 4 * maxLength)
     .toWellFormed()

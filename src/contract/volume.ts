@@ -10,9 +10,9 @@ export type VolumeStatus = z.infer<typeof volumeStatusSchema>;
 
 /** O: leaves the volume's transitions open; docs/decisions/0003-volume-states.md settles them. */
 export const volumeTransitions: TransitionTable<VolumeStatus> = {
-  // Intent is stored; the platform has not confirmed the volume.
+  // The intent is stored. The platform has not confirmed the volume.
   CREATING: ['AVAILABLE', 'ATTACHING', 'DELETING', 'ERROR'],
-  // Exists, attached to nothing.
+  // Exists and is not attached.
   AVAILABLE: ['ATTACHING', 'DELETING', 'ERROR'],
   // At least one attachment is under way and none is being removed.
   ATTACHING: ['ATTACHED', 'DETACHING', 'AVAILABLE', 'ERROR'],
@@ -20,9 +20,9 @@ export const volumeTransitions: TransitionTable<VolumeStatus> = {
   ATTACHED: ['ATTACHING', 'DETACHING', 'ERROR'],
   // At least one attachment record is being removed. Left when that record is gone.
   DETACHING: ['AVAILABLE', 'ATTACHED', 'ATTACHING', 'DELETING', 'ERROR'],
-  // Left only by proof that the volume is gone: then the API answers 404.
+  // Left only by proof that the volume is gone. The API then answers 404.
   DELETING: [],
-  // The platform refused the volume for good. A DELETE cleans what is left.
+  // The platform refused the volume for good. A DELETE cleans up the rest.
   ERROR: ['DELETING'],
 };
 

@@ -3,27 +3,27 @@ import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 import type { Actor, AuditEntry, AuditWriter } from './model.ts';
 
-/** As long as a text of the audit log may be. */
+/** Maximum length of a text in the audit log. */
 const MAX_TEXT = 1_000;
 
-/** What an operator does, as the audit log has it. */
+/** An operator's action, as the audit log stores it. */
 export interface AuditedAction<T = unknown> {
   /** Such as `alarm.acknowledge`. */
   action: string;
-  /** What is acted on, such as the id of an instance. */
+  /** The object of the action, such as the id of an instance. */
   subject?: string;
-  /** What else was given, without secrets. */
+  /** Other parameters, without secrets. */
   detail?: Record<string, unknown>;
-  /** What is known only when it is done, such as the id of what was made; null: it was done before, and changed nothing. */
+  /** Details known only after the action, such as the id of the created object. Null: the action changed nothing. */
   done?: (value: T) => { subject?: string } | null;
 }
 
-/** A store whose transactions can write the audit log, whatever else they can. */
+/** A store whose transactions can write the audit log. */
 export interface AuditedStore<Tx = { audit: AuditWriter }> {
   transact<T>(body: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
-/** Writes a row of the audit log, in the transaction that does what it tells of. */
+/** Writes a row of the audit log in the transaction of the action. */
 export async function audit(
   tx: { audit: Pick<AuditWriter, 'add'> },
   clock: Pick<Clock, 'now'>,
@@ -37,7 +37,7 @@ export async function audit(
   await tx.audit.add({ ...known, subject: subject && cut(subject), detail: cutDetail });
 }
 
-/** What is refused may name anything that a request can carry, and its row is kept for a year. */
+/** A refused action may contain any text of a request, and its row is kept for a year. */
 function cut(text: string): string {
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1).toWellFormed()}…`;
 }
@@ -47,15 +47,15 @@ type AuditedEntry = Omit<AuditedAction, 'subject' | 'done'> & {
   outcome?: AuditEntry['outcome'];
 };
 
-/** The store, whose transactions are parts of `tx`. */
+/** Returns the store with its transactions nested in `tx`. */
 export function within<Store extends AuditedStore>(store: Store, tx: { audit: AuditWriter }): Store {
   const transact: AuditedStore['transact'] = (body) => body(tx);
   return withOverrides(store, { transact } as Partial<Store>);
 }
 
 /**
- * Does what an operator asks for and writes its row of the audit log, in one transaction: `act` is given a store whose
- * `transact` is part of it. What was refused or failed leaves a row too, where that can be written.
+ * Performs an operator's action and writes its row of the audit log, in one transaction: the `transact` of the store
+ * that `act` receives is nested in it. A refused or failed action also gets a row, if it can be written.
  */
 export async function audited<Store extends AuditedStore, T>(
   { store, clock }: { store: Store; clock: Pick<Clock, 'now'> },
@@ -85,7 +85,7 @@ export async function audited<Store extends AuditedStore, T>(
   }
 }
 
-/** Finds what an action is about; where that is refused, so is the action, and it leaves its row. */
+/** Finds the object of an action. If that is refused, the action is refused, and gets its row. */
 export async function auditedLookup<T>(
   deps: { store: AuditedStore; clock: Pick<Clock, 'now'> },
   actor: Actor,
@@ -99,7 +99,7 @@ export async function auditedLookup<T>(
   }
 }
 
-/** The sentence for the operator, where a use case would not do it; undefined: it failed. */
+/** The message for the operator if a use case refused. Undefined: it failed. */
 export function refusalOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   // The error of either product's API has a status.

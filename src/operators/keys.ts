@@ -10,13 +10,13 @@ import { RefusedSignIns } from './refused-sign-ins.ts';
 interface Deps {
   store: WritableKeys;
   clock: Clock;
-  /** What makes and lists keys. */
+  /** The command that creates and lists keys. */
   command?: string;
 }
 
 const COMMAND = 'berth operators';
 
-/** What of a store has keys of operators, whatever else it has. */
+/** The part of a store that writes keys of operators. */
 interface WritableKeys {
   transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter }) => Promise<T>): Promise<T>;
 }
@@ -31,9 +31,8 @@ type From = Pick<Actor, 'source' | 'address'>;
 const NAME = /^[a-z0-9][a-z0-9._@-]{0,62}$/;
 
 /**
- * Makes a key of the operator's API and console, and returns it: the only time that it is seen.
- *
- * @throws {ApiError} `invalid_request` if the name is none.
+ * Creates a key for the operator's API and console, and returns it. The key is not stored and cannot be shown again.
+ * @throws {ApiError} `invalid_request` if the name is invalid.
  */
 export async function createOperatorKey(
   { store, clock, random }: Deps & { random: Random },
@@ -58,7 +57,7 @@ export async function createOperatorKey(
   return { key, record };
 }
 
-/** Ends a key, and every session of the console that began with it. Revoking twice keeps the first time. @throws {ApiError} `not_found` */
+/** Revokes a key, and ends its console sessions. Revoking twice keeps the first time. @throws {ApiError} `not_found` */
 export async function revokeOperatorKey(
   { store, clock, command = COMMAND }: Deps,
   id: string,
@@ -74,7 +73,7 @@ export async function revokeOperatorKey(
   });
 }
 
-/** Knows operators by their keys. A key is looked up at each request, so that a revoked one ends at once. */
+/** Authenticates operators by their keys. A key is looked up at each request, so revoking it takes effect at once. */
 export class Operators {
   readonly #store: KeyStore;
   readonly #clock: Clock;
@@ -91,7 +90,7 @@ export class Operators {
     this.#clock = deps.clock;
   }
 
-  /** @throws {ApiError} `unauthorized`, with the same words for every reason. */
+  /** @throws {ApiError} `unauthorized`. The message does not say whether a key is unknown or revoked. */
   async authenticate(authorization: string | undefined, from: From): Promise<OperatorKeyRecord> {
     const token = bearerToken(authorization);
     const record = token === undefined ? null : await this.ofKey(token, from);
@@ -104,7 +103,7 @@ export class Operators {
     );
   }
 
-  /** Whose key it is; null: it is none, or it is revoked, and the audit log will say so. */
+  /** Returns the record of a key. Null if the key is unknown or revoked: the audit log will then have a row. */
   async ofKey(key: string, from: From): Promise<OperatorKeyRecord | null> {
     const record = await this.#store.read.operatorKeys.byDigest(digestSecret(key));
     if (record?.revokedAt === null) return this.#used(record);
@@ -117,15 +116,15 @@ export class Operators {
     return null;
   }
 
-  /** The key of that id, for a session that began with it; null: it is revoked by now. */
+  /** Returns the key that opened a session, or null if it was revoked. */
   async ofId(id: string): Promise<OperatorKeyRecord | null> {
     const record = await this.#store.read.operatorKeys.byId(id);
     return record?.revokedAt === null ? this.#used(record) : null;
   }
 
   /**
-   * Writes the times of last use, and the refused keys, that have come together since; kept for the next call if it cannot.
-   * The last call of a server also writes the refused keys whose minute is not over.
+   * Writes the collected times of last use and the refused keys. On failure they are kept for the next call. The last
+   * call of a server also writes refused keys whose minute is not over.
    */
   async recordUses({ isLast = false } = {}): Promise<void> {
     await this.#refused.write((body) => this.#store.transact(body), isLast);

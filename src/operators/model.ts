@@ -1,7 +1,10 @@
-/** A key of the admin listener's API and console, as stored: never the key itself. It opens no account. */
+/**
+ * A stored key of the admin listener's API and console: its digest, never the key itself. It grants no access to
+ * accounts.
+ */
 export interface OperatorKeyRecord {
   id: string;
-  /** Who has it; one operator may have several. */
+  /** Its holder. One operator may have several keys. */
   name: string;
   /** SHA-256 of the whole key. */
   digest: Buffer;
@@ -15,7 +18,7 @@ export interface OperatorKeyRecord {
 export interface OperatorKeyReader {
   byDigest(digest: Buffer): Promise<OperatorKeyRecord | null>;
   byId(id: string): Promise<OperatorKeyRecord | null>;
-  /** The oldest first. */
+  /** Sorted by age, oldest first. */
   list(): Promise<OperatorKeyRecord[]>;
 }
 export interface OperatorKeyWriter extends OperatorKeyReader {
@@ -24,12 +27,12 @@ export interface OperatorKeyWriter extends OperatorKeyReader {
   recordUse(id: string, at: number): Promise<void>;
 }
 
-/** `server`: a server did it by itself, or for a signal. */
+/** `server`: a server acted by itself, or on a signal. */
 export const auditSources = ['api', 'console', 'cli', 'server'] as const;
 
-/** Who acts, and from where. */
+/** The acting party and its address. */
 export interface Actor {
-  /** The name of the operator's key; on the command line the user of the machine. */
+  /** The name of the operator's key; on the command line, the user of the machine. */
   name: string;
   source: (typeof auditSources)[number];
   /** Null: this machine. */
@@ -38,7 +41,7 @@ export interface Actor {
 
 export const auditOutcomes = ['done', 'refused', 'failed'] as const;
 
-/** One row of the audit log: what an operator did or tried. Times are milliseconds since the Unix epoch. */
+/** One row of the audit log: an operator's action or attempt. Times are milliseconds since the Unix epoch. */
 export interface AuditEntry {
   at: number;
   actor: string;
@@ -46,20 +49,20 @@ export interface AuditEntry {
   address: string | null;
   /** Such as `alarm.acknowledge`. */
   action: string;
-  /** What was acted on, such as the id of an instance; null: it is about no one thing. */
+  /** The object of the action, such as the id of an instance; null: it has no single object. */
   subject: string | null;
-  /** What else was given, without secrets. */
+  /** Other parameters, without secrets. */
   detail: Record<string, unknown>;
-  /** `refused`: Berth would not, and changed nothing · `failed`: it could not. */
+  /** `refused`: Berth declined, and changed nothing · `failed`: an error occurred. */
   outcome: (typeof auditOutcomes)[number];
 }
 export interface AuditRecord extends AuditEntry {
-  /** In the order in which they were written. */
+  /** Increases in the order of writing. */
   id: number;
 }
 
 export interface AuditReader {
-  /** The newest first: the next `limit` that are older than the entry `before`, from the newest one where there is none. */
+  /** Returns a page of at most `limit` entries, newest first: those older than the entry `before`, or the newest. */
   page(filter: {
     before?: number | undefined;
     limit: number;
@@ -70,6 +73,6 @@ export interface AuditReader {
 }
 export interface AuditWriter extends AuditReader {
   add(entry: AuditEntry): Promise<void>;
-  /** Of the oldest `limit` entries, deletes those from before a time; returns how many. */
+  /** Deletes those of the oldest `limit` entries that are older than `before`. Returns the number. */
   pruneOldest(before: number, limit: number): Promise<number>;
 }

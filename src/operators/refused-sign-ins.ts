@@ -1,11 +1,11 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Actor, AuditWriter } from './model.ts';
 
-/** Between two rows about one address. */
+/** Minimum time between two rows of one address. */
 const FOLD_MS = 60_000;
-/** Beyond these, addresses share a row. */
+/** Further addresses share a row. */
 const MAX_ADDRESSES = 20;
-/** A burst of rows, then one in six minutes: a year of attacks takes about 90,000 rows. */
+/** A burst of rows, then one every six minutes: a year of attacks adds about 90,000 rows. */
 const BURST_ROWS = 60;
 const ROW_EVERY_MS = 6 * 60_000;
 
@@ -20,20 +20,23 @@ interface Folded {
 }
 
 /**
- * Refused keys of operators, as rows of the audit log: one for each address and minute, with a count, and never more
- * rows than an attacker may have. What exceeds that is counted in the next row.
+ * Collects refused operator keys for the audit log: one row for each address and minute, with a count. The number of
+ * rows is limited. Refusals beyond the limit are counted in the next row.
  */
 export class RefusedSignIns {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #folded = new Map<string, Folded>();
-  /** When the allowance of rows is full again. */
+  /** When the full burst of rows is available again. */
   #fullAt = 0;
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
   }
 
-  /** Counts one. `name` is that of a revoked key. Returns whether it is the first of its address for a while. */
+  /**
+   * Counts a refused key. `name` is given if the key was revoked. Returns whether it is the first of its address for a
+   * while.
+   */
   count({ source, address }: Pick<Actor, 'source' | 'address'>, name = UNKNOWN): boolean {
     const now = this.#clock.now();
     const exact = JSON.stringify([source, address, name]);
@@ -48,8 +51,8 @@ export class RefusedSignIns {
   }
 
   /**
-   * Writes the rows that are due; those that are not written are kept for the next call. The last call, at the end of the
-   * server, writes them all: one for each address that is known, which are few.
+   * Writes the rows that are due and allowed. The others are kept for the next call. The last call, at shutdown, writes
+   * all rows: one for each known address.
    */
   async write<Tx extends { audit: Pick<AuditWriter, 'add'> }>(
     transact: (body: (tx: Tx) => Promise<void>) => Promise<void>,

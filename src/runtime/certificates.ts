@@ -8,21 +8,21 @@ import type {
 import { type Clock, DAY_MS, type Timer } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 
-/** A certificate that is renewed by itself is renewed earlier. */
+/** Certificates that renew automatically are renewed earlier than this. */
 export const ENDING_SOON_MS = 14 * DAY_MS;
 const URGENT_MS = 3 * DAY_MS;
 const HOUR_MS = 3_600_000;
 const EXAMINE_EVERY_MS = HOUR_MS;
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Called when a certificate ends soon, and when that one was renewed. */
+/** Called when a certificate ends soon, and when it was renewed. */
 export interface CertificateListener {
   endsSoon(certificate: KnownCertificate, text: string): void;
   isRenewed(certificate: KnownCertificate): void;
 }
 
 type Watched = KnownCertificate & {
-  /** False: it was refused because it has ended, and `endsAt` is when that was seen first. */
+  /** False: the certificate was refused as expired, and `endsAt` is when that was first seen. */
   isEndKnown: boolean;
   toldDays?: number;
 };
@@ -37,8 +37,8 @@ const WHOSE: Readonly<Record<CertificateUse, (name: string) => string>> = {
 };
 
 /**
- * The certificates that this process depends on. From 14 days before its end, each is logged at once and then every day:
- * as an error in its last 3 days.
+ * The certificates that this process depends on. From 14 days before its end, each is logged at once and then every
+ * day, as an error in its last 3 days.
  */
 export class Certificates {
   readonly #deps: { clock: Clock; log: Log };
@@ -50,12 +50,12 @@ export class Certificates {
     this.#deps = deps;
   }
 
-  /** Each that is known now. */
+  /** Returns all known certificates. */
   list(): KnownCertificate[] {
     return [...this.#known.values()].map(({ use, name, endsAt }) => ({ use, name, endsAt }));
   }
 
-  /** How the certificate of one use and name is reported. */
+  /** Returns the function that reports the certificate of one use and name. */
   of(use: CertificateUse, name: string): CertificateSeen {
     const key = `${use} ${name}`;
     return (seen) => {
@@ -74,7 +74,7 @@ export class Certificates {
     };
   }
 
-  /** Examines them every hour from now on. `listener` is also called for what was found before. */
+  /** Checks all certificates every hour from now on. Also calls `listener` for those already known to end soon. */
   start(listener?: CertificateListener): void {
     this.#listener = listener;
     for (const known of this.#known.values()) {
@@ -127,14 +127,14 @@ export class Certificates {
   }
 }
 
-/** The first certificate of a chain that ends: clients refuse the chain then. */
+/** When the first certificate of the chain ends. Clients then refuse the chain. */
 function endOf(seen: Exclude<SeenCertificate, 'ended'>): number {
   if ('validTo' in seen) return Date.parse(seen.validTo);
   const ends = (seen.pem.match(PEM) ?? [seen.pem]).map((pem) => Date.parse(new X509Certificate(pem).validTo));
   return Math.min(...ends);
 }
 
-/** In days, or in hours where no whole day is left. */
+/** Formats a time in days, or in hours if it is under a day. */
 export function toTimeLeft(ms: number): string {
   const [count, what] = ms >= DAY_MS ? [Math.floor(ms / DAY_MS), 'day'] : [Math.floor(ms / HOUR_MS), 'hour'];
   if (count === 0) return 'less than an hour';

@@ -6,7 +6,7 @@ export interface DiskRoom {
   size: number;
 }
 
-/** What room the disk of a folder has for this user; undefined: that cannot be read. */
+/** Returns the free space and the size of the disk of a folder, or undefined if they cannot be read. */
 export async function diskRoomOf(folder: string): Promise<DiskRoom | undefined> {
   const disk = await statfs(folder).catch(() => undefined);
   return disk && { free: disk.bavail * disk.bsize, size: disk.blocks * disk.bsize };

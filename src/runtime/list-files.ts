@@ -3,7 +3,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ListFiles } from '../ports/list-files.ts';
 
-/** Lists as files of a folder, which only their owner may read. */
+/** Writes lists as files in a folder. Only the owner can read them. */
 export function listFilesIn(folder: string): ListFiles {
   const written = new Map<string, string>();
   const pathOf = (name: string): string => join(folder, `${name.replaceAll(/[^A-Za-z0-9._-]/g, '_')}.txt`);
@@ -15,7 +15,7 @@ export function listFilesIn(folder: string): ListFiles {
       if (written.get(path) === digest) return path;
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const draft = `${path}.${process.pid}.new`;
-      // Never through a link that another user of a shared folder made.
+      // The new file is created exclusively, so no link that another user made in a shared folder is followed.
       await rm(draft, { force: true });
       await writeFile(draft, text, { flag: 'wx', mode: 0o600 });
       await rename(draft, path);

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../ports/errors.ts';
 import { createLog, forPeople } from './log.ts';
 
-/** What a log writes. */
+/** Collects the lines that a log writes. */
 function collect(): { stream: Writable; lines: () => string[] } {
   const chunks: string[] = [];
   const stream = new Writable({

@@ -19,8 +19,8 @@ const SECRET_FIELDS = [
 ];
 
 /**
- * Structured logs, one JSON object a line, or one line for people on a terminal, on standard error: standard output is
- * for what a person or script reads. Nothing logs a body; what could carry a secret all the same is censored by name.
+ * Structured logs on standard error: one JSON object a line, or readable lines on a terminal. Standard output is for
+ * results. Request and response bodies are not logged, and fields with the names of secrets are redacted.
  */
 export function createLog(
   level: string,
@@ -35,15 +35,16 @@ export function createLog(
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     redact: { paths, censor: CENSORED },
     serializers: { err: (error: unknown) => describeError(error) },
-    // JSON leaves in place what a terminal acts on above U+001F; so escaped, the line reads the same.
+    // JSON does not escape control characters above U+001F that a terminal acts on. The escaped line parses to the same
+    // value.
     hooks: { streamWrite: toPrintable },
   };
   return pino(options, stream);
 }
 
 /**
- * A line each: the time, the level as a word, the message, and what belongs to it. Loaded where there is a terminal.
- * Without colours: of what a terminal acts on, nothing is let through.
+ * Formats each record as one line: time, level, message, fields. The formatter is loaded only on a terminal. No
+ * colours: terminal control characters are all escaped.
  */
 export function forPeople(target: { write(text: string): unknown }): DestinationStream {
   const load = createRequire(import.meta.url);
@@ -52,7 +53,7 @@ export function forPeople(target: { write(text: string): unknown }): Destination
     colorize: false,
     singleLine: true,
     translateTime: 'SYS:HH:MM:ss.l',
-    // An error stands on its line as everything else does: no field is treated as one.
+    // An error is printed on the same line as the other fields.
     errorLikeObjectKeys: [],
   });
   return { write: (json) => void target.write(toPrintable(toLine(json))) };
@@ -71,8 +72,8 @@ const MAX_CAUSES = 5;
 const MAX_FRAMES = 12;
 
 /**
- * An error as the log may have it. A library's message may quote parameters, and its properties may hold them;
- * so of an error that our own code did not throw only the type, the code and the place are kept.
+ * Formats an error for the log. A library's message or properties may quote parameters. For errors that Berth did not
+ * throw, only the type, the code and the stack are kept.
  */
 function describeError(error: unknown, depth = 0): ErrorLine {
   if (!(error instanceof Error)) return { type: typeof error, message: WITHHELD, stack: [] };
@@ -88,12 +89,15 @@ function describeError(error: unknown, depth = 0): ErrorLine {
   };
 }
 
-/** Each request meets a database that is away: that error's message has what its cause says, which is thrown in the same place. */
+/**
+ * Whether to log the cause. While the database is unavailable, every request fails; its error already quotes the cause,
+ * which was thrown in the same place.
+ */
 function hasMoreToSay(error: Error): boolean {
   return error.cause !== undefined && !(error instanceof StoreUnavailable);
 }
 
-/** The places of the stack, without the message that stands before them. */
+/** The frames of a stack, without the message before them. */
 function framesOf({ stack = '', message }: Error): string[] {
   const end = stack.indexOf(message) + message.length;
   return withSourcePlaces(stack.slice(end))

@@ -1,15 +1,18 @@
-/** What a terminal acts on, what changes the direction of text, and what is invisible; line breaks and tabs are text. */
+/**
+ * Characters that a terminal acts on, that change the direction of text, or that are invisible. Line breaks and tabs
+ * are text.
+ */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-/** Most text has none of them, and this is quicker to find. */
+/** A faster test: most text has only plain characters. */
 const NOT_PLAIN = /[^\n\t -~]/;
 
-/** The text with such characters as `\u001b`, which JSON and YAML read in a quoted string as the same character. */
+/** Escapes such characters as `\u001b`. In a quoted string, JSON and YAML read the escape as the same character. */
 export function toPrintable(text: string): string {
   if (!NOT_PLAIN.test(text)) return text;
   return text.replace(UNSEEN, (character) => character.split('').map(toEscape).join(''));
 }
 
-/** The same on one line: text of others cannot begin a line of its own. */
+/** Also escapes line breaks and tabs: another party's text cannot begin a line of its own. */
 export function toPrintableLine(text: string): string {
   return toPrintable(text).replace(/[\n\t]/g, toEscape);
 }
@@ -23,17 +26,17 @@ export function printLine(text: string): void {
   process.stdout.write(`${toPrintableLine(text)}\n`);
 }
 
-/** Writes text that has lines of its own to standard output, as it ends. */
+/** Writes text of several lines to standard output. Adds no line end. */
 export function printText(text: string): void {
   process.stdout.write(toPrintable(text));
 }
 
-/** Writes text that has lines of its own to standard error, as it ends. */
+/** Writes text of several lines to standard error. Adds no line end. */
 export function printError(text: string): void {
   process.stderr.write(toPrintable(text));
 }
 
-/** Columns as wide as their widest cell. */
+/** Prints a table. Each column is as wide as its widest cell. */
 export function printTable(head: readonly string[], given: readonly (readonly string[])[]): void {
   const rows = given.map((row) => row.map(toPrintableLine));
   const widths = head.map((title, column) =>
@@ -48,7 +51,7 @@ export function printTable(head: readonly string[], given: readonly (readonly st
     );
 }
 
-/** The reader of the output may stop early, as `head` does. */
+/** Ignores a reader that closes the output early, as `head` does. */
 export function ignoreClosedPipes(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,16 +1,16 @@
 import { StoreUnavailable } from '../ports/errors.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 
-/** How long a request waits for one answer of the database, in milliseconds: a client gives up after ten seconds. */
+/** Time limit of one read, in milliseconds. A client gives up after ten seconds. */
 const ANSWER_MS = 1_700;
-/** Late answers are found by one timer, this many times in that span: a timer for each read would cost more than the read. */
+/** Ticks in that time. One timer checks all reads: a timer for each would cost more than the read. */
 const TICKS = 10;
 
 interface Patience {
   answerMs?: number;
   /**
-   * A read that a working database answers at once. While it is answered, slow reads, such as an operator's over all rows,
-   * are waited for. Absent: no slow read is.
+   * A read that a working database answers at once. While it succeeds, slow reads, such as an operator's over all rows,
+   * are not given up. Absent: every slow read is given up.
    */
   prove?: () => Promise<unknown>;
 }
@@ -21,7 +21,7 @@ interface Waiting {
   giveUp: (error: StoreUnavailable) => void;
 }
 
-/** `store` as requests use it: a read that takes too long is one that the database does not answer. */
+/** Returns `store` with a time limit on its reads. A read that exceeds it fails as if the database did not answer. */
 export function withPromptReads<Store extends { read: object }>(
   store: Store,
   patience: Patience = {},
@@ -55,7 +55,7 @@ function withDeadline<Repository extends object>(
   });
 }
 
-/** Gives up answers of the database that take too long. */
+/** Rejects reads that the database does not answer in time. */
 export class AnswerDeadline {
   readonly #answerMs: number;
   readonly #prove: (() => Promise<unknown>) | undefined;
@@ -67,7 +67,7 @@ export class AnswerDeadline {
     this.#prove = prove;
   }
 
-  /** `answer`. @throws {StoreUnavailable} if it is not here in time. */
+  /** Returns `answer` with a deadline. @throws {StoreUnavailable} if it is late */
   of<T>(answer: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { ticksLeft: TICKS, isProved: false, giveUp: reject };
@@ -86,12 +86,12 @@ export class AnswerDeadline {
     });
   }
 
-  /** It keeps no process alive that has nothing else to do. */
+  /** Unreferenced, so the timer does not keep the process alive. */
   #nextTick(): NodeJS.Timeout {
     return setTimeout(() => this.#tick(), this.#answerMs / TICKS).unref();
   }
 
-  /** Ticks are counted, not time: an answer that is here and was not read yet, in a process that was busy, is not late. */
+  /** Counts ticks, not time: in a busy process, an answer may have arrived without having been read. */
   #tick(): void {
     for (const waiting of this.#waiting) {
       waiting.ticksLeft--;

@@ -6,7 +6,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
-/** A machine beside a database, both clocks true unless set. */
+/** A machine with a database. Both clocks are right unless set. */
 async function machine({ wallAheadMs = 0 } = {}) {
   let truth = START;
   let monotonic = 17;
@@ -37,7 +37,7 @@ async function machine({ wallAheadMs = 0 } = {}) {
     pass,
     hear,
     truth: () => truth,
-    /** The machine stands still: neither of its clocks goes. */
+    /** Pauses the machine: neither of its clocks advances. */
     pause: (ms: number) => {
       truth += ms;
       wallAhead -= ms;
@@ -48,7 +48,7 @@ async function machine({ wallAheadMs = 0 } = {}) {
     setDatabase: (aheadMs: number) => {
       databaseAhead = aheadMs;
     },
-    /** Hears the database once a second. */
+    /** Reads the database's clock once a second. */
     live: async (seconds: number) => {
       for (let second = 0; second < seconds; second++) {
         pass(1_000);

@@ -1,33 +1,35 @@
 import type { TimeSources } from './steady-time.ts';
 
-/** How fast the time follows a reference that was set, as a share of the time that passes. */
+/** How fast the time approaches a reference that was set, as a share of the elapsed time. */
 const SLEW = 0.1;
-/** Clocks that differ by less agree, in milliseconds; NTP keeps them closer. */
+/** Clocks that differ by less are considered equal, in milliseconds. NTP keeps them closer. */
 const AGREES_WITHIN_MS = 1_000;
 const TELL_ABOVE_MS = 5_000;
-/** What is longer is taken for a clock that was set, however many agree: nobody pauses a server for a day. */
+/** A longer gap counts as a clock that was set, even if the clocks agree: servers are not paused for a day. */
 const LONGEST_PAUSE_MS = 24 * 60 * 60 * 1000;
 
 export interface SharedTimeSources extends Pick<TimeSources, 'wallNow' | 'monotonicNow'> {
-  /** The process was paused for `byMs` milliseconds, and the time has made up for it. */
+  /** Called when the process was paused for `byMs` milliseconds and the time has caught up. */
   onPause?: (byMs: number) => void;
-  /** Called once when the reference has left the time by some seconds; `byMs` is negative if it is behind. */
+  /**
+   * Called once when the reference deviates from the time by some seconds. `byMs` is negative if the reference is
+   * behind.
+   */
   onJump?: (byMs: number) => void;
 }
 
 /**
- * The time of several processes that share a reference, their database's clock. It begins at the reference and never
- * goes back. If the reference is ahead and the machine's wall clock agrees with it, the process was paused: the time
- * steps forward at once, because the others have gone on. If the reference alone was set, the time follows it by a
- * tenth of what passes, so that nothing runs out for it.
+ * The time of processes that share a database: its clock is their reference. The time never goes back. After a pause
+ * (the reference is ahead, and the wall clock agrees), it jumps to the reference. If only the reference was set, it
+ * approaches it by a tenth of the elapsed time, so no lease expires because of it.
  */
 export class SharedTime {
   readonly #sources: SharedTimeSources;
   #readAt: number;
   #time: number;
-  /** How far the reference is ahead of the time, as far as it is known. */
+  /** How far the reference is ahead of the time, as last measured. */
   #aheadMs = 0;
-  /** How far the wall clock is ahead of the monotonic one, as it was when the reference was heard. */
+  /** How far the wall clock was ahead of the monotonic clock when the reference was last read. */
   #wallBase: number;
   #isAnchored = false;
   #isTold = false;
@@ -52,8 +54,8 @@ export class SharedTime {
   }
 
   /**
-   * How far the time is ahead of the reference, in milliseconds. A wall clock that leaps says that the process was
-   * paused, or that the clock was set: until the reference is heard again, the worse of it is told.
+   * How far the time is ahead of the reference, in milliseconds. A jump of the wall clock means a pause or a clock that
+   * was set. Until the reference is read again, the larger of the two differences is returned.
    */
   offsetMs(): number {
     this.now();
@@ -65,8 +67,8 @@ export class SharedTime {
   }
 
   /**
-   * Hears the reference: `ask` answers it in milliseconds since the Unix epoch, and is taken to have read it halfway.
-   * What took too long to say when it was is not used. Rejects as `ask` does.
+   * Reads the reference. `ask` returns milliseconds since the Unix epoch, assumed to be measured halfway through the
+   * call. An answer that took too long is ignored. Rejects as `ask` does.
    */
   async hear(ask: () => Promise<number>): Promise<void> {
     const { wallNow, monotonicNow } = this.#sources;

@@ -1,17 +1,17 @@
-/** npm passes a signal on to its script, to which the terminal has already sent it: both arrive within milliseconds. */
+/** npm forwards a signal that the terminal has already sent to its script: both arrive within milliseconds. */
 const ECHO_MS = 500;
 
 const ENDING = ['SIGINT', 'SIGTERM'] as const;
 
 type Listener = (cause: unknown) => void;
 
-/** The process, as far as its events are concerned. */
+/** The events of the process. */
 export interface SignalSource {
   on(event: string, listener: Listener): unknown;
   off(event: string, listener: Listener): unknown;
 }
 
-/** The same events; a signal that comes again within half a second of the first is heard once. */
+/** Wraps the source: a signal that is repeated within half a second is delivered once. */
 export function withoutEchoes(source: SignalSource, now = () => performance.now()): SignalSource {
   const wrapped = new Map<string, Map<Listener, Listener>>();
   return {

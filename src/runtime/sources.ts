@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** The package runs chunks, which stand in one folder, each beside its source map. A checkout runs the sources. */
+/** The package runs chunks, which are in one folder, each with its source map. A checkout runs the sources. */
 const isBundled = import.meta.url.endsWith('.js');
 const chunkFolder = new URL('./', import.meta.url).href;
-/** A place in a chunk, as a stack names it: file, line and column. */
+/** A location in a chunk, as a stack names it: file, line and column. */
 const chunkPlace = new RegExp(`${chunkFolder.replace(/\W/g, '\\$&')}([\\w.-]+\\.js):(\\d+):(\\d+)`, 'g');
 const sourceMaps = new Map<string, SourceMap | undefined>();
 
@@ -13,8 +13,8 @@ const sourceMaps = new Map<string, SourceMap | undefined>();
 export const SOURCE_FOLDER = fileURLToPath(new URL(isBundled ? '../src/' : '../', import.meta.url));
 
 /**
- * The same stack, with the source file and line instead of each place in a chunk. Node could do that itself, but it
- * would read every source map at the start; this reads one when a stack needs it.
+ * Replaces each location in a chunk by the source file and line. Node's own option would read every source map at
+ * startup; this reads one when a stack needs it.
  */
 export function withSourcePlaces(stack: string): string {
   if (!isBundled) return stack;
@@ -26,7 +26,7 @@ export function withSourcePlaces(stack: string): string {
   });
 }
 
-/** From now on every stack of this process names sources: for a program, whose process is its own. */
+/** Makes every stack of this process name sources. Only for a program, which owns its process. */
 export function nameSourcesInStacks(): void {
   if (!isBundled) return;
   Error.prepareStackTrace = (error, frames) =>
@@ -38,7 +38,7 @@ function sourceMapOf(chunk: string): SourceMap | undefined {
   return sourceMaps.get(chunk);
 }
 
-/** Undefined where it is missing: the stack then names the chunk. */
+/** Undefined if it is missing: the stack then names the chunk. */
 function readSourceMap(chunk: string): SourceMap | undefined {
   try {
     return new SourceMap(JSON.parse(readFileSync(new URL(`${chunk}.map`, chunkFolder), 'utf8')));

@@ -16,7 +16,7 @@ function machine() {
   return {
     now,
     jumps,
-    /** Lets `ms` pass; the wall clock goes `rate` times as fast. */
+    /** Advances the time by `ms`. The wall clock runs at `rate` times that speed. */
     pass: (ms: number, rate = 1) => {
       monotonic += ms;
       wall += ms * rate;

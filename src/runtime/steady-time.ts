@@ -1,21 +1,22 @@
-/** How fast the steady time follows the wall clock, as a share of the time that passes. */
+/** How fast the steady time approaches the wall clock, as a share of the elapsed time. */
 const SLEW = 0.1;
 const TELL_ABOVE_MS = 5_000;
 const FORGET_BELOW_MS = 1_000;
 
 export interface TimeSources {
-  /** Milliseconds since the Unix epoch, as the machine has it now: it may jump. */
+  /** Milliseconds since the Unix epoch, by the machine's clock. It may jump. */
   wallNow: () => number;
-  /** Milliseconds since some moment: it only grows. */
+  /** Milliseconds since an arbitrary moment. It never decreases. */
   monotonicNow: () => number;
-  /** Called once when the wall clock has left the steady time by some seconds; `byMs` is negative if it is behind. */
+  /**
+   * Called once when the wall clock deviates from the steady time by some seconds. `byMs` is negative if it is behind.
+   */
   onJump?: (byMs: number) => void;
 }
 
 /**
- * A time that begins at the wall clock, never goes back, and follows it from then on by at most a tenth of the time
- * that passes. A wall clock that is set by an hour or a year ends no lease and reaches no deadline.
- *
+ * Creates a time that starts at the wall clock, never goes back, and approaches it by at most a tenth of the elapsed
+ * time. Setting the wall clock, even by a year, expires no lease and reaches no deadline.
  * @returns whole milliseconds since the Unix epoch
  */
 export function createSteadyTime({ wallNow, monotonicNow, onJump }: TimeSources): () => number {

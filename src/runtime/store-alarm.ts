@@ -2,8 +2,8 @@ import { StoreUnavailable } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 
 /**
- * `log` for all but `WriteHealth`, which logs one alarm while the database does not answer: what fails meanwhile for that
- * reason is a warning.
+ * Logs an error that the database caused as a warning: `WriteHealth` logs the one alarm while the database does not
+ * answer, and must use the original log.
  */
 export function withOneStoreAlarm(log: Log): Log {
   return {

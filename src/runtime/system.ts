@@ -11,12 +11,12 @@ function setTimer(delayMs: number, callback: () => void): Timer {
   return { cancel: () => clearTimeout(timeout) };
 }
 
-/** This machine's time, made steady. `onJump`: see {@link TimeSources}. */
+/** The system clock as a steady time. `onJump`: see {@link TimeSources}. */
 export function createSystemClock({ onJump }: Pick<TimeSources, 'onJump'> = {}): Clock {
   return { now: createSteadyTime({ ...sources, ...(onJump !== undefined && { onJump }) }), setTimer };
 }
 
-/** This machine's time where several share a database: that of the database, which it is to hear. */
+/** The time of processes that share a database: the database's clock, which `hear` reads. */
 export interface SharedClock extends Clock {
   /** See {@link SharedTime.hear}. */
   hear(ask: () => Promise<number>): Promise<void>;
@@ -28,7 +28,7 @@ export function createSharedClock(told: Pick<SharedTimeSources, 'onPause' | 'onJ
   return { now: () => time.now(), offsetMs: () => time.offsetMs(), hear: (ask) => time.hear(ask), setTimer };
 }
 
-/** For what runs shortly, and has nobody to tell of a clock that jumps. */
+/** For short-lived programs, which do not report clock jumps. */
 export const systemClock: Clock = createSystemClock();
 
 export const systemRandom: Random = {

@@ -2,19 +2,19 @@ import type { Clock, Timer } from '../ports/clock.ts';
 import { StoreUnavailable } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 
-/** How long after a failure it is tried whether writes work again. */
+/** Interval between attempts to write after a failure. */
 const TRY_AGAIN_MS = 3_000;
 
 interface Parts {
   clock: Clock;
   log: Pick<Log, 'info' | 'error'>;
-  /** Writes about as much as a request does, and keeps nothing of it. */
+  /** Writes about as much as a request does, and removes it again. */
   prove: () => Promise<void>;
 }
 
 /**
- * Whether the database takes writes: not from the first one that fails until one is proved to work again. An ordinary
- * write that succeeds meanwhile proves nothing: it may have found nothing to write, or the last free page.
+ * Whether the database accepts writes. After a failed write it counts as failing until a test write succeeds. An
+ * ordinary write that succeeds proves nothing: it may have changed no row, or used the last free page.
  */
 export class WriteHealth {
   readonly #parts: Parts;
@@ -31,7 +31,7 @@ export class WriteHealth {
     return this.#failedAt === undefined;
   }
 
-  /** Runs a write and notes whether the database failed. */
+  /** Runs a write and records whether the database failed. */
   async attempt<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write();
@@ -69,7 +69,7 @@ export class WriteHealth {
       () => true,
       () => false,
     );
-    // A write that failed while the proof was under way may have been the later of the two.
+    // A write may have failed after the test write succeeded.
     if (!isProved || failures !== this.#failures) return this.#tryLater();
     const seconds = Math.round((clock.now() - (this.#failedAt ?? clock.now())) / 1000);
     this.#failedAt = undefined;

@@ -6,38 +6,38 @@ interface Entry {
   isOver: boolean;
 }
 
-/** What is known of what goes on, so that time in which nothing but the periodic happens can be skipped. */
+/** Decides which time can be skipped, because only periodic work would happen in it. */
 export interface Idleness {
-  /** When something last happened that may have consequences. */
+  /** Time of the last event that may have consequences. */
   lastEventAt(): number;
-  /** Whether something is under way that ends as time passes. */
+  /** Whether work is under way that ends as time passes. */
   isBusy(): Promise<boolean>;
-  /** Whether a fault waits for its occasion. */
+  /** Whether an armed fault may still strike. */
   mayBeStruck(): boolean;
-  /** When something is due that is not periodic; undefined: nothing is. */
+  /** Time of the next event that is not periodic. Undefined: none is scheduled. */
   nextEventAt(): Promise<number | undefined>;
-  /** Told of each skip, when its time has come: until `seenUntil` all was as it was `from`. */
+  /** Called after each skip. Nothing changed from `from` until `seenUntil`. */
   skipped(from: number, to: number, seenUntil: number): Promise<void>;
 }
 
-/** What happens is followed closely for so long: within that everybody has noticed. */
+/** After an event, time is not skipped for this long, so that every component notices it. */
 const CALM_AFTER_MS = 5 * 60_000;
-/** What has been under way for so long without an event is stuck. */
+/** Work without an event for this long is stuck, and no longer prevents skips. */
 const STUCK_AFTER_MS = 60 * 60_000;
-/** Less is not worth skipping. */
+/** Shorter times are not skipped. */
 const LEAST_SKIP_MS = 60_000;
-/** How often it is asked whether time can be skipped. */
+/** Interval between checks whether time can be skipped. */
 const ASK_EVERY_MS = 30_000;
 
-/** So many turns of the event loop in which no timer was set are quiet. */
+/** The event loop is quiet after this many turns without activity. */
 const QUIET_TURNS = 3;
 /** More callbacks than this at one moment are an endless loop. */
 const MAX_AT_ONE_MOMENT = 100_000;
-/** A request that has had so much time, and has no answer, waits for something else. */
+/** After this time, a request without an answer waits for something other than time. */
 const LONGEST_REQUEST_MS = 10 * 60_000;
-/** Longer than each window in which something must come to its end. */
+/** Longer than every time limit of the servers. */
 const LONGEST_BUSY_MS = 3 * 3_600_000;
-/** A hundred years: nobody advances time by more. */
+/** A hundred years: the maximum of one advance. */
 export const MAX_ADVANCE_MS = 36_525 * 86_400_000;
 
 const nothing = (): void => undefined;
@@ -47,13 +47,13 @@ const stillBusy = (afterMs: number): string =>
   'for polls. The journal and the dump tell of it; `advance` lets a given time pass';
 
 /**
- * The time of a sandbox. `virtual`: it stands still unless it is advanced, or a request waits for it. `real`: it passes
- * with the time of this machine, and can be advanced beside that.
+ * The clock of a sandbox. `virtual`: time passes only when it is advanced, or while a request waits for it. `real`:
+ * time passes with the machine's clock, and can be advanced too.
  */
 export class SandboxClock implements Clock {
   readonly kind: 'virtual' | 'real';
   #now: number;
-  /** Real time when `#now` was true; undefined: time stands still. */
+  /** Real time at which `#now` was correct. Undefined: time does not pass by itself. */
   #runsSince: number | undefined;
   #alarm: NodeJS.Timeout | undefined;
   #isFrozen = false;
@@ -61,15 +61,15 @@ export class SandboxClock implements Clock {
   #holds = 0;
   #queue = new DueQueue<Entry>();
   readonly #pending = new Set<Entry>();
-  /** What ends whatever waits for time: requests, and the deadlines of clients. */
+  /** Functions that end all waits for time: of requests, and of clients with deadlines. */
   readonly #waiting = new Set<(reason: Error) => void>();
   #idleness: Idleness | undefined;
   #askedAt = 0;
-  /** Who moves time does so one after another. */
+  /** The last of the moves of time, which run one after another. */
   #lastMove: Promise<unknown> = Promise.resolve();
-  /** Resolves when nobody has all of time to himself. */
+  /** Resolves when no `exclusively` call is running. */
   #released: Promise<unknown> = Promise.resolve();
-  /** Resolves when time that was frozen goes on. */
+  /** Resolves when frozen time resumes. */
   #thawed: PromiseWithResolvers<void> | undefined;
 
   constructor(kind: 'virtual' | 'real', startAt: number) {
@@ -93,14 +93,14 @@ export class SandboxClock implements Clock {
     return {
       cancel: () => {
         entry.isOver = true;
-        // The queue has it until its time comes, and nothing of what it held.
+        // The queue keeps a cancelled entry until its time comes, but none of its data.
         entry.run = nothing;
         this.#pending.delete(entry);
       },
     };
   }
 
-  /** As `AbortSignal.timeout`, in this time: the deadline of a client. */
+  /** As `AbortSignal.timeout`, by this clock: the deadline of a client. */
   timeout(ms: number): AbortSignal {
     const controller = new AbortController();
     const late = () => {
@@ -112,7 +112,7 @@ export class SandboxClock implements Clock {
     return controller.signal;
   }
 
-  /** How many timers are set. */
+  /** Number of pending timers. */
   get timers(): number {
     return this.#pending.size;
   }
@@ -121,7 +121,7 @@ export class SandboxClock implements Clock {
     return this.#isFrozen;
   }
 
-  /** Time stands still until {@link resume}, for requests too; it can still be advanced. */
+  /** Stops time until {@link resume}, for requests too. It can still be advanced. */
   freeze(): void {
     this.#now = this.now();
     this.#runsSince = undefined;
@@ -138,7 +138,7 @@ export class SandboxClock implements Clock {
     this.#setAlarm();
   }
 
-  /** Nothing moves virtual time until the function that it returns is called: something is under way that has no timer. */
+  /** Keeps virtual time from moving until the returned function is called. For work without a timer. */
   hold(): () => void {
     this.#holds++;
     return () => {
@@ -146,7 +146,7 @@ export class SandboxClock implements Clock {
     };
   }
 
-  /** Says that something happens as long as `work` runs and right after it, so that time waits for what follows. */
+  /** Counts as activity while `work` runs and right after it, so that time waits for its consequences. */
   async noting<T>(work: Promise<T>): Promise<T> {
     this.#activity++;
     try {
@@ -156,16 +156,15 @@ export class SandboxClock implements Clock {
     }
   }
 
-  /** From now on {@link advance} skips time in which nothing but the periodic happens. */
+  /** Makes {@link advance} skip time in which only periodic work would happen. */
   skipIdle(idleness: Idleness): void {
     this.#idleness = idleness;
   }
 
   /**
-   * Lets `ms` milliseconds pass: everything that comes due happens, in order. Where nothing is under way, what is
-   * periodic happens once for all of an idle time.
-   *
-   * @throws {RangeError} for what is no time, or more than a hundred years
+   * Advances time by `ms` milliseconds and runs everything that comes due, in order. During idle time, periodic work
+   * runs only once.
+   * @throws {RangeError} for an invalid time, or more than a hundred years
    */
   async advance(ms: number): Promise<void> {
     if (!(Number.isFinite(ms) && ms >= 0 && ms <= MAX_ADVANCE_MS))
@@ -180,10 +179,9 @@ export class SandboxClock implements Clock {
   }
 
   /**
-   * Lets time pass until nothing is under way that ends by itself, at most `limitMs`; resolves with how much has passed. What waits
-   * to be finished by hand is not waited for, and a fault that has no occasion for five minutes is not either.
-   *
-   * @throws {Error} where something is still under way then
+   * Advances time, by at most `limitMs`, until no work is under way that ends by itself. Returns how much time passed.
+   * Held transitions, and faults without an occasion for five minutes, are not awaited.
+   * @throws {Error} if work is still under way then
    */
   async advanceUntilIdle(limitMs = LONGEST_BUSY_MS): Promise<number> {
     await this.#released;
@@ -199,7 +197,7 @@ export class SandboxClock implements Clock {
     });
   }
 
-  /** Waits until nothing happens any more unless time passes. */
+  /** Waits until nothing more happens without time passing. */
   async settle(): Promise<void> {
     for (let quiet = 0; quiet < QUIET_TURNS; ) {
       const before = this.#activity;
@@ -209,9 +207,8 @@ export class SandboxClock implements Clock {
   }
 
   /**
-   * Waits for `work`. Where that waits for virtual time, time passes until it has ended.
-   *
-   * @throws {Error} the reason, where {@link rewind} or {@link stop} ends the wait
+   * Awaits `work`. Virtual time passes as long as `work` waits for it.
+   * @throws {Error} the reason, if {@link rewind} or {@link stop} ends the wait
    */
   async during<T>(work: Promise<T>): Promise<T> {
     const { promise: ended, resolve, reject } = Promise.withResolvers<T>();
@@ -237,7 +234,7 @@ export class SandboxClock implements Clock {
     return ended;
   }
 
-  /** Has all of time to itself: nobody moves it meanwhile, except that what `work` waits for comes due. */
+  /** Runs `work` while nothing else may advance the clock, except for timers that `work` waits for. */
   exclusively<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#released.then(async () => {
       for (let last: unknown; last !== this.#lastMove; await last) last = this.#lastMove;
@@ -247,7 +244,7 @@ export class SandboxClock implements Clock {
     return turn;
   }
 
-  /** Resolves when nobody has all of time to himself. */
+  /** Resolves when no `exclusively` call is running. */
   async released(): Promise<void> {
     await this.#released;
   }
@@ -258,7 +255,7 @@ export class SandboxClock implements Clock {
     return turn;
   }
 
-  /** Skips what is idle of the time until `end`; whether it did. */
+  /** Skips the idle part of the time until `end`. Returns whether it skipped. */
   async #skip(end: number): Promise<boolean> {
     const idleness = this.#idleness;
     const now = this.now();
@@ -270,7 +267,7 @@ export class SandboxClock implements Clock {
     const eventAt = (await idleness.nextEventAt()) ?? Number.POSITIVE_INFINITY;
     const target = Math.min(eventAt, end);
     if (target - now < LEAST_SKIP_MS) return false;
-    // As on a machine that slept: each timer that was due meanwhile fires once, in order, and what it does has its end.
+    // As after a machine's sleep: each timer that came due meanwhile fires once, in order, and its work completes.
     const due: Entry[] = [];
     for (let next = this.#take(target); next !== undefined; next = this.#take(target)) due.push(next.item);
     this.#moveTo(target);
@@ -287,7 +284,7 @@ export class SandboxClock implements Clock {
     if (at > now) this.#now += at - now;
   }
 
-  /** Fires what comes due first until `end`, and all else of that moment; false: there is nothing. */
+  /** Runs the next due entry until `end`, and all others of that moment. False: there are none. */
   async #fireNext(end: number): Promise<boolean> {
     let next = this.#take(end);
     if (next === undefined) return false;
@@ -311,7 +308,7 @@ export class SandboxClock implements Clock {
     return undefined;
   }
 
-  /** In real time the earliest timer fires by itself. */
+  /** In real time, the earliest timer fires by itself. */
   #setAlarm(): void {
     if (this.#runsSince === undefined) return;
     clearTimeout(this.#alarm);
@@ -326,20 +323,20 @@ export class SandboxClock implements Clock {
     this.#setAlarm();
   }
 
-  /** Sets the time, back too. */
+  /** Sets the time, forwards or back. */
   set(at: number): void {
     this.#now = at;
     this.#askedAt = 0;
     if (this.#runsSince !== undefined) this.#runsSince = performance.now();
   }
 
-  /** Sets the time, back too: nothing of what was set before comes due, and what waits for it ends with the reason. */
+  /** Sets the time, forwards or back. Pending timers are dropped, and waits end with the reason. */
   rewind(at: number, reason: Error): void {
     this.#drop(reason);
     this.set(at);
   }
 
-  /** No timer fires any more, and what waits for one ends with the reason. */
+  /** Stops all timers. Waits end with the reason. */
   stop(reason: Error): void {
     clearTimeout(this.#alarm);
     this.#runsSince = undefined;
@@ -355,7 +352,7 @@ export class SandboxClock implements Clock {
   }
 }
 
-/** The clock for one server, which can be taken away from it: then its timers are gone, and those that it sets do nothing. */
+/** Wraps the clock for one server. `revoke` cancels the server's timers, and makes new ones do nothing. */
 export function revocable(clock: Clock): { clock: Clock; revoke(): void } {
   const timers = new Set<Timer>();
   let isRevoked = false;

@@ -6,7 +6,7 @@ import type { Sandbox } from './sandbox.ts';
 
 const START = Date.UTC(2026, 0, 1);
 
-/** A request that waits for time that does not pass. */
+/** Sends a request that waits for time while time does not pass. */
 async function waitingRequest(sandbox: Sandbox): Promise<Promise<Response>[]> {
   await sandbox.faults.arm('latency', { ms: 60_000 });
   sandbox.clock.freeze();
@@ -14,7 +14,7 @@ async function waitingRequest(sandbox: Sandbox): Promise<Promise<Response>[]> {
   const headers = { authorization: `Bearer ${apiKey}` };
   const answer = sandbox.fetch(`${baseUrl}/availability`, { headers });
   answer.catch(() => undefined);
-  // By then it has found that time does not pass.
+  // By then the request has detected that time does not pass.
   await sandbox.clock.advance(0);
   await sandbox.clock.advance(0);
   return [answer];
@@ -80,7 +80,7 @@ it('two resets and a restore at once leave one server of each', async () => {
   const make = () => sandbox.control.play({ name: 'one', steps: [{ do: 'create_instance', as: 'one' }] });
   await make();
   await snapshots.take('one');
-  // What follows the changes of a provider begins a little later.
+  // Following a provider's changes begins a little later.
   const settledTimers = async () => {
     await sandbox.clock.advance(20_000);
     return sandbox.clock.timers;
@@ -137,6 +137,6 @@ it('nothing holds the servers of before a reset', async () => {
   }
   await sandbox.clock.settle();
   collectGarbage();
-  // What the last reset awaited may still be on a stack.
+  // The last reset's promise may still be on a stack.
   expect(platforms.slice(0, -1).map((platform) => platform.deref())).toEqual([undefined, undefined]);
 });

@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { ProbeResult, SshProbe } from '../ports/ssh-probe.ts';
 import type { Timing } from './options.ts';
 
-/** A machine, and what an SSH probe finds there. */
+/** A machine with its SSH host key. */
 export interface SandboxMachine extends MachineRecord {
   /** `SHA256:…`, as OpenSSH prints it. */
   hostKey: string;
@@ -23,7 +23,7 @@ interface RuleParts {
   seed: string;
 }
 
-/** What the platform of a provider does when nothing goes wrong. */
+/** The rules of a provider's platform without faults. */
 export function rulesOf({ catalog, manifest, timing, seed }: RuleParts): PlatformRules<SandboxMachine> {
   const { volume, ...durations } = timing;
   const pools = new Map(
@@ -58,9 +58,9 @@ interface PlatformParts {
   clock: Pick<Clock, 'now'>;
   rules: PlatformRules<SandboxMachine>;
   draws: Draws;
-  /** Called with each change of a machine or a volume. */
+  /** Called after each change of a machine or a volume. */
   changed(): void;
-  /** What it has; absent: nothing. */
+  /** Its saved content; absent: empty. */
   stored?: Stored<SandboxMachine> | undefined;
 }
 
@@ -69,7 +69,7 @@ export function createSandboxPlatform({ draws, changed, stored, ...ports }: Plat
   return createPlatform({ ...ports, machineDraws: draws, volumeDraws: draws, storage }, stored);
 }
 
-/** Addresses that are nobody's (RFC 5737); each machine has one with a port of its own there. */
+/** Documentation addresses (RFC 5737), which are never assigned. Each machine has one of them, with its own port. */
 const DOCUMENTATION_NETWORKS = ['203.0.113', '198.51.100', '192.0.2'];
 const HOSTS = 254;
 const FIRST_PORT = 22_000;
@@ -89,7 +89,7 @@ function endpointOf({ number, power, hostKey }: SandboxMachine): Endpoint | unde
   };
 }
 
-/** Answers SSH probes as the machines would, without a port. */
+/** Answers SSH probes from the model, without a network connection. */
 export function modelProbe(platform: SandboxPlatform, clock: Pick<Clock, 'now'>): SshProbe {
   return {
     async probe({ host, port }, keys, fingerprint): Promise<ProbeResult> {

@@ -3,7 +3,7 @@ import type { DriverManifest } from '../orchestrator/model/platform-driver.ts';
 
 const CLOUD_INIT_BYTES = 64 * 1024;
 
-/** What a provider's platform can do, by the rules of its profile. */
+/** The capabilities of a provider's platform, from its profile. */
 export function manifestOf({ instances, volumes }: ProviderProfile): DriverManifest {
   const { stop, restart } = instances;
   return {
@@ -19,7 +19,7 @@ export function manifestOf({ instances, volumes }: ProviderProfile): DriverManif
   };
 }
 
-/** Where a volume goes on only at the create, a machine that runs gets none. */
+/** If volumes can only be attached at the create, a running machine cannot get one. */
 function attachVolumeOf(volumes: ProviderProfile['volumes']): DriverManifest['attachVolume'] {
   if (volumes === null) return 'none';
   const { attach } = volumes;

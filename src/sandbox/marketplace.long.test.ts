@@ -7,7 +7,7 @@ const SSH_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK test@example.com';
 const DAY_MS = 86_400_000;
 
-/** Asks the marketplace as the user of an account. @throws {Error} unless the answer is 2xx */
+/** Calls the marketplace as the user of an account. @throws {Error} unless the answer is 2xx */
 async function ask(
   { fetch, defaultAccount }: Sandbox,
   method: string,
@@ -35,7 +35,7 @@ const cpuOffer = {
   ssh_public_key: SSH_KEY,
 };
 
-/** What running so long costs at 0.03 USD an hour: billing rounds down, once. */
+/** The cost of this run at 0.03 USD an hour. Billing rounds down once. */
 function costOf({ startedAt, stoppedAt }: { startedAt: string; stoppedAt: string }): number {
   return Math.floor((30_000 * (Date.parse(stoppedAt) - Date.parse(startedAt))) / 3_600_000) / 1_000_000;
 }

@@ -1,4 +1,4 @@
-/** Undefined: none shares even a third of its characters. */
+/** Returns the most similar choice. Undefined: none shares a third of its characters. */
 export function mostLike(text: string, choices: readonly string[]): string | undefined {
   const rated = choices
     .map((choice) => ({ choice, distance: editDistance(text, choice) }))
@@ -7,7 +7,7 @@ export function mostLike(text: string, choices: readonly string[]): string | und
   return best !== undefined && best.distance < (2 * text.length) / 3 ? best.choice : undefined;
 }
 
-/** How many characters have to be inserted, removed or replaced (Levenshtein). */
+/** The Levenshtein distance: the number of characters to insert, remove or replace. */
 export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

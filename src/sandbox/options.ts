@@ -5,7 +5,7 @@ import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { mostLike } from './most-like.ts';
 
-/** How long machines and volumes take, in milliseconds: each is drawn from its range. */
+/** Durations of transitions of machines and volumes, in milliseconds. Each is drawn from its range. */
 export interface Timing {
   boot: Range;
   stop: Range;
@@ -15,43 +15,43 @@ export interface Timing {
   volume: Range;
 }
 
-/** What the marketplace of a sandbox has beyond its defaults. */
+/** Settings of a sandbox's marketplace. */
 export interface MarketplaceSettings {
-  /** What the team of each account has to spend. Default 10,000 USD. */
+  /** Credit of each account's team. Default 10,000 USD. */
   creditUsd?: number;
-  /** The most that one team may have at the same time; null: any number. */
+  /** Maximum that one team may have at the same time; null: no limit. */
   teamLimits?: { deployments?: number | null; volumes?: number | null; volumeGb?: number | null };
 }
 
 export interface SandboxOptions {
-  /** Which of the providers whose profiles come with Berth: `a` or `provider-a`. Default: `['a']`, or none beside a catalog. */
+  /** Providers from the bundled profiles: `a` or `provider-a`. Default: `['a']`, or none if a catalog is given. */
   providers?: readonly string[];
-  /** A catalog file of your own: the provider `custom` sells what it has, and can do everything. Default: none. */
+  /** A catalog file. The provider `custom` sells its offers, and has all capabilities. Default: none. */
   catalog?: string;
   /** The same seed gives the same keys, ids, draws and faults. Default 1. */
   seed?: number | string;
   /**
-   * `virtual` (the default): time stands still until `clock.advance()`, except that a request that waits for time has it
-   * pass. `real`: time passes by itself, and can be advanced too.
+   * `virtual` (the default): time passes only by `clock.advance()`, and while a request waits for it. `real`: time
+   * passes by itself, and can be advanced too.
    */
   clock?: 'virtual' | 'real';
-  /** When virtual time begins, in milliseconds since the Unix epoch. Default 2026-01-01T00:00:00Z. */
+  /** Start of virtual time, in milliseconds since the Unix epoch. Default 2026-01-01T00:00:00Z. */
   startAt?: number;
   timing?: Partial<Timing>;
   /**
-   * Whether machines have real SSH servers, at ports of 127.0.0.1: proofs are then real too. Default: they have addresses where
-   * nobody answers, and proofs come from the model. Ports and host keys are not drawn from the seed.
+   * Whether machines run real SSH servers on ports of 127.0.0.1, so that proofs are real. Default: their addresses do
+   * not answer, and proofs come from the model. Ports and host keys do not depend on the seed.
    */
   ssh?: boolean;
-  /** Whether the marketplace runs on top of the providers, at `/api`. Default: it does not. */
+  /** Whether a marketplace runs on top of the providers, at `/api`. Default: no. */
   marketplace?: boolean | MarketplaceSettings;
-  /** `false`: nobody is answered 429. Default: the limits of production, for each account by itself. */
+  /** `false`: no request is answered 429. Default: production's limits, separately for each account. */
   rateLimits?: boolean;
-  /** A file where all but the journal is kept, and is there again at the next start. Default: it is in memory only. */
+  /** A file that keeps everything except the journal for the next start. Default: memory only. */
   state?: string;
-  /** What base URLs begin with. Default `http://sandbox.test`, which only `fetch` of the sandbox knows. */
+  /** Origin of base URLs. Default `http://sandbox.test`, which only the sandbox's `fetch` resolves. */
   origin?: string;
-  /** Default: nothing is logged. */
+  /** Default: no log. */
   log?: Log;
 }
 
@@ -91,14 +91,14 @@ const optionsSchema = z
     message: 'expected at least one, where there is no catalog',
   });
 
-/** On an older one the database ends the process without a word. @throws {Fatal} */
+/** With an older version, the database module ends the process without a message. @throws {Fatal} */
 export function assertNode(version: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < 22 || (major === 22 && minor < 14))
     throw new Fatal(`The sandbox needs Node 22.14 or later, and this is ${version}.`);
 }
 
-/** @throws {Fatal} for an option that there is not, or that has no such value */
+/** @throws {Fatal} for an unknown option or an invalid value */
 export function assertOptions(options: SandboxOptions): void {
   const { error } = optionsSchema.safeParse(options);
   if (error !== undefined) {

@@ -11,29 +11,34 @@ export interface SandboxProvider {
   readonly baseUrl: string;
   /** A key of the account `default`. */
   readonly apiKey: string;
-  /** The orchestrator, in process, below every {@link Layer}: its paths begin with `/v1`. */
+  /** The orchestrator, in process, without any {@link Layer}. Its paths begin with `/v1`. */
   readonly app: { fetch(request: Request): Response | Promise<Response> };
   /** The machines and volumes behind its driver. */
   readonly platform: Platform<SandboxMachine>;
-  /** Of a machine or a volume: its id and its status in the API, and the name of its account; undefined: no row has it. */
+  /**
+   * The owner of a machine or a volume: its id and its status in the API, and the name of its account. Undefined: no
+   * row has it.
+   */
   ownerOf(ref: OwnerRef): Promise<{ id: string; status: string; account: string } | undefined>;
 }
 
-/** A request and whom it is for. `provider`: its name, or `marketplace`. The path is that of the server itself. */
+/** A request and its server. `provider`: its name, or `marketplace`. The path is the server's own. */
 export interface Exchange {
   provider: string;
   request: Request;
-  /** Who asks, by the key that the request carries; absent: no key of the sandbox. */
+  /** The account of the request's key; absent: it has no key of the sandbox. */
   account?: string;
 }
 
-/** Stands between a client and a server: passes a request on, changed or not, or answers it itself. */
+/** Sits between a client and a server: passes a request on, changed or not, or answers it itself. */
 export type Layer = (exchange: Exchange, next: (request: Request) => Promise<Response>) => Promise<Response>;
 
-/** What stands between an orchestrator and its machines: passes on what it is given unless something is to go wrong. */
+/**
+ * Sits between an orchestrator and its machines, and injects faults into calls. Without a fault, calls pass unchanged.
+ */
 export interface FaultInjection {
-  /** The calls of the driver to the platform of a provider. */
+  /** Wraps the driver's calls to the platform of a provider. */
   carry(provider: string): Carry;
-  /** The proof that a machine answers SSH. */
+  /** Wraps the proof that a machine answers SSH. */
   probe(provider: string, own: SshProbe): SshProbe;
 }

@@ -6,23 +6,23 @@ interface Server {
 }
 
 interface Parts {
-  /** By name; more may come. */
+  /** By name. Providers may be added later. */
   providers: ReadonlyMap<string, { readonly app: Server }>;
-  /** The outermost first. */
+  /** Outermost first. */
   layers: readonly Layer[];
-  /** Of the key that a request carries. */
+  /** The account of a key. */
   accountOf(key: string): string | undefined;
 }
 
 const PROVIDER = /^\/providers\/([^/]+)(\/.*)$/;
 const MARKETPLACE = 'marketplace';
 
-/** Finds the server of a path, and passes the request to it through the layers. */
+/** Routes a request by its path to a server, through the layers. */
 export function createRouter({ providers, layers, accountOf }: Parts) {
   let marketplace: Server | undefined;
   const addresses = new Addresses();
 
-  /** Sends a request with the path of the server itself. */
+  /** Sends a request with the server's own path. */
   async function send(provider: string, request: Request): Promise<Response> {
     const server = provider === MARKETPLACE ? marketplace : providers.get(provider)?.app;
     if (server === undefined) return notFound(`There is no provider ${provider} in this sandbox.`);
@@ -58,7 +58,7 @@ export function createRouter({ providers, layers, accountOf }: Parts) {
   };
 }
 
-/** One for each account: what is limited by address, no account uses up for another. */
+/** Gives each account its own address, so that one account does not use up another's limits. */
 class Addresses {
   readonly #known = new Map<string | undefined, string>();
 

@@ -5,7 +5,7 @@ import type { Weather } from './faults/weather.ts';
 import type { SandboxProvider } from './provider.ts';
 import type { Transitions } from './transitions/transitions.ts';
 
-/** A user of the marketplace with a key, and a team of their own that has credit. */
+/** A user of the marketplace with a key, and their team, which has credit. */
 export interface SandboxUser {
   /** Such as `http://sandbox.test/api`. */
   readonly baseUrl: string;
@@ -23,12 +23,12 @@ export interface SandboxMail {
   text: string;
 }
 
-/** A tenant of every provider of the sandbox: what it makes, no other account sees. */
+/** A tenant of every provider of the sandbox. Its resources are invisible to other accounts. */
 export interface SandboxAccount {
   readonly name: string;
   /** By the names of the providers. */
   readonly providers: Readonly<Record<string, { baseUrl: string; apiKey: string }>>;
-  /** Absent where there is no marketplace. */
+  /** Absent if there is no marketplace. */
   readonly marketplace?: SandboxUser;
 }
 
@@ -38,31 +38,31 @@ export interface Sandbox extends AsyncDisposable {
   readonly clock: SandboxClock;
   /** By name, such as `provider-a`. */
   readonly providers: ReadonlyMap<string, SandboxProvider>;
-  /** What the marketplace has sent, the oldest first. */
+  /** The marketplace's sent mails, oldest first. */
   readonly mails: readonly SandboxMail[];
-  /** What goes wrong: `faults.arm('http-500', { times: 3 })`. */
+  /** Armed faults: `faults.arm('http-500', { times: 3 })`. */
   readonly faults: Faults;
-  /** Faults at random. */
+  /** Random faults. */
   readonly weather: Weather;
-  /** How long transitions take, and what ends them. */
+  /** How long transitions take, and how they end. */
   readonly transitions: Transitions;
-  /** The account that is there from the start. */
+  /** The account that exists from the start. */
   readonly defaultAccount: SandboxAccount;
-  /** @throws {Error} where there is none of that name; `a` stands for `provider-a` */
+  /** @throws {Error} if there is no provider of that name; `a` stands for `provider-a` */
   provider(name: string): SandboxProvider;
   /**
-   * Answers as the address of the sandbox would, without a port: `/providers/NAME/v1/…` and `/api/…`. A path, or any URL: only its
-   * path and query count.
+   * Answers like the sandbox's address, without a port: `/providers/NAME/v1/…` and `/api/…`. Takes a path or any URL:
+   * only path and query count.
    */
   fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
   /** The control API: reset, snapshots, scenarios, the journal. */
   readonly control: SandboxControl;
-  /** What requests to `/control/…` carry as their bearer token. */
+  /** Bearer token of requests to `/control/…`. */
   readonly controlKey: string;
-  /** Makes an account with a key at every provider; for one test each. Without a name it gets one. */
+  /** Creates an account with a key at every provider, such as one for each test. The default name is generated. */
   account(name?: string): Promise<SandboxAccount>;
   close(): Promise<void>;
 }
 
-/** The address that base URLs have where there is no port. */
+/** The origin of base URLs if no port is used. */
 export const ORIGIN = 'http://sandbox.test';

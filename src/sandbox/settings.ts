@@ -3,14 +3,16 @@ import { invalidRequest } from '../contract/errors.ts';
 import { toIssues } from '../contract/issue-words.ts';
 import { toProviderName } from './options.ts';
 
-/** What a test sets, checked. @throws {ApiError} that names each field that is wrong */
+/** Validates a setting of a test. @throws {ApiError} that names each invalid field */
 export function parseSetting<S extends z.ZodType>(schema: S, data: unknown): z.output<S> {
   const parsed = schema.safeParse(data);
   if (!parsed.success) throw invalidRequest(toIssues({ error: parsed.error, data }));
   return parsed.data;
 }
 
-/** The setting with the full name of its provider. @throws {ApiError} where the sandbox has none of that name */
+/**
+ * Returns the setting with the full name of its provider. @throws {ApiError} if the sandbox does not have that provider
+ */
 export function withFullName<S extends { provider?: string | undefined }>(
   setting: S,
   providers: ReadonlyMap<string, unknown>,

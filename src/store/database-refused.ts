@@ -1,6 +1,6 @@
 import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 
-/** A database cannot be opened. The message is one sentence that says why and what to do; nothing was changed. */
+/** A database cannot be opened. The message is one sentence with the reason and the remedy. Nothing was changed. */
 export class DatabaseRefused extends Fatal {
   override readonly name = 'DatabaseRefused';
 }
@@ -8,7 +8,7 @@ export class DatabaseRefused extends Fatal {
 /** The command that serves from a database, as error messages name it. */
 export type Command = 'berth serve' | 'berth marketplace';
 
-/** The schema version is not the newest that this program knows, and it may not be migrated. */
+/** The error for a schema version other than this program's newest that may not be migrated. */
 export function refusedVersion(
   database: string,
   version: number,
@@ -24,7 +24,7 @@ export function refusedVersion(
   );
 }
 
-/** The database belongs to Berth's other program. */
+/** The error for a database of Berth's other program. */
 export function refusedOwner(database: string, owner: Command, command: Command): DatabaseRefused {
   return new DatabaseRefused(
     `The database ${database} is that of \`${owner}\`: give \`${command}\` one of its own with --database.`,
@@ -32,8 +32,8 @@ export function refusedOwner(database: string, owner: Command, command: Command)
 }
 
 /**
- * A newer Berth has changed the tables since this process opened the database: it writes nothing there any more. A server
- * that was paused, or forgotten, through an upgrade meets it at its next write.
+ * A newer Berth has changed the tables since this process opened the database, so this process may not write any more.
+ * A server that was paused during an upgrade gets this at its next write.
  */
 export class SchemaChanged extends StoreUnavailable {
   override readonly name = 'SchemaChanged';

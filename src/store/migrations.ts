@@ -4,7 +4,7 @@ const folder = new URL('./migrations/', import.meta.url);
 
 export interface Migration {
   version: number;
-  /** What it is about, in some words. */
+  /** A short description. */
   name?: string;
   sql: string;
 }
@@ -12,7 +12,7 @@ export interface Migration {
 /** The prefix of a database's migration files. */
 export type MigrationsOf = 'sqlite' | 'postgres' | 'marketplace-sqlite' | 'marketplace-postgres';
 
-/** The migrations of one database in order; `sqlite-0003-….sql` brings a SQLite file to version 3. */
+/** Reads the migrations of one database in order. `sqlite-0003-….sql` brings a SQLite file to version 3. */
 export function readMigrations(database: MigrationsOf): Migration[] {
   const pattern = new RegExp(`^${database}-(\\d{4})-(.*)\\.sql$`);
   return readdirSync(folder)

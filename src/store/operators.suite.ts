@@ -6,7 +6,7 @@ interface StoreOfOperators {
   transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter; audit: AuditWriter }) => Promise<T>): Promise<T>;
 }
 
-/** Keys of operators and what they did, in the database of either product. */
+/** Tests of operator keys and of the audit log, for the database of either product. */
 export function describeOperators(storeOf: () => StoreOfOperators, now: number): void {
   it('keeps the keys of operators, and finds them by digest and id', async () => {
     const key = (id: string, at: number) => ({

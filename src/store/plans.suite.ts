@@ -16,21 +16,21 @@ export interface Sent {
 }
 
 export interface PlannedDatabase {
-  /** Without a prepared statement yet: each is sent. */
+  /** A new connection without prepared statements, so that each statement is sent. */
   connect(): Connection;
-  /** Its type of bytes. */
+  /** The type of binary columns. */
   bytes: 'blob' | 'bytea';
   run(text: string): Promise<void>;
-  /** The statements since the call before. */
+  /** The statements since the previous call. */
   takeSent(): Sent[];
-  /** How the database runs the statement, a line for each part of it. */
+  /** The database's plan of the statement, one line for each part. */
   explain(sent: Sent): Promise<string[]>;
-  /** Of the lines of a plan those that read a whole table, or all of an index that grows as the table does. */
+  /** Whether a line of a plan reads a whole table, or a whole index that grows with the table. */
   isScan(line: string): boolean;
   close(): Promise<void>;
 }
 
-/** Enough of each for the planner to prefer an index where there is one. */
+/** Enough rows for the planner to prefer an index. */
 const ROWS = 20_000;
 const LIVE = 400;
 
@@ -106,7 +106,7 @@ const placement = { offerId: 'offer', region: 'here' };
 const storage = { region: 'nowhere', gb: 1, capacityGb: 0 };
 const work = { resourceKind: 'instance', kind: 'create', notBefore: now, deadlineAt: null } as const;
 
-/** What the orchestrator asks all the time costs no more with a year of rows behind it. */
+/** Tests that the orchestrator's frequent statements cost no more after a year of rows. */
 export function describePlans(name: string, open: () => Promise<PlannedDatabase>): void {
   describe(`the statements that ${name} runs all the time`, () => {
     let database: PlannedDatabase;
@@ -140,7 +140,7 @@ export function describePlans(name: string, open: () => Promise<PlannedDatabase>
   });
 }
 
-/** One row of each table, copied many times: most instances and volumes are gone, as after a year. */
+/** Copies one row of each table many times. As after a year, most instances and volumes are gone. */
 async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
   const connection = connect();
   const { tables } = connection;
@@ -215,7 +215,7 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
   await run('ANALYZE');
 }
 
-/** Copies the one row of a table, with other values in some columns; `number` counts. */
+/** Copies the only row of a table with other values in some columns. `number` is the index of the copy. */
 function copyOf(
   table: string,
   definition: Parameters<typeof getTableColumns>[0],

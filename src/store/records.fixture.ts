@@ -5,7 +5,7 @@ export const accountId = 'acct-1';
 export const account = { id: accountId, name: 'one', passwordHash: null, createdAt: 0 };
 export const now = Date.UTC(2026, 10, 21);
 
-/** A row of the account, as a create writes it. */
+/** An instance of the account, as a create writes it. */
 export function instance(id: string, changes: Partial<InstanceRecord> = {}): InstanceRecord {
   return {
     id,

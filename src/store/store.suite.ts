@@ -16,11 +16,11 @@ import { accountId, claim, dueWork, instance, now, volume } from './records.fixt
 interface StoreOfSuite {
   setup: () => Promise<Store>;
   teardown: (store: Store) => Promise<void>;
-  /** Whether reads outside of a transaction see what it has written so far, as in a database in memory. */
+  /** Whether reads outside a transaction see its uncommitted writes, as in an in-memory database. */
   hasOneConnection?: boolean;
 }
 
-/** What every store must do. `setup` makes an empty one. */
+/** The requirements for every store. `setup` creates an empty one. */
 export function describeStore(
   name: string,
   { setup, teardown, hasOneConnection = false }: StoreOfSuite,
@@ -118,7 +118,7 @@ export function describeStore(
       const page = (after: ChangePosition | null, limit = 100) =>
         store.read.changes.page({ accountId, after, limit });
       const end = async () => (await page(null)).next;
-      /** As `id version`, in their order, and where they end. */
+      /** Returns the changes as `id version`, in order, and the next position. */
       const changesAfter = async (after: ChangePosition, limit?: number) => {
         const { changes, next } = await page(after, limit);
         return { next, listed: changes.map(({ kind, id, version }) => `${kind} ${id} ${version}`) };
@@ -1023,7 +1023,7 @@ export function describeStore(
         expect(await found({ text: 'BERTH-C' })).toEqual(['c']);
         expect(await found({ text: '\\' })).toEqual([]);
         await insert(instance('e', { name: 'Émile BÜRO', createdAt: now + 2 }));
-        // Letters beyond A to Z are found as they are written, in each database.
+        // Only A to Z match in either case, in each database. Other letters match exactly.
         expect(await found({ text: 'Émile bÜro' })).toEqual(['e']);
         expect(await found({ text: 'émile' })).toEqual([]);
         expect(await found({ text: 'training', status: 'ERROR' })).toEqual([]);

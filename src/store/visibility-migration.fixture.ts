@@ -7,10 +7,10 @@ const volume = (id: string, status: string, deletedAt: string) =>
 const work = (id: string, kind: string, step: string, openUntil: string) =>
   `('${id}', '${kind}', '${step}', NULL, 1, 1, NULL, NULL, NULL, NULL, 0, ${openUntil})`;
 
-/** In the migration that moves what is known of creates from the work to its resource. */
+/** Text in the migration that moves the state of creates from the work to its resource. */
 export const MOVES_VISIBILITY = 'instances ADD COLUMN create_open_until';
 
-/** Rows of a database whose work, and not whose resources, knew of creates that may still turn up. */
+/** Rows of a database in which only the work, not its resource, knew of creates that may still appear. */
 export const WRITE_BEFORE = `
 INSERT INTO accounts (id, name, password_hash, created_at) VALUES ('a', 'a', NULL, 0);
 INSERT INTO instances VALUES ${[
@@ -32,7 +32,7 @@ INSERT INTO work VALUES ${[
   work('v2-deleting', 'volume', 'destroy', '6000'),
 ].join()};`;
 
-/** What the migration makes of them: of the instances, and of the volumes. */
+/** The rows after the migration: of the instances, and of the volumes. */
 export function rowsOfBefore(open: number): unknown[][] {
   return [
     [

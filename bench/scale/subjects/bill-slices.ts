@@ -2,12 +2,12 @@ import { openBillingJob } from '../../marketplace/billing-job.ts';
 import { bytesWritten } from '../../support/cpu.ts';
 import type { OpenSubject } from '../measure.ts';
 
-/** Slices that a round comes to at least: what is billed in between is a new one of each deployment. */
+/** Minimum slices of a round. Each run of the job bills one new slice of each deployment. */
 const SLICES = 2_000;
 /** Each deployment has one slice in it. */
 const HOUR_MS = 3_600_000;
 
-/** The billing job's rounds with n deployments, each of which has a slice due. */
+/** Measures the billing job's rounds with n deployments, each with a slice due. */
 export const open: OpenSubject = async ({ n, createDatabase }) => {
   const database = await createDatabase();
   const job = await openBillingJob(database, n);
@@ -32,7 +32,7 @@ export const open: OpenSubject = async ({ n, createDatabase }) => {
       const slices = times * n;
       await assertBilled();
       const cpuMs = sum.cpuUs / 1000 / slices;
-      // What PostgreSQL writes is another process's.
+      // PostgreSQL's writes belong to another process.
       return database.startsWith('sqlite:') ? { cpuMs, kib: sum.bytes / 1024 / slices } : { cpuMs };
     },
     close: job.close,

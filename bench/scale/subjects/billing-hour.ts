@@ -5,7 +5,10 @@ import type { OpenSubject } from '../measure.ts';
 const ROUND_MS = 30_000;
 const ROUNDS = 120;
 
-/** All rounds of the billing job in an hour in which n deployments run and nothing changes: 120, and each posts what is due. */
+/**
+ * Measures all rounds of the billing job in an hour with n running, unchanged deployments: 120 rounds, each of which
+ * posts what is due.
+ */
 export const open: OpenSubject = async ({ n, createDatabase }) => {
   const database = await createDatabase();
   const job = await openBillingJob(database, n);
@@ -31,7 +34,7 @@ export const open: OpenSubject = async ({ n, createDatabase }) => {
       if (slices < n) throw new Error(`only ${slices} slices were posted of ${n} deployments`);
       return {
         cpuMs: cpuUs / 1000 / n,
-        // So many cores would be busy with a million of them.
+        // Number of cores that a million of them would keep busy.
         coresAMillion: cpuUs / n / 3_600,
         slices: slices / n,
         writes: transactions / n,

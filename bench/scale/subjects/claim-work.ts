@@ -8,7 +8,7 @@ import type { OpenSubject } from '../measure.ts';
 const TIMES = 300;
 const HOUR_MS = 3_600_000;
 
-/** The queue of durable work in which n rows wait for an hour, and one at a time becomes due. */
+/** Measures the queue of durable work while n rows wait for an hour, and one at a time becomes due. */
 export const open: OpenSubject = async ({ n, createDatabase }) => {
   const database = await createDatabase();
   const { ids } = await storeInstances(database, 2);

@@ -3,7 +3,7 @@ import type { OpenSubject } from '../measure.ts';
 
 const KIB = 1_024;
 
-/** n deployments that run and do not change, on either database. */
+/** n running deployments that do not change, on either database. */
 export const open = idleSync(false);
 
 export function idleSync(listsChanges: boolean): OpenSubject {

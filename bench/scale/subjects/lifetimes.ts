@@ -3,7 +3,7 @@ import type { OpenSubject } from '../measure.ts';
 
 const AT_ONCE = 32;
 
-/** Lives from the create to the 404, one after another, beside n instances that stay. */
+/** Lifetimes from the create to the 404, one after another, next to n permanent instances. */
 export const open: OpenSubject = async ({ n, createDatabase, isQuick }) => ({
   round: async () => {
     const lifetimes = isQuick ? 150 : 600;

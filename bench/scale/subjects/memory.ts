@@ -1,7 +1,7 @@
 import { measurePolls } from '../../orchestrator/polls.ts';
 import type { OpenSubject } from '../measure.ts';
 
-/** What stays in memory of n instances. */
+/** Memory that n instances occupy permanently. */
 export const open: OpenSubject = async ({ n, createDatabase }) => ({
   round: async () => {
     const { rssMb } = await measurePolls(createDatabase, { instances: n, seconds: 1, lists: 1 });

@@ -8,15 +8,18 @@ import { SLICES_A_DAY, storeBooks } from '../../marketplace/stored-books.ts';
 import { cpuMeter, cpuOf } from '../../support/cpu.ts';
 import type { OpenSubject } from '../measure.ts';
 
-/** The time of another process is told in hundredths of a second. */
+/** Repeated, because the CPU time of another process has a resolution of hundredths of a second. */
 const COMMANDS = 10;
 
-/** `berth marketplace` on books of n slices, from the call until it serves, and what a command pays to open them. */
+/**
+ * `berth marketplace` with books of n slices: the time from the call until it serves, and the cost of opening them for
+ * a command.
+ */
 export const open: OpenSubject = async ({ n, createDatabase, folder }) => {
   const database = await createDatabase();
   await storeBooks(database, Math.ceil(n / SLICES_A_DAY));
   const file = join(folder, 'marketplace.yaml');
-  // Nobody answers there: what is measured is ours alone.
+  // This address does not answer, so only Berth is measured.
   writeFileSync(
     file,
     `server: { port: 0, admin: { enabled: false } }

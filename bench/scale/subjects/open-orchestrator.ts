@@ -12,8 +12,8 @@ import type { OpenSubject } from '../measure.ts';
 const checkout = { name: 'checkout', command: [process.execPath, join(packageRoot(), 'src/main.ts')] };
 
 /**
- * `berth serve` on a database with n tombstones, from the call to the first reply: in this process, where all modules are
- * loaded, and on SQLite as a process, after a clean stop and after one that was killed.
+ * `berth serve` on a database with n tombstones, from the call to the first reply: in this process, with all modules
+ * loaded; and on SQLite as a process, after a clean stop and after a kill.
  */
 export const open: OpenSubject = async ({ n, createDatabase, folder }) => {
   const database = await createDatabase();

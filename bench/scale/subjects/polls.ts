@@ -3,7 +3,7 @@ import type { OpenSubject } from '../measure.ts';
 
 const POLLS_PER_SECOND = 500;
 
-/** Polls of n instances in turn, the list of all of them, and what they take while nobody asks. */
+/** Polls of n instances in turn, the list of all of them, and the idle cost. */
 export const open: OpenSubject = async ({ n, createDatabase, isQuick }) => ({
   round: async () => {
     const { idleShare, ...cost } = await measurePolls(createDatabase, {

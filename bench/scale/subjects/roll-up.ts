@@ -13,7 +13,9 @@ import type { OpenSubject } from '../measure.ts';
 
 const LONG_OVER_MS = 40 * 86_400_000;
 
-/** The days of n deployments, of a slice an hour, each rolled up to one line. What was done is not there any more for a second round. */
+/**
+ * Merges the days of n deployments with hourly slices, each into one line. A second round has nothing left to merge.
+ */
 export const open: OpenSubject = async ({ n, createDatabase }) => {
   const database = await createDatabase();
   await storeBooks(database, n, HOURLY_MS);
@@ -41,7 +43,7 @@ export const open: OpenSubject = async ({ n, createDatabase }) => {
   };
 };
 
-/** What the pages in use take, in bytes. */
+/** Size of the pages in use, in bytes. */
 function sizeOf(database: string): number {
   const db = new Database(sqlitePath(database), { readonly: true });
   try {

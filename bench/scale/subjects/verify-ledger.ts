@@ -5,7 +5,7 @@ import { SLICES_A_DAY, storeBooks } from '../../marketplace/stored-books.ts';
 import { cpuMeter, cpuOf } from '../../support/cpu.ts';
 import type { OpenSubject } from '../measure.ts';
 
-/** The proof of books with n slices. */
+/** The verification of books with n slices. */
 export const open: OpenSubject = async ({ n, createDatabase }) => {
   const database = await createDatabase();
   await storeBooks(database, Math.ceil(n / SLICES_A_DAY));

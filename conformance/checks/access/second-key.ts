@@ -28,7 +28,7 @@ export const secondKeyChecks: readonly Check[] = [
   { id: 'KEYS-SECOND-002', level: 'full', scenarios, judge: judgeSame },
 ];
 
-/** Whether the first key's last list before this one has the instance. */
+/** Whether the last list with the first key before this one contains the instance. */
 function wasListed({ exchanges }: Evidence, list: Exchange, ids: readonly unknown[]): boolean {
   const before = exchanges.findLast(
     (exchange) => exchange.n < list.n && exchange.request.path === list.request.path && isSuccess(exchange),
@@ -37,7 +37,7 @@ function wasListed({ exchanges }: Evidence, list: Exchange, ids: readonly unknow
   return listed.some(({ id }) => ids.includes(id));
 }
 
-/** A single 404 among several reads has nothing to do with keys. */
+/** A single 404 among several reads is not caused by the key. */
 function judgeSame(evidence: Evidence): Finding {
   const first = evidence.steps('second-key/read-with-first').find(isSuccess);
   if (first === undefined) return notTested('the first key did not read the instance');

@@ -96,8 +96,8 @@ function withPath(exchange: Exchange, problem: Problem | undefined): Problem | u
 }
 
 /**
- * A wrong key or login must be answered 401 if the target accepts that kind of credential. Otherwise the body lacks a
- * required field, and 400 is as good.
+ * A wrong key or login must be answered 401 if the target accepts that kind of credential. Otherwise a required field
+ * is missing from the body, and 400 is accepted too.
  */
 function judgeBadCredentials(evidence: Evidence): Finding {
   const good = answersOf(evidence, 'token/good');

@@ -112,8 +112,8 @@ function endpointOf(instance: JsonObject | undefined): string {
 }
 
 /**
- * The last failed login by instance. Empty where the first instance could not be logged in to either: then keys or
- * networks are judged elsewhere.
+ * The last failed login of each instance. Empty if no login to the first instance succeeded either: other checks judge
+ * keys and networks.
  */
 function failedLogins({ logins }: Evidence): ReadonlyMap<string, SshRecord> {
   if (!logins.some((login) => login.step === 'online/login-first' && isLoggedIn(login))) return new Map();
@@ -160,8 +160,8 @@ function judgeUnits(evidence: Evidence): Finding {
 }
 
 /**
- * How many units of the raced offer other instances of the account held, by the list before the race, whose read
- * keeps them however long it is. Undefined where there is no such list.
+ * How many units of the raced offer the account's other instances held, by the list before the race, which is kept in
+ * full for those. Undefined if there is no such list.
  */
 function heldByOthers(
   { instances }: Evidence,
@@ -181,7 +181,7 @@ function heldByOthers(
   ).length;
 }
 
-/** How many units of the raced offer the run itself held at that time, in that region. */
+/** How many units of the raced offer the run itself held at that time in that region. */
 function heldBefore({ instances }: Evidence, first: Exchange): number {
   const body = parseJson(first.request.body);
   return instances.filter((timeline) => {

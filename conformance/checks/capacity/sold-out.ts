@@ -35,8 +35,8 @@ function judgeDrained(evidence: Evidence): Finding {
 }
 
 /**
- * A single sale may be of a unit that has just become free, so only two count. Each create follows a read that shows
- * no capacity.
+ * A unit may have become free just before one sale, so only two sales count. Each create follows a read that shows no
+ * capacity.
  */
 function judgeSoldTwice(
   evidence: Evidence,
@@ -69,7 +69,7 @@ function judgeCode(evidence: Evidence): Finding {
   });
 }
 
-/** An offer that is still listed some seconds after a refusal, is refused again, and is listed even then. */
+/** An offer that is still listed some seconds after a refusal, is refused again, and is listed even after that. */
 function judgeTakenOut(evidence: Evidence): Finding {
   const reads = evidence.steps('race/availability-after-refusal');
   const [again] = evidence.anySteps('race/create-again');
@@ -90,7 +90,7 @@ function judgeTakenOut(evidence: Evidence): Finding {
   );
 }
 
-/** An offer that is listed and refused, still listed seconds later, refused again, and listed even then. */
+/** An offer that is listed and refused, still listed seconds later, refused again, and listed even after that. */
 function judgeGate(evidence: Evidence): Finding {
   const asked = evidence.steps('create/post');
   const reads = evidence.anySteps('create/availability-after-refusal').filter(isSuccess);

@@ -33,8 +33,8 @@ export function isFromProxy({ step, answer }: Exchange): boolean {
 }
 
 /**
- * The answered exchanges of steps. WIRE-REACH-001 reports missing answers, and a rate limit is no refusal, so both
- * are left out. Throws `MissingEvidence` where the steps were not taken.
+ * The answered exchanges of steps. WIRE-REACH-001 reports missing answers, and a rate limit is not a refusal, so both
+ * are left out. Throws `MissingEvidence` if the steps were not taken.
  */
 export function answersOf(evidence: Evidence, ...steps: readonly string[]): Exchange[] {
   const asked = evidence.steps(...steps);

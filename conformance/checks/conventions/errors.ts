@@ -111,7 +111,7 @@ function errorOf(exchange: Exchange): JsonObject | undefined {
   return isObject(error) ? error : undefined;
 }
 
-/** Why an answer is not an Error of the contract. */
+/** Returns the problem of an answer that is not an Error of the contract. */
 export function envelopeProblem(exchange: Exchange): Problem | undefined {
   const fault = envelopeFault(exchange);
   if (fault === undefined) return undefined;
@@ -173,7 +173,7 @@ function messageProblem(exchange: Exchange): Problem | undefined {
   };
 }
 
-/** Why a message is not meant for people. A missing message is reported by the envelope check. */
+/** Returns why a message is not suitable for people. A missing message is reported by the envelope check. */
 export function messageFault(message: string, code: unknown): string | undefined {
   if (message.trim() === '') return 'a message without a word';
   const found = FOR_MACHINES.find(({ pattern }) => pattern.test(message));

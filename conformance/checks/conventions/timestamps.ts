@@ -16,7 +16,7 @@ export const timestampChecks: readonly Check[] = [
   },
 ];
 
-/** The timestamp fields of the contract, where they are strings at all. */
+/** The contract's timestamp fields, checked if they are strings. */
 const TIMESTAMPS = ['created_at', 'updated_at'];
 const RFC_3339_UTC = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]00:00)$/;
 /** A wrong clock is rarely off by more than this; time zones differ from UTC by half an hour or more. */

@@ -104,7 +104,7 @@ function created(evidence: Evidence): Exchange[] {
   return evidence.instances.flatMap((timeline) => timeline.created ?? []);
 }
 
-/** The answer in short: its status and the error's code. */
+/** The answer as its status and error code. */
 export function describeAnswer(exchange: Exchange): string {
   const { answer, failure } = exchange;
   if (answer === undefined) return `no answer: ${failure?.message}`;

@@ -61,7 +61,7 @@ interface Pair {
   offers: readonly JsonObject[];
 }
 
-/** Every observation of the run's instances, with their offers. Throws `MissingEvidence` where there is none. */
+/** Every observation of the run's instances, with their offers. Throws `MissingEvidence` if there is none. */
 function withOffers(evidence: Evidence): Pair[] {
   evidence.steps('create/post');
   const offers = Map.groupBy(seenOffers(evidence), ({ id }) => id);

@@ -91,14 +91,14 @@ function isQuiet(sent: readonly Exchange[], { n, sentAt }: Exchange): boolean {
   return before === undefined || sentAt - before.sentAt >= CONTRACT_POLL_MS;
 }
 
-/** What a request reads: one instance, or the catalogue. */
+/** The target of a request: one instance, or the catalogue. */
 function targetOf({ request }: Exchange): string | undefined {
   const [path = ''] = request.path.split('?');
   if (POLL.test(request.path)) return path;
   return path === '/configurations' || path === '/availability' ? path : undefined;
 }
 
-/** The network share of each answer's time: the fastest TCP connection; 0 where unknown. */
+/** The network share of each answer's time: the fastest TCP connection; 0 if unknown. */
 export function roundTripMs({ roundTripsMs }: RunRecord): number {
   return roundTripsMs.length === 0 ? 0 : Math.min(...roundTripsMs);
 }

@@ -51,7 +51,7 @@ function defectOf(step: string): string {
   return REFUSAL_CASES.find((refusal) => refusal.step === step)?.defect ?? UNSOLD_DEFECT;
 }
 
-/** No refused create appears in the list afterwards, under the name that it asked for. */
+/** No refused create appears in the list afterwards under the name in its request. */
 function judgeNothingMade(evidence: Evidence): Finding {
   const list = evidence.step('refusals/list');
   if (!isSuccess(list)) return notTested(`GET /instances was answered ${answerOf(list)}`);
@@ -89,7 +89,7 @@ function isOf(instance: JsonObject, { name, id }: ResourceRecord): boolean {
   );
 }
 
-/** Listed instances without a name that did not exist before and are not known as the run's. */
+/** Listed instances without a name that are new and are not in the run's ledger. */
 function newNameless(evidence: Evidence, listed: readonly JsonObject[]): JsonObject[] {
   const before = idsIn(evidence.step('refusals/list-before'));
   const known = new Set(evidence.resources.map(({ id }) => id));

@@ -180,7 +180,7 @@ function judgeRefused(evidence: Evidence, scenario: string, action: string, stat
   );
 }
 
-/** Whether the instance may have left the status by itself before the request, which was then lawful. */
+/** Whether the instance may have left the status by itself before the request, which was then allowed. */
 function mayHaveMoved(evidence: Evidence, status: string, asked: Exchange): boolean {
   if (status !== 'PROVISIONING') return true;
   const created = evidence.instances.find(({ created }) => created !== undefined)?.created;

@@ -37,8 +37,8 @@ export const traceChecks: readonly Check[] = [
 ];
 
 /**
- * Consecutive observations of which the first is a read: a replica may briefly lag behind the answer to a stop or a
- * DELETE. Lists are judged by another check.
+ * Pairs of consecutive observations that start with a read: a replica may briefly lag behind the answer to a stop or a
+ * DELETE. Another check judges lists.
  */
 function steps(evidence: Evidence): Step[] {
   return evidence.instances.flatMap((timeline) => {
@@ -97,7 +97,7 @@ function isGone(timeline: InstanceTimeline, { exchange }: Observation): boolean 
   return asked !== undefined && isBefore(asked, exchange);
 }
 
-/** Every status must be caused by what the contract's table names. */
+/** Every status must have a cause in the contract's table. */
 function judgeCauses(evidence: Evidence): Finding {
   const typeOf = offerTypes(evidence);
   const ofInterest = steps(evidence).filter(({ before }) => !TERMINAL.includes(before.status));
@@ -173,7 +173,7 @@ function isUntil(exchange: Exchange, next: Exchange | undefined): boolean {
   return next === undefined || isBefore(exchange, next);
 }
 
-/** A read that shows the old status long after the time that the new `updated_at` gives for the change. */
+/** A read shows the old status long after the time of the change, as given by the new `updated_at`. */
 function judgeDelay(evidence: Evidence): Finding {
   const changes = evidence.instances
     .flatMap((timeline) => pairs(reads(timeline)).map(([before, after]) => ({ timeline, before, after })))

@@ -90,7 +90,7 @@ export const volumeAttachmentChecks: readonly Check[] = [
   { id: 'VOL-RELEASE-001', level: 'full', scenarios: ['companion'], judge: judgeReleased },
 ];
 
-/** Why a read does not show the volume attached to the instance. The list of instances is optional. */
+/** The problem of a read that does not show the volume attached to the instance. The list of instances is optional. */
 function attachmentProblem(read: Exchange, instanceId: string): Problem | undefined {
   const shown = successOf(read);
   const expected = `ATTACHED, with ${instanceId} in attached_instance_ids`;
@@ -176,7 +176,7 @@ function judgeDetach(evidence: Evidence, step: string): Finding {
   return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }
 
-/** An attach to a second instance that is accepted takes nothing from the first. */
+/** An accepted attach to a second instance does not detach the first. */
 function judgeSecondAttach(evidence: Evidence): Finding {
   const asked = evidence.step('companion/attach-second/post');
   if (!isSuccess(asked))
@@ -195,7 +195,7 @@ function judgeSecondAttach(evidence: Evidence): Finding {
   return unlessReclaimed(evidence, finding);
 }
 
-/** When one of two instances that share a volume is detached, the other keeps it. */
+/** Detaching one of two instances that share a volume does not detach the other. */
 function judgeDetachOfOne(evidence: Evidence): Finding {
   const asked = evidence.step('companion/detach-one/post');
   const stays = namedIn(evidence.step('companion/attach/post'));

@@ -140,7 +140,7 @@ interface Seen {
   observation: VolumeObservation;
 }
 
-/** Every observation of the run's volumes. Throws `MissingEvidence` where none was created. */
+/** Every observation of the run's volumes. Throws `MissingEvidence` if none was created. */
 export function volumesSeen(evidence: Evidence): Seen[] {
   evidence.steps('volumes/create');
   return evidence.volumes.flatMap((timeline) =>

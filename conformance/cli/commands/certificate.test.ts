@@ -11,7 +11,7 @@ const [json, transcript, badge] = ['report.json', 'run.ndjson', 'badge.svg'].map
   string,
 ];
 
-/** Writes a pair of keys; returns the paths of both. */
+/** Writes a key pair, and returns the paths. */
 function writeKeys(name: string): { secret: string; open: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const [secret, open] = [folder.file(`${name}.pem`), folder.file(`${name}.pub`)];

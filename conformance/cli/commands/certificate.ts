@@ -13,7 +13,7 @@ import { CommandError } from '../program.ts';
 import { readReportFile, readTextFile } from '../report-file.ts';
 import { readTranscriptFile } from './judge.ts';
 
-/** `berth conformance compare <before> <now>`: exits 1 where something became red. */
+/** `berth conformance compare <before> <now>`: exits 1 if a check became red. */
 export function compareCommand({ terminal }: CliParts, finish: Finish): Command {
   return new Command('compare')
     .description('show what became red, green or slower from one --json report to the next')
@@ -33,7 +33,7 @@ interface VerifyFlags {
   transcript?: string;
 }
 
-/** `berth conformance verify <report>`: exits 1 where the report is not what was signed. */
+/** `berth conformance verify <report>`: exits 1 if the report differs from the signed one. */
 export function verifyCommand({ terminal }: CliParts, finish: Finish): Command {
   return new Command('verify')
     .description('check the signature of a report and, with its transcript, every verdict in it')
@@ -67,7 +67,7 @@ function orCommandError<T>(read: () => T): T {
   }
 }
 
-/** The transcript must be the one that was signed, and lead to the same verdicts. */
+/** Checks that the transcript is the signed one and leads to the same verdicts. */
 function verifyTranscript(report: ReturnType<typeof readReportFile>, signed: Verified, path: string): void {
   const { records, digest } = readTranscriptFile(path);
   if (digest !== signed.transcriptSha256)
@@ -100,7 +100,7 @@ function textOf(
   return `${lines.join('\n')}\n`;
 }
 
-/** `berth conformance redact <report> <path…>`: takes values out of a signed report, which stays verifiable. */
+/** `berth conformance redact <report> <path…>`: removes values from a signed report, which stays verifiable. */
 export function redactCommand(_parts: CliParts): Command {
   return new Command('redact')
     .description('replace values of a signed report by their digests: its signature stays good')

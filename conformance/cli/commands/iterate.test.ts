@@ -14,7 +14,7 @@ afterEach(() => target[Symbol.asyncDispose]());
 
 const reportIn = (path: string): Report => JSON.parse(readFileSync(path, 'utf8'));
 
-/** Its errors have no envelope, and an unknown instance reads 400. */
+/** A target whose errors have no envelope. It answers 400 for an unknown instance. */
 const broken: Setup = {
   behave: (rules) => ({
     ...rules,

@@ -177,7 +177,7 @@ describe('a person at the terminal', () => {
 });
 
 describe('an interruption', () => {
-  /** Signals once, or over and over, when something was made. */
+  /** Sends a signal when a resource was created, `times` times. */
   const interrupting = (event: string, times = 1, cause?: unknown): Options => {
     let sent = 0;
     return {

@@ -96,7 +96,7 @@ interface RunContext {
   folder: string;
 }
 
-/** Throws `CommandError` where the run must not start. Nothing has been bought then. */
+/** Throws `CommandError` if the run must not start. Nothing has been bought then. */
 async function checkBeforeRun(
   preparation: Preparation,
   flags: RunCommandFlags,
@@ -118,7 +118,7 @@ async function checkBeforeRun(
     throw new CommandError('the run did not start, and nothing was bought', EXIT.incomplete);
 }
 
-/** From here on resources may be created. Whatever happens, leftovers are reported, with exit code 5. */
+/** From here on resources may be created. Leftovers are always reported, with exit code 5. */
 async function runAndReport(
   { options, scenarios, requirements }: Preparation,
   flags: RunCommandFlags,
@@ -185,7 +185,7 @@ function hasFailure(records: readonly TranscriptRecord[], { rows }: Requirements
   return judge(records, rows, CHECKS).some(({ verdict }) => verdict === 'fail');
 }
 
-/** What is kept costs money. */
+/** A line about kept resources, which cost money. */
 function keptLine(entries: readonly Entry[], baseUrl: string): string {
   const open = entries.filter(isOpen);
   if (open.length === 0) return '';
@@ -219,8 +219,8 @@ function openLedger(folder: string, runId: string): OpenLedgerFile {
 }
 
 /**
- * Asks for confirmation before money is spent. Without an interactive terminal nobody is asked: there `--max-cost` is
- * the limit.
+ * Asks for confirmation before money is spent. Without an interactive terminal it does not ask, and `--max-cost` is the
+ * limit.
  */
 async function confirm(
   { purchases, worst_case_usd, unpriced }: Plan,

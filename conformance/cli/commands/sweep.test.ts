@@ -22,7 +22,7 @@ const sweep = (...args: string[]) =>
 
 const nameOf = (n: number): string => `berth-conf-${RUN_ID}-00${n}`;
 
-/** A ledger as a run leaves it that was killed. */
+/** Writes the ledger of a killed run. */
 function leave(entries: Partial<Entry>[], more: object = {}, runId = RUN_ID): string {
   const run = { line: 'run', runId, baseUrl: target.baseUrl, startedAt: '2026-01-01T00:00:00Z', ...more };
   const lines = entries.map((entry, index) => ({
@@ -42,7 +42,7 @@ function leave(entries: Partial<Entry>[], more: object = {}, runId = RUN_ID): st
   return path;
 }
 
-/** Makes something on the target, as the run had; answers with its id. */
+/** Creates a resource on the target as the run did. Returns its id. */
 async function make(name: string, path = '/instances', body: object = {}): Promise<string> {
   const answer = await target.transport.send(
     {

@@ -90,7 +90,7 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
   }
 }
 
-/** No ledger was selected; that is a success only where none has open entries. */
+/** Reports that no ledger was selected. That is a success only if none has open entries. */
 function reportNothingToSweep(
   open: readonly StoredLedger[],
   folder: string,

@@ -20,7 +20,7 @@ interface WatchFlags extends RunCommandFlags {
   file?: string[];
 }
 
-/** `berth conformance watch <base_url>`: judges again whenever the target is another build, or a file has changed. */
+/** `berth conformance watch <base_url>`: runs again whenever the target's build or a file changes. */
 export function watchCommand(parts: CliParts, finish: Finish): Command {
   const command = new Command('watch')
     .description('run again whenever a file changes or the target is another build; ends with Ctrl-C')
@@ -35,10 +35,10 @@ export function watchCommand(parts: CliParts, finish: Finish): Command {
     });
 }
 
-/** Returns the exit code of the last run, when it is interrupted between two. */
+/** Returns the exit code of the last run when it is interrupted between two runs. */
 async function watch(typed: string, flags: WatchFlags, parts: CliParts): Promise<number> {
   for (;;) {
-    // Before the run, so that a change during it is not missed.
+    // Taken before the run, so that a change during it is not missed.
     const before = await fingerprint(typed, flags, parts);
     const exitCode = await executeRun(prepareRun(typed, flags, [], parts), flags, parts);
     if (exitCode === EXIT.mayBeRunning) return exitCode;
@@ -47,7 +47,7 @@ async function watch(typed: string, flags: WatchFlags, parts: CliParts): Promise
   }
 }
 
-/** Waits for a change; false where it is interrupted. */
+/** Waits for a change. False if it is interrupted. */
 async function hasChanged(
   before: string,
   typed: string,
@@ -70,7 +70,7 @@ async function hasChanged(
 
 const AWAY = 'away';
 
-/** What identifies the build of the target and the state of the files. */
+/** A text that identifies the target's build and the state of the files. */
 async function fingerprint(typed: string, flags: WatchFlags, parts: CliParts): Promise<string> {
   const files = (flags.file ?? []).map((path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
   const { options } = prepareRun(typed, flags, [], parts);
@@ -83,7 +83,7 @@ async function fingerprint(typed: string, flags: WatchFlags, parts: CliParts): P
 }
 
 async function buildOf(baseUrl: string, transport: Transport): Promise<string> {
-  // Without a credential: the answer is a 401, whose headers say as much.
+  // Sent without a credential: the headers of the 401 suffice.
   const request = {
     method: 'GET',
     url: `${baseUrl}/configurations`,

@@ -14,7 +14,10 @@ interface CreateBody {
   configuration_id?: string;
 }
 
-/** Calls `refuse` for each valid create, with the count of creates of that offer. What it throws is the answer. */
+/**
+ * Calls `refuse` for each valid create, with the number of creates of that offer. An error that it throws becomes the
+ * answer.
+ */
 function onValidCreates(refuse: (body: CreateBody, count: number) => void) {
   return (rules: Rules): Rules => {
     const counts = new Map<string, number>();
@@ -58,7 +61,7 @@ function limiting(
   };
 }
 
-/** Another instance of the account, of the offer of the race. */
+/** Adds another instance of the account, of the raced offer. */
 const others: NonNullable<Variation['behave']> = (rules) => ({
   ...rules,
   answer(request, answer) {

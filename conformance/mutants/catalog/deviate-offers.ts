@@ -40,7 +40,7 @@ export function hiding(isHidden: (offer: Offer, now: number) => boolean): Mutant
 export const offersOf = (answer: WireAnswer): Shown[] =>
   isShown(answer) ? ((answer.json as { configurations?: Shown[] }).configurations ?? []) : [];
 
-/** Counts its calls, for values that differ each time. */
+/** Returns a function that counts its calls, for values that differ each time. */
 export function counter(): () => number {
   let count = 0;
   return () => ++count;

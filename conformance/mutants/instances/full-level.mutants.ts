@@ -8,7 +8,7 @@ const LIST = 'GET /instances';
 const RACED = 'gpu-l4';
 const SECOND_KEY = 'Bearer reference-key-two';
 
-/** Faults that only level full sees: names, first boots, several keys, early deletes, and concurrent creates. */
+/** Faults that only level full detects: names, first boots, several keys, early deletes, and concurrent creates. */
 export const fullMutants: readonly Mutant[] = [
   {
     id: 'a-taken-name-is-409',

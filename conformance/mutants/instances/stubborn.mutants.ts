@@ -16,7 +16,7 @@ const hasOffer = (body: unknown): boolean => {
   );
 };
 
-/** Answers that can never become right, however long a run waits. */
+/** Wrong answers that stay wrong, however long a run waits. */
 export const stubbornMutants: readonly Mutant[] = [
   {
     id: 'gone-reads-410',

@@ -1,7 +1,7 @@
 import type { Instance } from './model.ts';
 import type { World } from './world.ts';
 
-/** What waited for the instance, or for the volume, is attached or detached: the machine runs, or is off. */
+/** Completes pending attaches and detaches once the machine runs or is off. */
 export function settleAttachments({ volumes, options }: World, { id, status }: Instance): void {
   if (status !== 'ONLINE' && status !== 'STOPPED') return;
   for (const volume of volumes.values()) {
@@ -12,7 +12,7 @@ export function settleAttachments({ volumes, options }: World, { id, status }: I
   }
 }
 
-/** The instance is no more, and so are its attachments. */
+/** Ends the attachments of an instance that no longer exists. */
 export function endAttachments({ volumes, rules }: World, instance: Instance): void {
   for (const volume of volumes.values())
     if (rules.endsAttachments(instance, volume)) volume.attachments.delete(instance.id);

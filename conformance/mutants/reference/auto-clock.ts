@@ -1,25 +1,25 @@
 import type { Clock } from '../../http/clock.ts';
 
 /**
- * Virtual time that advances by itself: when somebody sleeps, nothing real is awaited and nothing stirred for
- * some turns of the event loop, it jumps to what is due next.
+ * Virtual time that advances by itself: if a caller sleeps, no real work is awaited and nothing happened for some turns
+ * of the event loop, it jumps to the next due time.
  */
 export interface AutoClock extends Clock {
   /**
-   * Calls back when that time is reached; returns what cancels it. Timers alone move no time: they are fired
-   * in order on the way to the earliest sleeper, each at its own instant.
+   * Calls back at that time. Returns a function that cancels it. Timers alone do not advance time: they fire in order
+   * on the way to the earliest sleeper, each at its own time.
    */
   after(ms: number, callback: () => void): () => void;
-  /** Something real is awaited, such as a socket: time stands still until the returned function is called. */
+  /** Stops time until the returned function is called, while real work such as a socket is awaited. */
   hold(): () => void;
   /** Holds time until `work` is settled. */
   during<T>(work: Promise<T>): Promise<T>;
 }
 
 export interface AutoClockOptions {
-  /** What `wall()` reads at first. */
+  /** The initial value of `wall()`. */
   startWallMs?: number;
-  /** Turns of the event loop without anything new, after which time jumps. */
+  /** Quiet turns of the event loop before time jumps. */
   quietTurns?: number;
 }
 
@@ -31,7 +31,7 @@ interface Alarm {
 const START_WALL_MS = Date.UTC(2026, 0, 1, 12);
 const QUIET_TURNS = 4;
 
-/** A clock at 0 that stands until somebody sleeps. */
+/** Creates a clock at 0 that advances only when a caller sleeps. */
 export function createAutoClock(options: AutoClockOptions = {}): AutoClock {
   const { startWallMs = START_WALL_MS, quietTurns = QUIET_TURNS } = options;
   const sleepers = new Set<Alarm>();
@@ -56,7 +56,7 @@ export function createAutoClock(options: AutoClockOptions = {}): AutoClock {
     if (quiet >= quietTurns) jump();
   }
 
-  /** One alarm at a time, so that what it sets off happens at its instant. */
+  /** Fires one alarm at a time, so that its effects happen at its time. */
   function jump(): void {
     quiet = 0;
     const sleeper = earliest(sleepers);
@@ -118,7 +118,7 @@ export function createAutoClock(options: AutoClockOptions = {}): AutoClock {
   };
 }
 
-/** The first that is due; of several at once, the one that was set first. */
+/** The alarm that is due first. Of several at the same time, the one that was set first. */
 function earliest(alarms: ReadonlySet<Alarm>): Alarm | undefined {
   let first: Alarm | undefined;
   for (const alarm of alarms)

@@ -5,7 +5,7 @@ import type { OfferList } from './rules.ts';
 import type { World } from './world.ts';
 
 interface StockedOffer extends Omit<Offer, 'free'> {
-  /** By region, how many there are. */
+  /** Number of units by region. */
   units: Readonly<Record<string, number>>;
 }
 
@@ -73,7 +73,7 @@ const soldOut: StockedOffer = {
   units: { 'us-east': 0 },
 };
 
-/** The cheapest has plenty of units; one region of another is drained. */
+/** The cheapest offer has plenty of units. One region of another offer has none. */
 export function createOffers({ gpus, soldOutOffer }: ReferenceOptions): Offer[] {
   const offers = [...cpuOffers, ...(gpus ? [gpuOffer] : []), ...(soldOutOffer ? [soldOut] : [])];
   return offers.map(({ units, ...offer }) => ({ ...offer, free: new Map(Object.entries(units)) }));

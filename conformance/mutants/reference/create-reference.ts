@@ -10,16 +10,16 @@ import type { World } from './world.ts';
 
 export interface ReferenceSetup extends Partial<ReferenceOptions> {
   clock: AutoClock;
-  /** What makes a mutant of it. */
+  /** Replaces rules, to make a mutant. */
   behave?: (rules: Rules, clock: AutoClock) => Rules;
 }
 
 export interface Reference {
   options: ReferenceOptions;
   transport: Transport;
-  /** The ids of the instances that run, or may, and of the volumes that exist, whatever is shown of them. */
+  /** The ids of instances that run or may run, and of existing volumes, independent of what the API shows. */
   left(): string[];
-  /** Ends every SSH endpoint and all that is due. */
+  /** Closes every SSH endpoint and cancels pending work. */
   close(): Promise<void>;
 }
 
@@ -106,6 +106,6 @@ async function send(
   }
 }
 
-/** Outside of the base, a path that no route has. */
+/** A path outside the base URL, which no route matches. */
 const pathBelow = (base: string, path: string): string =>
   path.startsWith(`${base}/`) ? path.slice(base.length) : `outside:${path}`;

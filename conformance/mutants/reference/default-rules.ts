@@ -12,7 +12,7 @@ import {
   validateVolume,
 } from './validate.ts';
 
-/** The rules as O: has them, within the freedom that `options` takes. */
+/** The rules of O:, with `options` for what O: leaves open. */
 export function defaultRules(options: ReferenceOptions, clock: AutoClock): Rules {
   return {
     ...conversation(options),
@@ -133,7 +133,7 @@ function volumes(options: ReferenceOptions) {
     needsCycle: () => options.attach === 'cold',
     instancesToAttach: (_volume, asked) => asked,
     instancesToDetach: (volume, asked) => asked ?? [...volume.attachments.keys()],
-    // What is still being detached is forced off.
+    // A detach that is still under way is forced.
     mayDelete: (volume) => statesOf(volume).every((state) => state === 'detaching'),
     isVolumeGone: ({ isDeleted }) => isDeleted,
     endsAttachments: () => true,

@@ -1,4 +1,4 @@
-/** What is wrong with a request, and where. */
+/** A problem of a request, and its path. */
 export interface Issue {
   path: string;
   message: string;
@@ -20,7 +20,7 @@ export class ApiError extends Error {
 export const notFound = (what: string): ApiError =>
   new ApiError(404, 'not_found', `There is no such ${what}.`);
 
-/** @throws {ApiError} 400, when there is any issue */
+/** @throws {ApiError} 400, if there is any issue */
 export function refuse(issues: readonly Issue[]): void {
   const [first] = issues;
   if (first === undefined) return;

@@ -1,9 +1,9 @@
-/** A request as the reference sees it. */
+/** A request to the reference. */
 export interface ReferenceRequest {
   method: string;
   /** Below the base URL. */
   path: string;
-  /** As O: writes it, `POST /instances/{instanceId}/stop`; undefined where there is none. */
+  /** In O:'s notation, `POST /instances/{instanceId}/stop`; undefined if there is none. */
   route?: string;
   query: URLSearchParams;
   /** Lowercase names. */
@@ -11,13 +11,13 @@ export interface ReferenceRequest {
   text: string;
 }
 
-/** An answer before it is put into bytes. */
+/** An answer before serialization. */
 export interface WireAnswer {
   status: number;
   headers: Record<string, string>;
   /** Absent: no body. */
   json?: unknown;
-  /** Sent as it is, in place of `json`. */
+  /** Sent unchanged, instead of `json`. */
   raw?: string;
 }
 

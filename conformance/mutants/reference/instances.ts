@@ -7,7 +7,7 @@ import { keyDataOf } from './ssh-key-line.ts';
 import type { CreateRequest, RequestContext } from './validate.ts';
 import { readBody, type World } from './world.ts';
 
-/** What a request may refer to now. */
+/** The resources that a request may currently refer to. */
 export function contextOf({ offers, locations, volumes, instances }: World): RequestContext {
   const live = [...instances.values()].filter(({ status }) => !/^(DESTROY|ERROR|OFFLINE)/.test(status));
   return { offers, locations, volumes, instanceRegions: new Map(live.map(({ id, region }) => [id, region])) };
@@ -102,7 +102,7 @@ export async function stopInstance(world: World, request: ReferenceRequest, id: 
   return json(200, toWire(world, instance, request));
 }
 
-/** POST /instances/{instanceId}/start. A second one while the first is under way is no error. */
+/** POST /instances/{instanceId}/start. A second one while the first is under way is not an error. */
 export async function startInstance(
   world: World,
   request: ReferenceRequest,

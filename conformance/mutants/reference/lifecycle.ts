@@ -26,7 +26,7 @@ export function start(world: World, instance: Instance): Promise<void> {
   });
 }
 
-/** ONLINE → STOPPING → STOPPED → ONLINE, for what can only be done to a machine that is off. */
+/** ONLINE → STOPPING → STOPPED → ONLINE, for changes that require the machine to be off. */
 export async function cycle(world: World, instance: Instance): Promise<void> {
   await become(world, instance, 'STOPPING');
   await later(world, instance, world.rules.stopMs(instance), async () => {
@@ -41,7 +41,7 @@ export async function destroy(world: World, instance: Instance): Promise<void> {
   await later(world, instance, world.rules.destroyMs(instance), () => become(world, instance, 'DESTROYED'));
 }
 
-/** Puts `step` in the place of whatever was due. */
+/** Replaces the pending step by `step`. */
 function later(world: World, instance: Instance, ms: number, step: () => Promise<void>): Promise<void> {
   const { clock } = world;
   instance.cancel();
@@ -51,8 +51,8 @@ function later(world: World, instance: Instance, ms: number, step: () => Promise
 }
 
 /**
- * A status with SSH is taken on when SSH listens; any other at once. Nothing comes in between: what arrives needs
- * time to pass, and time is held.
+ * Sets the next status. A status with SSH is set once SSH listens, any other at once. Time is held meanwhile, so
+ * nothing else can happen in between.
  */
 async function become(world: World, instance: Instance, next: InstanceStatus): Promise<void> {
   const { clock, rules } = world;
@@ -63,7 +63,7 @@ async function become(world: World, instance: Instance, next: InstanceStatus): P
     enter(world, instance, status);
     return;
   }
-  // A port of its own, where nobody listens.
+  // Reserves a port that then refuses connections.
   if (status === 'ONLINE' && endpoint.port === 0) await clock.during(endpoint.open(0));
   enter(world, instance, status);
   await clock.during(endpoint.close());

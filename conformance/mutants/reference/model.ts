@@ -1,9 +1,9 @@
 import type { Disk, SshEndpoint } from './ssh-endpoint.ts';
 
-/** Each a lawful way to be an orchestrator. Times are virtual milliseconds; 0 is at once. */
+/** Options of a lawful orchestrator. Times are virtual milliseconds; 0: immediately. */
 export interface ReferenceOptions {
   baseUrl: string;
-  /** All of one account, all valid at once. */
+  /** Keys of one account, all valid at once. */
   apiKeys: readonly string[];
   bootMs: number;
   stopMs: number;
@@ -23,16 +23,16 @@ export interface ReferenceOptions {
   /** `cold` stops and starts a running instance to detach from it. */
   detach: 'hot' | 'cold';
   inlineVolumes: 'honoured' | 'ignored';
-  /** What POST /auth/token takes; `absent`: it is not there. */
+  /** The credential that POST /auth/token accepts. `absent`: the endpoint does not exist. */
   token: 'absent' | 'api_key' | 'password';
   login: { username: string; password: string };
   tokenLifetimeS: number;
-  /** Whether an API key is itself a bearer credential, or has to be exchanged for a token. */
+  /** Whether an API key is itself a bearer credential. Otherwise it must be exchanged for a token. */
   staticKeys: boolean;
   resume: boolean;
-  /** Without them, what O: marks as optional is left out where SSH works without it. */
+  /** False: omits optional fields of O: that SSH does not need. */
   optionalFields: boolean;
-  /** Fields that O: does not name, in every object. */
+  /** Adds fields that O: does not name to every object. */
   extraFields: boolean;
   gpus: boolean;
   soldOutOffer: boolean;
@@ -81,7 +81,7 @@ export interface Offer {
   spotPricePerHour?: number;
   images: readonly string[];
   supportsCloudInit: boolean;
-  /** By region, the units that are free now; its keys are the offer's regions. */
+  /** Free units by region. The keys are the offer's regions. */
   free: Map<string, number>;
 }
 
@@ -103,18 +103,18 @@ export interface Instance {
   status: InstanceStatus;
   image: string;
   storageGb: number;
-  /** Base64 of the injected keys, as in the second word of their lines. */
+  /** The second words of the injected keys' lines, in base64. */
   keys: readonly string[];
   disk: Disk;
   endpoint: SshEndpoint;
   error?: string;
-  /** A start is under way; the status stays STOPPED until SSH lives. */
+  /** A start is under way. The status stays STOPPED until SSH listens. */
   isStarting: boolean;
   createdAtMs: number;
   updatedAtMs: number;
   /** When it became DESTROYED, on the clock's `now()`. */
   destroyedAtMs?: number;
-  /** Cancels the progress that is due. */
+  /** Cancels the pending step. */
   cancel: () => void;
 }
 

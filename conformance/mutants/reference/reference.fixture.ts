@@ -33,7 +33,7 @@ export const smallRequest = {
 
 export type ReferenceClient = ReturnType<typeof setUp>;
 
-/** A reference and a client of it, until the test is over. */
+/** Creates a reference and a client for it. Both end with the test. */
 export function setUp(setup: Omit<ReferenceSetup, 'clock'> = {}) {
   const clock = createAutoClock();
   const reference = createReference({ clock, ...setup });
@@ -57,7 +57,7 @@ export function setUp(setup: Omit<ReferenceSetup, 'clock'> = {}) {
   const call = (method: string, path: string, body?: unknown): Promise<Called> =>
     send(method, path, bearer(credential), body === undefined ? undefined : JSON.stringify(body));
 
-  /** Polls until `field` of what is at `path` is `value`; what was seen on the way, each once. */
+  /** Polls `path` until it has the status. Returns the distinct statuses seen on the way. */
   async function until(path: string, status: string): Promise<{ seen: string[]; body: Json }> {
     const seen: string[] = [];
     for (let polls = 0; polls < 5_000; polls++) {
@@ -87,7 +87,7 @@ export function setUp(setup: Omit<ReferenceSetup, 'clock'> = {}) {
       if (status !== 201) throw new Error(JSON.stringify(body));
       return (await until(`/instances/${body['id']}`, 'ONLINE')).body;
     },
-    /** What the command printed, or why there was no login. */
+    /** Returns the command's output, or why the login failed. */
     login: (instance: Json, command = 'true', pair = keys.own, username = String(instance['ssh_username'])) =>
       clock.during(login(instance, command, pair.private, username)),
   };
@@ -113,7 +113,7 @@ function login(instance: Json, command: string, privateKey: string, username: st
       }),
     );
     const { public_ip: host, ssh_port: port } = instance;
-    // Without noDelay ssh2 waits for delayed acknowledgements, some 140 ms for a login.
+    // Without noDelay, ssh2 waits for delayed acknowledgements, some 140 ms for each login.
     const sock = connect({ host: String(host), port: Number(port), noDelay: true });
     client.connect({ sock, username, privateKey, readyTimeout: 5_000 });
   });

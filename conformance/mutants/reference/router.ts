@@ -52,12 +52,12 @@ interface Route {
 }
 
 export interface Router {
-  /** As O: writes it, `POST /instances/{instanceId}/stop`; undefined where there is none. */
+  /** In O:'s notation, `POST /instances/{instanceId}/stop`; undefined if there is none. */
   routeOf(method: string, path: string): string | undefined;
   answer(world: World, request: ReferenceRequest): Promise<WireAnswer>;
 }
 
-/** Authorization first, then the path, then the method. */
+/** Checks authorization first, then the path, then the method. */
 export function createRouter(options: ReferenceOptions): Router {
   const routes = Object.entries({
     ...computeRoutes,
@@ -67,7 +67,7 @@ export function createRouter(options: ReferenceOptions): Router {
     const [method = '', path = ''] = name.split(' ');
     return { name, method, path: new RegExp(`^${path.replace(/\{\w+\}/, '([^/]+)')}$`), handle };
   });
-  // `/volumes/locations` is no volume: of two routes the first has the path.
+  // `/volumes/locations` is not a volume: the first of two matching routes wins.
   const find = (method: string, path: string) =>
     routes.find((route) => route.method === method && route.path.test(path));
 

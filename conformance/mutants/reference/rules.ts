@@ -4,7 +4,7 @@ import type { Instance, InstanceStatus, Offer, Volume, VolumeLocation, VolumeSta
 import type { Disk, SshAttempt } from './ssh-endpoint.ts';
 import type { RequestContext } from './validate.ts';
 
-/** What a bearer credential turned out to be. */
+/** The result of checking a bearer credential. */
 export type Credential = 'none' | 'unknown' | 'key' | 'token' | 'expired';
 
 type Shown = Record<string, unknown>;
@@ -14,7 +14,7 @@ interface ConversationRules {
   /** Whether the server is up. */
   acceptsConnections(): boolean;
   roundTripMs(): number;
-  /** What the server takes over and above the way there and back. */
+  /** The server's delay in addition to the round trip. */
   answerDelayMs(request: ReferenceRequest): number;
   /** The credential of an Authorization header. */
   bearerOf(authorization: string | undefined): string | undefined;
@@ -24,7 +24,7 @@ interface ConversationRules {
   readBody(request: ReferenceRequest): unknown;
   errorBody(code: string, message: string, details: Shown | undefined): Shown;
   timestamp(wallMs: number): string;
-  /** The last word on every answer. */
+  /** Can change every answer last. */
   answer(request: ReferenceRequest, answer: WireAnswer): WireAnswer;
   /** Whether the answer is sent, or the connection is closed without one. */
   isSent(request: ReferenceRequest, answer: WireAnswer): boolean;
@@ -39,13 +39,13 @@ interface ConversationRules {
 interface CatalogRules {
   validateType(wanted: string | null): Issue[];
   matchesType(offer: Offer, wanted: string | null): boolean;
-  /** `region` as a filter, of /availability and /instances. */
+  /** `region` as a filter of /availability and /instances. */
   matchesRegion(regions: readonly string[], wanted: string | null): boolean;
   isAvailable(offer: Offer, region: string): boolean;
   isInConfigurations(offer: Offer): boolean;
   isInAvailability(offer: Offer, deployableRegions: readonly string[]): boolean;
   regionsShown(offer: Offer, deployableRegions: readonly string[], list: OfferList): readonly string[];
-  /** Takes one unit, or says that there is none. */
+  /** Takes one unit. False: none is free. */
   claimCapacity(offer: Offer, region: string): boolean;
   releaseCapacity(offer: Offer, region: string): void;
   showOffer(offer: Offer, shown: Shown, list: OfferList): Shown;
@@ -60,9 +60,9 @@ interface InstanceRules {
   keysToInject(keys: readonly string[]): readonly string[];
   imageToDeploy(offer: Offer, wanted: string | undefined): string;
   storageGb(offer: Offer, wanted: number | undefined): number;
-  /** By path, what cloud_init asks to write. */
+  /** The files of cloud_init, by path. */
   filesAtFirstBoot(files: ReadonlyMap<string, string>): ReadonlyMap<string, string>;
-  /** By path, `mode:user:group`. */
+  /** `mode:user:group`, by path. */
   ownersAtFirstBoot(owners: ReadonlyMap<string, string>): ReadonlyMap<string, string>;
   commandsAtFirstBoot(commands: readonly string[]): readonly string[];
   attachesInline(volumeIds: readonly string[]): readonly string[];
@@ -71,21 +71,21 @@ interface InstanceRules {
   stopMs(instance: Instance): number;
   startMs(instance: Instance): number;
   destroyMs(instance: Instance): number;
-  /** Where a move really leads; ERROR takes `errorText`. */
+  /** The status that a transition actually leads to. ERROR takes `errorText`. */
   statusAfter(instance: Instance, next: InstanceStatus): InstanceStatus;
   errorText(instance: Instance): string | undefined;
   updatedAt(instance: Instance, wallMs: number): number;
   sshListens(instance: Instance, status: InstanceStatus): boolean;
   mayLogin(instance: Instance, attempt: SshAttempt): boolean;
   diskAfterStart(instance: Instance, disk: Disk): Disk;
-  /** The port to listen at when it was `port` before; 0 is any. */
+  /** The port to listen on after it was `port`; 0 is any. */
   portAfterStart(instance: Instance, port: number): number;
 
   mayStop(instance: Instance): boolean;
   mayStart(instance: Instance): boolean;
-  /** Whether stop, start and delete do what they answer. */
+  /** Whether stop, start and delete have the effect that they report. */
   takesEffect(instance: Instance, operation: 'stop' | 'start' | 'delete'): boolean;
-  /** A destroyed instance that is no more shown. */
+  /** A destroyed instance that is no longer shown. */
   isGone(instance: Instance): boolean;
   isListed(instance: Instance): boolean;
   deleteOfDestroyed(instance: Instance): '404' | 'DESTROYED';
@@ -102,7 +102,7 @@ interface VolumeRules {
   volumeCreateMs(volume: Volume): number;
   detachMs(volume: Volume, instanceId: string): number;
   mayAttach(volume: Volume, instance: Instance): boolean;
-  /** Whether the instance has to be stopped for it. */
+  /** Whether the instance must be stopped for it. */
   needsCycle(volume: Volume, instance: Instance): boolean;
   instancesToAttach(volume: Volume, asked: readonly string[]): readonly string[];
   instancesToDetach(volume: Volume, asked: readonly string[] | undefined): readonly string[];
@@ -117,5 +117,5 @@ interface VolumeRules {
   showLocation(location: VolumeLocation, shown: Shown): Shown;
 }
 
-/** What O: decides, one small function each. A mutant replaces one. */
+/** The decisions of O:, one small function each. A mutant replaces one. */
 export interface Rules extends ConversationRules, CatalogRules, InstanceRules, VolumeRules {}

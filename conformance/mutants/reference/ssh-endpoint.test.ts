@@ -57,7 +57,7 @@ describe('an SSH endpoint', () => {
         client.connect({
           sock: dial(port),
           username: 'ubuntu',
-          // Its types lack the `false` that ends the attempts.
+          // The types omit `false`, which ends the attempts.
           authHandler: (_left, _partial, next) => next((attempts.shift() ?? false) as never),
         });
       });

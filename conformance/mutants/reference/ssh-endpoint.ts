@@ -5,17 +5,17 @@ export interface SshAttempt {
   username: string;
   /** `none`, `publickey`, `password` … */
   method: string;
-  /** Base64, when a key was offered. */
+  /** Base64, if a key was offered. */
   key?: string;
 }
 
-/** What outlives a stop. */
+/** State that survives a stop. */
 export interface Disk {
   /** OpenSSH PEM. */
   hostKey: string;
   /** Content by absolute path. */
   files: Map<string, string>;
-  /** `mode:user:group` by absolute path, where it is not what a file usually has. */
+  /** `mode:user:group` by absolute path, if it is not the default. */
   owners: Map<string, string>;
 }
 
@@ -25,7 +25,7 @@ const HOME = `/home/${SSH_USERNAME}/`;
 const ED25519_BLOB_BYTES = 51;
 
 export interface SshEndpointOptions {
-  /** Of the machine as it is now. */
+  /** The machine's current disk. */
   disk: () => Disk;
   mayLogin: (attempt: SshAttempt) => boolean;
 }
@@ -42,12 +42,12 @@ export class SshEndpoint {
     this.#options = options;
   }
 
-  /** Where it listens or last listened; 0 before it ever did. */
+  /** The port on which it listens or last listened; 0 before the first time. */
   get port(): number {
     return this.#port;
   }
 
-  /** Listens at `port`, or where that is taken at any other. */
+  /** Listens on `port`, or on any other if it is taken. */
   open(port: number): Promise<void> {
     return this.#next(async () => {
       if (this.#listener !== undefined) return;
@@ -58,7 +58,7 @@ export class SshEndpoint {
     });
   }
 
-  /** Cuts all connections off and listens no more. */
+  /** Closes all connections and stops listening. */
   close(): Promise<void> {
     return this.#next(async () => {
       const listener = this.#listener;
@@ -99,7 +99,7 @@ export class SshEndpoint {
   }
 }
 
-/** A query carries no signature yet. */
+/** Whether the signature is valid. A query has no signature yet. */
 function isSignatureGood(context: AuthContext): boolean {
   if (context.method !== 'publickey' || context.signature === undefined) return true;
   const key = ssh2.utils.parseKey(`${context.key.algo} ${context.key.data.toString('base64')}`);
@@ -123,7 +123,7 @@ interface Outcome {
   stderr?: string;
 }
 
-/** `true`, `echo WORD > PATH`, the same ` && sync`, `cat PATH`, and `stat -c %a:%U:%G PATH`. */
+/** Runs `true`, `echo WORD > PATH`, the same with ` && sync`, `cat PATH`, or `stat -c %a:%U:%G PATH`. */
 export function runOn({ files, owners }: Disk, command: string): Outcome {
   if (command === 'true') return { code: 0 };
   const [, word, target] = /^echo (\S+) > (\S+)(?: && sync)?$/.exec(command) ?? [];
@@ -156,7 +156,10 @@ function toPath(word: string): string {
   return path.startsWith('/') ? path : `${HOME}${path}`;
 }
 
-/** Ed25519. ssh2 drops leading zero bytes of the public key: such a key is malformed and drawn again. */
+/**
+ * Generates an Ed25519 key. ssh2 drops leading zero bytes of the public key, which makes it malformed; such a key is
+ * generated again.
+ */
 export function newHostKey(): string {
   for (;;) {
     const pair = ssh2.utils.generateKeyPairSync('ed25519');

@@ -25,7 +25,7 @@ const types: Record<string, (fields: readonly Buffer[]) => boolean> = {
   'sk-ecdsa-sha2-nistp256@openssh.com': (fields) => fields.length === 3 && isEcdsa(fields, 'nistp256'),
 };
 
-/** Why `text` is not one OpenSSH public key, as in a `.pub` file; undefined: it is. */
+/** Why `text` is not one OpenSSH public key, as in a `.pub` file. Undefined: it is valid. */
 export function findKeyProblem(text: string): string | undefined {
   const line = text.replace(/\r?\n$/, '').trim();
   if (line.length > MAX_LINE_LENGTH) return 'the line is too long';
@@ -42,10 +42,10 @@ export function findKeyProblem(text: string): string | undefined {
     : undefined;
 }
 
-/** The second word of a line: what a login is compared with. */
+/** The second word of a line, with which logins are compared. */
 export const keyDataOf = (line: string): string => line.trim().split(/\s+/)[1] ?? '';
 
-/** The length-prefixed strings of RFC 4251, or undefined where they do not end with the bytes. */
+/** The length-prefixed strings of RFC 4251, or undefined if they do not end exactly at the end of the bytes. */
 function fieldsOf(bytes: Buffer): Buffer[] | undefined {
   const fields: Buffer[] = [];
   let offset = 0;

@@ -3,7 +3,7 @@ import { json, type ReferenceRequest, type WireAnswer } from './exchange.ts';
 import type { Credential } from './rules.ts';
 import { readBody, type World } from './world.ts';
 
-/** What the Authorization header of a request is worth. */
+/** The kind of credential in the Authorization header of a request. */
 export function credentialOf(
   { rules, options, clock, tokens }: World,
   request: ReferenceRequest,

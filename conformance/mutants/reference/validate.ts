@@ -2,7 +2,7 @@ import type { Issue } from './errors.ts';
 import type { InstanceType, Offer, Volume, VolumeLocation } from './model.ts';
 import { findKeyProblem } from './ssh-key-line.ts';
 
-/** What the fields of a request may refer to. */
+/** The resources that the fields of a request may refer to. */
 export interface RequestContext {
   offers: readonly Offer[];
   locations: readonly VolumeLocation[];
@@ -18,7 +18,7 @@ export interface WrittenFile {
   permissions?: string;
 }
 
-/** A create that `validateCreate` has nothing against. */
+/** A create that `validateCreate` accepts. */
 export interface CreateRequest {
   configuration_id: string;
   region: string;

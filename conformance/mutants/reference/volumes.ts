@@ -68,7 +68,7 @@ export function deleteVolume(world: World, _request: ReferenceRequest, id: strin
   return { status: 204, headers: {} };
 }
 
-/** POST /volumes/{volumeId}/attach. All of the instances, or none. */
+/** POST /volumes/{volumeId}/attach. Attaches all of the instances, or none. */
 export async function attachVolume(world: World, request: ReferenceRequest, id: string): Promise<WireAnswer> {
   const { rules } = world;
   const volume = findVolume(world, id);
@@ -88,7 +88,7 @@ export async function attachVolume(world: World, request: ReferenceRequest, id: 
   return json(200, toWire(world, volume, request));
 }
 
-/** Attaches what waits, where the volume and its instances are ready for it. */
+/** Completes pending attaches if the volume and the instances are ready. */
 async function proceed(world: World, volume: Volume): Promise<void> {
   if (!volume.isCreated) return;
   for (const [id, { state }] of volume.attachments) {
@@ -100,7 +100,7 @@ async function proceed(world: World, volume: Volume): Promise<void> {
   }
 }
 
-/** POST /volumes/{volumeId}/detach. What is not attached needs no detaching. */
+/** POST /volumes/{volumeId}/detach. Instances that are not attached are ignored. */
 export async function detachVolume(world: World, request: ReferenceRequest, id: string): Promise<WireAnswer> {
   const { rules, clock, options } = world;
   const volume = findVolume(world, id);

@@ -3,14 +3,14 @@ import { ApiError } from './errors.ts';
 import type { ReferenceRequest } from './exchange.ts';
 import type { Instance, Offer, ReferenceOptions, Volume, VolumeLocation } from './model.ts';
 import type { Rules } from './rules.ts';
-/** All that the reference knows. */
+/** The whole state of the reference. */
 export interface World {
   clock: AutoClock;
   options: ReferenceOptions;
   rules: Rules;
   offers: readonly Offer[];
   locations: readonly VolumeLocation[];
-  /** Destroyed ones too. */
+  /** Includes destroyed ones. */
   instances: Map<string, Instance>;
   volumes: Map<string, Volume>;
   /** When each issued token expires, on the clock's `now()`. */

@@ -5,7 +5,7 @@ const ATTACH = 'POST /volumes/{volumeId}/attach';
 const DETACH = 'POST /volumes/{volumeId}/detach';
 const READ = 'GET /volumes/{volumeId}';
 const DELETE = 'DELETE /volumes/{volumeId}';
-/** The path of a volume that was made. */
+/** The path of a created volume. */
 const OWN = /^\/volumes\/v-\d+/;
 
 /** Faults in attaching and detaching volumes. */

@@ -75,7 +75,7 @@ ${stdout === undefined ? '' : labelled('Output', html`<pre>${body(stdout)}</pre>
 </details>`;
 }
 
-/** What was seen of an instance, with times. */
+/** The observations of an instance, with times. */
 export function traceTable({ instance_id, name, earlier, later, rows }: ReportTrace): Markup {
   const left = (count: number, when: string): Markup =>
     count === 0 ? html`` : html`<tr><td class="soft" colspan="4">… ${count} ${when}</td></tr>`;

@@ -23,9 +23,9 @@ afterAll(async () => {
 
 interface Opened extends AsyncDisposable {
   page: Page;
-  /** What the page asked for besides itself. */
+  /** The requests of the page in addition to itself. */
   requests: string[];
-  /** What the browser complained of: a blocked script says so here. */
+  /** The browser's error messages, which include blocked scripts. */
   complaints: string[];
 }
 

@@ -7,7 +7,7 @@ import { alarm, gaps, outcomeCard, tierCards } from './summary.ts';
 
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/** The report as one self-contained page: no script, no font, no picture, no request. */
+/** The report as one self-contained page: no script, no font, no image, no request. */
 export function toHtml(report: Report): string {
   const { outcome, base_url, suite_version, requirements_digest } = report;
   const page = html`<!doctype html>

@@ -11,7 +11,7 @@ export class Markup {
 
 type Part = Markup | string | number | undefined | readonly Part[];
 
-/** An HTML template. Values are escaped unless `html` made them. */
+/** An HTML template. Values are escaped unless they were created by `html`. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Markup {
   return new Markup(strings.map((text, index) => `${text}${render(parts[index])}`).join(''));
 }

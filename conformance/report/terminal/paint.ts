@@ -45,7 +45,7 @@ export class Page {
     this.blank();
   }
 
-  /** Text under an indent, the first line of it behind a label. */
+  /** Indented text. A label precedes its first line. */
   field(label: string, text: string, indent: number, ...colours: readonly Colour[]): void {
     const margin = ' '.repeat(indent + LABEL_WIDTH);
     const lines = wrap(safe(text), this.#width - margin.length);

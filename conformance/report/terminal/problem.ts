@@ -7,8 +7,8 @@ const INDENT = 4;
 const MAX_ALSO_CHARACTERS = 200;
 
 /**
- * Explains a failure or a warning. The traces of instances in `traced` were already shown, and are repeated only
- * where they mark what this check is about.
+ * Explains a failure or a warning. The traces of instances in `traced` were already shown, and are repeated only if
+ * they mark a problem of this check.
  */
 export function failedCheck(page: Page, check: ReportCheck, report: Report, traced: Set<string>): void {
   const isWarning = check.verdict === 'warn';

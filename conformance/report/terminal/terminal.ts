@@ -10,7 +10,7 @@ export interface TerminalOptions {
   color: boolean;
   /** Width in columns. */
   width: number;
-  /** Also lists the checks that passed or took no part. */
+  /** Also lists the checks that passed or were not made. */
   verbose?: boolean;
 }
 
@@ -35,7 +35,7 @@ const QUIET = [
   ['EXCLUDED', 'excluded'],
 ] as const;
 
-/** The report for a terminal: first the outcome, then the failures, last what may still be running. */
+/** The report for a terminal: first the outcome, then the failures, last the resources that may still be running. */
 export function toTerminal(report: Report, { color, width, verbose = false }: TerminalOptions): string {
   const page = new Page(color, width);
   head(page, report);
@@ -87,7 +87,7 @@ function head(page: Page, report: Report): void {
     page.text('SOMETHING MAY STILL BE RUNNING AND BILLING: SEE THE END', 2, 'bold', 'red');
 }
 
-/** Ten lines for whoever mends the target. */
+/** Limit on findings in the summary for the target's developer. */
 const MOST_FINDINGS = 10;
 const MAX_FINDING_CHARACTERS = 150;
 
@@ -113,7 +113,7 @@ function section<T>(page: Page, title: string, items: readonly T[], show: (item:
   for (const item of items) show(item);
 }
 
-/** A line for each capability that the target lacks. */
+/** One line for each capability that the target does not have. */
 function byCapability(checks: readonly ReportCheck[]): string[] {
   const groups = Map.groupBy(checks, ({ capability = '', reason }) => `${capability}: ${reason}`);
   return [...groups].map(([what, of]) => `${what} (${of.map(({ id }) => id).join(', ')})`);

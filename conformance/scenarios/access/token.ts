@@ -35,7 +35,7 @@ export const token: Scenario = {
   },
 };
 
-/** The first token request that the target accepts; undefined, and the steps are skipped, where there is none. */
+/** The first token request that the target accepts. Undefined if there is none; the steps are then skipped. */
 async function chooseRequest(session: Session): Promise<TokenRequest | undefined> {
   let lacking: ReturnType<typeof missingCapability>;
   for (const request of tokenRequests(session.signIn)) {
@@ -55,7 +55,7 @@ async function chooseRequest(session: Session): Promise<TokenRequest | undefined
   return undefined;
 }
 
-/** The capability that the target lacks, by its answer to a token request. */
+/** The capability that the target does not have, by its answer to a token request. */
 function missingCapability(
   request: TokenRequest,
   probe: Exchange,

@@ -79,13 +79,13 @@ export interface Endpoint {
   method: Call['method'];
   /** As in the contract, e.g. `/instances/{instanceId}`. */
   path: string;
-  /** Whether it belongs to the storage tier, which a target may lack. */
+  /** Whether it belongs to the storage tier, which is optional. */
   isStorage: boolean;
 }
 
 const METHODS = ['GET', 'POST', 'DELETE', 'PUT', 'PATCH'] as const;
 
-/** Berth's own extensions, which are in the document but not in the contract. */
+/** The path prefix of Berth's own extensions, which are in the document but not in the contract. */
 const BEYOND = '/x/';
 
 /** Every endpoint that requires a credential: all except the token endpoint. */

@@ -15,7 +15,7 @@ import type { Placement } from '../placement.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
 
-/** How many instances are requested at once where the number of units is unknown. */
+/** How many instances are requested at once if the number of units is unknown. */
 const AT_ONCE = 3;
 
 /** After this many 404s (judged elsewhere) an instance is given up. */
@@ -38,7 +38,7 @@ export const race: Scenario = {
     const placement = await choose(session);
     if (placement === undefined) return;
     const wanted = session.settings.race;
-    // The account may hold units of its own; more than there are need not be counted.
+    // The account may hold units already. Only as many as exist need to be counted.
     await session.send('race/list', {
       method: 'GET',
       path: '/instances',
@@ -150,7 +150,7 @@ async function logIn(session: Session, shown: JsonObject): Promise<void> {
   await session.login('race/login', shown, 'first');
 }
 
-/** What became free is listed again within this time (docs/decisions/0010). */
+/** A unit that becomes free is listed again within this time (docs/decisions/0010). */
 export const PUT_BACK_MS = 75_000;
 
 async function untilListed(session: Session, placement: Placement, path: string): Promise<void> {

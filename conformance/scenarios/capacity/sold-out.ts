@@ -32,7 +32,7 @@ interface Ask {
   step: string;
   /** The capability that the target needs for this test. */
   capability: string;
-  /** Reads the offers and chooses something unavailable, or returns why there is nothing. */
+  /** Reads the offers and chooses something unavailable, or returns why that is not possible. */
   choose: (session: Session) => Promise<Placement | string>;
 }
 
@@ -87,7 +87,7 @@ async function offersAt(session: Session, step: string, path: string): Promise<J
   return objectsField(jsonOf(await session.get(step, path)), 'configurations');
 }
 
-/** The cheapest placement, in case the target fails to refuse it. */
+/** The cheapest placement, in case the target accepts the create. */
 function cheapest(offers: readonly JsonObject[]): Placement | undefined {
   return placements(offers.map((offer) => ({ ...offer, available: true })))[0];
 }

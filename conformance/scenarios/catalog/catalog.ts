@@ -35,7 +35,7 @@ export const catalog: Scenario = {
   },
 };
 
-/** Regions of the offers, those with something available first. */
+/** Regions of the offers, those with available offers first. */
 export function knownRegions({ availability, configurations }: Session): string[] {
   const regions = [...availability, ...configurations].flatMap((offer) => stringsField(offer, 'regions'));
   return [...new Set(regions)].slice(0, MOST_REGIONS);
@@ -64,13 +64,13 @@ async function readLocations(session: Session): Promise<void> {
   session.locations = objectsField(jsonOf(read), 'locations');
 }
 
-/** An offer, where it is sold. */
+/** An offer in one of its regions. */
 export interface Place {
   configurationId: string;
   region: string;
 }
 
-/** `Within seconds`: an offer that is listed longer than this after its last unit was sold is listed wrongly. */
+/** `Within seconds`: an offer must not be listed longer than this after its last unit was sold. */
 const FRESH_MS = 10_000;
 const MOST_OFTEN_MS = 2000;
 

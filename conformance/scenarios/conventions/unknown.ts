@@ -16,8 +16,8 @@ const ODD_IDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Requests unknown ids and routes, and sends malformed requests. Each twice, since the same refusal must have the
- * same code.
+ * Requests unknown ids and routes, and sends malformed requests. Each is sent twice, since the same refusal must have
+ * the same code.
  */
 export const unknown: Scenario = {
   id: 'unknown',
@@ -62,7 +62,7 @@ async function askForNoRoute(session: Session, id: string): Promise<void> {
   await session.send('unknown/method', { method: 'PATCH', path: `${instancePath({ id })}/start` });
 }
 
-/** These bodies describe nothing that can be created; anything created all the same is in the ledger. */
+/** Sends bodies that describe nothing that can be created. If something is created regardless, it is in the ledger. */
 async function sendMalformed(session: Session): Promise<void> {
   const cut = {
     step: 'unknown/malformed-json',

@@ -103,7 +103,7 @@ async function waitForOnline(session: Session, instance: Instance): Promise<void
     onTheWay: ['PROVISIONING'],
   });
   if (last !== undefined && ['STOPPED', 'STOPPING'].includes(stringField(successOf(last), 'status') ?? '')) {
-    // A stop that was accepted too early is reported by a check; the run continues from there.
+    // A stop that was accepted too early is reported by a check. The run continues from there.
     await session.poll('boot/poll', instance, (status) => status !== undefined && status !== 'STOPPING', {
       text: 'the instance to have stopped',
       onTheWay: ['STOPPING'],

@@ -13,7 +13,7 @@ export interface Purchase {
   extra?: Readonly<Record<string, unknown>>;
   /** The name of another instance, to test duplicate names. */
   name?: string;
-  /** If created, it is destroyed at once; mostly because it must be refused. */
+  /** It is destroyed at once if it is created, usually because it must be refused. */
   isEndedAtOnce?: true;
 }
 
@@ -41,7 +41,7 @@ export function instanceRequest(session: Session, { placement, step, extra, name
   };
 }
 
-/** Creates one instance; `instance` is undefined where none was created. Throws `BudgetError`. */
+/** Creates one instance. `instance` is undefined if none was created. Throws `BudgetError`. */
 export async function buyInstance(
   session: Session,
   purchase: Purchase,
@@ -50,7 +50,7 @@ export async function buyInstance(
   return { exchange, instance: toInstance(entry, purchase.placement) };
 }
 
-/** The instance of a ledger entry, or undefined where nothing was created. */
+/** The instance of a ledger entry, or undefined if nothing was created. */
 export function toInstance(entry: Instance['entry'], placement: Placement): Instance | undefined {
   return entry.id === undefined ? undefined : { entry, id: entry.id, region: placement.region, placement };
 }
@@ -72,8 +72,8 @@ function createBody(
 }
 
 /**
- * Destroys an instance and polls until it reads 404 or DESTROYED and no list shows it alive; only then the ledger
- * marks it as gone. The steps are `<step>/delete`, `<step>/poll` and `<step>/list`. Returns the exchange of the
+ * Destroys an instance and polls until it reads 404 or DESTROYED and no list shows it alive. Only then is it marked as
+ * gone in the ledger. The steps are `<step>/delete`, `<step>/poll` and `<step>/list`. Returns the exchange of the
  * DELETE.
  */
 export async function destroyAndConfirm(

@@ -174,7 +174,7 @@ export const REFUSAL_CASES: readonly RefusalCase[] = [
   ...references,
 ];
 
-/** An existing region where the offer is not sold; undefined where it is sold everywhere. */
+/** An existing region where the offer is not sold. Undefined if it is sold everywhere. */
 export function unsoldRegion({ configurations }: Session, { offer }: Placement): string | undefined {
   const listed = configurations.find((configuration) => configuration['id'] === offer['id']) ?? offer;
   const sold = new Set([...regionsOf(listed), ...regionsOf(offer)]);

@@ -35,7 +35,7 @@ export const refusals: Scenario = {
   },
 };
 
-/** What was sold by mistake counts for the cap on the cost until it is gone: that is waited for where the cap is reached. */
+/** Resources sold by mistake count towards the cost cap until they are gone. If the cap is reached, waits for that. */
 async function afterDestruction(
   session: Session,
   made: Instance[],

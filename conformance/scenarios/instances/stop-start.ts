@@ -77,7 +77,7 @@ function cannotStop(session: Session, instance: Instance): void {
   session.skip([...AFTERWARDS, 'start'], reason, capability);
 }
 
-/** Starts the stopped instance again, or confirms that a platform that cannot leaves it unchanged. */
+/** Starts the stopped instance again. If the platform cannot, confirms that it stays unchanged. */
 export const start: Scenario = {
   id: 'start',
   level: 'lifecycle',
@@ -99,7 +99,7 @@ export const start: Scenario = {
 };
 
 async function waitForOnlineAgain(session: Session, { instance }: OnlineInstance): Promise<void> {
-  // The contract allows no PROVISIONING here; the run waits for what follows all the same.
+  // The contract allows no PROVISIONING here, but the run waits for the next status.
   const isOver = (status: string | undefined) =>
     status !== undefined && !['STOPPED', 'PROVISIONING'].includes(status);
   const last = await session.poll('start/poll', instance, isOver, {

@@ -21,7 +21,7 @@ import {
 import { COMPANION_VOLUME_STEPS, placeOf, waitBackOnline } from '../volumes/volumes.ts';
 import { firstBootFields, imageOf, OWNED_FILE, RUN_FILE, WRITTEN_FILE } from './first-boot.ts';
 
-/** How often to look for a file that the first boot may still write. */
+/** How often to check for a file that the first boot may still write. */
 const LOOKS = 30;
 
 /** A second instance with the same name and every optional field of a create; destroyed while STOPPED. */
@@ -63,7 +63,7 @@ async function choose(session: Session, { placement: first }: Instance): Promise
   return chosen;
 }
 
-/** Creates a volume of another type than the first, where there are several. */
+/** Creates a volume of another type than the first, if there are several. */
 async function volumeFor(session: Session, { region }: Placement): Promise<Volume | undefined> {
   const place = placeOf(session, 'last');
   if (place === undefined) return undefined;
@@ -108,7 +108,7 @@ async function buy(
   return control.instance;
 }
 
-/** The first refusal may have been for lack of capacity. The volume is in use by now. */
+/** The first refusal may have been for lack of capacity. By now the volume is in use. */
 async function sameNameAgain(session: Session, purchase: Omit<Purchase, 'step'>): Promise<void> {
   const step = 'companion/create-again';
   const { instance } = await buyInstance(session, { ...purchase, step, isEndedAtOnce: true });
@@ -161,7 +161,7 @@ async function look(session: Session, step: string, shown: JsonObject, command: 
   }
 }
 
-/** The target may ignore inline attachment; then the volume is attached by a request, as the contract's client does. */
+/** The target may ignore inline attachment. Then the volume is attached by a request, as the contract's client does. */
 async function holdVolume(
   session: Session,
   volume: Volume,

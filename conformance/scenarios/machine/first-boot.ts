@@ -16,7 +16,7 @@ export const OWNED_FILE_PERMISSIONS = '0604';
 export const RUN_WORD = 'berth-conformance-ran';
 export const RUN_FILE = `${FOLDER}-ran`;
 
-/** The offer's last image with a shell, least likely its default; undefined where it lists none. */
+/** The offer's last image with a shell, which is least likely its default. Undefined if it lists none. */
 export function imageOf({ offer }: Placement): string | undefined {
   return stringsField(offer, 'os_options').findLast((image) => !/windows/i.test(image));
 }

@@ -49,7 +49,7 @@ export const VOLUME_REFUSAL_CASES: readonly VolumeRefusalCase[] = [
   },
 ];
 
-/** Only used where the location lists its types. */
+/** Only used if the location lists its types. */
 export const UNKNOWN_TYPE: VolumeRefusalCase = {
   step: 'volumes/invalid/unknown-type',
   defect: 'a type that is not among the location’s',

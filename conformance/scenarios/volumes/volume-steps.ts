@@ -19,9 +19,9 @@ export interface VolumePlace {
   type: string | undefined;
 }
 
-/** The contract names no minimum size; larger ones are tried where smaller ones are refused. */
+/** The contract names no minimum size. Larger sizes are tried if smaller ones are refused. */
 const SIZES_GB = [10, 100, 250, 500, 1000];
-/** The reason where no volume could be created. */
+/** The reason if no volume could be created. */
 export const NO_SUCH_SIZE = `no volume could be created, of ${SIZES_GB.join(', ')} GB`;
 
 /** A valid body of a create. */
@@ -29,7 +29,7 @@ export function volumeBody({ region, type }: VolumePlace, name: string, sizeGb =
   return { name, size_gb: sizeGb, region, ...(type === undefined ? {} : { type }) };
 }
 
-/** Creates a volume. The steps are `<step>/<size>-gb`. Undefined where none was created. */
+/** Creates a volume. The steps are `<step>/<size>-gb`. Undefined if none was created. */
 export async function createVolume(
   session: Session,
   step: string,
@@ -59,8 +59,8 @@ export interface VolumeWait extends Wait {
 }
 
 /**
- * Polls a volume until `isReached` accepts its status ('404' for a read answered so). Returns that read, or undefined
- * on timeout and where nothing can come of it any more.
+ * Polls a volume until `isReached` accepts its status ('404' for a read answered 404). Returns that read, or undefined
+ * on timeout or if the wait cannot succeed any more.
  */
 export async function pollVolume(
   session: Session,
@@ -130,8 +130,8 @@ export async function attach(
 }
 
 /**
- * Detaches a volume, from all instances where none is named. The steps are `<step>/post` and `<step>/poll`. Returns
- * whether it is detached: from that instance if it is shared, otherwise from all.
+ * Detaches a volume from an instance, or from all if none is named. The steps are `<step>/post` and `<step>/poll`.
+ * Returns whether it is detached: from that instance if it is shared, otherwise from all.
  */
 export async function detach(
   session: Session,
@@ -179,7 +179,7 @@ function mayBeAttached(shown: JsonObject | undefined, instanceId: string): boole
   return !showsAttachments(shown) || stringsField(shown, 'attached_instance_ids').includes(instanceId);
 }
 
-/** Whether a read tells the instances that the volume is attached to. */
+/** Whether a read shows which instances the volume is attached to. */
 export function showsAttachments(shown: unknown): boolean {
   return isObject(shown) && Array.isArray(shown['attached_instance_ids']);
 }

@@ -33,7 +33,7 @@ export const COMPANION_VOLUME_STEPS = [
 /** How many more reads confirm that a 404 is permanent. */
 const READS_OF_GONE = 3;
 
-/** Everything that can be done with a volume, and with the instance that is ONLINE. */
+/** All operations on a volume, with the instance that is ONLINE. */
 export const volumes: Scenario = {
   id: 'volumes',
   level: 'full',
@@ -58,8 +58,7 @@ export const volumes: Scenario = {
 };
 
 /**
- * The location for volumes, preferably the instance's region. Where there is none, skips the steps and returns
- * undefined.
+ * The location for volumes, preferably the instance's region. If there is none, skips the steps and returns undefined.
  */
 export function placeOf(session: Session, type: 'first' | 'last' = 'first'): VolumePlace | undefined {
   const { locations, primary } = session;
@@ -77,7 +76,8 @@ export function placeOf(session: Session, type: 'first' | 'last' = 'first'): Vol
 }
 
 /**
- * Uses a size that was accepted, so that the defect is the only one. The clean-up deletes what is created by mistake.
+ * Uses a size that was accepted, so that the defect is the only one. The clean-up deletes volumes that are created by
+ * mistake.
  */
 async function invalidCreates(session: Session, place: VolumePlace, sizeGb?: number): Promise<void> {
   const cases = place.type === undefined ? VOLUME_REFUSAL_CASES : [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];

@@ -30,15 +30,15 @@ export function explainBillCommand(): Command {
   );
 }
 
-/** `berth marketplace verify-ledger`: exit code 1 where the books are not right. */
+/** `berth marketplace verify-ledger`: exits 1 if the books are wrong. */
 export function verifyLedgerCommand(): Command {
   return withOutput(
     onMarketplaceDatabase(new Command('verify-ledger'), async (deps, flags: OutputFlag) => {
       const { store, clock, config } = deps;
-      // Sums are only as right as the file that they are read from.
+      // Sums are only as reliable as the file that they are read from.
       if (!isPostgres(config.database)) checkDatabase(marketplaceStores, config.database);
       const { findings, counts } = await verifyLedger(store, clock.now());
-      // The verdict stands where it can be written; the check itself only reads.
+      // Stores the verdict if possible. The check itself only reads.
       await keepVerdict(store, { findings, counts }, clock.now()).catch(() => undefined);
       if (findings.length > 0) process.exitCode = 1;
       if (isData(flags)) return printData(flags, { findings, counts });

@@ -25,7 +25,7 @@ import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 const SHOWN = 50;
 
-/** `berth marketplace credit`: every amount is booked, with who pays for it. */
+/** `berth marketplace credit`: books each amount with its payer. */
 export function creditCommand(): Command {
   const credit = new Command('credit');
   booking(credit.command('top-up <team> <usd>'), 'top_up')
@@ -46,7 +46,7 @@ export function creditCommand(): Command {
   return credit;
 }
 
-/** commander has seen to the flags that each kind needs. */
+/** commander has checked the flags that each kind requires. */
 function booking(command: Command, kind: Booking['kind']): Command {
   const made = onMarketplaceDatabase(
     command,

@@ -6,14 +6,14 @@ import { type AuditedAction, audited } from '../../operators/audit.ts';
 import { actionOn, type Body, withDatabase } from '../database.ts';
 import { localActor } from '../local-actor.ts';
 
-/** What the commands of the marketplace work with. */
+/** The dependencies of the marketplace's commands. */
 export type CommandDeps = MarketplaceStoreDeps & { config: MarketplaceConfig };
 
 export function withAllowPrivate(command: Command): Command {
   return command.option('--allow-private', 'providers may be at private addresses and speak plain http');
 }
 
-/** The configuration that `berth marketplace` would have; the flags may stand before or after the command's name. */
+/** Loads the configuration of `berth marketplace`. The flags may be before or after the command's name. */
 export function loadMarketplaceFor(command: Command): MarketplaceConfig {
   const {
     config: file,
@@ -27,7 +27,7 @@ export function loadMarketplaceFor(command: Command): MarketplaceConfig {
   return loadMarketplaceConfig({ file, flags: { database, allowPrivate }, env: process.env });
 }
 
-/** Does what changes something, in the name of who runs the command; it leaves a row in the audit log. */
+/** Performs an action in the name of the local user, with a row in the audit log. */
 export function auditedHere<T>(
   deps: CommandDeps,
   action: AuditedAction<T>,
@@ -36,7 +36,7 @@ export function auditedHere<T>(
   return audited(deps, localActor(), action, (store) => act({ ...deps, store }));
 }
 
-/** Runs `body` on the database that `berth marketplace` with the same flags uses, also while it runs. */
+/** Runs `body` on the database of `berth marketplace` with the same flags, even while it runs. */
 export function onMarketplaceDatabase<Args extends unknown[]>(
   command: Command,
   body: Body<CommandDeps, Args>,

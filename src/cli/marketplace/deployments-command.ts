@@ -36,7 +36,7 @@ interface DeploymentFlags extends ListFlags {
   limit: number;
 }
 
-/** `berth marketplace deployments`: those of every team, for an operator. It changes nothing. */
+/** `berth marketplace deployments`: the deployments of every team, read-only. */
 export function deploymentsCommand(): Command {
   const deployments = new Command('deployments');
   withList(onMarketplaceDatabase(deployments.command('ls'), printDeployments), 100)
@@ -89,10 +89,10 @@ function toStatuses(status: StatusChoice): readonly DeploymentStatus[] | undefin
   return status === 'active' ? activeStatuses : [status];
 }
 
-/** The marketplace's contract bounds a name by the size of a request only. */
+/** The marketplace's contract limits a name only by the size of a request. */
 const LONGEST_NAME = 255;
 
-/** What the list has, and what led to it. */
+/** The list's columns, and further details. */
 const facts: readonly Column<DeploymentRecord>[] = [
   ...columns.map((column) =>
     column.key === 'name'

@@ -22,7 +22,9 @@ import {
 } from '../print-records.ts';
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
-/** `berth marketplace losses`: what providers answer 404 for, and the cap beyond which an operator decides. */
+/**
+ * `berth marketplace losses`: resources that providers answer with 404, and the limit beyond which an operator decides.
+ */
 export function marketplaceLossesCommand(): Command {
   const losses = new Command('losses');
   withList(

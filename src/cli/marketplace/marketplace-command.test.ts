@@ -30,7 +30,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 beforeEach(() => vi.stubEnv('KEY_D', KEY));
 afterEach(() => vi.unstubAllEnvs());
 
-/** Runs `berth marketplace …` with the configuration; it must succeed. */
+/** Runs `berth marketplace …` with the configuration. It must succeed. */
 async function run(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await runMain(['marketplace', ...args, '--config', config]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

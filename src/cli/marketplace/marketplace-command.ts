@@ -102,8 +102,8 @@ const commands: readonly LazyCommand[] = [
 ];
 
 /**
- * `berth marketplace`: serves it, and its commands set what is left to account settings (M: Authentication, 1). Of these
- * the ones are loaded that `isNamed` tells of: options with values may stand before them.
+ * `berth marketplace`: runs the server. Its commands manage what the contract leaves to account settings (M:
+ * Authentication, 1). Only those that `isNamed` accepts are loaded: options with values may precede them.
  */
 export async function marketplaceCommand(isNamed: (name: string) => boolean): Promise<Command> {
   const marketplace = withServerFlags(
@@ -113,7 +113,7 @@ export async function marketplaceCommand(isNamed: (name: string) => boolean): Pr
       admin: 9081,
     },
   )
-    // A flag that stands after the name of a command is that command's.
+    // A flag after a command's name belongs to that command.
     .enablePositionalOptions()
     .action(async ({ config: file, output, ...flags }: ServerFlags & { allowPrivate?: true }) => {
       const start = async () => {

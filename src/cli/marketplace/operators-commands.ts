@@ -8,7 +8,7 @@ export function marketplaceOperatorsCommand(): Command {
   return operatorsCommandOn(onMarketplaceDatabase, 'berth marketplace operators');
 }
 
-/** `berth marketplace audit`: what operators did. */
+/** `berth marketplace audit`: the actions of operators. */
 export function marketplaceAuditCommand(): Command {
   return auditCommandOn(onMarketplaceDatabase);
 }

@@ -150,11 +150,11 @@ async function askProviders({ config, clock }: CommandDeps): Promise<KnownProvid
 interface Answer {
   offers: number;
   offersInStock: number;
-  /** Null: it answers each call. */
+  /** Null: all calls succeeded. */
   problem: string | null;
 }
 
-/** Reads what it sells and what it runs: a catalog may be read with any key. */
+/** Reads its catalog and its instances. The catalog alone proves nothing about the key: it may be readable with any. */
 async function ask(client: OrchestratorClient): Promise<Answer> {
   try {
     const offers = await client.listConfigurations();

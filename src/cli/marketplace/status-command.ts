@@ -22,10 +22,10 @@ import {
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 import { burnColumns } from './teams-command.ts';
 
-/** Of the teams that spend, those that run out first. */
+/** The number of teams shown: those that run out of credit first. */
 const TEAMS_SHOWN = 50;
 
-/** `berth marketplace status`: what an operator looks at first. */
+/** `berth marketplace status`: the operator's overview. */
 export function statusCommand(): Command {
   return withOutput(
     onMarketplaceDatabase(new Command('status'), async (deps, flags: OutputFlag) => {
@@ -47,7 +47,7 @@ export function statusCommand(): Command {
   );
 }
 
-/** As rows have them, and as `known` says where they were called. */
+/** Reads the providers from the rows, and from `known` if they were called. */
 export function readProviders(
   { store, clock, config }: CommandDeps,
   known: KnownProviders = new Map(config.providers.map(({ id }) => [id, null])),
@@ -97,7 +97,7 @@ function tell(
   printLine(mailSentence);
 }
 
-/** How many mails wait, since when, and how many were given up. */
+/** Words the number and age of waiting mails, and how many were given up. */
 function toMailSentence(
   { waiting, oldest_created_at: writtenAt, next_try_at: tryAt, given_up: givenUp }: MailsView,
   now: number,

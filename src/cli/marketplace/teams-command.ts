@@ -94,12 +94,12 @@ export function teamsCommand(): Command {
   return teams;
 }
 
-/** Of a team that is there the audit log has the id, however it was named. */
+/** The audit log has the id of an existing team, however it was named. */
 function toSubject({ teamId }: Pick<MemberRecord, 'teamId'>): { subject: string } {
   return { subject: teamId };
 }
 
-/** What a team has left, what it is billed for, and how long that lasts. */
+/** A team's balance, what it is billed, and how long the balance lasts. */
 export const burnColumns: readonly Column<TeamRow>[] = [
   {
     head: 'BALANCE',

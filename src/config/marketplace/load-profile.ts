@@ -5,7 +5,7 @@ import { ConfigError, toFindings, toPlainIssues } from '../findings.ts';
 import { packageRoot } from '../package-root.ts';
 import { readYamlFile } from '../yaml-file.ts';
 
-/** The ids of the profiles that come with Berth. */
+/** The ids of the bundled profiles. */
 export function bundledProfileIds(): string[] {
   return readdirSync(bundledFolder())
     .filter((name) => name.endsWith('.yaml'))
@@ -13,7 +13,7 @@ export function bundledProfileIds(): string[] {
     .sort();
 }
 
-/** The file of the profile that comes with Berth; undefined: there is none of that id. */
+/** The file of the bundled profile, or undefined if there is none with that id. */
 export function bundledProfileFile(id: string): string | undefined {
   const file = join(bundledFolder(), `${id}.yaml`);
   return existsSync(file) ? file : undefined;

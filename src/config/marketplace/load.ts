@@ -12,7 +12,7 @@ export interface MarketplaceFlags extends ConfigFlags {
 }
 
 export interface MarketplaceLoadOptions {
-  /** `--config`; without it `BERTH_MARKETPLACE_CONFIG`; without that the defaults, which have no provider. */
+  /** `--config`. Default: `BERTH_MARKETPLACE_CONFIG`, then the built-in defaults (no provider). */
   file?: string | undefined;
   flags: MarketplaceFlags;
   env: Environment;
@@ -21,9 +21,8 @@ export interface MarketplaceLoadOptions {
 const PREFIX = 'BERTH_MARKETPLACE_';
 
 /**
- * The configuration of a marketplace: flag > environment > file > default. Paths in the file are relative to the file,
- * all others to the working directory.
- *
+ * Loads the configuration of a marketplace: flag > environment > file > default. Paths in the file are relative to the
+ * file, all others to the working directory.
  * @throws {ConfigError} with every finding
  */
 export function loadMarketplaceConfig({ file, flags, env }: MarketplaceLoadOptions): MarketplaceConfig {
@@ -51,12 +50,12 @@ function allowPrivateOf({ allowPrivate }: MarketplaceFlags): Override[] {
     : [];
 }
 
-/** Whether a file is a marketplace's: an orchestrator has no providers. */
+/** Whether a file configures a marketplace. An orchestrator's file has no providers. */
 export function isMarketplaceFile({ value }: YamlFile): boolean {
   return 'providers' in value;
 }
 
-/** Everything that is wrong with a marketplace's file and with the profiles that it names. */
+/** Returns all problems of a marketplace's file and of its profiles. */
 export function marketplaceFindings(yaml: YamlFile): Finding[] {
   const parsed = marketplaceConfigSchema.safeParse(yaml.value);
   if (!parsed.success) return toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues));

@@ -13,15 +13,15 @@ const variableSchema = z
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable');
 
 const markupShape = {
-  /** Of the provider's price, with two decimals at most. */
+  /** Percentage of the provider's price, with at most two decimals. */
   percent: z.number().nonnegative().max(1000).multipleOf(0.01).optional(),
-  /** An amount per hour for what runs, with six decimals at most. */
+  /** An amount for each running hour, with at most six decimals. */
   usd_per_hour: z.number().nonnegative().max(100_000).optional(),
 };
 
 const ONE_MARKUP = 'expected one of percent and usd_per_hour';
 
-/** For all offers of a provider, and for some of them another one. */
+/** The markup for all offers of a provider, and different ones for some of them. */
 const markupsSchema = z
   .strictObject({
     ...markupShape,
@@ -42,29 +42,29 @@ export type MarkupEntry = z.infer<typeof markupsSchema>;
 
 const providerSchema = z
   .strictObject({
-    /** What users name it by. */
+    /** The id that users see. */
     id: z
       .string()
       .max(63)
       .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected lower-case words joined by "-", such as "provider-a"'),
-    /** With the version, such as https://gpu.example/v1. */
+    /** Includes the version, such as https://gpu.example/v1. */
     base_url: text,
-    /** Where its key is: exactly one, unless it has a username. */
+    /** Source of its key: exactly one of the two, unless it has a username. */
     api_key_env: variableSchema.optional(),
     api_key_file: text.optional(),
-    /** Whether the key only buys short-lived tokens. */
+    /** Whether the key is exchanged for short-lived tokens. */
     exchange: z.boolean().default(false),
-    /** In place of a key: what buys short-lived tokens. */
+    /** Instead of a key: the login that is exchanged for short-lived tokens. */
     username: text.optional(),
     password_env: variableSchema.optional(),
     password_file: text.optional(),
-    /** What is added to its prices; absent: nothing. */
+    /** Added to its prices; absent: nothing. */
     markup: markupsSchema.optional(),
-    /** A profile of one's own; absent: that of `fixtures/providers` with the same id. */
+    /** A custom profile; absent: the bundled profile of `fixtures/providers` with the same id. */
     profile: text.optional(),
-    /** Whether `base_url` may be plain http, and lead to a private address. */
+    /** Whether `base_url` may be plain http and resolve to a private address. */
     allow_private: z.boolean().default(false),
-    /** As `verify_ssh` below; absent: what that says. */
+    /** Overrides `verify_ssh` below. */
     verify_ssh: z.boolean().optional(),
   })
   .superRefine((provider, context) => {
@@ -101,41 +101,46 @@ const rangeSchema = z
 
 const pollingSchema = z
   .strictObject({
-    /** Between two polls of an active deployment, drawn from [min, max]. */
+    /** Interval between two polls of an active deployment, drawn from [min, max]. */
     interval_s: rangeSchema.default([polling.intervalMs[0] / 1000, polling.intervalMs[1] / 1000]),
-    /** A call to a provider that takes longer is a timeout. */
+    /** Time limit of a call to a provider. */
     call_timeout_s: z
       .number()
       .positive()
       .max(300)
       .default(polling.callTimeoutMs / 1000),
-    /** Polls, launches, deletions at one provider at once, by all servers; as many changes for requests beside them. */
+    /**
+     * Maximum concurrent polls, launches and deletions at one provider, over all servers. The same number of changes
+     * for requests is allowed besides.
+     */
     concurrency: z.int().min(1).max(1000).default(polling.concurrency),
-    /** How long a dedicated instance may read stopped or offline before that is believed. */
+    /** How long a dedicated instance must be reported stopped or offline before that is accepted. */
     blink_s: secondsSchema.default(polling.blinkMs / 1000),
-    /** Between the first 404 and the look at the list that confirms it, at least. */
+    /** Minimum time between the first 404 and the listing that confirms it. */
     gone_after_s: secondsSchema.default(polling.goneAfterMs / 1000),
-    /** Between two comparisons of a provider's list with the deployments. */
+    /** Interval between comparisons of a provider's list with the deployments. */
     sweep_s: secondsSchema.default(polling.sweepMs / 1000),
-    /** Between two looks at what a provider sells. */
+    /** Interval between reads of a provider's catalog. */
     catalog_s: secondsSchema.default(polling.catalogMs / 1000),
-    /** How long a lost create is looked for in the provider's list. */
+    /** How long a create with a lost answer is searched for in the provider's list. */
     find_create_s: secondsSchema.default(polling.findCreateMs / 1000),
-    /** After this a change that never showed is not waited for any more. */
+    /** How long a change may take to show before the wait is given up. */
     action_s: secondsSchema.default(polling.actionMs / 1000),
-    /** How long a machine may take from ONLINE until it can be logged in to by SSH. */
+    /** Time from ONLINE until a login by SSH must succeed. */
     ssh_window_s: secondsSchema.default(polling.sshWindowMs / 1000),
-    /** More than this does not end because a provider denies it, until an operator has looked. */
+    /** Limit on deployments and volumes that end because a provider lost them. Beyond it, an operator must confirm. */
     max_losses: z
       .strictObject({
-        /** Of what there was at the provider. */
+        /** Share of those at the provider. */
         share: z.number().min(0).max(1).default(maxLosses.share),
-        /** However little there was. */
+        /** Minimum of the limit, however few there are. */
         least: z.int().min(1).max(1_000_000).default(maxLosses.least),
         window_s: secondsSchema.default(maxLosses.windowMs / 1000),
       })
       .prefault({}),
-    /** How long a request waits for its change at the provider; then it answers 504 if the change was sent, else 502. */
+    /**
+     * How long a request waits for its change at the provider. Then it answers 504 if the change was sent, else 502.
+     */
     lifecycle_wait_s: z
       .number()
       .positive()
@@ -146,23 +151,28 @@ const pollingSchema = z
 
 const billingSchema = z
   .strictObject({
-    /** Slices end at multiples of it; null: once an hour for each deployment and volume, at a time of its own. */
+    /** Slices end at multiples of it; null: once an hour, at a separate time for each deployment and volume. */
     slice_s: z.int().min(1).max(3600).nullable().default(null),
-    /** Slices become one line for each day and segment so long after; null: never. Volume discounts read 30 days. */
+    /**
+     * Age at which slices are merged into one line for each day and segment; null: never. Volume discounts read 30
+     * days.
+     */
     roll_up_after_days: z.number().min(32).max(3650).nullable().default(35),
-    /** The account minimum before a terminate. */
+    /** Minimum runtime of a deployment before it can be terminated, for users without an individual one. */
     minimum_runtime_minutes: z
       .number()
       .nonnegative()
       .max(527_040)
       .default(defaultOptions.minimumRuntimeMinutes),
-    /** For so long a balance must last before anything is added; for a deployment its minimum runtime, if longer. */
+    /**
+     * How many hours the balance must cover before anything is added. For a deployment, its minimum runtime if longer.
+     */
     required_hours: z
       .number()
       .min(1)
       .max(8784)
       .default(spending.balanceForMs / 3_600_000),
-    /** What a team that spent so much in the last 30 days gets. */
+    /** The discount of a team by its spending in the last 30 days. */
     volume_discounts: z
       .array(
         z.strictObject({
@@ -173,7 +183,7 @@ const billingSchema = z
       )
       .max(100)
       .default([]),
-    /** What runs, or is stopped, ends so long after the balance has reached zero. */
+    /** Time from a zero balance until running or stopped deployments end. */
     zero_balance: z
       .strictObject({
         grace_minutes: z
@@ -186,13 +196,13 @@ const billingSchema = z
           .nonnegative()
           .max(8784)
           .default(billing.zeroBalance.stoppedGraceMs / 3_600_000),
-        /** Volumes are deleted so long after the mail that told of it first. */
+        /** Time from the first notice by mail until volumes are deleted. */
         volumes_kept_days: z
           .number()
           .min(1)
           .max(3650)
           .default(billing.zeroBalance.volumes.keepMs / DAY_MS),
-        /** It is mailed again so long before. */
+        /** Times of further mails before the deletion. */
         volume_notice_days: z
           .array(z.number().positive().max(3650))
           .max(10)
@@ -204,28 +214,28 @@ const billingSchema = z
 
 const mostSchema = z.int().min(0).max(1_000_000_000).nullable();
 
-/** The most that one team may have at the same time; null: any number. */
+/** Maximum that one team may have at the same time; null: no limit. */
 const teamLimitsSchema = z
   .strictObject({
-    /** Those that are not over. */
+    /** Deployments that have not ended. */
     deployments: mostSchema.default(spending.teamLimits.deployments),
     volumes: mostSchema.default(spending.teamLimits.volumes),
-    /** Of all its volumes together. */
+    /** Total size of all its volumes. */
     volume_gb: mostSchema.default(spending.teamLimits.volumeGb),
   })
   .prefault({});
 
-/** What is over is deleted so long after it was written; null: never. */
+/** How long ended records are kept; null: forever. */
 const retentionSchema = z
   .strictObject({
-    /** Mails that were sent or given up. One is tried for three days. */
+    /** Mails that were sent or given up. Sending is retried for three days. */
     mails_days: z
       .number()
       .min(7)
       .max(36_500)
       .nullable()
       .default(mailsKeptMs === null ? null : mailsKeptMs / DAY_MS),
-    /** What operators did. */
+    /** The actions of operators. */
     audit_days: z
       .int()
       .min(1)
@@ -238,7 +248,7 @@ const smtpSchema = z
   .strictObject({
     host: text,
     port: z.int().min(1).max(65_535).default(587),
-    /** TLS from the first byte, as on port 465; without it STARTTLS where the server offers it. */
+    /** TLS from the first byte, as on port 465. Without it STARTTLS, if the server offers it. */
     secure: z.boolean().default(false),
     user: text.optional(),
     password_env: variableSchema.optional(),
@@ -265,30 +275,30 @@ const rateLimitsSchema = z
       .default(defaultRateLimits.windowMs / 1000),
     /** GET /api/providers and GET /api/gpu-offers, for each address. */
     catalog_reads: requestsSchema.default(defaultRateLimits.catalogReads),
-    /** Deployments but for creates, can-terminate, SSH keys, balance and teams, for each address. */
+    /** Deployments except creates, can-terminate, SSH keys, balance and teams, for each address. */
     account_requests: requestsSchema.default(defaultRateLimits.accountRequests),
-    /** POST /api/deployments, for each user who has no number of their own. */
+    /** POST /api/deployments, for each user without an individual limit. */
     creates_per_user: requestsSchema.default(defaultRateLimits.creates),
-    /** Everything else, for each address. */
+    /** All other requests, for each address. */
     other_requests: requestsSchema.default(defaultRateLimits.otherRequests),
   })
   .prefault({});
 
-/** `marketplace.yaml`. Every key but a provider's own has a default; an unknown key is an error. */
+/** `marketplace.yaml`. Every key except a provider's own has a default. An unknown key is an error. */
 export const marketplaceConfigSchema = z
   .strictObject({
     server: serverSchema(8100).prefault({}),
     database: databaseSchema.default('sqlite:./.berth/marketplace.db'),
     providers: z.array(providerSchema).max(1000).default([]),
-    /** As `allow_private` of every provider. */
+    /** The same as `allow_private` for every provider. */
     allow_private: z.boolean().default(false),
-    /** Whether a machine is proved by SSH before it is sold as running. */
+    /** Whether a machine must pass the SSH proof before it is sold as running. */
     verify_ssh: z.boolean().default(true),
     polling: pollingSchema,
     billing: billingSchema,
     team_limits: teamLimitsSchema,
     retention: retentionSchema,
-    /** Absent: mails are written down, and not sent. */
+    /** Absent: mails are stored and not sent. */
     mail: z.strictObject({ smtp: smtpSchema }).optional(),
     limits: limitsSchema,
     rate_limits: rateLimitsSchema,
@@ -318,5 +328,5 @@ function baseUrlProblem(url: string, allowPrivate: boolean): string | undefined 
   }
 }
 
-/** What `berth marketplace` runs with: every path is absolute. */
+/** The resolved configuration of `berth marketplace`: every path is absolute. */
 export type MarketplaceConfig = z.infer<typeof marketplaceConfigSchema>;

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { type Context, type Env, Hono } from 'hono';
 
-/** The package has the files of the page beside its chunks. */
+/** The package has the files of the page next to its chunks. */
 const swaggerUiFolder = import.meta.url.endsWith('.js')
   ? new URL('./swagger-ui/', import.meta.url)
   : new URL('./', `file://${createRequire(import.meta.url).resolve('swagger-ui-dist/package.json')}`);
@@ -12,7 +12,7 @@ const swaggerUiFiles = new Map([
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 ]);
 
-/** `/openapi.json`, and `/docs` that shows it unless that is switched off. */
+/** Serves `/openapi.json`, and `/docs`, which shows it, unless that is disabled. */
 export function apiDocs<E extends Env>(
   title: string,
   document: () => object,
@@ -43,7 +43,7 @@ function docsRoutes<E extends Env>(title: string): Hono<E> {
 
 const filesRead = new Map<string, Promise<Buffer>>();
 
-/** One buffer, by however many it is asked for at once; a read that fails is tried again. */
+/** Reads a file into one shared buffer, even for concurrent requests. A failed read is retried at the next request. */
 async function readOnce(file: string): Promise<Buffer> {
   let reading = filesRead.get(file);
   if (reading === undefined) {
@@ -78,12 +78,12 @@ function docsPage(title: string): string {
 `;
 }
 
-/** How much of a body is on its way to one client at a time. */
+/** Part of a body that is sent to one client at a time. */
 const SLICE_BYTES = 64 * 1024;
 
 /**
- * A body that many clients are sent from one buffer: a slice at a time, the next when the last was drained. What a
- * client that reads slowly holds is one slice, and not a copy (TLS makes one of all that it is given).
+ * Streams one buffer to many clients, slice by slice, each after the last one was drained. A slow client then holds one
+ * slice, not a copy of the body (TLS copies all data that it is given).
  */
 function sharedBody(bytes: Uint8Array): ReadableStream<Uint8Array> {
   let sent = 0;

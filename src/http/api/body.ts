@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from 'hono';
 
-/** How a server says what is wrong with a body, in the shape of its own errors. */
+/** Creates the errors for invalid bodies, in the server's own shape. */
 export interface BodyRefusals {
-  /** 400: `message` says what was expected. */
+  /** 400. `message` says what was expected. */
   malformed(message: string): Error;
   /** 413 */
   tooLarge(maxBytes: number): Error;
@@ -11,8 +11,8 @@ export interface BodyRefusals {
 const FIRST_BUFFER_BYTES = 16 * 1024;
 
 /**
- * Reads the body of a request that may have one: at most `maxBytes`, counted as they come, whatever
- * Content-Length says; JSON only, an object only, without a content coding. The routes find it parsed.
+ * Reads the body of a POST, PUT or PATCH: at most `maxBytes`, counted as they arrive, independent of Content-Length. It
+ * must be a JSON object without a content coding. Routes get it parsed.
  */
 export function readBody(maxBytes: number, refusals: BodyRefusals): MiddlewareHandler {
   return async (context, next) => {
@@ -23,7 +23,7 @@ export function readBody(maxBytes: number, refusals: BodyRefusals): MiddlewareHa
     const bytes = body === null ? Buffer.alloc(0) : await readBytes(body, maxBytes, refusals);
     if (bytes.length > 0) assertJsonContent(headers, refusals);
     const text = bytes.length > 0 ? toObjectText(bytes, refusals) : '{}';
-    // What follows reads the body as JSON only under exactly this name, in whatever way it was written.
+    // The routes parse the body as JSON only if the type has exactly this spelling.
     headers.set('Content-Type', 'application/json');
     Object.assign(context.req.bodyCache, { text: Promise.resolve(text) });
     return next();
@@ -31,9 +31,8 @@ export function readBody(maxBytes: number, refusals: BodyRefusals): MiddlewareHa
 }
 
 /**
- * The bytes, copied together as they come so that a body of many small chunks costs no more.
- *
- * @throws what `refusals` makes of one that is too large; the rest is not read.
+ * Reads the whole body into one buffer, so many small chunks cost no extra memory.
+ * @throws the error of `refusals` if it is too large; the rest is not read.
  */
 export async function readBytes(
   body: ReadableStream<Uint8Array>,
@@ -56,7 +55,7 @@ export async function readBytes(
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
-/** @throws what `refusals` makes of it if the connection ended before the body did; nobody reads the answer. */
+/** @throws the error of `refusals` if the connection ended before the body did. The reply is not delivered. */
 async function readChunk(reader: Reader, refusals: BodyRefusals): ReturnType<Reader['read']> {
   try {
     return await reader.read();

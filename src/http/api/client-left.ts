@@ -2,8 +2,8 @@ import type { Context } from 'hono';
 import type { RequestEnv } from './request-context.ts';
 
 /**
- * Runs `work` with a signal that is aborted when the client closes its connection, or its half of it: one that has closed
- * only its half looks like one that has gone.
+ * Runs `work` with a signal that is aborted when the client closes its connection or its sending half. The two look the
+ * same.
  */
 export async function untilClientLeaves<E extends RequestEnv, T>(
   context: Context<E>,

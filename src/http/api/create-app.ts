@@ -6,25 +6,25 @@ import type { ApiErrors, HttpError } from './errors.ts';
 import { type FindProblem, openRoutes } from './operations.ts';
 import type { RequestEnv } from './request-context.ts';
 
-/** What a server is put together from, beside its routes. */
+/** The parts of a server, besides its routes. */
 export interface AppParts<E extends RequestEnv> {
   title: string;
-  /** What every path of the API begins with. */
+  /** Prefix of every path of the API. */
   api: string;
-  /** Where `routes` begin. */
+  /** The path at which `routes` is mounted. */
   mountAt: string;
   routes: OpenAPIHono<E>;
-  /** Makes the OpenAPI document of the routes: only where somebody asks for it, since a start is longer by it. */
+  /** Builds the OpenAPI document of the routes. It runs on first use, because it would delay startup. */
   document: () => { paths?: Record<string, object> };
   requestContext: MiddlewareHandler<E>;
   errors: ApiErrors<string>;
   log: Log;
   findProblem: FindProblem;
-  /** Whether there is a page at /docs. */
+  /** Whether /docs is served. */
   hasDocs: boolean;
 }
 
-/** The whole HTTP side of a server. Also answers in process, through `app.request()`. */
+/** Assembles the HTTP side of a server. Also answers in process, through `app.request()`. */
 export function assembleApp<E extends RequestEnv>({
   title,
   api,
@@ -61,7 +61,10 @@ export function assembleApp<E extends RequestEnv>({
   }
 }
 
-/** A router whose routes are the single source of the OpenAPI document; input that does not fit is what `invalid` makes of it. */
+/**
+ * Creates a router whose routes are the single source of the OpenAPI document. `invalid` creates the error for invalid
+ * input.
+ */
 export function newRouter<E extends RequestEnv>(
   invalid: (failed: { error: ZodError }) => Error,
 ): OpenAPIHono<E> {
@@ -72,7 +75,7 @@ export function newRouter<E extends RequestEnv>(
   });
 }
 
-/** A body of JSON, with an example of it where one helps. */
+/** A body of JSON, with an optional example. */
 export function jsonContent<Schema>(schema: Schema, example?: object) {
   return { 'application/json': { schema, ...(example !== undefined && { example }) } };
 }
@@ -80,7 +83,7 @@ export function jsonContent<Schema>(schema: Schema, example?: object) {
 /** The security of a route that needs a credential. */
 export const bearer = [{ bearer: [] }];
 
-/** What the documents of both servers say alike. */
+/** The parts of an OpenAPI document that both servers share. */
 export function describeRoutes<E extends RequestEnv>(
   routes: OpenAPIHono<E>,
   {
@@ -92,9 +95,9 @@ export function describeRoutes<E extends RequestEnv>(
     title: string;
     version: string;
     description: string;
-    /** What the bearer token is. */
+    /** Description of the bearer token. */
     credential: string;
-    /** Where the paths begin. */
+    /** Base URL of the paths. */
     url: string;
     tags: { name: string; description: string }[];
   },
@@ -116,11 +119,11 @@ export function describeRoutes<E extends RequestEnv>(
   });
 }
 
-/** Which methods the paths of an OpenAPI document answer to. */
+/** The methods of each path of an OpenAPI document. */
 class AllowedMethods {
   readonly #paths: { pattern: RegExp; methods: string[] }[];
 
-  /** `prefix` is what the document's paths are under. */
+  /** `prefix` is the base path of the document's paths. */
   constructor({ paths = {} }: { paths?: Record<string, object> }, prefix: string) {
     this.#paths = Object.entries(paths).map(([path, operations]) => ({
       pattern: new RegExp(`^${prefix}${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),

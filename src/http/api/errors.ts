@@ -7,7 +7,7 @@ import type { Log } from '../../ports/log.ts';
 import type { WireProblem, WireRefusal } from '../wire/server.ts';
 import type { BodyRefusals } from './body.ts';
 
-/** An error as a client sees it: a code of the server's table, its status, and a body of the server's own shape. */
+/** An error as a client sees it: a code of the server's table, its status, and a body in the server's format. */
 export interface HttpError extends Error {
   readonly code: string;
   readonly status: ContentfulStatusCode;
@@ -15,12 +15,12 @@ export interface HttpError extends Error {
   toBody(): object;
 }
 
-/** What differs between the error tables of the two servers. */
+/** The differences between the error tables of the two servers. */
 export interface ErrorVocabulary<Code extends string> {
   table: Readonly<Record<Code, { status: ContentfulStatusCode; meaning: string }>>;
-  /** What every route may answer with. */
+  /** Codes that every route may answer. */
   common: readonly Code[];
-  /** The codes of errors that belong to no use case. */
+  /** The codes of errors outside of use cases. */
   codes: Readonly<
     Record<
       | 'internal'
@@ -33,7 +33,7 @@ export interface ErrorVocabulary<Code extends string> {
       Code
     >
   >;
-  /** How the server names itself, and where it keeps its rows. */
+  /** The names of the server and of its database in messages. */
   words: { server: string; store: string };
   bodySchema(status: number): ZodType;
   isOwn(error: unknown): error is HttpError;
@@ -44,19 +44,22 @@ export interface ErrorVocabulary<Code extends string> {
   ): HttpError;
   /** 400, for a request as a whole. */
   malformed(message: string): HttpError;
-  /** What a 413 tells of the limit. */
+  /** The details of a 413 about the limit. */
   sizeDetails(maxBytes: number): Record<string, unknown>;
 }
 
-/** The wait that is asked for while the store does not answer. */
+/** The `Retry-After` while the store does not answer. */
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
-/** The table of codes of one server, as replies: the one place where an error becomes a status, headers and a body. */
+/**
+ * Converts errors to replies by one server's table of codes. Only this class turns an error into a status, headers and
+ * a body.
+ */
 export class ApiErrors<Code extends string> {
   readonly #vocabulary: ErrorVocabulary<Code>;
-  /** What is wrong with a body, in the shape of the server's errors. */
+  /** Errors for invalid bodies, in the server's format. */
   readonly body: BodyRefusals;
-  /** What a route that takes a body may answer with, beside its other codes. */
+  /** Further codes of a route that takes a body. */
   readonly ofBodies: readonly Code[];
 
   constructor(vocabulary: ErrorVocabulary<Code>) {
@@ -86,8 +89,8 @@ export class ApiErrors<Code extends string> {
   }
 
   /**
-   * Any thrown value as the one error that a client sees. The cause of a 5xx is for the log only. Where the database did
-   * not answer during a write, it is unknown whether the write was done: then the error says so.
+   * Converts any thrown value to the error that a client sees. The cause of a 5xx is only logged. If the database did
+   * not answer during a write, the error says that the outcome is unknown.
    */
   from(error: unknown, { method = 'GET' }: { method?: string } = {}): HttpError {
     const { isOwn, create, codes, words } = this.#vocabulary;
@@ -111,7 +114,8 @@ export class ApiErrors<Code extends string> {
   }
 
   /**
-   * An internal error is a bug and is logged as one; failures of the store or a provider are logged elsewhere too.
+   * Logs a failed request. An internal error is a bug and is logged as an error. Failures of the store or a provider
+   * are also logged elsewhere.
    */
   log(log: Log, { code, message, cause }: HttpError, fields: object): void {
     const line = { ...fields, code, err: cause };
@@ -143,7 +147,7 @@ export class ApiErrors<Code extends string> {
     return { status: error.status, code: error.code, body: error.toBody() };
   }
 
-  /** The `responses` of a route: its answer, and what it says when something is wrong. */
+  /** The `responses` of a route: its success and its errors. */
   replies<Status extends number, Schema extends ZodType>(
     status: Status,
     description: string,
@@ -154,7 +158,7 @@ export class ApiErrors<Code extends string> {
     return { ...({ [status]: answer } as Record<Status, typeof answer>), ...this.responses(...codes) };
   }
 
-  /** The `responses` of a route for the codes that it may answer with, beside the common ones. */
+  /** The `responses` of a route for its error codes and the common ones. */
   responses(...codes: Code[]) {
     const { table, common, bodySchema } = this.#vocabulary;
     const meanings = new Map<number, string[]>();

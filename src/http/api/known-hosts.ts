@@ -5,16 +5,16 @@ import { clientOf } from '../wire/client-address.ts';
 import type { NodeBindings } from './request-context.ts';
 
 export interface KnownHosts {
-  /** The names that are answered to, beside addresses and localhost. */
+  /** Accepted host names, besides addresses and localhost. */
   hosts: readonly string[];
   log: Pick<Log, 'info'>;
-  /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+  /** Number of proxies before this server, each of which appends to X-Forwarded-For; 0: the header is not read. */
   trustedProxies: number;
 }
 
 /**
- * 421 for a name that is neither an address, localhost nor one of `hosts`. A stranger's page can have its own name lead to
- * this listener (DNS rebinding), and its requests are then of the same origin as what they reach; they have that name.
+ * Answers 421 for a host that is not an address, localhost or one of `hosts`. With DNS rebinding, another site's page
+ * can point its own name to this listener and so have its origin, but its requests carry that name.
  */
 export function knownHostsOnly({ hosts, log, trustedProxies }: KnownHosts): MiddlewareHandler {
   const known = new Set(['localhost', ...hosts.filter((host) => isIP(host) === 0)].map(toName));
@@ -33,7 +33,7 @@ export function knownHostsOnly({ hosts, log, trustedProxies }: KnownHosts): Midd
   };
 }
 
-/** Names are the same in any case, and with the dot at the end. */
+/** Host names are case-insensitive, with or without a trailing dot. */
 function toName(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }

@@ -1,4 +1,4 @@
-/** Lists that one caller may be sent at a time: a client that reads slowly keeps one open for long. */
+/** Concurrent lists of one caller. A slow client keeps one open for long. */
 const AT_ONCE = 4;
 const RETRY_AFTER_SECONDS = 2;
 
@@ -8,30 +8,29 @@ interface ListPage {
 }
 
 /**
- * Sends long lists page by page, each read from the store when the client has taken the one before, so that none is
- * ever held in memory as a whole. Where a page cannot be read, the connection is broken: what came until then must
- * never look like a complete list (the client takes what a list lacks for gone).
+ * Streams long lists page by page. Each page is read after the client took the previous one, so no list is held in
+ * memory as a whole. A failed page breaks the connection: a client must not take a partial list for a complete one,
+ * because it treats missing items as gone.
  */
 export class ListStreams {
   readonly #tooMany: (limit: number, retryAfterSeconds: number) => Error;
   readonly #open = new Map<string, number>();
 
-  /** @param tooMany what refuses one more: this many are being sent already */
+  /** @param tooMany creates the error for a list beyond the limit */
   constructor(tooMany: (limit: number, retryAfterSeconds: number) => Error) {
     this.#tooMany = tooMany;
   }
 
-  /** How many are under way. */
+  /** Number of open lists. */
   get size(): number {
     return [...this.#open.values()].reduce((sum, count) => sum + count, 0);
   }
 
   /**
-   * The body of a reply: `head`, the items of `pages` with commas between the pages, and `tail`.
-   *
-   * @param client aborted when the client has gone
-   * @param breakOff told why no more comes; false: it could not break the connection, and the body fails instead
-   * @throws what `tooMany` made, where the caller has enough of them under way
+   * Returns the body of a reply: `head`, the items of `pages` separated by commas, and `tail`.
+   * @param client aborted when the client disconnects
+   * @param breakOff breaks the connection, given the cause; false: it could not, and the body fails instead
+   * @throws the error of `tooMany` if the caller has too many open lists
    */
   open(
     caller: string,
@@ -41,7 +40,7 @@ export class ListStreams {
   ): ReadableStream<Uint8Array> {
     const close = this.#take(caller);
     client.addEventListener('abort', close);
-    // It went while the first page was read: nobody may ever take the body, or cancel it.
+    // If the client left while the first page was read, the body may never be read or cancelled.
     if (client.aborted) close();
     let isFirst = true;
     return new ReadableStream<Uint8Array>(
@@ -89,7 +88,7 @@ async function nextWithItems(pages: AsyncIterator<ListPage>): Promise<ListPage &
   }
 }
 
-/** Written one by one: a string of all of them would be made and copied first. */
+/** Writes the items one by one: joining them would build and copy a large string first. */
 function toBytes(start: string, items: readonly string[]): Buffer {
   const commas = items.length - 1;
   const length = items.reduce((sum, item) => sum + Buffer.byteLength(item), start.length + commas);

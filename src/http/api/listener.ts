@@ -4,7 +4,7 @@ import type { Log } from '../../ports/log.ts';
 import { clientOf, countHeader } from '../wire/client-address.ts';
 import type { ApiErrors, HttpError } from './errors.ts';
 
-/** `.` and `..` between slashes, also percent-encoded: a URL parser would resolve them to another path. */
+/** `.` and `..` between slashes, also percent-encoded. A URL parser would resolve them to another path. */
 const DOT_SEGMENT = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i;
 
 const ONE_HOST = 'expected one valid Host header';
@@ -17,14 +17,14 @@ interface ListenerParts {
 }
 
 /**
- * What node:http calls: the app, but for what is no request to it (no Host, a target that is no path, a path that
- * climbs). That is answered here, with the same errors.
+ * The request listener for node:http. It passes valid requests to the app. It answers others itself, with the same
+ * errors: no Host, an invalid target, or a path with `.` or `..`.
  */
 export function appListener(
   fetch: Parameters<typeof getRequestListener>[0],
   { errors, log, nextId, trustedProxies }: ListenerParts,
 ): RequestListener {
-  /** The request that node-server is given: it calls its error handler at once where it can make nothing of it. */
+  /** The current request. node-server calls its error handler synchronously if it cannot parse the request. */
   let current: IncomingMessage | undefined;
   const respond = (error: HttpError, request?: IncomingMessage): Response => {
     const requestId = nextId();
@@ -62,7 +62,7 @@ function addressOf({ headers, socket }: IncomingMessage, trustedProxies: number)
   return { address: clientOf(socket.remoteAddress, text, trustedProxies).address };
 }
 
-/** Whether node-server could make no request of what came. */
+/** Whether node-server could not parse the request. */
 function isNoRequest(error: unknown): error is Error {
   return error instanceof Error && error.name === 'RequestError';
 }

@@ -5,10 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 /** How long a figure of the metrics is cached. */
 const CACHE_MS = 5_000;
 
-/**
- * A figure that the database counts, at most once in five seconds however often it is read. Undefined while the
- * database does not answer.
- */
+/** Caches a figure of the database for five seconds. Undefined while the database does not answer. */
 export function cachedFigure<T>(clock: Clock, count: () => Promise<T>): () => Promise<T | undefined> {
   let cached: { at: number; figure: Promise<T | undefined> } | undefined;
   return () => {
@@ -19,19 +16,19 @@ export function cachedFigure<T>(clock: Clock, count: () => Promise<T>): () => Pr
   };
 }
 
-/** Undefined while the database does not answer: the rest of the metrics is needed most then. */
+/** Undefined while the database does not answer: the other metrics are most needed then. */
 export async function answerOf<T>(answer: Promise<T>): Promise<T | undefined> {
   return answer.catch(() => undefined);
 }
 
 let ofProcess: Registry | undefined;
 
-/** Memory, CPU and event loop: of the whole process, measured from the first time that they are asked for. */
+/** Memory, CPU and event loop of the whole process, measured from the first call on. */
 function processMetrics(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();
     collectDefaultMetrics({ register: ofProcess });
-    // `_total` is the ending of counters: nodejs_active_resources and the like have the same figures by type.
+    // `_total` is the suffix of counters. nodejs_active_resources and similar gauges have the same figures by type.
     for (const { name, type } of ofProcess.getMetricsAsArray())
       if (name.endsWith('_total') && `${type}` === 'gauge') ofProcess.removeSingleMetric(name);
   }
@@ -48,7 +45,7 @@ export interface Figures {
   metrics(): Promise<string>;
 }
 
-/** What /metrics of both servers tells, in the Prometheus text format; `prefix` begins the names of its figures. */
+/** The metrics of both servers, in the Prometheus text format. `prefix` begins the names of its figures. */
 export class ServerMetrics {
   readonly #registry = new Registry();
   readonly #registers = [this.#registry];
@@ -65,14 +62,14 @@ export class ServerMetrics {
     clock,
     certificates,
   }: {
-    /** Of Berth, such as "0.1.0". */
+    /** Version of Berth, such as "0.1.0". */
     version: string;
     prefix: string;
-    /** What is counted as a request. */
+    /** Description of the counted requests. */
     requests: string;
-    /** Of the time to an answer, in seconds. */
+    /** Buckets of the time to an answer, in seconds. */
     buckets: number[];
-    /** Also memory, CPU and event loop of the process. */
+    /** Whether to include memory, CPU and event loop of the process. */
     tellsProcess: boolean;
     clock: Pick<Clock, 'now'>;
     certificates: CertificateList;
@@ -117,7 +114,7 @@ export class ServerMetrics {
     return { contentType: this.#registry.contentType, text: texts.join('\n') };
   }
 
-  /** A count that is read when the metrics are. */
+  /** A counter that is read at each scrape. */
   protected counter(name: string, help: string, read: () => number): void {
     const counter: Counter = new Counter({
       name,
@@ -130,7 +127,7 @@ export class ServerMetrics {
     });
   }
 
-  /** A figure that is read when the metrics are. */
+  /** A gauge that is read at each scrape. */
   protected gauge(name: string, help: string, read: () => number | Promise<number>): void {
     const gauge: Gauge = new Gauge({
       name,
@@ -140,7 +137,7 @@ export class ServerMetrics {
     });
   }
 
-  /** The disk of the database, in bytes; NaN where it is not this machine's. */
+  /** The disk of the database, in bytes. NaN if it is on another machine. */
   protected tellDisk(prefix: string, room: () => Promise<{ free: number; size: number } | undefined>): void {
     const tell = (name: string, help: string, of: 'free' | 'size'): void =>
       this.gauge(`${prefix}_database_disk_${name}`, help, async () => (await room())?.[of] ?? Number.NaN);
@@ -148,12 +145,12 @@ export class ServerMetrics {
     tell('size_bytes', 'How large that disk is.', 'size');
   }
 
-  /** Tells these too. */
+  /** Adds these figures. */
   protected include(figures: Figures): void {
     this.#others.push(figures);
   }
 
-  /** One figure for each value of a label; undefined: nothing is told now. */
+  /** A gauge with one figure for each value of a label. Undefined: there are none now. */
   protected gaugeBy(
     label: string,
     name: string,
@@ -187,13 +184,13 @@ export class ServerMetrics {
   }
 }
 
-/** How long it has been due, in seconds: 0 where nothing is (null), NaN where that is not known. */
+/** Seconds since `dueAt`: 0 if nothing is due (null), NaN if unknown. */
 export function secondsOverdue(dueAt: number | null | undefined, now: number): number {
   if (dueAt === undefined) return Number.NaN;
   return dueAt === null ? 0 : Math.max(0, (now - dueAt) / 1000);
 }
 
-/** A figure for each of `values`: 0 where nothing was counted. */
+/** A figure for each of `values`: 0 if nothing was counted. */
 export function orZero(
   values: readonly string[],
   counted: readonly (readonly [value: string, figure: number])[] | undefined,

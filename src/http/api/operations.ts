@@ -4,21 +4,21 @@ import { apiDocs } from './api-docs.ts';
 import { type KnownHosts, knownHostsOnly } from './known-hosts.ts';
 import type { NodeBindings } from './request-context.ts';
 
-/** Why the server is not ready; undefined: it is. */
+/** Returns why the server is not ready; undefined: it is ready. */
 export type FindProblem = () => Promise<string | undefined>;
 
-/** What readiness depends on. */
+/** The inputs of readiness. */
 export interface ReadinessDeps {
-  /** False from the moment on at which the server drains. */
+  /** False once the server shuts down. */
   isServing: () => boolean;
   writes: { areWritesTaken: boolean };
-  /** Any read of the store; it rejects while the store does not answer. */
+  /** Any read of the store. It rejects while the store does not answer. */
   readStore: () => Promise<unknown>;
-  /** What else keeps this server from its work. */
+  /** Returns any other reason why this server cannot work. */
   findOther?: () => string | undefined;
 }
 
-/** Why `/readyz` is 503. */
+/** Returns the reason for a 503 of `/readyz`. */
 export function readiness({ isServing, writes, readStore, findOther }: ReadinessDeps): FindProblem {
   return async () => {
     if (!isServing()) return 'draining';
@@ -31,12 +31,12 @@ export function readiness({ isServing, writes, readStore, findOther }: Readiness
   };
 }
 
-/** What a server tells of itself, in the Prometheus text format. */
+/** The metrics of a server, in the Prometheus text format. */
 export interface MetricsText {
   render(): Promise<{ contentType: string; text: string }>;
 }
 
-/** `/healthz`: the process lives. `/readyz`: it can do its work. */
+/** `/healthz`: the process is alive. `/readyz`: it can do its work. */
 function healthRoutes<E extends Env>(findProblem: FindProblem): Hono<E> {
   return new Hono<E>()
     .get('/healthz', (context) => context.json({ status: 'ok' }))
@@ -48,7 +48,7 @@ function healthRoutes<E extends Env>(findProblem: FindProblem): Hono<E> {
     }) as Hono<E>;
 }
 
-/** What is beside the API on its port, for anybody: the health, the description of the API, and where they are. */
+/** Public routes beside the API on its port: the health, the API's description, and a page that links to them. */
 export function openRoutes<E extends Env>({
   title,
   api,
@@ -57,9 +57,9 @@ export function openRoutes<E extends Env>({
   hasDocs,
 }: {
   title: string;
-  /** What every path of the API begins with. */
+  /** Prefix of every path of the API. */
   api: string;
-  /** Makes the OpenAPI document. */
+  /** Builds the OpenAPI document. */
   document: () => object;
   findProblem: FindProblem;
   hasDocs: boolean;
@@ -76,19 +76,19 @@ export function openRoutes<E extends Env>({
     .route('/', frontPage<E>({ title, api, places })) as Hono<E>;
 }
 
-/** An app that answers all that is below one path of the admin listener; its routes have that path too. */
+/** An app that answers all paths below one path of the admin listener. Its routes include that path. */
 interface PartOfAdmin {
   fetch(request: Request, env: NodeBindings): Response | Promise<Response>;
 }
 
 interface AdminParts extends KnownHosts {
-  /** By path: each answers all that is below its own, under the names of the listener alone. */
+  /** Apps by path. Each answers all paths below its own, and only under the listener's host names. */
   apps: Readonly<Record<string, PartOfAdmin>>;
 }
 
 /**
- * What the admin listener answers: the metrics, which clients of the API must not see, and the health, under any
- * name; `apps` under the names of the listener.
+ * The admin listener: metrics, which clients of the API must not see, and health, under any host name; `apps` only
+ * under the listener's host names.
  */
 export function adminApp(findProblem: FindProblem, metrics: MetricsText, parts?: AdminParts): Hono {
   const app = new Hono().route('/', healthRoutes(findProblem)).get('/metrics', async (context) => {
@@ -107,16 +107,16 @@ export function adminApp(findProblem: FindProblem, metrics: MetricsText, parts?:
   );
 }
 
-/** What a server has at its root. */
+/** The front page of a server. */
 export interface FrontPage {
   title: string;
-  /** What every path of the API begins with. */
+  /** Prefix of every path of the API. */
   api: string;
-  /** By what is found there: the path. */
+  /** Paths by their names. */
   places: Readonly<Record<string, string>>;
 }
 
-/** `/`: where the API, its description and the health are, as a page for a browser and as JSON for all else. */
+/** `/`: links to the API, its description and the health, as a page for browsers and as JSON otherwise. */
 function frontPage<E extends Env>({ title, api, places }: FrontPage): Hono<E> {
   const page = toPage({ title, api, places });
   return new Hono<E>().get('/', (context) => {

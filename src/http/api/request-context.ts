@@ -5,20 +5,20 @@ import type { Log } from '../../ports/log.ts';
 import type { SpanRecord, Tracing } from '../../ports/tracing.ts';
 import { clientOf } from '../wire/client-address.ts';
 
-/** What every request has before its route. */
+/** Values that every request has before its route runs. */
 export interface RequestVariables {
   requestId: string;
-  /** Where the request comes from, as the logs name it. */
+  /** The client's address, as logged. */
   address: string;
-  /** What the request is counted for, where no account is known. */
+  /** The network that the request is counted for if its account is unknown. */
   network: string;
-  /** Who sends it, as its line in the log names them, such as the account and the id of the key; undefined: not known. */
+  /** The sender as logged, such as the account and the id of the key. Undefined: unknown. */
   who: object | undefined;
-  /** What the request made, as all lines of the log about it name it. */
+  /** The object that the request created, as all log lines name it. */
   made: object | undefined;
 }
 
-/** What @hono/node-server gives beside the request. */
+/** Properties that @hono/node-server passes with the request. */
 export interface NodeBindings {
   incoming?: {
     socket: {
@@ -40,7 +40,7 @@ interface RequestDeps {
   log: Log;
   clock: Clock;
   metrics: { countRequest(method: string, route: string, status: number, seconds: number): void };
-  /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+  /** Number of proxies before this server, each of which appends to X-Forwarded-For; 0: the header is not read. */
   trustedProxies: number;
   nextId: () => string;
   tracing?: Tracing | undefined;
@@ -51,7 +51,7 @@ interface RequestLine {
   method: string;
   path: string;
   status: number;
-  /** How long it took. */
+  /** Duration in milliseconds. */
   ms: number;
   address: string;
 }
@@ -59,8 +59,8 @@ interface RequestLine {
 const ACCEPTED_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /**
- * Gives each request an id, which its reply carries, and the address that it comes from, and writes one line for it
- * to the log. Reads that succeed are at debug. `begin` is called once both are known.
+ * Gives each request an id, which its reply carries, and its client's address, and logs one line for it. Successful
+ * reads are logged at debug. `begin` is called once both are known.
  */
 export function requestContext<E extends RequestEnv>(
   { log, clock, metrics, trustedProxies, nextId, tracing }: RequestDeps,
@@ -102,7 +102,7 @@ export function requestContext<E extends RequestEnv>(
   };
 }
 
-/** A request as a trace tells of it. */
+/** The span of a request. */
 function toSpan(
   route: string,
   { request_id, method, path, status, ms, address, ...made }: RequestLine,
@@ -127,7 +127,7 @@ function toSpan(
   };
 }
 
-/** Makes request ids that are unique and cheap: a random start, then a count. */
+/** Generates unique, cheap request ids: a random prefix and a counter. */
 export function requestIds(random: Random): () => string {
   const prefix = random.bytes(6).toString('hex');
   let count = 0;

@@ -1,16 +1,16 @@
 import { isIP } from 'node:net';
 
-/** Where a request comes from. */
+/** The origin of a request. */
 export interface Client {
-  /** As the logs name it. */
+  /** As logged. */
   address: string;
-  /** What it is counted for: the address, or the /64 of an IPv6 address, which is one customer's. */
+  /** The network that is counted: the address, or the /64 of an IPv6 address, which belongs to one customer. */
   network: string;
 }
 
 /**
- * Where a request comes from. Each of `trustedProxies` proxies adds the address that it sees to the end of
- * X-Forwarded-For: the one that the outermost of them saw is used; anything before it may be forged.
+ * Determines the client of a request. Each of `trustedProxies` proxies appends the address that it sees to
+ * X-Forwarded-For. The address that the outermost proxy saw is used; earlier ones may be forged.
  */
 export function clientOf(
   socketAddress: string | undefined,
@@ -25,7 +25,7 @@ export function clientOf(
 
 const UNKNOWN: Client = { address: 'unknown', network: 'unknown' };
 
-/** Of an IPv4 address, also if it is IPv4-mapped, or of an IPv6 address; undefined: it is neither. */
+/** Parses an IPv4 address, also IPv4-mapped, or an IPv6 address. Undefined: it is neither. */
 function toClient(text: string): Client | undefined {
   const address = withoutPort(text);
   const family = isIP(address);
@@ -55,7 +55,7 @@ function networkOf(address: string): string {
     .join(':')}::/64`;
 }
 
-/** The eight groups of a valid IPv6 address, of which `::` leaves out some and the last two may be an IPv4 address. */
+/** The eight groups of a valid IPv6 address. `::` may stand for some, and the last two may be an IPv4 address. */
 function groupsOf(address: string): number[] {
   const [head = '', tail] = address.split('::');
   const before = toGroups(head);
@@ -73,7 +73,7 @@ function toGroups(text: string): number[] {
   });
 }
 
-/** node:http keeps the first of two headers and drops the other in silence. */
+/** Counts a header. node:http keeps the first of two and silently drops the other. */
 export function countHeader(rawHeaders: readonly string[], name: string): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

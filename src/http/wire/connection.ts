@@ -3,49 +3,46 @@ import type { Socket } from 'node:net';
 import { ParserFeed } from './parser-feed.ts';
 
 const END_OF_HEAD = '\r\n\r\n';
-/** Requests that may be parsed ahead, on all connections together: each takes some kilobytes. */
+/** Limit on requests that are parsed early, over all connections. Each takes some kilobytes. */
 const MAX_EARLY = 4_096;
-/** How long a client may take to read the last reply before its connection is cut. */
+/** How long a client may take to read the last reply before its connection is closed. */
 const LINGER_MS = 1_000;
 
 const connections = new WeakMap<object, Connection>();
 let earlyRequests = 0;
 
-/** The connection of a socket; undefined: HTTP is not spoken on it. */
+/** The connection of a socket. Undefined: it does not speak HTTP. */
 export function connectionOf(socket: object): Connection | undefined {
   return connections.get(socket);
 }
 
 /**
- * One connection, on which a request is handed on when the reply before it was flushed to the kernel, and not before.
- *
- * node:http parses all that came at once, and hands on every request in it: a client that sends many and reads no reply
- * makes the server hold them all. So the bytes go to the parser head by head, and what comes behind a request that is
- * not answered yet is held as it came, with the socket paused. A client that has shown its key and sends one request
- * after another is read the cheap way, until it sends two at once.
+ * One connection. A request is passed on only after the previous reply was flushed to the kernel. node:http would parse
+ * and pass on all pipelined requests, and the server would hold them all. So bytes go to the parser head by head, and
+ * the rest waits with the socket paused. Authenticated clients are read directly, until they pipeline.
  */
 export class Connection {
   readonly socket: Socket;
   readonly #listener: RequestListener;
   readonly #feed: ParserFeed;
   #isTrusted = false;
-  /** Set: two requests came at once. */
+  /** Set: the client has pipelined requests. */
   #hasPipelined = false;
-  /** What came behind the request that is being answered. */
+  /** Bytes received after the request that is being answered. */
   #buffered: Buffer | undefined;
-  /** Requests that were parsed before the reply ahead of them was flushed. */
+  /** Requests that were parsed before the previous reply was flushed. */
   readonly #early: { request: IncomingMessage; response: ServerResponse }[] = [];
-  /** The reply that is under way, or was last. */
+  /** The current reply, or the last one. */
   #reply: ServerResponse | undefined;
   #hasReceived = false;
-  /** Set: the client sends no more. */
+  /** Set: the client has ended its input. */
   #hasInputEnded = false;
-  /** Set: what is held is not answered any more. */
+  /** Set: buffered requests are no longer answered. */
   #isLast = false;
-  /** Set: no further request is handed on. */
+  /** Set: no further request is passed on. */
   #isEnded = false;
 
-  /** For a socket that node:http has just begun to listen to. */
+  /** For a socket to which node:http has just attached. */
   constructor(socket: Socket, listener: RequestListener) {
     this.socket = socket;
     this.#listener = listener;
@@ -62,7 +59,7 @@ export class Connection {
     socket.destroySoon = () => this.#endAfterReply(destroySoon);
   }
 
-  /** Whether a reply is under way, or has bytes that the kernel did not take yet. */
+  /** Whether a reply is under way, or has bytes that the kernel has not taken yet. */
   get isReplying(): boolean {
     return this.#reply !== undefined && !this.#reply.writableFinished;
   }
@@ -72,15 +69,15 @@ export class Connection {
     return this.#hasReceived;
   }
 
-  /** Whether nothing is owed to the client. */
+  /** Whether no reply or request is pending. */
   get isIdle(): boolean {
     if (this.isReplying || this.#buffered !== undefined) return false;
     return this.#reply?.req.complete ?? !this.#hasReceived;
   }
 
   /**
-   * Whether the client waits for the reply to an earlier, complete request, or has part of one: it would take another
-   * reply for that.
+   * Whether the client waits for the reply to an earlier, complete request, or has received part of one. It would take
+   * another reply for that one.
    */
   get owesReply(): boolean {
     const reply = this.#reply;
@@ -88,14 +85,14 @@ export class Connection {
     return reply.headersSent || reply.req.complete;
   }
 
-  /** The client has sent a valid credential. */
+  /** Records that the client has sent a valid credential. */
   trust(): void {
     this.#isTrusted = !this.#hasPipelined;
   }
 
   /**
-   * Hands a request on, now or in its turn. It may be parsed too early: where the end of a head came in two parts, the
-   * next end that is found is that of the request behind it; and where a client that was trusted sends two at once.
+   * Passes a request on, now or when it is its turn. It may be parsed early in two cases: the end of the head before it
+   * came in two parts, or a trusted client pipelines.
    */
   take(request: IncomingMessage, response: ServerResponse): void {
     if (this.#isEnded) return;
@@ -115,15 +112,12 @@ export class Connection {
     this.#waitForReply();
   }
 
-  /** The server is shutting down: requests that have not begun are not answered. */
+  /** For shutdown: requests that have not begun are not answered. */
   closeAfterReply(): void {
     this.#isLast = true;
   }
 
-  /**
-   * Sends these bytes as the last ones, discards further input, and closes the connection once the client had time to
-   * read.
-   */
+  /** Sends these last bytes, discards further input, and closes the connection once the client had time to read. */
   refuse(bytes: string): void {
     this.socket.end(bytes);
     this.#discardInput();
@@ -139,11 +133,11 @@ export class Connection {
     if (this.#isTrusted && !this.#hasPipelined) this.#feed.readDirectly();
   }
 
-  /** Gives bytes to the parser until a request among them has to be answered first. */
+  /** Passes bytes to the parser until one of the requests must be answered first. */
   #pass(bytes: Buffer): void {
     let rest = bytes;
     while (rest.length > 0 && !this.socket.destroyed) {
-      // Of a request that was refused, the body is read to its end and thrown away.
+      // The body of a refused request is read to its end and discarded.
       if (this.#isEnded && this.#reply?.req.complete !== false) return;
       if (!this.#isEnded && this.#mustWait()) {
         this.#buffer(rest);
@@ -194,8 +188,8 @@ export class Connection {
   };
 
   /**
-   * node:http closes as soon as the last reply is written. A client that is still sending would have its connection
-   * reset, and lose the reply: what it sends is thrown away until it has read, or for a while.
+   * node:http closes right after the last reply. A client that is still sending would get a reset and lose the reply.
+   * So its input is discarded until it has read the reply, or for a limited time.
    */
   #endAfterReply(destroySoon: () => void): void {
     if (this.#isEnded) return;
@@ -207,7 +201,7 @@ export class Connection {
     }
     this.socket.end();
     this.#discardInput();
-    // Whoever read the body has stopped, and would hold up the rest.
+    // The body's reader has stopped, and would block the remaining input.
     if (!request.complete) request.removeAllListeners('data').resume();
   }
 

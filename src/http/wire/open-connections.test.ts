@@ -6,7 +6,7 @@ import { OpenConnections } from './open-connections.ts';
 
 let ports = 0;
 
-/** A socket from any address, which a test cannot have in truth. */
+/** A fake socket from any address. */
 function socketFrom(remoteAddress: string): Socket {
   const socket = new EventEmitter() as EventEmitter & Partial<Socket>;
   return Object.assign(socket, {
@@ -19,7 +19,7 @@ function socketFrom(remoteAddress: string): Socket {
   }) as unknown as Socket;
 }
 
-/** Opens one on which a reply is owed, or none is. */
+/** Opens a connection, with or without a pending reply. */
 function openFrom(connections: OpenConnections, address: string, isIdle: boolean): Socket | undefined {
   const socket = socketFrom(address);
   if (!connections.admit(socket)) return undefined;

@@ -2,11 +2,11 @@ import { BlockList, isIPv6, type Socket } from 'node:net';
 import { clientOf } from './client-address.ts';
 import type { Connection } from './connection.ts';
 
-/** A TCP connection; `connection` is there once HTTP can be spoken on it, after the handshake of TLS. */
+/** A TCP connection. `connection` is set once it speaks HTTP, after the TLS handshake. */
 export interface OpenConnection {
   readonly socket: Socket;
   readonly address: string;
-  /** Tells it from all others that are open. */
+  /** Unique among the open connections. */
   readonly peer: string;
   connection?: Connection;
 }
@@ -15,25 +15,25 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** All connections of a server, and how many one address has. */
+/** All connections of a server, with a limit for each address. */
 export class OpenConnections implements Iterable<OpenConnection> {
   readonly #perAddress: number;
   readonly #byPeer = new Map<string, OpenConnection>();
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #byAddress = new Map<string, Set<OpenConnection>>();
 
-  /** `perAddress`: how many one address may have; loopback may have any number. */
+  /** `perAddress`: maximum connections of one address. Loopback has no limit. */
   constructor(perAddress: number) {
     this.#perAddress = perAddress;
   }
 
   /**
-   * Takes a connection in. Where its address has as many as it may, the oldest on which nothing is owed makes room;
-   * false: all are in use.
+   * Admits a connection. At the limit of its address, the oldest connection without a pending reply is closed. Returns
+   * false if all are busy.
    */
   admit(socket: Socket): boolean {
     const { remoteAddress } = socket;
-    // It went away before it was looked at.
+    // The socket closed before it was admitted.
     if (remoteAddress === undefined) return false;
     const { network: address } = clientOf(remoteAddress, undefined, 0);
     const opened: OpenConnection = { socket, address, peer: peerOf(socket) };
@@ -50,7 +50,7 @@ export class OpenConnections implements Iterable<OpenConnection> {
     return true;
   }
 
-  /** HTTP can be spoken on it now. */
+  /** Records that the connection now speaks HTTP. */
   attach(connection: Connection): void {
     const opened = this.#byPeer.get(peerOf(connection.socket));
     if (opened !== undefined) opened.connection = connection;

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** What node:http keeps of a connection, as far as it is used here. Node gives it no types. */
+/** Internal properties of node:http sockets. Node does not declare types for them. */
 interface NodeHttpSocket extends Socket {
   parser?: { consume?(handle: object): void; unconsume?(): void; _consumed?: boolean } | null;
   _handle?: { reading: boolean; readStart(): unknown; readStop(): unknown } | null;
@@ -8,9 +8,9 @@ interface NodeHttpSocket extends Socket {
 }
 
 /**
- * How bytes come to the parser that node:http has for a connection. Node lets it read from the handle itself, which is
- * a fifth cheaper, and hands on all requests that came at once. Here they come through {@link receive}, until
- * {@link readDirectly} asks for Node's own way.
+ * Controls how bytes reach node:http's parser. By default Node's parser reads from the handle, which costs a fifth less
+ * but passes on all pipelined requests. Here bytes go through {@link receive} until {@link readDirectly} restores the
+ * default.
  */
 export class ParserFeed {
   readonly #socket: NodeHttpSocket;
@@ -18,14 +18,17 @@ export class ParserFeed {
   readonly #finish: () => void;
   #isDirect = false;
 
-  /** For a socket that node:http has just begun to listen to. `receive` is told what comes, `end` that no more does. */
+  /**
+   * For a socket to which node:http has just attached. `receive` is called with the received bytes, `end` at the end of
+   * the input.
+   */
   constructor(socket: Socket, { receive, end }: { receive: (bytes: Buffer) => void; end: () => void }) {
     this.#socket = socket;
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     if (parse === undefined) throw new Error('node:http does not listen to the connection');
     this.#parse = parse;
     socket.removeListener('data', parse);
-    // This listener also makes node:http give the handle back.
+    // Adding this listener also makes node:http release the handle.
     socket.on('data', receive);
     const finish = (socket.listeners('end') as (() => void)[]).at(-1);
     if (finish?.name !== 'bound socketOnEnd') throw new Error('node:http does not wait for the end');
@@ -42,12 +45,12 @@ export class ParserFeed {
     this.#parse(bytes);
   }
 
-  /** Nothing more comes: the connection closes behind the replies that are owed. */
+  /** Ends the input: the connection closes after the pending replies. */
   finish(): void {
     this.#finish.call(this.#socket);
   }
 
-  /** From now on the parser reads from the handle, where this Node can do that and nothing is buffered. */
+  /** Lets the parser read from the handle, if this Node version can and nothing is buffered. */
   readDirectly(): void {
     const { parser, _handle: handle, readableLength } = this.#socket;
     if (this.#isDirect || typeof parser?.consume !== 'function' || !handle || readableLength > 0) return;
@@ -58,7 +61,7 @@ export class ParserFeed {
     this.#socket.on('resume', startReading);
   }
 
-  /** What has not been read yet comes through `receive` again. */
+  /** Sends further bytes through `receive` again. */
   readHere(): void {
     if (!this.#isDirect) return;
     this.#isDirect = false;
@@ -72,7 +75,7 @@ export class ParserFeed {
   }
 }
 
-/** As node:http does where its parser reads from the handle: a stream that gets no bytes cannot hold them back. */
+/** As node:http does when its parser reads from the handle: the stream gets no bytes and cannot hold them back. */
 function stopReading(this: NodeHttpSocket): void {
   const { _handle: handle } = this;
   if (!handle?.reading) return;

@@ -38,7 +38,7 @@ async function start(
 
 interface Client {
   socket: Socket;
-  /** All that has come. */
+  /** All received text. */
   text(): string;
   closed: Promise<void>;
 }
@@ -58,7 +58,7 @@ async function open(port: number, isTls = false): Promise<Client> {
   return { socket, text: () => text, closed };
 }
 
-/** Waits for events of the system; the limit is there for a test that would hang. */
+/** Waits for events of the system. The limit only ends a test that would hang. */
 async function until(what: string, isSo: () => boolean): Promise<void> {
   for (const deadline = performance.now() + 15_000; !isSo(); ) {
     if (performance.now() > deadline) throw new Error(`not in time: ${what}`);
@@ -76,7 +76,10 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-/** Answers each request after a turn of the event loop with what it was; `tooEarly` are those begun before their turn. */
+/**
+ * Answers each request after a turn of the event loop with its method and path. `tooEarly` lists requests that began
+ * before their turn.
+ */
 function echo(): { listener: RequestListener; tooEarly: string[] } {
   const tooEarly: string[] = [];
   const last = new WeakMap<Socket, ServerResponse>();
@@ -147,7 +150,7 @@ describe.each(kinds)('requests that come at once, %s', (_name, setting, isTls) =
       other.socket.write(get('/other'));
       await until('another client is answered', () => begun > before);
     }
-    // One that the kernel has taken whole, perhaps, and one that it has not.
+    // One reply may be flushed completely, and one not.
     expect(begun - 3).toBeLessThanOrEqual(4);
   });
 
@@ -231,7 +234,7 @@ describe('a client that reads nothing', () => {
     const { socket } = client;
     const { promise: gone, resolve } = Promise.withResolvers<void>();
     const probing = setInterval(() => {
-      // A connection that was reset can be written to no more.
+      // Writing to a connection that was reset fails.
       if (!socket.destroyed) socket.write(' ');
     }, 50);
     socket.once('close', () => {

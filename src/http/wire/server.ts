@@ -7,32 +7,32 @@ import { Connection, connectionOf } from './connection.ts';
 import { type OpenConnection, OpenConnections } from './open-connections.ts';
 import { StallWatch } from './stall-watch.ts';
 
-/** What is wrong with a request that is none yet. */
+/** A problem that prevents bytes from becoming a request. */
 export type WireProblem = 'malformed' | 'timed_out' | 'headers_too_large';
 
-/** A reply to it: `code` is for the log. */
+/** The reply to such a problem. `code` is for the log. */
 export interface WireRefusal {
   status: number;
   code: string;
   body: object;
-  /** Beside those that every reply has. */
+  /** In addition to those of every reply. */
   headers?: Readonly<Record<string, string>>;
 }
 
 export interface ServerOptions {
   host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   port: number;
   tls?: { cert: Buffer; key: Buffer } | undefined;
-  /** A request that has not arrived in full by then is 408. */
+  /** A request that is incomplete by then is answered 408. */
   requestTimeoutMs: number;
-  /** How many connections one address may have, loopback aside; 0, or absent: any number. */
+  /** Maximum connections of one address, except loopback; 0 or absent: no limit. */
   connectionsPerAddress?: number;
-  /** A reply of which no byte was drained for so long ends its connection; default: 30 s. */
+  /** A reply with no byte drained for this time ends its connection; default: 30 s. */
   stallMs?: number;
-  /** Makes the id of a request that got no further than its first bytes. */
+  /** Generates the id of a request that could not be parsed. */
   nextId: () => string;
-  /** In the shape of the server's own errors. */
+  /** Creates the reply in the format of the server's errors. */
   refuse: (problem: WireProblem, remoteAddress: string | undefined) => WireRefusal;
   log: Log;
 }
@@ -41,12 +41,12 @@ export interface ServerOptions {
 const KEEP_ALIVE_MS = 75_000;
 const STALL_MS = 30_000;
 const IDLE_CHECK_MS = 50;
-/** How long a server that ends waits for the first byte of a connection: what was sent may be on its way. */
+/** How long a server that shuts down waits for the first byte of a connection: data may be in transit. */
 const SILENCE_MS = 1_000;
-/** Between two lines in the log about connections that were turned away. */
+/** Minimum time between two log lines about refused connections. */
 const LOG_EVERY_MS = 60_000;
 
-/** A listening server. What is wrong below HTTP is answered with the envelope too. */
+/** A listening server. Errors below HTTP are also answered with the envelope. */
 export class HttpServer {
   readonly #server: Server;
   readonly #options: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>;
@@ -83,14 +83,14 @@ export class HttpServer {
             { ...settings, ...tls, handshakeTimeout: requestTimeoutMs, allowHalfOpen: true },
             listen,
           );
-    // Before it is attached.
+    // Must run before the connection is attached.
     this.#server.prependListener('connection', (socket: Socket) => this.#admit(socket));
     this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) =>
       this.#attach(socket, listener),
     );
     this.#server.on('checkExpectation', listen);
     this.#server.on('clientError', (error, socket) => this.#refuse(error, socket));
-    // A client that says that it will send no more is answered all the same.
+    // A client that closes its sending half is still answered.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
   }
 
@@ -101,13 +101,13 @@ export class HttpServer {
     this.#server.listen(port, host, resolve);
     await promise;
     this.#server.off('error', reject);
-    // Of a single connection, such as EMFILE: the others are served on.
+    // An error of a single connection, such as EMFILE. The others are still served.
     this.#server.on('error', (err) => this.#options.log.error({ err }, 'a connection was not accepted'));
     this.#stalls.start();
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** New connections use these from now on; those that are open go on. Throws where they do not fit together. */
+  /** Uses these files for new connections. Open ones continue. Throws if certificate and key do not match. */
   useTls(tls: { cert: Buffer; key: Buffer }): void {
     if (this.#server instanceof TlsServer) this.#server.setSecureContext(tls);
   }
@@ -117,7 +117,7 @@ export class HttpServer {
     this.#server.once('close', callback);
   }
 
-  /** Takes no new request and lets those that run finish, for at most `drainMs`. */
+  /** Accepts no new request and lets running requests finish, for at most `drainMs`. */
   async close(drainMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
@@ -125,7 +125,7 @@ export class HttpServer {
     const silence = setTimeout(() => {
       for (const { socket, connection } of this.#open) if (!connection?.hasReceived) socket.destroy();
     }, SILENCE_MS);
-    // A connection whose last request ends now would otherwise be kept alive.
+    // A connection whose last request just finished would otherwise be kept alive.
     const idleCheck = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS);
     const timeout = setTimeout(() => {
       for (const { socket } of this.#open) socket.destroy();

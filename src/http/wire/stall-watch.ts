@@ -2,21 +2,20 @@ import type { Socket } from 'node:net';
 import type { OpenConnection } from './open-connections.ts';
 import { connectionKey, readUnacknowledged } from './unacknowledged.ts';
 
-/** How often a stalled connection is looked at before it is ended. */
+/** Checks without progress before a stalled connection is ended. */
 const CHECKS = 3;
 
 interface Parts {
   connections: Iterable<OpenConnection>;
-  /** A reply of which no byte was drained for so long has stalled. */
+  /** A reply with no byte drained for this time has stalled. */
   stallMs: number;
   onStalled: (opened: OpenConnection) => void;
 }
 
 /**
- * Ends connections whose reply has stalled: what they hold in memory is held for a client that reads nothing.
- *
- * A client that reads slowly is another matter. The kernel takes more of a reply only when a third of its buffer is
- * free, and that may be a megabyte: so what the client has acknowledged counts too, where the kernel tells it.
+ * Ends connections whose reply has stalled, since their data stays in memory. A slow reader is not stalled: the kernel
+ * takes more only when a third of its buffer, perhaps a megabyte, is free. So acknowledged bytes count as progress, if
+ * the kernel reports them.
  */
 export class StallWatch {
   readonly #parts: Parts;
@@ -45,7 +44,7 @@ export class StallWatch {
     if (waiting.length === 0) return;
     const unacknowledged = await readUnacknowledged();
     for (const opened of waiting) {
-      // It may have gone on while the kernel was asked.
+      // The reply may have progressed during the await.
       if (!hasUndrained(opened)) continue;
       const state = stateOf(opened, unacknowledged.get(connectionKey(opened.socket) ?? ''));
       const lastState = this.#lastState.get(opened);
@@ -56,18 +55,18 @@ export class StallWatch {
   }
 }
 
-/** Whether there are bytes that were written and that the kernel has not taken. */
+/** Whether the kernel has not taken all written bytes. */
 function hasUndrained({ connection }: OpenConnection): boolean {
   return connection !== undefined && connection.socket.writableLength > 0;
 }
 
-/** Changes with every byte that is drained. */
+/** A string that changes with every drained byte. */
 function stateOf({ socket, connection }: OpenConnection, unacknowledged: number | undefined): string {
   const { writableLength } = (connection?.socket ?? socket) as Socket;
   return [writableLength, socket.bytesWritten, queueSize(socket), unacknowledged].join(' ');
 }
 
-/** What libuv holds of a write of which the kernel took a part: node:net looks at the same before a timeout. */
+/** The bytes that libuv still holds of a partial write. node:net checks the same before a timeout. */
 function queueSize(socket: Socket): number | undefined {
   const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize?: number } | null };
   return handle?.writeQueueSize;

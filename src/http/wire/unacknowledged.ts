@@ -5,8 +5,8 @@ import { endianness } from 'node:os';
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 
 /**
- * How many bytes of each connection of this machine the kernel has taken and the other side has not acknowledged, by
- * {@link connectionKey}. Empty where the system does not tell: all but Linux.
+ * The bytes of each connection of this machine that the kernel has taken and the peer has not acknowledged, by {@link
+ * connectionKey}. Linux only; empty elsewhere.
  */
 export async function readUnacknowledged(): Promise<ReadonlyMap<string, number>> {
   const bytes = new Map<string, number>();
@@ -22,13 +22,13 @@ export async function readUnacknowledged(): Promise<ReadonlyMap<string, number>>
   return bytes;
 }
 
-/** A connection as the kernel writes it; undefined: it is not open. */
+/** A connection in the kernel's notation. Undefined: it is not open. */
 export function connectionKey({ localPort, remoteAddress, remotePort }: Socket): string | undefined {
   if (localPort === undefined || remoteAddress === undefined || remotePort === undefined) return undefined;
   return `${toHex(localPort, 4)} ${addressWords(remoteAddress)}:${toHex(remotePort, 4)}`;
 }
 
-/** The address in words of 32 bits, each in the byte order of this machine. */
+/** The address in 32-bit words, each in the byte order of this machine. */
 function addressWords(address: string): string {
   const bytes = address.includes(':') ? ipv6Bytes(address) : ipv4Bytes(address);
   const words: number[][] = [];

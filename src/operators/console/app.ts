@@ -18,13 +18,13 @@ import { isOwnForm, SESSION_MS, type Session, Sessions } from './sessions.ts';
 const REFRESH = 'x-console-refresh';
 
 export interface Console {
-  /** Answers all that is below `/console`. */
+  /** Serves all paths below `/console`. */
   app: Hono<ConsoleEnv>;
-  /** Ends the streams of open pages: the server drains. */
+  /** Ends the streams of open pages, for shutdown. */
   close(): void;
 }
 
-/** The operator's pages of a product, under `/console` of its admin listener. */
+/** Assembles the operator's pages of a product, under `/console` of its admin listener. */
 export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: ConsoleParts<Deps>): Console {
   const { look, forms, pages } = parts;
   const sessions = new Sessions(deps);
@@ -70,7 +70,7 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
     });
   });
   app.post('*', readForm(), async (context, next) => {
-    // A form may be long on its way: its key may be revoked by now.
+    // Receiving a form may take long, and its key may have been revoked meanwhile.
     if ((await sessionOf(deps, sessions, context)) === undefined) return askForLogin(context);
     const csrf = context.get('form').get('csrf');
     if (isSameOrigin(context) && isOwnForm(context.get('session'), csrf)) return next();
@@ -95,7 +95,7 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
   return { app, close: () => streams.close() };
 }
 
-/** A line for each form and each refusal, as the API has one; pages that are shown are many, and change nothing. */
+/** Logs a line for each form and each refusal, as the API does. Page views are frequent and change nothing. */
 function logRequest(log: Pick<Log, 'info'>, context: Context<ConsoleEnv>): void {
   const { method, path } = context.req;
   const { status } = context.res;
@@ -170,14 +170,14 @@ async function logIn(
     path: '/console',
     httpOnly: true,
     sameSite: 'Strict',
-    // The listener itself has no TLS: a proxy before it may.
+    // The listener has no TLS, but a proxy before it may.
     secure: context.req.header('x-forwarded-proto') === 'https',
     maxAge: SESSION_MS / 1000,
   });
   return context.redirect(next, 303);
 }
 
-/** Cookies are of a host whatever the port: two servers on one host have two names. */
+/** Browsers share a host's cookies across ports. The port in the name separates two servers on one host. */
 function cookieName(context: Context): string {
   return `berth_console_${/:(\d+)$/.exec(context.req.header('host') ?? '')?.[1] ?? '0'}`;
 }
@@ -190,7 +190,7 @@ function sessionOf(
   return liveSession(deps, sessions, getCookie(context, cookieName(context)));
 }
 
-/** Ends with its key. Rejects while the store does not answer. */
+/** A session ends with its key. Rejects while the store does not answer. */
 async function liveSession(
   { operators }: Pick<ConsoleBase, 'operators'>,
   sessions: Sessions,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The package has the files beside its chunks. */
+/** The package has the files next to its chunks. */
 const folder = new URL(import.meta.url.endsWith('.js') ? './console/' : './assets/', import.meta.url);
 
 const TYPES = {
@@ -17,7 +17,7 @@ interface Asset {
 
 const read = new Map<AssetName, Asset>();
 
-/** One of the files that every page loads; read once. */
+/** Returns one of the files that every page loads. Each is read once. */
 export function asset(name: AssetName): Asset {
   const known = read.get(name) ?? { type: TYPES[name], text: readFileSync(new URL(name, folder), 'utf8') };
   read.set(name, known);

@@ -4,7 +4,7 @@ import { badge, type Column, clockTime, given, html, live, named, table, withQue
 
 const PAGE = 100;
 
-/** What operators did, the newest first; `linkOf` shows what a row is about. */
+/** The actions of operators, newest first. `linkOf` renders the object of a row. */
 export function auditPageOf(
   linkOf: (subject: string) => unknown,
 ): Page<{ store: { read: { audit: AuditReader } } }> {

@@ -1,13 +1,13 @@
 import { type Html, html } from './parts.ts';
 
-/** One thing after another on a bar; `kind` is the colour. */
+/** A segment of a bar. `kind` is its colour. */
 export interface Share {
   kind: 'a' | 'b' | 'c' | 'd';
   value: number;
   name: string;
 }
 
-/** A bar whose parts add up to a whole. */
+/** A bar whose segments add up to a whole. */
 export function shareBar(shares: readonly Share[], label: string): Html {
   const whole = shares.reduce((sum, { value }) => sum + value, 0);
   let x = 0;
@@ -23,7 +23,7 @@ export function shareBar(shares: readonly Share[], label: string): Html {
 const WIDTH = 480;
 const HEIGHT = 88;
 
-/** Bars over time, each of two parts: `values` from the oldest to the newest. */
+/** A bar chart over time. Each bar has two parts; `values` are ordered from oldest to newest. */
 export function columns(values: readonly { a: number; b: number; title: string }[], label: string): Html {
   const most = Math.max(1, ...values.map(({ a, b }) => a + b));
   const step = WIDTH / Math.max(1, values.length);

@@ -8,7 +8,7 @@ import type { Look, TabMark } from './layout.ts';
 import type { Html } from './parts.ts';
 import type { Session } from './sessions.ts';
 
-/** What the console of either product is composed of; its pages ask for more. */
+/** The parts of every product's console. Its pages require more. */
 export interface ConsoleBase {
   store: AuditedStore;
   operators: Pick<Operators, 'ofKey' | 'ofId'>;
@@ -18,19 +18,22 @@ export interface ConsoleBase {
   version: string;
   /** The name of this server among those that share the database. */
   server: string;
-  /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+  /** Number of proxies before this server, each of which appends to X-Forwarded-For; 0: the header is not read. */
   trustedProxies: number;
 }
 
-/** What a product makes its console of. */
+/** A product's parts of its console. */
 export interface ConsoleParts<Deps> {
   look: Look;
-  /** Every page below `/console`, by its path. */
+  /** Every page below `/console`, by path. */
   pages: readonly (readonly [path: string, page: Page<Deps>])[];
-  /** Every form below `/console`, by where it is sent. */
+  /** Every form below `/console`, by the path of its POST. */
   forms: readonly (readonly [path: string, action: Action<Deps>])[];
   markTab: (deps: Deps) => Promise<TabMark>;
-  /** Calls `changed` after each commit that a page may show; returns what ends that. Absent: pages are read again every ten seconds. */
+  /**
+   * Calls `changed` after each commit that may alter a page. Returns the function that unsubscribes. Absent: pages
+   * reload every ten seconds.
+   */
   subscribe?: (changed: () => void) => () => void;
 }
 
@@ -38,7 +41,7 @@ export interface ConsoleEnv extends RequestEnv {
   Variables: RequestEnv['Variables'] & { session: Session; form: URLSearchParams };
 }
 
-/** What a page is asked with. */
+/** The input of a page. */
 export interface PageRequest {
   now: number;
   session: Session;
@@ -51,14 +54,14 @@ export interface PageContent {
   body: Html;
 }
 
-/** Null: there is no such thing. */
+/** Null: not found. */
 export type Page<Deps> = (deps: Deps, request: PageRequest) => Promise<PageContent | null>;
 
-/** A form of the session, whose CSRF token is checked already. */
+/** A form of the session. Its CSRF token is already checked. */
 export interface FormRequest {
   actor: Actor;
   field: (name: string) => string | undefined;
 }
 
-/** Does what a form asks for; returns the page that is shown next. What it throws is shown as the reason. */
+/** Performs the action of a form. Returns the path of the next page. The message of an error is shown as the reason. */
 export type Action<Deps> = (deps: Deps, request: FormRequest) => Promise<string>;

@@ -3,7 +3,7 @@ import { HTTPException } from 'hono/http-exception';
 import { readBytes } from '../../http/api/body.ts';
 import type { ConsoleEnv } from './deps.ts';
 
-/** A form of the console has some short fields. */
+/** Forms of the console have only a few short fields. */
 const MAX_FORM_BYTES = 64 * 1024;
 /** The encoding of every form of the console. */
 const FORM = 'application/x-www-form-urlencoded';
@@ -14,7 +14,7 @@ const refusals = {
     new HTTPException(413, { message: `The form has more than ${maxBytes} bytes.` }),
 };
 
-/** Reads the fields of each form that is sent. @throws {HTTPException} 400 or 413 where the body is no form of the console */
+/** Parses the fields of each form. @throws {HTTPException} 400 or 413 if the body is not a form of the console */
 export function readForm(): MiddlewareHandler<ConsoleEnv> {
   return async (context, next) => {
     const { method, headers, body } = context.req.raw;

@@ -1,17 +1,17 @@
 import { count, type Html, html, type Tone } from './parts.ts';
 
-/** What a console is called, and where one gets from every page of it. */
+/** The name and the navigation of a console. */
 export interface Look {
   /** Such as `Berth`. */
   brand: string;
-  /** In the order of the tabs; the first is that of `/console`. */
+  /** In the order of the tabs. The first is that of `/console`. */
   tabs: readonly { path: string; name: string }[];
   search: { path: string; label: string; placeholder: string };
-  /** What makes an operator key. */
+  /** The command that creates an operator key. */
   command: string;
 }
 
-/** What stands beside the name of a tab. */
+/** The badge on a tab. */
 export interface TabMark {
   path: string;
   count: number;
@@ -20,7 +20,7 @@ export interface TabMark {
 
 export interface Frame {
   title: string;
-  /** Of the page that is shown. */
+  /** Path of the current page. */
   path: string;
   operator: string;
   csrf: string;
@@ -31,7 +31,7 @@ export interface Frame {
   body: Html;
 }
 
-/** A whole page of somebody who is logged in. */
+/** A complete page for a logged-in operator. */
 export function framed({ brand, tabs, search: to }: Look, frame: Frame): Html {
   const { title, path, operator, csrf, mark, server, version, search, body } = frame;
   const top = html`<header class="top">
@@ -67,7 +67,7 @@ function tabLink({ path, name }: Look['tabs'][number], shown: string, marked: Ta
     : html`<a href="${path}">${name}${mark}</a>`;
 }
 
-/** The login: all that somebody sees who is not logged in. */
+/** The login page, which is the only page without a login. */
 export function loginPage(
   { brand, command }: Pick<Look, 'brand' | 'command'>,
   { problem, next }: { problem?: string; next: string },
@@ -87,7 +87,7 @@ ${problem === undefined ? '' : html`<div class="notice bad" role="alert">${probl
   );
 }
 
-/** What is wrong, to somebody who may be logged in or not. */
+/** An error page, with or without a login. */
 export function problemPage({ brand, tabs }: Look, title: string, text: unknown): Html {
   return page(
     title,
@@ -114,7 +114,7 @@ ${body}
 `;
 }
 
-/** In every form that changes something. */
+/** The hidden field of every form that changes something. */
 export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="csrf" value="${csrf}">`;
 }

@@ -20,7 +20,7 @@ const commit = (): void => {
   for (const listener of listeners) listener();
 };
 
-/** A page that reads its stream as it comes; `events` are the names of what came. */
+/** Reads a stream as a page does. `events` are the names of the received events. */
 function read(isAllowed = async () => true, client = new AbortController()) {
   const body = streams.open(isAllowed, client.signal);
   const events: string[] = [];
@@ -85,7 +85,7 @@ describe('a page that is open', () => {
     answer.resolve(false);
     await beat;
     await clock.advance(0);
-    // The page that came meanwhile has one timer.
+    // The page that was opened meanwhile has one timer.
     expect([streams.size, clock.pendingTimers]).toEqual(isOpen ? [1, 1] : [0, 0]);
   });
 

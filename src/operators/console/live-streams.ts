@@ -1,17 +1,17 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 
-/** How many pages may wait for changes at a time, in all. */
+/** Maximum number of pages that wait for changes. */
 export const MAX_STREAMS = 64;
-/** At most so often the pages are told to read again. */
+/** Minimum interval between notifications. */
 export const TICK_MS = 2_000;
-/** After so many ticks pages are told in any case: no commit of another program is heard. */
+/** Ticks between unconditional notifications: commits of other processes are not seen. */
 const TICKS_BETWEEN_BEATS = 5;
-/** What was sent and not read: a client that takes none of so many messages is cut off. */
+/** Limit on unread messages. A client that reads none of them is disconnected. */
 const MAX_UNREAD = 3;
 
 interface Deps {
   clock: Clock;
-  /** Calls `changed` after each commit; returns what ends that. */
+  /** Calls `changed` after each commit. Returns the function that unsubscribes. */
   subscribe?: ((changed: () => void) => () => void) | undefined;
 }
 
@@ -24,7 +24,7 @@ interface Stream {
 const CHANGED = Buffer.from('event: changed\ndata:\n\n');
 const HELLO = Buffer.from('retry: 3000\n: this stream says when to read the page again\n\n');
 
-/** Tells open pages by server-sent events that something has changed; what it is, they read. */
+/** Notifies open pages of changes by server-sent events. A page then reads the change itself. */
 export class LiveStreams {
   readonly #deps: Deps;
   readonly #open = new Set<Stream>();
@@ -42,7 +42,7 @@ export class LiveStreams {
     return this.#open.size;
   }
 
-  /** Null: there are enough of them, or the server drains. */
+  /** Null: the limit is reached, or the server is shutting down. */
   open(isAllowed: () => Promise<boolean>, client: AbortSignal): ReadableStream<Uint8Array> | null {
     if (this.#isClosed || this.#open.size >= MAX_STREAMS) return null;
     let stream: Stream | undefined;
@@ -64,7 +64,7 @@ export class LiveStreams {
     );
   }
 
-  /** Ends every stream: the server drains. */
+  /** Ends every stream, for shutdown. */
   close(): void {
     this.#isClosed = true;
     for (const stream of this.#open) this.#end(stream);
@@ -89,16 +89,16 @@ export class LiveStreams {
       this.#hasChanged = false;
       await Promise.all([...this.#open].map((stream) => this.#tell(stream, isBeat)));
     }
-    // Another timer, or none: all pages went meanwhile, and others may have come.
+    // The timer differs if all pages closed during the await. It is undefined, or belongs to new pages.
     if (this.#timer === own) this.#schedule();
   }
 
   async #tell(stream: Stream, isBeat: boolean): Promise<void> {
     const isAllowed = !isBeat || (await stream.isAllowed());
-    // The page may have gone meanwhile.
+    // The page may have closed during the await.
     if (!this.#open.has(stream)) return;
     if (!isAllowed) return this.#end(stream);
-    // What was not read yet says the same.
+    // An unread message already announces a change.
     const unread = 1 - (stream.controller.desiredSize ?? 1);
     if (unread >= MAX_UNREAD) return this.#cut(stream);
     if (unread === 0 || isBeat) stream.controller.enqueue(CHANGED);

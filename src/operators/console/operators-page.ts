@@ -3,7 +3,7 @@ import { listOperatorKeys, type OperatorKeyView } from '../views/keys.ts';
 import type { Page } from './deps.ts';
 import { ago, badge, type Column, html, live, named, table } from './parts.ts';
 
-/** The keys of operators; they are made on the command line, where they are shown once. */
+/** The keys of operators. They are created on the command line, which shows each once. */
 export const operatorsPage: Page<{ store: { read: { operatorKeys: OperatorKeyReader } } }> = async (
   { store: { read } },
   { now },

@@ -3,17 +3,19 @@ import { html } from 'hono/html';
 export type Html = ReturnType<typeof html>;
 export { html };
 
-/** How it stands: good · under way · waits or soon wrong · wrong · nothing to say. Colour is never all that tells it. */
+/**
+ * The state of an item: good · under way · waiting or nearly wrong · wrong · neutral. Colour is never the only sign.
+ */
 export type Tone = 'good' | 'busy' | 'wait' | 'bad' | 'none';
 
 export function badge(text: string, tone: Tone): Html {
   return html`<span class="badge ${tone}">${text}</span>`;
 }
 
-/** What is not seen and may change what is; joiners, which scripts and emoji need, are let through. */
+/** Invisible characters that can alter how text is read. Joiners, which scripts and emoji need, are allowed. */
 const UNSEEN = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\u200c\u200d]]/gv;
 
-/** A text that somebody else chose: escaped, its invisible characters shown, and its direction its own. */
+/** Renders text from outside: escaped, its invisible characters shown, and its direction isolated. */
 export function given(text: string | null | undefined): Html | '' {
   return text === null || text === undefined || text === ''
     ? ''
@@ -22,7 +24,7 @@ export function given(text: string | null | undefined): Html | '' {
 
 const MAX_NAME = 255;
 
-/** A name that a user or a platform chose, cut at 255 characters. */
+/** Renders a name from a user or a platform, cut at 255 characters. */
 export function named(name: string | null | undefined): Html | '' {
   return given(name && cutName(name));
 }
@@ -42,24 +44,24 @@ const STEPS = [
   [1_000, 's'],
 ] as const;
 
-/** In its largest unit: `12 min`. */
+/** Formats a duration in its largest unit: `12 min`. */
 export function span(ms: number): string {
   const [size, unit] = STEPS.find(([step]) => Math.abs(ms) >= step) ?? [1_000, 's'];
   return `${Math.round(Math.abs(ms) / size)} ${unit}`;
 }
 
-/** How long a call took: `340 ms`, `2.4 s`, `3 min`. */
+/** Formats how long a call took: `340 ms`, `2.4 s`, `3 min`. */
 export function took(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : span(ms);
 }
 
-/** `2026-11-23 03:12:45`, in UTC as the log has it. */
+/** Formats a time as `2026-11-23 03:12:45`, in UTC like the log. */
 function moment(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** `12 min ago`, with the moment for whoever points at it; the script keeps it right. */
+/** `12 min ago`, with the exact time as a tooltip. The script keeps it current. */
 export function ago(time: number | string | null, now: number): Html | '' {
   if (time === null) return '';
   const at = typeof time === 'string' ? Date.parse(time) : time;
@@ -71,7 +73,7 @@ export function clockTime(at: number): Html {
   return html`<time datetime="${new Date(at).toISOString()}">${moment(at)}</time>`;
 }
 
-/** Money by the hour, from micro-USD. */
+/** Formats micro-USD as USD. */
 export function usd(microUsd: number): string {
   const digits = microUsd < 100e6 ? 2 : 0;
   const format = { minimumFractionDigits: digits, maximumFractionDigits: digits };
@@ -88,7 +90,7 @@ export interface Column<Row> {
   isNumber?: boolean;
 }
 
-/** Where the screen is narrow each row becomes a block. `empty`: what is said instead of a table without rows. */
+/** A table. On a narrow screen each row becomes a block. `empty` is shown if there are no rows. */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], empty: string): Html {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
   return html`<div class="scroll"><table class="stack"><thead><tr>${columns.map(
@@ -97,7 +99,7 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
     (row) =>
       html`<tr>${columns.map(({ head, cell, isNumber }) => {
         const content = cell(row);
-        // A cell with nothing in it is left out where each row is a block.
+        // An empty cell has no label, so that it is hidden when each row is a block.
         return content === '' || content === null || content === undefined
           ? html`<td></td>`
           : html`<td data-label="${head}" class="${isNumber ? 'right' : ''}"><span>${content}</span></td>`;
@@ -105,7 +107,7 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
   )}</tbody></table></div>`;
 }
 
-/** Names and what they are; those without anything are left out. */
+/** A list of names and values. Empty values are left out. */
 export function facts(entries: readonly (readonly [string, unknown])[]): Html {
   return html`<dl class="facts">${entries.map(([name, value]) =>
     value === '' || value === null || value === undefined
@@ -119,7 +121,7 @@ export function live(id: string, content: unknown, className = 'card'): Html {
   return html`<section id="${id}" class="${className}" data-live>${content}</section>`;
 }
 
-/** A path with what is given of a query. */
+/** Returns a path with the non-empty parameters as its query. */
 export function withQuery(path: string, query: Readonly<Record<string, string | undefined>>): string {
   const present = Object.entries(query).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
@@ -127,7 +129,7 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
   return present.length === 0 ? path : `${path}?${new URLSearchParams(present)}`;
 }
 
-/** A number that a page begins with; `href`: where it is told more of. */
+/** A key figure at the top of a page. `href` links to its details. */
 export function figure(
   value: string,
   name: string,

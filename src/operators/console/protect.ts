@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono';
 
-/** Nothing inline and nothing from elsewhere: what is injected into a page neither runs nor loads. */
+/** Allows nothing inline and nothing from other origins: injected code neither runs nor loads. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -12,7 +12,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Of every reply of the console. */
+/** Sets the security headers of every reply of the console. */
 export function secureReplies(): MiddlewareHandler {
   return async (context, next) => {
     await next();
@@ -29,8 +29,8 @@ export function secureReplies(): MiddlewareHandler {
 }
 
 /**
- * Whether a page of the console sent the request: by what the browser says of it. A program that is no browser says nothing,
- * and has no cookie that a stranger's page could use.
+ * Whether a page of the console sent the request, by the browser's headers. Other programs send none of them, and have
+ * no cookie that another site could use.
  */
 export function isSameOrigin({ req }: Context): boolean {
   const site = req.header('sec-fetch-site');
@@ -40,7 +40,7 @@ export function isSameOrigin({ req }: Context): boolean {
   return URL.canParse(origin) && new URL(origin).host === req.header('host');
 }
 
-/** Where to go after the login: a page of the console, or its first one. */
+/** The path after the login: a page of the console, or its first page. */
 export function toOwnPath(path: string | undefined): string {
   return path !== undefined && /^\/console(?:[/?][\w\-./?=&%+~:]*)?$/.test(path) && !path.includes('//')
     ? path

@@ -2,24 +2,24 @@ import { timingSafeEqual } from 'node:crypto';
 import { digestSecret } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 
-/** A session ends after so long, however it is used. */
+/** Lifetime of a session, even if it is used. */
 export const SESSION_MS = 12 * 3_600_000;
-/** The oldest gives way to a new one. */
+/** Beyond it, a new session replaces the oldest. */
 const MAX_SESSIONS = 1_000;
 const SECRET_BYTES = 32;
 
-/** Who is logged in. */
+/** A logged-in operator. */
 export interface Session {
   /** The id of the operator key that opened it. */
   keyId: string;
   /** The name of the operator key. */
   operator: string;
-  /** Every form of the session carries it. */
+  /** Every form of the session contains it. */
   csrf: string;
   endsAt: number;
 }
 
-/** The sessions of the console, in memory: a restart ends them all. Of a session's secret only the digest is kept. */
+/** The console's sessions, in memory: a restart ends them all. Only the digest of a session's secret is kept. */
 export class Sessions {
   readonly #deps: { clock: Pick<Clock, 'now'>; random: Random };
   readonly #open = new Map<string, Session>();
@@ -28,7 +28,7 @@ export class Sessions {
     this.#deps = deps;
   }
 
-  /** Returns the secret that the cookie holds. */
+  /** Opens a session. Returns the secret for the cookie. */
   begin({ id: keyId, name: operator }: { id: string; name: string }): string {
     const { clock, random } = this.#deps;
     const now = clock.now();
@@ -56,7 +56,7 @@ function keyOf(secret: string): string {
   return digestSecret(secret).toString('base64url');
 }
 
-/** Whether a form is one that this session was given. */
+/** Whether the form has the CSRF token of this session. */
 export function isOwnForm({ csrf }: Session, given: string | null): boolean {
   const [own, other] = [csrf, given ?? ''].map((text) => Buffer.from(text)) as [Buffer, Buffer];
   return own.length === other.length && timingSafeEqual(own, other);

@@ -5,7 +5,7 @@ import type { ApiErrors } from '../../http/api/errors.ts';
 import { auditPageSchema } from '../views/audit.ts';
 import { limitSchema } from './router.ts';
 
-/** `GET /audit`, which the operator's API of either product has. */
+/** `GET /audit` of the operator's API of either product. */
 export function auditRouteOf(errors: ApiErrors<ErrorCode>) {
   return createRoute({
     tags: ['Views'],

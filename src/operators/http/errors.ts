@@ -7,7 +7,7 @@ import {
 } from '../../contract/errors.ts';
 import { ApiErrors, type ErrorVocabulary } from '../../http/api/errors.ts';
 
-/** O: Errors: the envelope for whatever goes wrong. The operators' APIs of both products answer with it too. */
+/** O: Errors: the envelope of all errors. The operators' APIs of both products use it too. */
 export function envelopeErrors(words: ErrorVocabulary<ErrorCode>['words']): ApiErrors<ErrorCode> {
   return new ApiErrors<ErrorCode>({
     table: errorTable,

@@ -12,25 +12,25 @@ import type { Operators } from '../keys.ts';
 import type { Actor, OperatorKeyRecord } from '../model.ts';
 import { MAX_PAGE } from '../views/values.ts';
 
-/** What middleware leaves for the routes. */
+/** Values that middleware sets for the routes. */
 export interface OperatorEnv extends RequestEnv {
   Variables: RequestVariables & { operator: OperatorKeyRecord };
 }
 
-/** How many a page may have. */
+/** Maximum size of a page. */
 export const limitSchema = z.coerce.number().int().min(1).max(MAX_PAGE).optional();
 
-/** Input that does not fit is a 400 that names each path. */
+/** Creates a router that answers invalid input with a 400 that names each path. */
 export function createOperatorRouter(): OpenAPIHono<OperatorEnv> {
   return newRouter<OperatorEnv>((failed) => invalidRequest(toIssues(failed)));
 }
 
-/** Who asks, as the audit log names them. */
+/** The sender of the request, for the audit log. */
 export function actorOf(context: Context<OperatorEnv>): Actor {
   return { name: context.get('operator').name, source: 'api', address: context.get('address') };
 }
 
-/** Where the operator's API of either product begins, on its admin listener. */
+/** Base path of the operator's API of either product, on its admin listener. */
 const API = '/operator/v1';
 
 type RequestParts = Parameters<typeof requestContext>[0];
@@ -41,14 +41,16 @@ interface OperatorParts extends RequestParts {
   errors: ApiErrors<ErrorCode>;
   routes: readonly OpenAPIHono<OperatorEnv>[];
   about: Pick<Parameters<typeof describeRoutes>[1], 'title' | 'description' | 'credential' | 'tags'>;
-  /** The code for what a use case refuses; default: `invalid_request`. */
+  /** The code of a refused use case; default: `invalid_request`. */
   codeOf?: (refused: Fatal) => ErrorCode | undefined;
 }
 
-/** By title: a document is the same for every server of a process, and made only where somebody asks for it. */
+/**
+ * Documents by title. A document is the same for every server of a process, and is built on the first request for it.
+ */
 const documents = new Map<string, object>();
 
-/** The operator's API of a product: it opens with the keys of operators alone. */
+/** Assembles the operator's API of a product. Only operator keys are accepted. */
 export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorEnv> {
   const { log, operators, maxBodyBytes, errors, routes, about, codeOf } = parts;
   const v1 = createOperatorRouter();
@@ -62,7 +64,7 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
   });
   v1.use(authenticate);
   v1.use(readBody(maxBodyBytes, errors.body));
-  // A body may be long on its way: its key may be revoked by now.
+  // Receiving a body may take long, and its key may have been revoked meanwhile.
   v1.use((context, next) => (context.req.method === 'POST' ? authenticate(context, next) : next()));
   for (const some of routes) v1.route('/', some);
   const app = new OpenAPIHono<OperatorEnv>();
@@ -84,7 +86,7 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
   return app;
 }
 
-/** A use case refuses with `Fatal`, as on the command line; the API answers it as an `ApiError`. */
+/** Converts a refusal of a use case (`Fatal`) to an `ApiError`. */
 function toApiError(error: Error, codeOf: OperatorParts['codeOf']): Error {
   if (!(error instanceof Fatal)) return error;
   return new ApiError(codeOf?.(error) ?? 'invalid_request', error.message);

@@ -3,7 +3,7 @@ import { timestampSchema } from '../../contract/values.ts';
 import { type AuditReader, auditOutcomes, auditSources } from '../model.ts';
 import { cutPage, nextSchema, toTime, USUAL_PAGE } from './values.ts';
 
-/** What an operator did. */
+/** An action of an operator. */
 export const auditViewSchema = z
   .object({
     id: z.int(),
@@ -28,12 +28,12 @@ export interface AuditQuery {
   actor?: string | undefined;
   action?: string | undefined;
   subject?: string | undefined;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   after?: string | undefined;
   limit?: number | undefined;
 }
 
-/** The newest first. */
+/** Lists entries, newest first. */
 export async function listAudit(
   read: { audit: AuditReader },
   { after, limit = USUAL_PAGE, ...of }: AuditQuery,

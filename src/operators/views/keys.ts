@@ -3,7 +3,7 @@ import { timestampSchema } from '../../contract/values.ts';
 import type { OperatorKeyReader } from '../model.ts';
 import { timeOrNullSchema, toTime } from './values.ts';
 
-/** A key of an operator, as far as it is shown. */
+/** A key of an operator, without its digest. */
 export const operatorKeyViewSchema = z
   .object({
     id: z.string(),

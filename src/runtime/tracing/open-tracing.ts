@@ -4,8 +4,9 @@ import type { Tracing } from '../../ports/tracing.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Traces go to the OTLP/HTTP collector that OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names. Undefined: none
- * is named, and nothing of OpenTelemetry is loaded. The library reads the other variables from the environment of the process.
+ * Opens the export of traces to the OTLP/HTTP collector of OTEL_EXPORTER_OTLP_ENDPOINT or
+ * OTEL_EXPORTER_OTLP_TRACES_ENDPOINT. Undefined if neither is set: OpenTelemetry is then not loaded. The library reads
+ * the other variables from the process's environment.
  */
 export async function openTracing(
   env: Environment,

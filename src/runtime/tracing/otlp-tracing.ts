@@ -32,9 +32,9 @@ import {
 import type { Log } from '../../ports/log.ts';
 import type { SpanRecord, Tracing } from '../../ports/tracing.ts';
 
-/** For so long a batch of spans is tried, unless OTEL_EXPORTER_OTLP_TIMEOUT says otherwise. */
+/** Time limit for exporting a batch of spans, unless OTEL_EXPORTER_OTLP_TIMEOUT sets one. */
 const EXPORT_MS = 3_000;
-/** For so long after that its failure is awaited. */
+/** Extra time in which the exporter may report its failure. */
 const GRACE_MS = 500;
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
@@ -42,9 +42,11 @@ const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: Span
 type Ids = Pick<SpanContext, 'traceId' | 'spanId'>;
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Random ids, but for the root of the trace of a request: these are made of its id, so that nothing need be stored. */
+/**
+ * Random ids, except for the root span of a request: its ids derive from the request's id, so they need not be stored.
+ */
 class RequestIds implements IdGenerator {
-  /** Of the span that begins next. */
+  /** The ids of the next span. */
   next: Ids | undefined;
   readonly #random = new RandomIdGenerator();
 
@@ -58,15 +60,15 @@ class RequestIds implements IdGenerator {
 }
 
 /**
- * Sends spans to a collector in batches. Of those that wait, 2,048 are kept; what comes while the collector is away or hangs is
- * dropped.
+ * Sends spans to a collector in batches. At most 2,048 spans are queued. Spans that end while the collector is
+ * unavailable are dropped.
  */
 export class OtlpTracing implements Tracing {
   readonly #ids = new RequestIds();
   readonly #sampler: Sampler;
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
-  /** How long a batch may take, and the end of the server for the last ones. */
+  /** Time limit for one batch, and for the last batches on shutdown. */
   readonly #endMs: number;
 
   constructor(
@@ -122,7 +124,7 @@ export class OtlpTracing implements Tracing {
     clearTimeout(timer);
   }
 
-  /** The root of the trace of a request, as a parent: whether the trace is kept is decided by its id alone. */
+  /** The root span of a request's trace, as a parent. Whether it is sampled depends on its id alone. */
   #remote(ids: Ids): SpanContext {
     const { decision } = this.#sampler.shouldSample(ROOT_CONTEXT, ids.traceId, '', SpanKind.SERVER, {}, []);
     const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED;
@@ -158,14 +160,17 @@ function idsOf(requestId: string): Ids {
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 
-/** The caller's span, by the W3C's Trace Context; undefined: the header names none. */
+/** Parses the caller's span from a W3C Trace Context header. Undefined if the header is invalid. */
 function parseTraceparent(header: string): SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(header) ?? [];
   const caller = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED };
   return isSpanContextValid(caller) && !header.startsWith('ff') ? { ...caller, isRemote: true } : undefined;
 }
 
-/** OTEL_TRACES_SAMPLER: `always_off` and `traceidratio` (OTEL_TRACES_SAMPLER_ARG), also with `parentbased_`; otherwise all. */
+/**
+ * OTEL_TRACES_SAMPLER: `always_off` and `traceidratio` (OTEL_TRACES_SAMPLER_ARG), also with `parentbased_`; otherwise
+ * all.
+ */
 function samplerOf({
   OTEL_TRACES_SAMPLER: name = '',
   OTEL_TRACES_SAMPLER_ARG: ratio = '1',
@@ -178,7 +183,7 @@ function timeoutOf(env: Environment): number {
   return Number(env['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'] || env['OTEL_EXPORTER_OTLP_TIMEOUT']) || EXPORT_MS;
 }
 
-/** Says once that spans are lost, and once that they arrive again. */
+/** Logs once that spans are lost, and once that they are exported again. */
 function tellingOfFailure(exporter: SpanExporter, log: Log): SpanExporter {
   let isFailing = false;
   return {

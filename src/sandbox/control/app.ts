@@ -15,7 +15,7 @@ import { stateRoutes } from './state-routes.ts';
 
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
-/** The same for every sandbox of a process: made once, where somebody asks for it. */
+/** The same for every sandbox of a process. It is built on first use. */
 let document: string | undefined;
 
 /** The control API, under {@link CONTROL}. */
@@ -68,7 +68,7 @@ function isYaml(type = ''): boolean {
   return /^(application|text)\/(x-)?yaml\s*(;|$)/i.test(type);
 }
 
-/** Takes as long whatever is wrong. */
+/** Takes the same time for every wrong key. */
 function isKey(authorization: string | undefined, key: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${key}`));

@@ -23,14 +23,14 @@ import type {
   transitionsSchema,
 } from './schemas.ts';
 
-/** Where the control API is. No server of production has it. */
+/** Path of the control API. Production servers do not have it. */
 export const CONTROL = '/control';
 
 type Clock = z.infer<typeof clockSchema>;
 type Armed = z.infer<typeof armedSchema>;
 type ShownTransitions = z.infer<typeof transitionsSchema>;
 
-/** What the control API answers to a request that it refuses. */
+/** A request that the control API refused. */
 class ControlError extends Error {
   override readonly name = 'ControlError';
   readonly status: number;
@@ -42,11 +42,11 @@ class ControlError extends Error {
 }
 
 export interface ControlClientOptions {
-  /** Of the sandbox, such as `http://127.0.0.1:8100`. */
+  /** The sandbox's URL, such as `http://127.0.0.1:8100`. */
   baseUrl: string;
   /** The control key. */
   key: string;
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   fetch?: (request: Request) => Promise<Response>;
 }
 
@@ -86,7 +86,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       freeze: () => post<Clock>('/clock/freeze'),
       resume: () => post<Clock>('/clock/resume'),
     },
-    /** Everything is as it was at the start. */
+    /** Restores the state at the start. */
     reset: async () => void (await post('/reset')),
     snapshots: {
       take: (name?: string) => post<Snapshot>('/snapshots', { name }),
@@ -95,22 +95,22 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       remove: async (name: string) => void (await send('DELETE', `/snapshots/${encodeURIComponent(name)}`)),
     },
     faults: {
-      /** Has something go wrong: `arm('http-500', { route: 'POST /instances', times: 3 })`. */
+      /** Arms a fault: `arm('http-500', { route: 'POST /instances', times: 3 })`. */
       arm: <N extends FaultName>(fault: N, options?: Arming<N>) =>
         post<Armed>('/faults', { fault, ...options }),
-      /** Those that may still strike; with `all` those that are over too. */
+      /** Lists the faults that may still strike, and with `all` also the others. */
       list: async ({ all = false }: { all?: boolean } = {}) =>
         (await send<{ faults: Armed[] }>('GET', `/faults?all=${all}`)).faults,
-      /** What they have done. */
+      /** The faults' strikes. */
       strikes: async () => (await send<z.infer<typeof strikesSchema>>('GET', '/faults/strikes')).strikes,
       disarm: async (id: string) => void (await send('DELETE', `/faults/${encodeURIComponent(id)}`)),
-      /** Ends all, or those of an account. */
+      /** Disarms all faults, or those of an account. */
       clear: async ({ account }: { account?: string } = {}) =>
         void (await send(
           'DELETE',
           `/faults${account === undefined ? '' : `?account=${encodeURIComponent(account)}`}`,
         )),
-      /** Every fault that can be armed. */
+      /** Every kind of fault that can be armed. */
       catalog: async () => (await send<z.infer<typeof faultKindsSchema>>('GET', '/faults/catalog')).faults,
     },
     weather: {
@@ -122,14 +122,14 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
     transitions: {
       set: (setting: TransitionSetting) => post<ShownTransitions>('/transitions', setting),
       show: () => send<ShownTransitions>('GET', '/transitions'),
-      /** Ends what waits; returns how many that were. */
+      /** Ends held transitions. Returns their number. */
       finish: async (of: { instance?: string; account?: string } = {}) =>
         (await post<{ finished: number }>('/transitions/finish', of)).finished,
       clear: async () => void (await send('DELETE', '/transitions')),
     },
     mails: async () => (await send<z.infer<typeof mailsSchema>>('GET', '/mails')).mails,
     dump: () => send<z.infer<typeof dumpSchema>>('GET', '/dump'),
-    /** Does what a scenario says: an object, or the text of a scenario file. What it made, by name. */
+    /** Plays a scenario, from an object or from the text of a scenario file. Returns the created resources by name. */
     play: async (scenario: ScenarioInput | string) =>
       (
         await send<{ made: Record<string, Made> }>(
@@ -143,10 +143,10 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       entries: async (filter: JournalFilter = {}) =>
         (await send<{ entries: JournalEntry[] }>('GET', `/journal${toQuery(filter)}`)).entries,
       clear: async () => void (await send('DELETE', '/journal')),
-      /** Which of the claims hold. */
+      /** Checks assertions, and returns the result of each. */
       check: (...assertions: Assertion[]) =>
         post<{ holds: boolean; results: AssertionResult[] }>('/journal/assertions', { assertions }),
-      /** @throws {Error} that says which of the claims does not hold, and why */
+      /** @throws {Error} with the assertions that do not hold, and why */
       async assert(...assertions: Assertion[]): Promise<void> {
         const { results } = await this.check(...assertions);
         const broken = results.filter(({ holds }) => !holds);

@@ -8,22 +8,22 @@ import type { ScenarioTarget } from '../state/run-scenario.ts';
 import type { Snapshots } from '../state/snapshots.ts';
 import type { Transitions } from '../transitions/transitions.ts';
 
-/** Where a provider is, and a key for it. */
+/** The address of a provider, and a key for it. */
 interface Access {
   baseUrl: string;
   apiKey: string;
 }
 
-/** A tenant of every provider, and of the marketplace where there is one. */
+/** A tenant of every provider, and of the marketplace if there is one. */
 export interface ControlledAccount {
   readonly name: string;
   readonly providers: Readonly<Record<string, Access>>;
   readonly marketplace?: Access & { readonly email: string; readonly teamId: string };
 }
 
-/** What the control API controls. */
+/** The parts that the control API controls. */
 export interface ControlDeps {
-  /** What its requests have to carry. */
+  /** The bearer token that its requests must carry. */
   key: string;
   sandbox: {
     readonly seed: string;
@@ -32,12 +32,12 @@ export interface ControlDeps {
     readonly faults: Faults;
     readonly weather: Weather;
     readonly transitions: Transitions;
-    /** What the marketplace has sent. */
+    /** The marketplace's sent mails. */
     readonly mails: readonly { at: number; to: string; subject: string; text: string }[];
     readonly defaultAccount: ControlledAccount;
     account(name?: string): Promise<ControlledAccount>;
   };
-  /** All keys that there are. */
+  /** All keys. */
   keys(): readonly { account: string; provider: string }[];
   journal: Journal;
   snapshots: Snapshots;

@@ -5,7 +5,7 @@ import type { dumpSchema } from './schemas.ts';
 type Dump = z.infer<typeof dumpSchema>;
 type Rows = Record<string, unknown>[];
 
-/** What there is now. No time passes. */
+/** Returns the current state. No time passes. */
 export async function dump({ sandbox, scenarios, keys }: ControlDeps): Promise<Dump> {
   const providers: Dump['providers'] = {};
   for (const { name, platform } of sandbox.providers.values()) {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { benchOf, startBench } from '../faults/bench.fixture.ts';
 import type { Sandbox } from '../sandbox.ts';
 
-/** What the control API answers to a request of curl. */
+/** Sends a request to the control API as curl would, and returns the reply. */
 async function ask(sandbox: Sandbox, method: string, path: string, body?: unknown) {
   const reply = await sandbox.fetch(`/control${path}`, {
     method,

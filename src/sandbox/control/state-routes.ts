@@ -87,7 +87,7 @@ const scenarioRoute = createRoute({
     'Its requests go to the servers themselves: no fault strikes them, and the journal does not have them. Time passes as its steps say.',
   request: {
     body: {
-      // Required, the body would be read as JSON whatever it is.
+      // A required body would be parsed as JSON even with another content type.
       required: false,
       content: {
         ...jsonContent(scenarioSchema),

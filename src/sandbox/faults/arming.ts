@@ -50,7 +50,7 @@ const armingShape = {
   for_ms: z.number().min(0).optional().meta({ description: 'It is disarmed after so long.' }),
 };
 
-/** The same for any fault; settings of its own stand beside these. */
+/** The settings that all faults share. A fault's own settings are added. */
 export const anyArmingSchema = z
   .looseObject({ fault: z.enum(faultNames, { error: ({ input }) => noSuchFault(input) }), ...armingShape })
   .meta({ id: 'Arming' });
@@ -66,14 +66,14 @@ function makeSchema(name: FaultName) {
   return z.strictObject({ fault: z.literal(name), ...armingShape, ...shape }).meta({ description: does });
 }
 
-/** What arms this fault: its name, where and how often, and the settings of its own. Made where somebody asks for it. */
+/** The schema for arming this fault: its name, where and how often, and its own settings. It is built on first use. */
 export function armingSchemaOf(name: FaultName) {
   const schema = schemas.get(name) ?? makeSchema(name);
   schemas.set(name, schema);
   return schema;
 }
 
-/** What arms a fault, with the full name of its provider. @throws {ApiError} */
+/** Validates the options and completes the provider's name. @throws {ApiError} */
 export function checkedArming(
   name: FaultName,
   options: object,
@@ -89,7 +89,7 @@ export function checkedArming(
   return withFullName(given, providers);
 }
 
-/** Why nothing of this route could ever be struck; undefined: something can. */
+/** Why the fault can never strike on this route. Undefined: it can. */
 function wrongRoute({ layer, on }: Fault, route: string): string | undefined {
   if (layer === 'machine' || layer === 'ssh') return `this fault strikes machines, and no route`;
   if (route === '*') return undefined;
@@ -113,10 +113,10 @@ function noSuchFault(name: unknown): string {
 export interface Occasion {
   provider: string;
   account: string | undefined;
-  /** The route, or the call of the driver; of a machine and of SSH: undefined. */
+  /** The route, or the call of the driver. Undefined for machines and SSH. */
   on?: { method: string; path: string } | { call: string };
   resource: string | undefined;
-  /** As the client sent it. */
+  /** The client's request. */
   request?: Request;
 }
 
@@ -124,13 +124,13 @@ export interface ArmedView {
   id: string;
   fault: FaultName;
   options: Record<string, unknown>;
-  /** On how many occasions it might have struck. */
+  /** Number of occasions on which it could have struck. */
   seen: number;
   hits: number;
   isOver: boolean;
 }
 
-/** What an armed fault was when it was saved. */
+/** The saved state of an armed fault. */
 export interface SavedFault {
   id: string;
   name: FaultName;
@@ -144,7 +144,7 @@ export interface SavedFault {
 
 type Given = Pick<SavedFault, 'id' | 'name' | 'options' | 'weather'> & Partial<SavedFault>;
 
-/** A fault that waits for its occasions. */
+/** An armed fault. */
 export class ArmedFault {
   readonly id: string;
   readonly name: FaultName;
@@ -194,7 +194,7 @@ export class ArmedFault {
     return this.options.instance ?? this.options.volume;
   }
 
-  /** Whether it may strike only as its occasions are counted or drawn. */
+  /** Whether it strikes only on some of its occasions, by count or by chance. */
   get isCounted(): boolean {
     return this.options.skip > 0 || this.options.probability < 1;
   }
@@ -203,7 +203,7 @@ export class ArmedFault {
     this.#isDisarmed = true;
   }
 
-  /** Whether the occasion is one of its own. */
+  /** Whether the fault applies to the occasion. */
   fits(occasion: Occasion): boolean {
     const { provider, account } = this.options;
     if (this.isOver) return false;
@@ -214,7 +214,7 @@ export class ArmedFault {
     return this.resource === undefined || this.resource === occasion.resource || this.#changesList(occasion);
   }
 
-  /** Counts the occasion; undefined: it is spared. */
+  /** Counts the occasion. Undefined: the fault does not strike. */
   strike(occasion: Occasion): Strike<Record<string, unknown>> | undefined {
     this.seen++;
     if (this.seen <= this.options.skip) return undefined;
@@ -259,13 +259,13 @@ export class ArmedFault {
   }
 }
 
-/** What is counted together: the same requests or calls of the same account at the same provider. */
+/** The step that is counted together: the same requests or calls of one account at one provider. */
 export function stepOf({ provider, account, on }: Occasion): string {
   const what = on === undefined ? '-' : 'call' in on ? on.call : `${on.method} ${routeOf(on.path)}`;
   return `${provider} ${account ?? '-'} ${what}`;
 }
 
-/** The path with `{id}` where it names a resource. */
+/** The path with `{id}` in place of a resource's id. */
 function routeOf(path: string): string {
   return path.replace(
     /(\/(?:instances|volumes|deployments|ssh-keys|teams\/details)\/)(?!locations$|pricing$|regions$)[^/]+/,
@@ -273,14 +273,14 @@ function routeOf(path: string): string {
   );
 }
 
-/** The instance, volume or deployment that a path names. */
+/** The instance, volume or deployment in a path. */
 export function resourceOf(path: string): string | undefined {
   const parts = path.split('/');
   const index = routeOf(path).split('/').indexOf('{id}');
   return index === -1 ? undefined : decodeURIComponent(parts[index] ?? '');
 }
 
-/** What base URLs end with. */
+/** The suffix of base URLs. */
 const BASE = /^\/(v1|api)(?=\/)/;
 
 function matches(pattern: string, { method, path }: { method: string; path: string }): boolean {

@@ -6,7 +6,7 @@ import { type FaultName, faultCatalog } from './catalog/catalog.ts';
 
 export const SSH_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK test@example.com';
-/** What a test orders: D can do everything but grow a volume, E can grow one, B sells spot instances. */
+/** The test's orders. D can do everything except resize a volume, E can resize one, B sells spot instances. */
 const orders = {
   b: { configuration_id: 'b-rtx-4090-1x-spot', region: 'us-ashburn', image: 'ubuntu-24.04-cuda-13.0' },
   d: { configuration_id: 'd-cpu-4x16', region: 'us-phoenix', image: 'ubuntu-24.04' },
@@ -16,7 +16,7 @@ const orders = {
 // biome-ignore lint/suspicious/noExplicitAny: each endpoint has an answer of its own
 export type Reply = { status: number; body: any; text: string; headers: Headers };
 
-/** Providers with machines that take whole seconds. */
+/** Starts providers whose machines take whole seconds. */
 export async function startBench(options: SandboxOptions = {}): Promise<Sandbox> {
   return createSandbox({
     providers: ['d', 'e', 'b'],
@@ -33,7 +33,7 @@ export async function startBench(options: SandboxOptions = {}): Promise<Sandbox>
   });
 }
 
-/** What a test does as one account of a provider. */
+/** Actions of a test as one account of a provider. */
 export async function benchOf(sandbox: Sandbox, letter: keyof typeof orders = 'd') {
   const provider = `provider-${letter}`;
   const { providers, name: account } = await sandbox.account();
@@ -76,12 +76,12 @@ export async function benchOf(sandbox: Sandbox, letter: keyof typeof orders = 'd
     order,
     until,
     pass: (seconds: number) => sandbox.clock.advance(seconds * 1_000),
-    /** Of this account; what the platform lists is nobody’s. */
+    /** Restricted to this account, except for listings of the platform, which belong to no account. */
     arm: <N extends FaultName>(name: N, given: Omit<Arming<N>, 'account'> = {} as Arming<N>) => {
       const scope = faultCatalog[name].layer === 'platform' ? {} : { account };
       return sandbox.faults.arm(name, { provider, ...scope, ...given } as Arming<N>);
     },
-    /** An instance that is ONLINE. */
+    /** Creates an instance that is ONLINE. */
     async make(name = 'one'): Promise<string> {
       const { body, status, text } = await order(name);
       if (status !== 201) throw new Error(text);
@@ -92,7 +92,7 @@ export async function benchOf(sandbox: Sandbox, letter: keyof typeof orders = 'd
       const { instances } = (await ask('GET', '/instances')).body;
       for (const { id } of instances) await ask('DELETE', `/instances/${id}`);
     },
-    /** A volume that is AVAILABLE. */
+    /** Creates a volume that is AVAILABLE. */
     async makeVolume(): Promise<string> {
       const { body, status, text } = await ask('POST', '/volumes', {
         name: 'data',

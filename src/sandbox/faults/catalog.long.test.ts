@@ -16,7 +16,7 @@ afterEach(() => {
 
 const reset = { message: 'fetch failed', cause: { code: 'ECONNRESET' } };
 
-/** A read is answered so once, and afterwards as ever. */
+/** A read gets a faulty answer once. Later reads are normal. */
 function readsOnce(name: FaultName, check: (reply: Awaited<ReturnType<Bench['ask']>>) => void): Proof {
   return async ({ make, arm, read }) => {
     const id = await make();
@@ -26,7 +26,7 @@ function readsOnce(name: FaultName, check: (reply: Awaited<ReturnType<Bench['ask
   };
 }
 
-/** An error once, for whatever is asked; nothing is done. */
+/** Any request gets one error, and has no effect. */
 function refusesOnce(status: number, expected: object = {}): (name: FaultName) => Proof {
   return (name) =>
     async ({ arm, order, ask }) => {
@@ -38,7 +38,7 @@ function refusesOnce(status: number, expected: object = {}): (name: FaultName) =
     };
 }
 
-/** An order that the platform stops at: the instance is as it was, and goes on when the fault is disarmed. */
+/** The platform holds an order: the instance keeps its status, and continues when the fault is disarmed. */
 function holdsAt(status: string, then: string, act: (bench: Bench, id: string) => Promise<unknown>) {
   return (name: FaultName): Proof =>
     async (bench) => {
@@ -52,7 +52,7 @@ function holdsAt(status: string, then: string, act: (bench: Bench, id: string) =
     };
 }
 
-/** The platform misbehaves while an instance is made; it comes ONLINE all the same, and there is one machine of it. */
+/** The platform misbehaves during a create. The instance still becomes ONLINE, with one machine. */
 function isMadeOnce(name: FaultName): Proof {
   return async ({ arm, order, until, sandbox: { faults, providers }, pass }) => {
     const armed = await arm(name, { route: 'create' } as object);
@@ -66,7 +66,7 @@ function isMadeOnce(name: FaultName): Proof {
   };
 }
 
-/** Gets or lists of the platform say something false; what is ONLINE stays so. */
+/** Gets or lists of the platform are wrong. Instances stay ONLINE. */
 function endsNothing(name: FaultName): Proof {
   return async ({ make, arm, pass, read }) => {
     const id = await make();
@@ -87,7 +87,7 @@ function endsInError(name: FaultName, reason: RegExp, withinS = 1_200): Proof {
   };
 }
 
-/** An instance is not ONLINE while nobody can log in, and is when somebody can. */
+/** An instance becomes ONLINE only once a login is possible. */
 function delaysOnline(name: FaultName): Proof {
   return async ({ arm, order, pass, read, until }) => {
     const armed = await arm(name);
@@ -108,7 +108,7 @@ async function stopped({ make, ask, until }: Bench): Promise<string> {
 
 const volumeOf = async ({ ask }: Bench, volume: string) => (await ask('GET', `/volumes/${volume}`)).body;
 
-/** What each fault does, seen by somebody who only has the HTTP API. */
+/** The effect of each fault, as seen through the HTTP API only. */
 const proofs: Record<FaultName, (name: FaultName) => Proof> = {
   latency:
     (name) =>
@@ -643,7 +643,7 @@ describe('each fault, through HTTP', () => {
     await proofs[name](name)(bench);
     sandbox.faults.reset();
     await bench.destroyAll();
-    // The orchestrator trusts a platform again when that has answered for a while.
+    // The orchestrator trusts a platform again after a while of successful answers.
     if (faultCatalog[name].layer === 'platform') await sandbox.clock.advance(30_000);
   });
 });

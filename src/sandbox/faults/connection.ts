@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FaultClock } from './fault.ts';
 
-/** The connection broke. `fetch` rejects with a TypeError whose cause has the code, as Node's own does. */
+/** A broken connection. `fetch` rejects with a TypeError whose cause has the code, as Node's own does. */
 export class BrokenConnection extends TypeError {
   override readonly name = 'TypeError';
 
@@ -10,7 +10,7 @@ export class BrokenConnection extends TypeError {
   }
 }
 
-/** How a body comes: `pieces` one after another, `everyMs` apart; then it ends, breaks off, or nothing more comes. */
+/** How a body is delivered: `pieces` one after another, `everyMs` apart; then it ends, breaks off, or stalls. */
 export interface Delivery {
   pieces: readonly Uint8Array[];
   everyMs: number;
@@ -19,7 +19,7 @@ export interface Delivery {
 
 const deliveries = new WeakMap<Response, { delivery: Delivery; clock: FaultClock }>();
 
-/** The response, with a body that comes like this. */
+/** Returns the response with its body delivered in this way. */
 export function delivered(
   response: Response,
   body: Uint8Array,
@@ -32,19 +32,22 @@ export function delivered(
     if (delivery.ending === 'reset') throw new BrokenConnection();
     return new Response(null, { status: response.status, headers });
   }
-  // What is promised is the whole of it.
+  // The header promises the whole body.
   headers.set('content-length', String(body.byteLength));
   headers.delete('transfer-encoding');
   const init = { status: response.status, headers };
   const made = new Response(toStream(delivery, clock, request), init);
-  // Two halves of one stream break off together, before either was read: a copy has a stream of its own, and no time passes for it.
+  // Two halves of one tee'd stream break off together, before either was read. So a clone gets its own stream, and no
+  // time passes for it.
   const clone = (): Response => new Response(toStream({ ...delivery, everyMs: 0 }, clock), init);
   Object.defineProperty(made, 'clone', { value: clone });
   deliveries.set(made, { delivery, clock });
   return made;
 }
 
-/** `request`: breaks off when its client gives up, and has time pass until then. Without one nobody does, and none passes. */
+/**
+ * `request`: the stream breaks off when its client gives up, and time passes until then. Without it, neither happens.
+ */
 function toStream(
   { pieces, everyMs, ending }: Delivery,
   clock: FaultClock,
@@ -54,7 +57,7 @@ function toStream(
   const { promise: gone, reject: giveUp } = Promise.withResolvers<never>();
   gone.catch(() => undefined);
   if (request !== undefined) untilAborted(request).catch(giveUp);
-  // Where nothing more comes, time passes only for who waits for more.
+  // For a stalled body, time passes only for a client that waits for more.
   const strategy = { highWaterMark: ending === 'silence' ? 0 : 1 };
   return new ReadableStream<Uint8Array>(
     {
@@ -75,8 +78,8 @@ function toStream(
 }
 
 /**
- * Writes a response whose body does not come as usual onto its connection: a reset is a TCP reset, and what was
- * promised and did not come is missing on the wire. False: the response is like any other.
+ * Writes a response with an unusual body onto its connection: a reset is a TCP reset, and missing bytes are missing on
+ * the wire. False: the response is an ordinary one.
  */
 async function deliverTo(response: Response, outgoing: ServerResponse): Promise<boolean> {
   const found = deliveries.get(response);
@@ -94,7 +97,7 @@ async function deliverTo(response: Response, outgoing: ServerResponse): Promise<
   return true;
 }
 
-/** What `answer` comes to; undefined: it was sent here, since the connection or the body breaks on the way. */
+/** Returns the response. Undefined: it was already sent here, because its connection or its body breaks. */
 export async function sendTo(
   outgoing: ServerResponse,
   answer: Promise<Response>,
@@ -116,7 +119,7 @@ function breakConnection(outgoing: ServerResponse): void {
   else outgoing.destroy();
 }
 
-/** Rejects when the client goes away. */
+/** Rejects when the client disconnects. */
 export function untilAborted({ signal }: Request): Promise<never> {
   return new Promise((_resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
@@ -124,14 +127,14 @@ export function untilAborted({ signal }: Request): Promise<never> {
   });
 }
 
-/** Resolves so much later, and has virtual time pass for it. */
+/** Resolves after `ms`. Virtual time passes meanwhile. */
 async function passing(clock: FaultClock, ms: number): Promise<void> {
   const passed = delay(clock, ms);
-  // Whoever moves time may wait for this body: then that move is what it waits for.
+  // If a move of time waits for this body, that move makes the time pass.
   await Promise.race([passed, clock.during(passed)]);
 }
 
-/** Resolves so much later. */
+/** Resolves after `ms`. */
 export function delay(clock: FaultClock, ms: number): Promise<void> {
   return new Promise((resolve) => void clock.setTimer(ms, resolve));
 }

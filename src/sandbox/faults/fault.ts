@@ -16,63 +16,63 @@ export const faultLayers = {
   ssh: 'What somebody finds who logs in to a machine.',
 } as const;
 
-/** Time that a request can wait for: virtual time passes for it. */
+/** A clock that requests can wait for: virtual time passes meanwhile. */
 export interface FaultClock extends Clock {
   during<T>(work: Promise<T>): Promise<T>;
 }
 
-/** One time that an armed fault strikes. */
+/** One strike of an armed fault. */
 export interface Strike<P> {
   params: P;
   clock: FaultClock;
-  /** Counts the strikes of this armed fault, from 1. */
+  /** Number of this strike, from 1. */
   nth: number;
   /** The instance or volume to which it is restricted. */
   resource: string | undefined;
-  /** What it remembers from strike to strike. */
+  /** State that the fault keeps between strikes. */
   memory: Map<string, unknown>;
-  /** A number in [0, 1) that depends on the seed and on what was struck before, only. */
+  /** A number in [0, 1) that depends only on the seed and on earlier strikes. */
   draw(name: string): number;
 }
 
 interface Row<S extends z.ZodObject> {
-  /** What happens, in one sentence. */
+  /** The effect, in one sentence. */
   does: string;
-  /** The sentence of the contract (O:), the design or the marketplace (M:) that somebody relies on and that fails. */
+  /** The sentence of the contract (O:), the design or the marketplace (M:) that the fault violates. */
   strikes: string;
   params: S;
-  /** How often it strikes unless told otherwise. Absent: once. */
+  /** Default number of strikes. Absent: once. */
   times?: 'sticky';
-  /** The requirements of the conformance suite that fail while it is sticky. Absent: it is no breach of a sentence. */
+  /** Requirements of the conformance suite that fail while it is sticky. Absent: it violates none. */
   reddens?: readonly string[];
 }
 
-/** Stands in the way of a request. */
+/** A fault of an HTTP request. */
 export interface HttpFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'connection' | 'answer' | 'status';
   /** Such as `GET /instances/{id}`; `*` is any. */
   on: readonly string[];
-  /** Whether lists are changed too, when it is restricted to one resource. */
+  /** Whether lists are also changed when it is restricted to one resource. */
   changesLists?: true;
-  /** `ask` has the request carried out, as often as it is called. */
+  /** `ask` sends the request to the server. It may be called repeatedly. */
   answer(
     strike: Strike<z.infer<S>> & { request: Request },
     ask: (request?: Request) => Promise<Response>,
   ): Promise<Response>;
 }
 
-/** Goes wrong with a call of the driver. */
+/** A fault of a call of the driver. */
 export interface PlatformFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'platform';
   on: readonly Method[];
   fault(strike: Strike<z.infer<S>>, method: Method): CallFault;
 }
 
-/** Happens to a machine. */
+/** A fault of a machine. */
 export interface MachineFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'machine';
   on: readonly never[];
-  /** `status`: of its instance; undefined: none has it. */
+  /** `status`: of its instance. Undefined: it belongs to no instance. */
   fits(machine: MachineRecord, status: string | undefined): boolean;
   happen(
     strike: Strike<z.infer<S>>,
@@ -80,7 +80,7 @@ export interface MachineFault<S extends z.ZodObject = z.ZodObject> extends Row<S
   ): void;
 }
 
-/** Meets whoever logs in. */
+/** A fault of an SSH login. */
 export interface SshFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'ssh';
   on: readonly never[];

@@ -17,7 +17,7 @@ import {
 import { type FaultName, faultNames } from './catalog/catalog.ts';
 import type { FaultClock, HttpFault, MachineFault, SshFault, Strike } from './fault.ts';
 
-/** A provider, as its faults see it. */
+/** The parts of a provider that faults use. */
 export type FaultTarget = Pick<SandboxProvider, 'platform' | 'ownerOf'>;
 
 export interface FaultDeps {
@@ -28,20 +28,20 @@ export interface FaultDeps {
   providers: ReadonlyMap<string, FaultTarget>;
 }
 
-/** What a fault did. */
+/** A strike of a fault. */
 export interface FaultEvent {
   number: number;
   at: number;
   fault: FaultName;
-  /** Of the armed fault. */
+  /** The id of the armed fault. */
   id: string;
-  /** Which requests or calls: those that are counted together. */
+  /** The requests or calls that are counted together. */
   step: string;
   resource?: string;
   weather?: string;
 }
 
-/** Who is told of each strike; of one of a request, with that. */
+/** Called for each strike, with the request if there is one. */
 export type OnStrike = (event: FaultEvent, request: Request | undefined) => void;
 
 interface SavedFaults {
@@ -53,11 +53,11 @@ interface SavedFaults {
 }
 
 const MAX_EVENTS = 10_000;
-/** A step that is held is asked for so often. */
+/** Poll interval of a step that a fault holds. */
 const ASK_AGAIN_MS = 1_000;
 const LONG_MS = 3_600_000;
 
-/** The faults of a sandbox: what is armed, and what each has done. */
+/** The faults of a sandbox: the armed ones, and their strikes. */
 export class Faults {
   readonly #deps: FaultDeps;
   #armed: ArmedFault[] = [];
@@ -72,7 +72,7 @@ export class Faults {
     this.#deps = deps;
   }
 
-  /** Arms a fault. What happens to a machine that is named, or to any, happens at once where it can. @throws {ApiError} */
+  /** Arms a fault. A machine fault strikes at once if it can. @throws {ApiError} */
   async arm<N extends FaultName>(
     name: N,
     options: Arming<N> = {} as Arming<N>,
@@ -89,12 +89,12 @@ export class Faults {
     return this.#armed.some(({ isOver }) => !isOver);
   }
 
-  /** The faults that may still strike, and with `all` those that have. */
+  /** Lists the faults that may still strike, and with `all` also the others. */
   list({ all = false }: { all?: boolean } = {}): ArmedView[] {
     return this.#armed.filter((armed) => all || !armed.isOver).map((armed) => armed.toJSON());
   }
 
-  /** Disarms the fault of that id; false: there is none. */
+  /** Disarms the fault of that id. False: there is none. */
   disarm(id: string): boolean {
     const armed = this.#armed.find((candidate) => candidate.id === id && !candidate.isOver);
     armed?.disarm();
@@ -106,7 +106,7 @@ export class Faults {
     return `weather-${++this.#weathers}`;
   }
 
-  /** Disarms everything, or what an account, a weather or `any` weather armed, and lets calls go on that hang. */
+  /** Disarms all faults, or those of an account, a weather or `any` weather, and releases hanging calls. */
   clear({ account, weather }: { account?: string; weather?: string } = {}): void {
     for (const armed of this.#armed) {
       const isMeant =
@@ -141,7 +141,7 @@ export class Faults {
     };
   }
 
-  /** What is armed now is disarmed. */
+  /** Disarms the current faults and loads the saved ones. */
   load({ made, weathers, struck, armed, events }: SavedFaults): void {
     this.clear();
     this.#made = made;
@@ -151,12 +151,12 @@ export class Faults {
     for (const each of armed) this.#make(each);
   }
 
-  /** As it was in the beginning. */
+  /** Restores the initial state. */
   reset(): void {
     this.load({ made: 0, weathers: 0, struck: 0, armed: [], events: [] });
   }
 
-  /** What the faults have done, the last 10,000 times. */
+  /** The last 10,000 strikes. */
   get events(): readonly FaultEvent[] {
     return this.#events;
   }
@@ -165,7 +165,7 @@ export class Faults {
     this.#listeners.add(listener);
   }
 
-  /** HTTP, between the client and the server. */
+  /** HTTP faults, between the client and the server. */
   readonly layer: Layer = async (exchange, next) => {
     if (this.#armed.length === 0) return next(exchange.request);
     const occasion = occasionOf(exchange);
@@ -173,7 +173,7 @@ export class Faults {
     return this.#ask(exchange.request, { ...occasion, request: exchange.request }, next, 0);
   };
 
-  /** The calls of a provider's driver. */
+  /** Faults of the calls of a provider's driver. */
   carry(provider: string): Carry {
     const injector = new FaultInjector(({ method, ref }) => {
       if (!this.#has('platform')) return 'none';
@@ -189,7 +189,7 @@ export class Faults {
     };
   }
 
-  /** The proof that a machine of a provider answers SSH. */
+  /** Faults of the SSH proof of a provider's machines. */
   probe(provider: string, own: SshProbe): SshProbe {
     return {
       probe: async (target, keys, pinned, withinMs) => {
@@ -210,7 +210,7 @@ export class Faults {
     return this.#armed.some(({ fault, isOver }) => fault.layer === layer && !isOver);
   }
 
-  /** Passes a request on through the armed faults from the `index`th. */
+  /** Passes a request through the armed faults from the `index`th on. */
   async #ask(
     request: Request,
     occasion: Occasion,
@@ -260,7 +260,7 @@ export class Faults {
     return 'none';
   }
 
-  /** Has happen to machines what is due. `poll`: a request that asks for one, or for all. */
+  /** Applies due faults to machines. `poll`: a request that reads one or all. */
   async #toMachines(provider: string, poll: Occasion | undefined): Promise<void> {
     const due = this.#armed.filter(({ fault, isOver }) => fault.layer === 'machine' && !isOver);
     const target = due.length === 0 ? undefined : this.#deps.providers.get(provider);
@@ -313,7 +313,7 @@ function isPollOfMachines(poll: Occasion | undefined): boolean {
   );
 }
 
-/** What a fault holds for years is asked for soon, so that an end of the fault is noticed. */
+/** Shortens the poll interval of a step that a fault holds for years, so that the fault's end is noticed. */
 function askedAgainSoon<T extends Answer>(answer: T): T {
   const isHeld = 'outcome' in answer && answer.outcome === 'pending' && answer.pollAfterMs > LONG_MS;
   return isHeld ? { ...answer, pollAfterMs: ASK_AGAIN_MS } : answer;

@@ -1,13 +1,13 @@
 type Json = Record<string, unknown>;
 
-/** The response with another body, as JSON. */
+/** Returns the response with another JSON body. */
 function withJson(response: Response, json: unknown, status = response.status): Response {
   const headers = new Headers(response.headers);
   headers.delete('content-length');
   return new Response(JSON.stringify(json), { status, headers });
 }
 
-/** The response with another text for a body; one that has none, such as a 204, stays as it is. */
+/** Returns the response with another text body. A response without a body, such as a 204, stays unchanged. */
 export function withText(response: Response, text: string, headers: Record<string, string> = {}): Response {
   if (response.body === null) return response;
   const all = new Headers(response.headers);
@@ -16,13 +16,13 @@ export function withText(response: Response, text: string, headers: Record<strin
   return new Response(text, { status: response.status, headers: all });
 }
 
-/** Changes what a successful answer says; an answer without a JSON object stays as it is. */
+/** Changes the JSON of a successful answer. An answer without a JSON object stays unchanged. */
 async function rewrite(response: Response, change: (json: Json) => Json): Promise<Response> {
   const json = response.ok ? await jsonOf(response) : undefined;
   return json === undefined ? response : withJson(response, change(json));
 }
 
-/** Changes each resource that an answer shows: the one that it is, or those that it lists. */
+/** Changes each resource in an answer, single or listed. */
 export function rewriteEach(
   response: Response,
   resource: string | undefined,
@@ -36,7 +36,7 @@ export function rewriteEach(
   });
 }
 
-/** Changes the list that an answer is. */
+/** Changes the items of a list answer. */
 export function rewriteList(response: Response, change: (items: Json[]) => Json[]): Promise<Response> {
   return rewrite(response, (json) => {
     const list = listIn(json);
@@ -44,7 +44,7 @@ export function rewriteList(response: Response, change: (items: Json[]) => Json[
   });
 }
 
-/** A list is an object whose one field is an array of objects. */
+/** A list is an object whose only field is an array of objects. */
 function listIn(json: Json): { name: string; items: Json[] } | undefined {
   const [field, ...others] = Object.entries(json);
   if (field === undefined || others.length > 0 || !Array.isArray(field[1])) return undefined;

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { serveSandbox } from '../../compose/serve-sandbox.ts';
 
-/** What comes over a socket, and how it ends. */
+/** Returns the bytes received over a socket, and how it ended. */
 async function raw(
   origin: string,
   path: string,

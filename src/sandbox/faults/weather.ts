@@ -5,7 +5,7 @@ import type { FaultEvent, Faults } from './faults.ts';
 
 type Rates = Partial<Record<FaultName, number>>;
 
-/** How likely each fault is on each occasion, when the weather is rough. */
+/** Probability of each fault on each occasion, for `rough`. */
 const rough: Rates = {
   latency: 0.05,
   'answer-lost': 0.02,
@@ -43,7 +43,7 @@ const rough: Rates = {
 };
 const LIGHT_SHARE = 0.2;
 
-/** The weather that is asked for. */
+/** The settings of a weather. */
 export const weatherSchema = z.strictObject({
   seed: z.union([z.string(), z.int()]).optional().meta({ description: 'Default: the seed of the sandbox.' }),
   strength: z.enum(['light', 'rough']).default('light'),
@@ -57,20 +57,20 @@ export const weatherSchema = z.strictObject({
 });
 export type WeatherOptions = z.input<typeof weatherSchema>;
 
-/** Faults at random: the same seed strikes the same steps. */
+/** Random faults: the same seed strikes the same steps. */
 export class Weather {
   readonly #faults: Faults;
   readonly #seed: string;
   readonly #startAt: number;
 
-  /** `startAt`: when the time of the sandbox began. */
+  /** `startAt`: when the sandbox's time began. */
   constructor(faults: Faults, seed: string, startAt: number) {
     this.#faults = faults;
     this.#seed = seed;
     this.#startAt = startAt;
   }
 
-  /** Begins, and says under which id. @throws {ApiError} */
+  /** Starts, and returns the id. @throws {ApiError} */
   async start(options: WeatherOptions = {}): Promise<{ id: string; seed: string; rates: Rates }> {
     const {
       strength,
@@ -89,7 +89,7 @@ export class Weather {
     this.#faults.clear({ weather: id ?? 'any' });
   }
 
-  /** What it did, a line each: when, since the start of the sandbox or `since`; at which step; which fault. */
+  /** Its strikes, one line each: the time since `since` or the sandbox's start, the step, and the fault. */
   report({ id, since = this.#startAt }: { id?: string; since?: number } = {}): string[] {
     return this.#faults.events
       .filter(({ weather }) => (id === undefined ? weather !== undefined : weather === id))

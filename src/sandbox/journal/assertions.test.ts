@@ -3,7 +3,7 @@ import { createSandbox } from '../../compose/sandbox.ts';
 import { type Assertion, assertionSchema, checkAssertion } from './assertions.ts';
 import { type JournalEntry, journalEntrySchema } from './entry.ts';
 
-/** Entries of provider-a, at so many seconds. */
+/** Creates entries of provider-a at the given seconds. */
 function entries(...lines: [seconds: number, entry: Partial<JournalEntry>][]): JournalEntry[] {
   return lines.map(([seconds, entry], index) =>
     journalEntrySchema.parse({

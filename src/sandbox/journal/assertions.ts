@@ -5,7 +5,7 @@ import { isMatch, journalFilterSchema } from './filter.ts';
 const filter = journalFilterSchema.omit({ limit: true }).optional();
 const seconds = z.number().positive();
 
-/** A claim about what a client did. Each names what it looks at with `where`; without it, at all requests. */
+/** An assertion about a client's requests. `where` selects the requests; the default is all. */
 export const assertionSchema = z
   .discriminatedUnion('assert', [
     z
@@ -57,13 +57,13 @@ export const assertionResultSchema = z
   .meta({ id: 'AssertionResult' });
 export type AssertionResult = z.infer<typeof assertionResultSchema>;
 
-/** An entry, or several, against the claim. */
+/** One or several entries that violate the assertion. */
 interface Breach {
   message: string;
   entries: readonly JournalEntry[];
 }
 
-/** Whether the claim holds for these entries, which end now. */
+/** Checks an assertion against the entries until `now`. */
 export function checkAssertion(
   assertion: ParsedAssertion,
   entries: readonly JournalEntry[],
@@ -102,10 +102,10 @@ function breachesOf(assertion: ParsedAssertion, all: readonly JournalEntry[], no
 const READS = new Set(['getInstance', 'getDeployment']);
 const CREATES = new Set(['createInstance', 'createVolume', 'createDeployment']);
 const DELETES = new Set(['destroyInstance', 'deleteVolume', 'terminateDeployment']);
-/** What ends by itself and is no longer polled. */
+/** Final statuses, after which polls are not required. */
 const FINAL = new Set(['ERROR', 'OFFLINE', 'DESTROYED', 'failed', 'terminated', 'terminated-provider']);
 
-/** What was sent about each resource, from the create that made it on. */
+/** The entries of each resource, from its create on. */
 function lives(entries: readonly JournalEntry[]): { id: string; life: JournalEntry[] }[] {
   const found = new Map<string, { id: string; life: JournalEntry[] }>();
   for (const entry of entries) {
@@ -119,7 +119,7 @@ function lives(entries: readonly JournalEntry[]): { id: string; life: JournalEnt
   return [...found.values()];
 }
 
-/** The resource that a create made, also where its answer was lost. */
+/** The resource that a create made, even if its answer was lost. */
 function madeBy({ operation = '', status, resource, server, response }: JournalEntry): string | undefined {
   if (!CREATES.has(operation) || response.headers['idempotent-replayed'] === 'true') return undefined;
   const made = server ?? { status: status ?? 0, resource };
@@ -130,7 +130,7 @@ const isRead = ({ operation = '' }: JournalEntry): boolean => READS.has(operatio
 const isKnownMade = (entry: JournalEntry): boolean =>
   madeBy(entry) !== undefined && entry.status !== null && entry.status < 300;
 
-/** From the answer to the create, or from the first read, until its end is seen. */
+/** Polls that came too late, from the create's answer or the first read until a final status was seen. */
 function slowPolls(id: string, life: readonly JournalEntry[], seconds: number, now: number): Breach[] {
   const breaches: Breach[] = [];
   let last: JournalEntry | undefined;

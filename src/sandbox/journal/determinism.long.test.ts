@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { history } from './history.fixture.ts';
 
-/** What a process in that time zone answers to a seed. */
+/** Returns the journal of a seed from a process in that time zone. */
 async function elsewhere(zone: string, seed: number): Promise<string> {
   const child = fork(new URL('history.fixture.ts', import.meta.url), {
     env: { ...process.env, TZ: zone },

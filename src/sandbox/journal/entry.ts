@@ -1,12 +1,12 @@
 import { z } from '@hono/zod-openapi';
 import { isNestedTooDeeply } from '../../contract/parse-json.ts';
 
-/** Fields whose values are secrets, wherever they stand in a body. */
+/** Fields whose values are secrets, anywhere in a body. */
 const SECRETS = new Set(['api_key', 'password', 'access_token']);
 
 const headersSchema = z.record(z.string(), z.string());
 
-/** One exchange, as whoever called saw it. Times are those of the sandbox's clock. */
+/** One exchange as the caller saw it. Times are those of the sandbox's clock. */
 export const journalEntrySchema = z
   .object({
     number: z.int().positive().meta({ description: 'Counts up from 1 since the last reset.' }),
@@ -38,7 +38,7 @@ export const journalEntrySchema = z
   .meta({ id: 'JournalEntry' });
 export type JournalEntry = z.infer<typeof journalEntrySchema>;
 
-/** The headers that are kept: what a client means by a request, and what it can act on. */
+/** The kept headers: those that change a request's meaning, and those that a client can act on. */
 const REQUEST_HEADERS = ['content-type', 'idempotency-key', 'if-none-match'];
 const RESPONSE_HEADERS = ['content-type', 'etag', 'idempotent-replayed', 'retry-after'];
 
@@ -54,7 +54,7 @@ function pickHeaders(headers: Headers, names: readonly string[]): Record<string,
   );
 }
 
-/** A body as it is shown: JSON without the values of secrets, all else as text. Undefined: there is none. */
+/** The displayed body: JSON with secrets removed, or text. Undefined: there is none. */
 export function toBody(text: string | undefined): unknown {
   if (text === undefined || text === '') return undefined;
   if (isNestedTooDeeply(text)) return '[nested too deeply]';

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { toProviderName } from '../options.ts';
 import type { JournalEntry } from './entry.ts';
 
-/** Which entries of the journal. What is left out fits any. */
+/** Selects entries of the journal. An absent field matches any entry. */
 export const journalFilterSchema = z
   .strictObject({
     provider: z
@@ -59,7 +59,7 @@ export function isMatch(entry: JournalEntry, filter: JournalFilter): boolean {
   );
 }
 
-/** Without a query, the pattern is one of the path alone. */
+/** A pattern without a query matches the path only. */
 function isPathMatch(pattern: string | undefined, path: string): boolean {
   if (pattern === undefined) return true;
   const asked = pattern.includes('?') ? path : (path.split('?')[0] ?? path);

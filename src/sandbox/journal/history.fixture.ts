@@ -1,6 +1,6 @@
 import { createSandbox } from '../../compose/sandbox.ts';
 
-/** The journal of a small life, as bytes. */
+/** Runs a short session and returns its journal as text. */
 export async function history(seed: number): Promise<string> {
   await using sandbox = await createSandbox({ seed, marketplace: true, providers: ['a', 'b'] });
   const { apiKey = '', baseUrl = '' } = sandbox.defaultAccount.marketplace ?? {};
@@ -25,6 +25,6 @@ export async function history(seed: number): Promise<string> {
   return JSON.stringify(await sandbox.control.journal.entries());
 }
 
-// As a process of its own: tells its parent the journal of each seed that it is sent.
+// As a separate process: answers each seed from its parent with the journal.
 if (process.argv[1] === import.meta.filename)
   process.on('message', (seed: number) => void history(seed).then((text) => process.send?.(text)));

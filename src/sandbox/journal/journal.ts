@@ -8,17 +8,17 @@ import { Reading, Recording } from './recording.ts';
 const MAX_ENTRIES = 10_000;
 const MAX_BODY_BYTES = 64 * 1024;
 
-/** What a journal had at one moment. */
+/** The state of a journal at one moment. */
 export interface SavedJournal {
   count: number;
   entries: readonly Recording[];
 }
 
-/** Every exchange with the servers of a sandbox, in the order in which the requests came. */
+/** Every exchange with the servers of a sandbox, in the order of the requests. */
 export class Journal {
   readonly #now: () => number;
   readonly #entries: Recording[] = [];
-  /** The exchange that the layers inside of this one are about. */
+  /** The exchange of the current call, for the inner layers. */
   readonly #current = new AsyncLocalStorage<Recording>();
   readonly #reading: Reading;
   #count = 0;
@@ -28,7 +28,7 @@ export class Journal {
     this.#reading = new Reading(maxBodyBytes);
   }
 
-  /** Outside of all faults: what the caller sees. */
+  /** Outside all faults: records the answer that the caller gets. */
   readonly layer: Layer = async (exchange, next) => {
     const { provider, request, account } = exchange;
     const now = this.#now;
@@ -45,19 +45,19 @@ export class Journal {
     }
   };
 
-  /** Inside of all faults: what the server answers. */
+  /** Inside all faults: records the server's answer. */
   readonly serverLayer: Layer = async (exchange, next) => {
     const response = await next(exchange.request);
     this.#current.getStore()?.served(response, this.#reading);
     return response;
   };
 
-  /** Notes that a fault struck the exchange that is under way. */
+  /** Records that a fault struck the current exchange. */
   noteFault(fault: string): void {
     this.#current.getStore()?.struckBy(fault);
   }
 
-  /** What fits, the oldest first; of more than `limit`, the last. */
+  /** Returns the matching entries, oldest first. If there are more than `limit`, the last ones. */
   async entries(filter: JournalFilter = {}): Promise<JournalEntry[]> {
     await this.#reading.settled();
     const fitting = this.#kept()
@@ -66,7 +66,7 @@ export class Journal {
     return filter.limit === undefined ? fitting : fitting.slice(-filter.limit);
   }
 
-  /** How many exchanges there were, those that are dropped included. */
+  /** Number of exchanges, including dropped ones. */
   get count(): number {
     return this.#count;
   }

@@ -30,7 +30,7 @@ export type NearestRequest = z.infer<typeof nearestRequestSchema>;
 type Change = z.infer<typeof changeSchema>;
 type JsonObject = Record<string, unknown>;
 
-/** For an exchange that was refused as invalid or led nowhere: the valid request that is most like it. */
+/** For an exchange that was refused as invalid or not found: the most similar valid request. */
 export async function nearestRequest(
   entry: JournalEntry,
   known: readonly string[],
@@ -57,7 +57,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What both servers put into `details.issues`. */
+/** The `details.issues` of either server's error. */
 function problemsIn(body: unknown): Issue[] {
   const { error, details } = (body ?? {}) as JsonObject;
   const { issues } = ((isObject(error) ? error['details'] : details) ?? {}) as JsonObject;
@@ -77,7 +77,7 @@ function nearestRoute({ provider, method, path }: JournalEntry): Pick<NearestReq
   return { nearest: meant, changes: changesBetween({ method, path }, meant) };
 }
 
-/** Of the resources that the journal has seen, the one whose id is most like the one in the path. */
+/** The resource in the journal whose id is most similar to the one in the path. */
 function nearestResource(
   { method, path, resource }: JournalEntry,
   known: readonly string[],
@@ -94,7 +94,7 @@ function nearestResource(
   return { nearest: { method, path: meantPath }, changes: [{ path: 'path', from: path, to: meantPath }] };
 }
 
-/** Sets a field to the allowed value that is most like the one it has; undefined: it is left out. */
+/** Sets a field to the allowed value that is most similar to its value. Undefined: removes it. */
 function choose(body: JsonObject, field: string, values: readonly unknown[]): void {
   const value = body[field];
   if (values.includes(value) || values.length === 0) return;
@@ -108,7 +108,7 @@ function choose(body: JsonObject, field: string, values: readonly unknown[]): vo
 
 const MAX_REPAIRS = 100;
 
-/** Mends what the schema finds wrong: a number that is text becomes one; a part that may be absent is left out. */
+/** Corrects what the schema refuses: a number as text is converted, and an optional part is removed. */
 function repair({ schema, samples }: RequestKind, body: JsonObject): void {
   const tried = new Set<string>();
   for (let count = 0; count < MAX_REPAIRS; count++) {
@@ -127,7 +127,7 @@ function repair({ schema, samples }: RequestKind, body: JsonObject): void {
   }
 }
 
-/** The value in the type that is expected, where it can be read as one. */
+/** Converts the value to the expected type, if possible. */
 function converted(issue: z.core.$ZodIssue, value: unknown, isNeeded: boolean): unknown {
   if (issue.code !== 'invalid_type' || value === undefined || value === null) return undefined;
   const { expected } = issue;
@@ -150,7 +150,7 @@ function remove(body: JsonObject, path: readonly PropertyKey[]): void {
   else if (last !== undefined) delete parent[last];
 }
 
-/** What the server refused though it keeps the schema, and nothing above changed. */
+/** Removes fields that the server refused, although they match the schema and were not changed above. */
 function leaveOut(kind: RequestKind, body: JsonObject, sent: JsonObject, problems: readonly Issue[]): void {
   for (const { path } of problems) {
     const field = path.split(/[.[]/)[0] ?? '';

@@ -23,7 +23,7 @@ interface Document {
 const files = { orchestrator: 'orchestrator.v1.json', marketplace: 'marketplace.json' };
 const known = new Map<keyof typeof files, Route[]>();
 
-/** The routes of the API that this provider, or the marketplace, has. */
+/** The routes of a provider's API, or of the marketplace's. */
 function routesOf(provider: string): Route[] {
   const product = provider === 'marketplace' ? 'marketplace' : 'orchestrator';
   const routes = known.get(product) ?? readRoutes(files[product]);
@@ -43,11 +43,11 @@ function readRoutes(file: string): Route[] {
       pattern: new RegExp(`^${prefix}${path.replace(/\{[^}]+\}/g, '([^/]+)')}$`),
     })),
   );
-  // A word in a path goes before a parameter in its place.
+  // A literal path segment goes before a parameter.
   return routes.sort((a, b) => a.path.split('{').length - b.path.split('{').length);
 }
 
-/** Which operation a request is, and the id in its path. Undefined: there is no such route. */
+/** The operation of a request, and the id in its path. Undefined: there is no such route. */
 export function operationOf(
   provider: string,
   method: string,
@@ -62,7 +62,7 @@ export function operationOf(
   return undefined;
 }
 
-/** The routes that look most like this one, the most similar first. */
+/** The most similar routes, best first. */
 export function nearestRoutes(provider: string, method: string, path: string, count = 3): Operation[] {
   const [pathname = ''] = path.split('?');
   const rated = routesOf(provider).map((route) => ({
@@ -75,7 +75,7 @@ export function nearestRoutes(provider: string, method: string, path: string, co
     .map(({ route: { id, method, path } }) => ({ id, method, path }));
 }
 
-/** The edit distance, in which the parameters of the route are as they are in the path. */
+/** The edit distance. The route's parameters take their values from the path. */
 function pathDistance({ path }: Operation, pathname: string): number {
   const given = pathname.split('/');
   const words = path.split('/').map((word, index) => (word.startsWith('{') ? (given[index] ?? word) : word));

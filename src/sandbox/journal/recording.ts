@@ -5,13 +5,13 @@ import { operationOf } from './operations.ts';
 
 const MAX_SHARED_TEXTS = 256;
 
-/** A body as far as it has been read. */
+/** A body, as far as it was read. */
 interface Body {
   text: string;
   state: 'reading' | 'whole' | 'cut' | 'broken';
 }
 
-/** An exchange while it goes on, and afterwards. What is shown of it is worked out when somebody asks. */
+/** An exchange, running or finished. Its entry is computed on demand. */
 export class Recording {
   readonly number: number;
   readonly #at: number;
@@ -43,7 +43,7 @@ export class Recording {
     this.#requestBody = reading.start(request);
   }
 
-  /** What the server itself answered, before any fault. */
+  /** Records the server's own answer, before any fault. */
   served(response: Response, reading: Reading): void {
     const isCreate = this.#request.method === 'POST' && response.ok;
     this.#server = { status: response.status, body: isCreate ? reading.start(response) : undefined };
@@ -94,7 +94,7 @@ export class Recording {
     };
   }
 
-  /** What the server answered, where the caller saw something else. */
+  /** The server's answer, if the caller saw another one. */
   #serverEntry(): JournalEntry['server'] {
     const server = this.#server;
     if (server === undefined || (server.status === this.#answer?.status && this.#faults.length === 0))
@@ -104,7 +104,7 @@ export class Recording {
   }
 }
 
-/** The id that a create answered with; a volume of the marketplace has another one, which paths take. */
+/** The id in a create's answer. Paths take a marketplace volume's `volumeId`. */
 function idIn(body: unknown): string | undefined {
   const { id, volumeId = id } = (body ?? {}) as Record<string, unknown>;
   return typeof volumeId === 'string' ? volumeId : undefined;
@@ -120,19 +120,19 @@ function problemOf(body: Body | undefined): string | undefined {
   return body?.state === 'cut' ? 'the rest of the answer was not kept' : undefined;
 }
 
-/** Reads bodies beside whoever they are for. */
+/** Reads copies of bodies. */
 export class Reading {
   readonly #open = new Set<Promise<void>>();
-  /** Some last texts, by their length: a poll mostly answers what it answered before. */
+  /** Recent texts by length: a poll mostly repeats its last answer. */
   readonly #texts = new Map<number, string>();
   readonly #maxBytes: number;
 
-  /** More of a body than `maxBytes` is not kept. */
+  /** Keeps at most `maxBytes` of a body. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** Undefined: it has none. */
+  /** Undefined: it has no body. */
   start(of: Request | Response): Body | undefined {
     if (of.body === null) return undefined;
     const body: Body = { text: '', state: 'reading' };
@@ -141,7 +141,7 @@ export class Reading {
     return body;
   }
 
-  /** Resolves when what has ended by now is read. Bodies that are still coming are not waited for. */
+  /** Resolves when all bodies that have ended by now are read. Bodies still in transit are not awaited. */
   async settled(): Promise<void> {
     await Promise.race([Promise.all(this.#open), nextTurn()]);
   }

@@ -6,15 +6,15 @@ import { createDeploymentSchema } from '../../marketplace/contract/deployment.ts
 import type { Offer, OfferPage } from '../../marketplace/contract/offer.ts';
 import { editDistance } from '../most-like.ts';
 
-/** What a server answers to a GET, with the credential of the sandbox; it is not in the journal. */
+/** Sends a GET to a server with the sandbox's credential. It is not in the journal. */
 export type AskServer = (path: string) => Promise<unknown>;
 
-/** What is known of a request with a body. */
+/** Additional knowledge about a request with a body. */
 export interface RequestKind {
   schema: z.ZodType;
-  /** Values for fields that cannot be left out. */
+  /** Example values of required fields. */
   samples: Readonly<Record<string, unknown>>;
-  /** The values that fields may have, as the server tells. */
+  /** The allowed values of fields, as the server reports them. */
   choices(body: Record<string, unknown>, ask: AskServer): Promise<Record<string, readonly unknown[]>>;
 }
 
@@ -70,13 +70,13 @@ const createDeployment: RequestKind = {
   },
 };
 
-/** Undefined: nothing more is known of it than its route. */
+/** Undefined: only its route is known. */
 export function kindOf(provider: string, operation: string): RequestKind | undefined {
   if (provider === 'marketplace') return operation === 'createDeployment' ? createDeployment : undefined;
   return { createInstance, createVolume }[operation];
 }
 
-/** The first where nothing was said. */
+/** The most similar choice, or the first if no value was sent. */
 function nearestTo<T>(said: unknown, from: readonly T[], nameOf: (one: T) => string): T | undefined {
   if (typeof said !== 'string') return from[0];
   const rated = from.map((one) => ({ one, distance: editDistance(said.slice(0, 255), nameOf(one)) }));

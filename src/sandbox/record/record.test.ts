@@ -4,7 +4,7 @@ import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
 import { Recorder } from './recorder.ts';
 import { Replay } from './replay.ts';
 
-/** A recorder in front of an orchestrator whose answers `change` may change. */
+/** Starts a recorder in front of an orchestrator. `change` may alter its answers. */
 async function record(
   change: (reply: Response, request: Request) => Response | Promise<Response> = (reply) => reply,
 ) {

@@ -3,7 +3,7 @@ import type { RecordedExchange } from './recording-format.ts';
 import { ContractJudge } from './violations.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
-/** These are about one connection, not about the message. */
+/** Headers of a single connection, not of the message. */
 const HOP_BY_HOP = [
   'connection',
   'content-length',
@@ -15,17 +15,17 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ];
-/** The body is handed on decoded. */
+/** The body is forwarded decoded. */
 const OF_THE_CODING = ['content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive'];
 
 export interface RecorderDeps {
-  /** The base URL of a provider, with the version that its paths begin with. */
+  /** Base URL of a provider, with the version prefix of its paths. */
   target: URL;
   now: () => number;
   fetch: (request: Request) => Promise<Response>;
 }
 
-/** Hands requests on to a real provider, and keeps what was asked and answered. */
+/** Forwards requests to a real provider, and records both sides. */
 export class Recorder {
   readonly #deps: RecorderDeps;
   readonly #journal: Journal;
@@ -35,7 +35,7 @@ export class Recorder {
     this.#journal = new Journal(deps.now, MAX_BODY_BYTES);
   }
 
-  /** A request of a client, whose paths begin with /v1. */
+  /** Handles a client's request. Its path begins with /v1. */
   async fetch(request: Request): Promise<Response> {
     const exchange = { provider: 'recorded', request };
     return this.#journal
@@ -69,7 +69,7 @@ export class Recorder {
     return new Response(reply.body, { status: reply.status, headers: kept });
   }
 
-  /** Every exchange so far, each judged by the contract. */
+  /** All exchanges so far, each checked against the contract. */
   async exchanges(): Promise<RecordedExchange[]> {
     const judge = new ContractJudge();
     const entries = await this.#journal.entries();

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { violationSchema } from './violations.ts';
 
-/** A request to a real provider, and what it answered. */
+/** A request to a real provider, and its answer. */
 export const recordedExchangeSchema = z
   .object({
     at_ms: z.int().nonnegative().meta({ description: 'Since the first.' }),

@@ -3,8 +3,8 @@ import { editDistance } from '../most-like.ts';
 import type { RecordedExchange } from './recording-format.ts';
 
 /**
- * A provider that answers as a real one was recorded to answer. Of exchanges that fit a request equally, each is used
- * once, in their order; a read that is asked for more often than it was recorded gets the last answer again.
+ * A provider that gives recorded answers. Exchanges that match a request equally are used once, in order. A read that
+ * is repeated more often than it was recorded gets the last answer again.
  */
 export class Replay {
   readonly #left: RecordedExchange[];
@@ -28,7 +28,7 @@ export class Replay {
     return new Response(body === undefined ? null : textOf(body), { status, headers });
   }
 
-  /** The first of those with the same body; else the first with the same path. Negative: there is none. */
+  /** The index of the first exchange with the same body, else of the first with the same path. Negative: none. */
   #find(asked: RecordedExchange['request']): number {
     const isSameRoute = ({ request }: RecordedExchange): boolean => keyOf(request) === keyOf(asked);
     const same = this.#left.findIndex(
@@ -56,7 +56,7 @@ async function bodyOf(request: Request): Promise<unknown> {
   return text === '' ? undefined : (parseJson(text) ?? text);
 }
 
-/** The order of query parameters means nothing. */
+/** The order of query parameters does not matter. */
 function keyOf({ method, path }: { method: string; path: string }): string {
   const url = new URL(path, 'http://recorded');
   url.searchParams.sort();

@@ -21,7 +21,7 @@ import {
 } from '../../contract/volume.ts';
 import type { JournalEntry } from '../journal/entry.ts';
 
-/** What of an exchange breaks O:. */
+/** A violation of O: in an exchange. */
 export const violationSchema = z.object({
   in: z.enum(['request', 'response']),
   path: z.string().meta({ description: 'A field of the body; empty for the whole.' }),
@@ -64,9 +64,9 @@ const reachable = {
   volume: closure(volumeTransitions),
 };
 
-/** Judges the exchanges of one provider, in their order. */
+/** Checks the exchanges of one provider, in order. */
 export class ContractJudge {
-  /** The last status of each resource that was shown; `gone` after a 404. */
+  /** The last seen status of each resource; `gone` after a 404. */
   readonly #shown = new Map<string, string>();
 
   violationsOf(entry: JournalEntry): Violation[] {
@@ -80,7 +80,7 @@ export class ContractJudge {
     ];
   }
 
-  /** Statuses that do not follow from those before. A poll may miss some in between. */
+  /** Statuses that cannot follow the earlier ones. A poll may miss intermediate ones. */
   #moves({ operation = '', resource, status, response }: JournalEntry): Violation[] {
     const kind = operation.includes('Instance') ? 'instance' : 'volume';
     if (resource === undefined || !(operation in answerSchemas)) return [];
@@ -101,7 +101,7 @@ const inAnswer = (path: string, message: string): Violation => ({ in: 'response'
 
 function requestViolations(operation: string, { request, status }: JournalEntry): Violation[] {
   const schema = requestSchemas[operation];
-  // One that was refused may have been wrong on purpose.
+  // A refused request may have been invalid on purpose.
   if (schema === undefined || (status !== null && status >= 400)) return [];
   return issuesOf(schema, request.body ?? {}).map(({ path, message }) => inRequest(path, message));
 }

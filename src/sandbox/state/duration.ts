@@ -3,7 +3,7 @@ import { MAX_ADVANCE_MS } from '../clock.ts';
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A length of time: milliseconds, or text such as `90s`, `1h30m` or `30d`. Parsed, it is milliseconds. */
+/** A duration: milliseconds, or text such as `90s`, `1h30m` or `30d`. Parsed to milliseconds. */
 export const durationSchema = z
   .union([
     z.number().nonnegative(),

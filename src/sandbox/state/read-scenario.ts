@@ -5,7 +5,7 @@ import { toIssues } from '../../contract/issue-words.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { type Scenario, scenarioSchema } from './scenario-format.ts';
 
-/** The scenario in a text of YAML, or of JSON, which is YAML; or what is wrong with it. */
+/** Parses a scenario in YAML, which includes JSON. Returns the scenario or its problems. */
 export function parseScenario(text: string): { scenario: Scenario } | { issues: Issue[] } {
   let data: unknown;
   try {
@@ -17,7 +17,7 @@ export function parseScenario(text: string): { scenario: Scenario } | { issues: 
   return scenario === undefined ? { issues: toIssues({ error, data }) } : { scenario };
 }
 
-/** @throws {Fatal} if the file cannot be read, or is no scenario */
+/** @throws {Fatal} if the file cannot be read, or is not a scenario */
 export function readScenario(file: string): Scenario {
   let text: string;
   try {

@@ -4,9 +4,9 @@ import type { Volume, VolumeLocation } from '../../contract/volume.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Scenario, ScenarioStep } from './scenario-format.ts';
 
-/** What a scenario does things to. Requests go to the servers themselves: no fault strikes them, no journal has them. */
+/** The sandbox that a scenario acts on. Requests go directly to the servers, without faults and without the journal. */
 export interface ScenarioTarget {
-  /** The full names of the providers, the default first. */
+  /** Full names of the providers. The first is the default. */
   providers: readonly string[];
   send(request: ScenarioRequest): Promise<{ status: number; body: unknown }>;
   arm(fault: Step<'arm'>['fault']): Promise<void>;
@@ -19,14 +19,14 @@ export interface ScenarioTarget {
 
 export interface ScenarioRequest {
   provider: string;
-  /** Undefined: the account of the sandbox. */
+  /** Undefined: the sandbox's account. */
   account: string | undefined;
   method: string;
   path: string;
   body?: unknown;
 }
 
-/** What a scenario made, by the names that it gave. */
+/** The resources that a scenario created, by the names that it gave. */
 export interface Made {
   provider: string;
   account: string | undefined;
@@ -37,13 +37,13 @@ type Step<Do extends ScenarioStep['do']> = Extract<ScenarioStep, { do: Do }>;
 
 const SAMPLE_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKjItPiOeL00NyJ28Ghk86GWpCoScix4tTl/A/EOqSmM scenario@example.com';
-/** The tenant that has what is sold out. */
+/** The tenant that holds the capacity of a sold-out offer. */
 const NEIGHBOUR = 'neighbour';
 const LOOK_EVERY_MS = 2_000;
-/** Nothing takes longer, bare metal included. */
+/** Longer than any transition, even of bare metal. */
 const LONGEST_WAIT_MS = 4 * 3_600_000;
 
-/** Does the steps of a scenario, one after another. @throws {Fatal} that names the step that cannot be done */
+/** Runs the steps of a scenario in order. @throws {Fatal} with the step that fails */
 export async function runScenario(
   target: ScenarioTarget,
   { steps = [] }: Pick<Scenario, 'steps'>,
@@ -95,7 +95,7 @@ class ScenarioRun {
     }
   }
 
-  /** With full names of providers, and ids in the place of the names of earlier steps. */
+  /** Replaces the names of providers by full names, and of earlier steps by ids. */
   #withIds<
     S extends { provider?: string | undefined; instance?: string | undefined; volume?: string | undefined },
   >(setting: S): S {
@@ -129,7 +129,7 @@ class ScenarioRun {
     await this.#waitFor(made, until);
   }
 
-  /** What is asked for; else the cheapest that is free, where it is. */
+  /** The requested offer, or the cheapest available one with a region. */
   async #offer({
     provider,
     account,
@@ -220,7 +220,7 @@ class ScenarioRun {
     if (as !== undefined && typeof id === 'string') this.#remember(as, { provider, account, id });
   }
 
-  /** The body with ids in the place of `{NAME}`; what is no such name stays. */
+  /** Replaces `{NAME}` in the body by ids. Unknown names stay. */
   #withIdsOf(body: object): unknown {
     return JSON.parse(JSON.stringify(body), (_, value: unknown) => {
       const [, label] = (typeof value === 'string' && /^\{(.+)\}$/.exec(value)) || [];
@@ -244,7 +244,7 @@ class ScenarioRun {
     );
   }
 
-  /** Has time pass until all of them read it. They are of one account. */
+  /** Advances time until all resources have the status. They belong to one account. */
   async #waitFor(made: readonly Made[], goal: string): Promise<void> {
     const [first] = made;
     if (first === undefined) return;

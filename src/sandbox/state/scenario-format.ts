@@ -13,7 +13,7 @@ const labelSchema = nameSchema.meta({
   description: 'What later steps call it; of several, the first is `NAME-1`.',
 });
 
-/** One thing that a scenario does. */
+/** One step of a scenario. */
 const stepSchema = z.discriminatedUnion('do', [
   z.strictObject({
     do: z.literal('create_instance'),
@@ -87,7 +87,7 @@ const stepSchema = z.discriminatedUnion('do', [
 ]);
 export type ScenarioStep = z.infer<typeof stepSchema>;
 
-/** A scenario file: what a sandbox is started with, and what happens in it before a test begins. */
+/** A scenario file: the sandbox's options, and the steps before a test begins. */
 export const scenarioSchema = z
   .strictObject({
     name: nameSchema,

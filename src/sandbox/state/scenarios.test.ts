@@ -22,7 +22,7 @@ it('schemas/scenario.schema.json is that of the code (npm run openapi writes it 
   );
 });
 
-/** What each scenario leaves behind: the statuses that the default account reads, oldest first, and more. */
+/** The result of each scenario: the statuses that the default account reads, oldest first, and more. */
 const outcomes: Record<string, { statuses: string[]; volumes?: string[] }> = {
   'one-running': { statuses: ['ONLINE'] },
   starting: { statuses: ['PROVISIONING', 'PROVISIONING', 'PROVISIONING'] },

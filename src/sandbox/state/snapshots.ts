@@ -4,9 +4,9 @@ import { Fatal } from '../../ports/errors.ts';
 import type { SandboxClock } from '../clock.ts';
 import { BrokenConnection } from '../faults/connection.ts';
 
-/** Something of a sandbox that can be saved and become again what it was. What it saves is never changed. */
+/** A part of a sandbox whose state can be saved and restored. Saved states are immutable. */
 export interface Part<Saved = unknown> {
-  /** Undefined: not now, it is in the middle of something. */
+  /** Undefined: it cannot be saved now, during a change. */
   save(): Saved | undefined;
   load(saved: Saved): void | Promise<void>;
 }
@@ -24,13 +24,13 @@ interface Moment {
   parts: { part: Part; saved: unknown }[];
 }
 
-/** A moment that can be kept in a file. */
+/** A saved state that can be written to a file. */
 export interface SavedMoment {
   at: number;
   saved: unknown[];
 }
 
-/** What a sandbox was at some moments, in memory. */
+/** Saved states of a sandbox, in memory. */
 export class Snapshots {
   readonly #clock: SandboxClock;
   readonly #parts: readonly Part[];
@@ -39,25 +39,25 @@ export class Snapshots {
   #first: Moment | undefined;
   #count = 0;
 
-  /** The parts are loaded in their order; then `loaded` is called. */
+  /** Parts are loaded in order; then `loaded` is called. */
   constructor(clock: SandboxClock, parts: readonly Part[], loaded: () => void) {
     this.#loaded = loaded;
     this.#clock = clock;
     this.#parts = parts;
   }
 
-  /** What {@link reset} goes back to. */
+  /** Saves the state that {@link reset} restores. */
   async begin(): Promise<void> {
     this.#first = await this.#save();
   }
 
-  /** Everything is as it was at the start; snapshots stay. */
+  /** Restores the state at the start. Snapshots are kept. */
   async reset(): Promise<void> {
     const first = this.#first;
     if (first !== undefined) await this.#clock.exclusively(() => this.#load(first));
   }
 
-  /** What is now, for {@link load} of a sandbox that is made of the same. */
+  /** Returns the current state, for {@link load} of a sandbox with the same options. */
   async save(): Promise<SavedMoment> {
     await this.#clock.released();
     const { at, parts } = await this.#save();
@@ -71,7 +71,7 @@ export class Snapshots {
     await this.#clock.exclusively(() => this.#load({ at: now, parts }));
   }
 
-  /** Another one of the same name is replaced. */
+  /** Replaces a snapshot of the same name. */
   async take(name = `snapshot-${++this.#count}`): Promise<Snapshot> {
     const moment = await this.#clock.exclusively(async () => {
       await this.#clock.settle();
@@ -81,7 +81,7 @@ export class Snapshots {
     return toSnapshot(name, moment);
   }
 
-  /** @throws {Fatal} if there is none of the name */
+  /** @throws {Fatal} if there is no snapshot of that name */
   async restore(name: string): Promise<Snapshot> {
     const moment = this.#taken.get(name);
     if (moment === undefined) throw new Fatal(`There is no snapshot ${name}.`);
@@ -93,12 +93,12 @@ export class Snapshots {
     return [...this.#taken].map(([name, moment]) => toSnapshot(name, moment));
   }
 
-  /** Whether there was one. */
+  /** Returns whether it existed. */
   remove(name: string): boolean {
     return this.#taken.delete(name);
   }
 
-  /** All of it at one moment, as a power cut of everything would leave it. */
+  /** Saves all parts at one moment, like a power cut. */
   async #save(): Promise<Moment> {
     for (;;) {
       const at = this.#clock.now();
@@ -108,7 +108,7 @@ export class Snapshots {
     }
   }
 
-  /** Requests that wait for an answer are of a time that there is no more: their connections break. */
+  /** Requests that wait for an answer belong to the replaced state: their connections break. */
   async #load({ at, parts }: Moment): Promise<void> {
     await this.#clock.settle();
     this.#clock.rewind(at, new BrokenConnection());

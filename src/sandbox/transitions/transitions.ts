@@ -18,7 +18,7 @@ const scope = {
   account: z.string().optional().meta({ description: 'Only the instances of this account.' }),
 };
 
-/** How transitions of machines go on. What is set last counts. */
+/** How transitions of machines proceed. The last setting wins. */
 export const transitionSchema = z.discriminatedUnion('mode', [
   z.strictObject({ mode: z.literal('immediate'), ...scope }).meta({ description: 'They are done at once.' }),
   z
@@ -36,14 +36,14 @@ export const transitionSchema = z.discriminatedUnion('mode', [
 ]);
 export type TransitionSetting = z.infer<typeof transitionSchema>;
 
-/** A transition that waits for polls, or for somebody. */
+/** A transition that waits for polls, or for `finish`. */
 interface Held {
   provider: string;
   ref: OwnerRef;
   instance: string | undefined;
   account: string | undefined;
   phase: Phase;
-  /** Null: it waits for somebody. */
+  /** Null: it waits for `finish`. */
   pollsLeft: number | null;
 }
 
@@ -59,9 +59,9 @@ interface Deps {
   providers: ReadonlyMap<string, FaultTarget>;
 }
 
-/** Longer than anybody waits. */
+/** Longer than any wait. */
 const NEVER_MS = 10 * 365 * 86_400_000;
-/** A transition that is held is asked for so often. */
+/** Poll interval of a held transition. */
 const ASK_AGAIN_MS = 1_000;
 const phaseOf: Partial<Record<Method, Phase>> = {
   create: 'boot',
@@ -71,11 +71,11 @@ const phaseOf: Partial<Record<Method, Phase>> = {
   destroy: 'destroy',
 };
 
-/** Says when the transitions of machines end. */
+/** Decides when the transitions of machines end. */
 export class Transitions {
   readonly #deps: Deps;
   #settings: TransitionSetting[] = [];
-  /** By provider and number of the machine; what has been decided on once is not decided on again. */
+  /** By provider and number of the machine. Each transition is decided once. */
   readonly #held = new Map<string, Held>();
   readonly #decided = new Map<string, string>();
 
@@ -83,7 +83,7 @@ export class Transitions {
     this.#deps = deps;
   }
 
-  /** For transitions that begin from now on. @throws {ApiError} */
+  /** Applies to transitions that begin from now on. @throws {ApiError} */
   set(setting: TransitionSetting): void {
     const { providers } = this.#deps;
     this.#settings.unshift(withFullName(parseSetting(transitionSchema, setting), providers));
@@ -93,18 +93,18 @@ export class Transitions {
     return this.#settings;
   }
 
-  /** What waits for polls, or for {@link finish}. */
+  /** Transitions that wait for polls, or for {@link finish}. */
   held(): Omit<Held, 'ref'>[] {
     return [...this.#held.values()].map(({ ref: _ref, ...held }) => held);
   }
 
-  /** The instances of those that wait for {@link finish} alone. */
+  /** Instances with a transition that waits only for {@link finish}. */
   waiting(): ReadonlySet<string> {
     const held = [...this.#held.values()].filter(({ pollsLeft }) => pollsLeft === null);
     return new Set(held.flatMap(({ instance }) => instance ?? []));
   }
 
-  /** Ends what is held: of one instance, of an account, or all. How many that were. */
+  /** Ends held transitions: of one instance, of an account, or all. Returns their number. */
   finish({
     instance,
     account,
@@ -121,7 +121,7 @@ export class Transitions {
     return meant.length;
   }
 
-  /** Every transition takes its usual time again; what is held ends. */
+  /** Restores the usual durations, and ends held transitions. */
   clear(): void {
     this.#settings = [];
     this.finish();
@@ -152,7 +152,7 @@ export class Transitions {
     return next(request);
   };
 
-  /** Around the calls of a provider's driver. */
+  /** Wraps the calls of a provider's driver. */
   carry(provider: string, own: Carry): Carry {
     return async (method, ref, call) => {
       const phase = phaseOf[method];
@@ -170,7 +170,7 @@ export class Transitions {
     return this.#settings.length === 0 && this.#held.size === 0;
   }
 
-  /** Whether it changed when the transition that has begun ends. */
+  /** Decides the end of a transition that has begun. Returns whether the decision is new. */
   #decide(
     provider: string,
     ref: OwnerRef,

@@ -1,7 +1,7 @@
 import type { LedgerReader, LedgerWriter } from '../../marketplace/model/store.ts';
 import { posting, segment, teamId, usage } from './records.fixture.ts';
 
-/** What grows with the work of a marketplace: no statement of its everyday reads all of it. */
+/** Tables that grow with the marketplace's use. No everyday statement reads all of one. */
 export const growing = [
   'segments',
   'slices',
@@ -15,7 +15,7 @@ const subject = 'dep-1';
 const page = { afterId: 'a', limit: 9 };
 const days = { until: 5, periodMs: 86_400_000, limit: 9 };
 
-/** Each of the ledger's statements that is not an audit of the whole. */
+/** All statements of the ledger except the audits. */
 export const ledgerReads: readonly ((ledger: LedgerReader) => Promise<unknown>)[] = [
   (ledger) => ledger.segmentById('seg-1'),
   (ledger) => ledger.segmentsOf('deployment', subject),

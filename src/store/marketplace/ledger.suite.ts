@@ -15,13 +15,13 @@ import {
   volume,
 } from './records.fixture.ts';
 
-/** What every store of the marketplace must do of the ledger. */
+/** The requirements for the ledger of every marketplace store. */
 export function describeLedger(storeOf: () => Store): void {
   describe('the ledger', () => {
     const write = <T>(body: (tx: Transaction) => Promise<T>): Promise<T> => storeOf().transact(body);
     const balance = async () => (await storeOf().read.teams.byId(teamId))?.balanceMicroUsd;
 
-    /** What billing does for one slice. */
+    /** Posts one slice as billing does. */
     const post = async (tx: Transaction, segmentId: string, sliceEnd: number, amountMicroUsd: number) => {
       const id = `txn-${segmentId}-${sliceEnd}`;
       await tx.ledger.post([posting(amountMicroUsd, sliceEnd, { id }, segmentId)]);
@@ -440,7 +440,7 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await ledger.toRollUp(due)).toEqual(ends.map(slice));
         expect(await ledger.toRollUp({ ...due, until: endsAt - 1, limit: 1 })).toEqual([slice(now + 1)]);
         expect(await ledger.toRollUp({ ...due, after: slice(now + 1) })).toEqual(ends.slice(1).map(slice));
-        // Something may be posted in a longer period yet.
+        // A longer period may still receive postings.
         expect(await ledger.toRollUp({ ...due, periodMs: 3 * DAY_MS })).toEqual([]);
         const sum = { from: now, until: endsAt, slices: 3, amountMicroUsd: 15 };
         expect(await sumsOf(now, endsAt)).toMatchObject([{ segment: { id: 'seg-1' }, ...sum }]);

@@ -2,25 +2,25 @@ import { describe, expect, it } from 'vitest';
 import type { Transaction } from '../../marketplace/model/store.ts';
 import { deployment, now, providerId, teamId, userId } from './records.fixture.ts';
 
-/** How a database finds the rows of one table. */
+/** How a database accesses the rows of one table. */
 export interface Access {
   table: string;
-  /** Null: it reads the table from one end to the other. */
+  /** Null: it scans the table. */
   index: string | null;
-  /** The index is read from one end to the other too. */
+  /** The whole index is scanned. */
   isWholeIndex: boolean;
 }
 
 interface Setup {
-  /** What the statements of `ask` read, each with its text. */
+  /** The accesses of the statements in `ask`, with each statement's text. */
   accessesOf(
     ask: (repositories: Transaction) => PromiseLike<unknown>,
   ): Promise<{ sql: string; accesses: Access[] }[]>;
-  /** The indexes that have only some of the rows. */
+  /** The partial indexes. */
   partialIndexes(): Promise<ReadonlySet<string>>;
 }
 
-/** These grow for as long as a marketplace is there, or with what it has; the others are as large as its configuration. */
+/** Tables that grow with time or with the number of users. The others are as large as the configuration. */
 const GROWING = [
   'users',
   'api_keys',
@@ -44,7 +44,7 @@ const active = ['deploying', 'running', 'stopped'] as const;
 const page = { limit: 20, offset: 0 };
 const changed = deployment();
 
-/** What a marketplace asks its store with each request, each poll, or every few seconds. */
+/** The reads of each request, each poll, or every few seconds. */
 const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>>> = {
   'who sends a request': async ({ keys, users, teams }) => {
     await keys.byDigest(Buffer.from('digest'));
@@ -154,7 +154,7 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
   },
 };
 
-/** No statement that is asked all the time reads a table that grows from one end to the other. */
+/** Tests that no frequent statement scans a table that grows. */
 export function describePlans(database: string, { accessesOf, partialIndexes }: Setup): void {
   describe(`the plans of ${database}`, () => {
     it.each(Object.entries(asked))('%s', async (_what, ask) => {

@@ -20,7 +20,7 @@ import type {
 import type { Store, Transaction } from '../../marketplace/model/store.ts';
 import type { VolumeRecord } from '../../marketplace/model/volume-record.ts';
 
-/** Samples of every record; whom they belong to are {@link user} and {@link team} as they are without changes. */
+/** Samples of every record. They belong to the unchanged {@link user} and {@link team}. */
 
 export const now = Date.UTC(2026, 10, 21);
 export const userId = 'usr-1';
@@ -117,7 +117,7 @@ export function sshKey(changes: Partial<SshKeyRecord> = {}): SshKeyRecord {
   };
 }
 
-/** Accepted, and nothing sent to its provider yet. */
+/** A deployment that was accepted and not yet sent to its provider. */
 export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentRecord {
   const id = changes.id ?? 'dep-1';
   return {
@@ -177,7 +177,7 @@ export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentR
   };
 }
 
-/** Reachable since {@link now}. */
+/** A deployment that is reachable since {@link now}. */
 export function runningDeployment(changes: Partial<DeploymentRecord> = {}): DeploymentRecord {
   const id = changes.id ?? 'dep-1';
   return deployment({
@@ -193,14 +193,14 @@ export function runningDeployment(changes: Partial<DeploymentRecord> = {}): Depl
   });
 }
 
-/** A change that was sent once, whose answer is not known. */
+/** A change that was sent once and has no answer. */
 export function intent<Kind extends string>(kind: Kind, changes: Partial<Intent<Kind>> = {}): Intent<Kind> {
   const { since = now, attempt = 1 } = changes;
   const sentAt = attempt === 0 ? null : since;
   return { id: 1, kind, since, by: userId, until: null, attempt, sentAt, answer: null, ...changes };
 }
 
-/** There at its provider, on no deployment. */
+/** A volume that exists at its provider and is not attached. */
 export function volume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
   const id = changes.id ?? 'vol-1';
   return {
@@ -239,7 +239,7 @@ export function volume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
   };
 }
 
-/** An open one of `dep-1`. */
+/** An open segment of `dep-1`. */
 export function segment(changes: Partial<SegmentRecord> = {}): SegmentRecord {
   const startedAt = changes.startedAt ?? now;
   return {
@@ -283,7 +283,7 @@ export function mail(changes: Partial<MailRecord> = {}): MailRecord {
 
 type Entries = readonly Omit<LedgerEntryRecord, 'transactionId'>[];
 
-/** What takes `amountMicroUsd` from the team for use: {@link usage}[0] and its entries, as `book` takes them. */
+/** A usage transaction that takes `amountMicroUsd` from the team, with its entries: the arguments of `book`. */
 export function usage(
   amountMicroUsd: number,
   changes: Partial<LedgerTransactionRecord> = {},
@@ -321,8 +321,8 @@ export function posting(
 }
 
 /**
- * SQL that adds a slice of the named transaction to the one of `txn-1` at `now + 2`, and then a day line in the place of
- * both. The line books what the transactions booked, so many times.
+ * SQL that adds a slice of the named transaction to the one of `txn-1` at `now + 2`, and then replaces both by a day
+ * line. The line books `times` the amount of the transactions.
  */
 export function forgedLine(transactionId: string, times: number): string {
   return `
@@ -333,7 +333,7 @@ export function forgedLine(transactionId: string, times: number): string {
     INSERT INTO day_lines VALUES ('seg-1', ${now}, ${now + 2}, ${now + 2}, 2, 12, 'line');`;
 }
 
-/** Gives a team something to spend. */
+/** Grants a team an amount to spend. */
 export function grant(tx: Transaction, amountMicroUsd: number, to: string = teamId): Promise<void> {
   return tx.ledger.book(
     { id: `txn-grant-${to}`, kind: 'grant', teamId: to, at: now, memo: 'a grant', reference: null },
@@ -344,7 +344,7 @@ export function grant(tx: Transaction, amountMicroUsd: number, to: string = team
   );
 }
 
-/** The user, and the team that is theirs, with something to spend. */
+/** Inserts the user and their team, with an amount to spend. */
 export function seed(store: Store, balanceMicroUsd = 0): Promise<void> {
   return store.transact(async (tx) => {
     await tx.users.insert(user({ currentTeamId: teamId }));

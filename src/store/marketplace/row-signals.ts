@@ -1,13 +1,13 @@
 import type { Signal, SignalWriter, Store } from '../../marketplace/model/store.ts';
 
-/** What one transaction tells once it is committed. */
+/** Notifications that one transaction sends after its commit. */
 export interface Told {
-  /** Ids of deployments and volumes that it wrote. */
+  /** Ids of the deployments and volumes that it wrote. */
   changed: Set<string>;
   signals: Signal[];
 }
 
-/** Between the parts of a signal as text, which begins with its kind. */
+/** Separates the parts of a signal as text. The first part is its kind. */
 const SEPARATOR = '@';
 
 export function nothingTold(): Told {
@@ -20,7 +20,7 @@ export function signalWriter({ signals }: Told): SignalWriter {
   return { wake: add('wake'), ask: add('ask') };
 }
 
-/** The texts by which other processes learn of it. */
+/** The texts that notify other processes. */
 export function toTexts({ changed, signals }: Told): string[] {
   return [
     ...changed,
@@ -28,7 +28,7 @@ export function toTexts({ changed, signals }: Told): string[] {
   ];
 }
 
-/** Tells those in this process who watch a row or do a provider's work. */
+/** Notifies watchers of a row, and provider workers, in this process. */
 export class RowSignals {
   readonly #watching = new Map<string, Set<() => void>>();
   readonly #workers = new Set<Parameters<Store['onWake']>[0]>();
@@ -47,13 +47,13 @@ export class RowSignals {
     return () => void this.#workers.delete(listener);
   };
 
-  /** After a commit of this process. */
+  /** Called after a commit of this process. */
   tell({ changed, signals }: Told): void {
     for (const id of changed) this.#changed(id);
     for (const signal of signals) this.#wake(signal);
   }
 
-  /** After a commit of another process: its {@link toTexts}. */
+  /** Called after a commit of another process, with its {@link toTexts}. */
   hear(texts: readonly string[]): void {
     for (const text of texts) {
       const [kind = '', subjectId, providerId] = text.split(SEPARATOR);
@@ -62,7 +62,7 @@ export class RowSignals {
     }
   }
 
-  /** Commits of other processes may have been missed. */
+  /** Called when commits of other processes may have been missed. */
   missed(): void {
     for (const id of [...this.#watching.keys()]) this.#changed(id);
     for (const listener of [...this.#workers]) listener();

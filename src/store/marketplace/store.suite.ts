@@ -36,11 +36,11 @@ import {
 export interface StoreOfSuite {
   setup: () => Promise<Store>;
   teardown: (store: Store) => Promise<void>;
-  /** Whether reads outside of a transaction see what it has written so far, as in a database in memory. */
+  /** Whether reads outside a transaction see its uncommitted writes, as in an in-memory database. */
   hasOneConnection?: boolean;
 }
 
-/** What every store of the marketplace must do. `setup` makes an empty one. */
+/** The requirements for every marketplace store. `setup` creates an empty one. */
 export function describeMarketplaceStore(
   name: string,
   { setup, teardown, hasOneConnection = false }: StoreOfSuite,
@@ -99,7 +99,7 @@ export function describeMarketplaceStore(
           await tx.mail.insert(mail());
         });
         const log: string[] = [];
-        // A connection for each of them is there before they begin.
+        // Opens a connection for each of them before they begin.
         await Promise.all([1, 2, 3].map(() => write((tx) => tx.users.list())));
         const run = () =>
           write(async (tx) => {
@@ -654,7 +654,7 @@ export function describeMarketplaceStore(
           return leases.map((lease) => `${lease.name} ${lease.holder}`).sort();
         };
         expect(await taken('b', now)).toEqual(['job a', 'one b', 'two b']);
-        // What has run out is listed for its last holder alone.
+        // An expired lease is listed only for its last holder.
         expect(await taken('b', now + 10)).toEqual(['one b', 'two b']);
         expect(await taken('a', now + 20)).toEqual(['job a']);
         await write((tx) => tx.leases.release(['one', 'job'], 'b'));
@@ -703,7 +703,7 @@ export function describeMarketplaceStore(
       await write((tx) => tx.catalogs.confirm(providerId, now + 5));
       const kept = await store.read.catalogs.byProvider(providerId);
       expect(kept).toEqual({ ...next, readAt: now + 5 });
-      // Whether a catalog has changed is seen by its text.
+      // A changed catalog is detected by its text.
       expect(JSON.stringify(kept?.published)).toBe(JSON.stringify(published));
       expect(new Set(await store.read.catalogs.versions())).toEqual(
         new Set([

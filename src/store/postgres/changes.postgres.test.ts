@@ -34,13 +34,13 @@ const page = (after: ChangePosition | null, { store = a, limit = 100 } = {}) =>
   store.read.changes.page({ accountId, after, limit });
 const end = async () => (await page(null)).next;
 
-/** Begins a transaction that writes an instance, and ends it when it is told to. */
+/** Starts a transaction that writes an instance, and returns the function that ends it. */
 async function begin(store: Store, id: string) {
   const written = Promise.withResolvers<void>();
   const ending = Promise.withResolvers<void>();
   const committed = store.transact(async (tx) => {
     await tx.instances.insert(instance(id));
-    // The write was sent, and is carried out before this is answered.
+    // This read is answered only after the write was executed.
     await tx.instances.byId(id);
     written.resolve();
     await ending.promise;
@@ -125,7 +125,7 @@ describe('the changes', () => {
         (before) => before.then(() => new Promise((resolve) => setImmediate(resolve))),
         Promise.resolve(),
       );
-    /** Writers hold their transactions open for different times, and every third one is rolled back. */
+    /** A writer holds its transactions open for different times, and rolls back every third one. */
     const writer = async (store: Store, seed: number): Promise<void> => {
       for (let round = 0; round < 40; round++) {
         const id = ids[(seed * 7 + round * 5) % ids.length] ?? '';
@@ -172,7 +172,7 @@ describe('the changes', () => {
     expect((await page(null, { store: b })).epoch).toBe(epoch);
     await insert(a, 'x');
     expect((await page(null)).epoch).toBe(epoch);
-    // As `pg_restore` loads the rows: the same values, by another transaction.
+    // `pg_restore` loads the rows like this: the same values, in another transaction.
     await server.query(
       `CREATE TABLE dump AS SELECT * FROM installation; DELETE FROM installation;
        INSERT INTO installation SELECT * FROM dump; DROP TABLE dump`,

@@ -2,29 +2,32 @@ import { randomUUID } from 'node:crypto';
 import { Client, type ClientConfig, type QueryConfig, type QueryResult } from 'pg';
 import { Packet } from './packet.ts';
 
-/** How long, in milliseconds, closing a connection may take. */
+/** Time limit for closing a connection, in milliseconds. */
 const GOODBYE_MS = 2_000;
 
-/** The server's function that waits until a synchronous standby has a commit. It warns if that wait was ended. */
+/**
+ * The server function that waits until a synchronous standby has a commit. It emits a warning if that wait was
+ * cancelled.
+ */
 const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN';
 
-/** The wait for a synchronous standby was ended: the commit is on this server's disk alone. */
+/** The wait for a synchronous standby was cancelled: the commit is only on this server's disk. */
 class UnconfirmedCommit extends Error {
   override readonly name = 'UnconfirmedCommit';
   readonly code = 'UNCONFIRMED_COMMIT';
 }
 
 /**
- * A client that closes in time even if the server does not answer, that can search for text with a NUL, and that sends
- * what is asked of it at once in one packet: each packet wakes the server. A commit that no synchronous standby has is not
- * taken for one that has succeeded: its answer counts as lost.
+ * A client with four changes: it closes in time even if the server does not answer; it can search for text with a NUL;
+ * it sends concurrent statements in one packet, since each packet wakes the server; and it treats the answer to a
+ * commit that no synchronous standby has as lost.
  */
 export class BerthClient extends Client {
   constructor(config?: string | ClientConfig) {
     super(config);
     this.on('notice', ({ routine, message }) => {
       if (routine !== WAIT_FOR_STANDBY) return;
-      // What follows in the same packet says that the commit succeeded: it must find no query.
+      // The rest of the packet reports the commit as successful. It must not reach a query.
       this.connection.emit('error', new UnconfirmedCommit(message));
       this.connection.stream.destroy();
     });
@@ -50,7 +53,10 @@ export class BerthClient extends Client {
   }
 }
 
-/** For transactions. Its statements fail where one before them has failed, so what is asked at once is one `Packet`. */
+/**
+ * The client for transactions. A statement fails if an earlier one has failed, so concurrent statements form one
+ * `Packet`.
+ */
 export class TransactionClient extends BerthClient {
   #packet: Packet | undefined;
 
@@ -77,8 +83,8 @@ export class TransactionClient extends BerthClient {
 }
 
 /**
- * PostgreSQL stores no text with a NUL and refuses it as a parameter. A SELECT gets a random text instead, which finds
- * nothing either. A write is left as it is, and refused.
+ * PostgreSQL cannot store text with a NUL and refuses it as a parameter. A SELECT gets a random text instead, which
+ * also matches nothing. A write is not changed, and is refused.
  */
 function findable(query: unknown, values: unknown): unknown {
   if (!Array.isArray(values) || !values.some(hasNul)) return values;

@@ -11,11 +11,11 @@ const CHANNEL = 'berth_commits';
 /** PostgreSQL limits a notification to less than 8,000 bytes. */
 const IDS_PER_NOTICE = 50;
 const RECONNECT_AFTER_MS = 250;
-/** The answer to a commit may come this much later than its notification, before the notification counts. */
+/** Grace period for the answer to an own commit. After it, the commit's notification is used. */
 const OWN_ANSWER_AFTER_MS = 100;
 
 export interface FeedTiming {
-  /** How often the connection is checked, in milliseconds. */
+  /** Interval between checks of the connection, in milliseconds. */
   heartbeatMs: number;
   /** After this time without a heartbeat, in milliseconds, commits may have been missed. */
   believedForMs: number;
@@ -25,19 +25,19 @@ export const defaultTiming: FeedTiming = { heartbeatMs: 1_000, believedForMs: 3_
 
 export interface FeedListener {
   /**
-   * Instances, and accounts whose volumes, another process has written, or this one in a commit whose answer has not come. The next heartbeat
-   * waits for it.
+   * Called for instances, and accounts with volumes, that another process wrote, or this one in a commit without an
+   * answer. The next heartbeat awaits it.
    */
   changed(ids: readonly string[], volumesOf: ReadonlySet<string>): Promise<void>;
   /** Commits may have been missed. */
   missed(): void;
-  /** Commits are not heard any more. Called once, until {@link found}. */
+  /** Commits are no longer received. Called once, until {@link found}. */
   lost(reason: string): void;
-  /** Commits are heard again. */
+  /** Commits are received again. */
   found(): void;
   /** Sends a notification on another connection. */
   send(text: string): Promise<unknown>;
-  /** Hears the database's time, as `ask` answers it, in milliseconds since the Unix epoch. */
+  /** Reads the database's time. `ask` returns milliseconds since the Unix epoch. */
   hearTime(ask: () => Promise<number>): Promise<void>;
 }
 
@@ -52,31 +52,30 @@ interface Notice {
   echo?: number;
 }
 
-/** A prepared statement, as the driver takes it; the package's types do not need the driver's. */
+/** A prepared statement for the driver. Declared here, so that the package's types do not depend on the driver's. */
 interface Statement {
   name: string;
   text: string;
   values: unknown[];
 }
 
-/** A commit of this process, from before it is sent until the listeners know of its changes. */
+/** A commit of this process, from before it is sent until the listeners were notified of its changes. */
 export interface OwnCommit {
   number: number;
-  /** The statements that notify of it, to be sent right before the COMMIT. */
+  /** The statements that send its notifications. They run right before the COMMIT. */
   notices: Statement[];
 }
 
-/** The database's time in milliseconds since the Unix epoch; within a transaction it goes on. */
+/** The database's time in milliseconds since the Unix epoch. It also advances within a transaction. */
 export const ASK_TIME = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now';
 const NOTIFY = { name: 'berth_notify', text: 'SELECT pg_notify($1, $2)' };
-/** A heartbeat writes nothing that must be durable. */
+/** A heartbeat writes no durable data. */
 const PREPARE = `SET synchronous_commit = off; LISTEN ${CHANNEL}`;
 
 /**
- * Listens to the commits of all processes on this database, by LISTEN on a connection of its own. A notification is
- * part of its transaction, so it arrives if and only if the commit happened, unless the connection breaks. Listeners
- * learn of a commit of this process from whoever made it. If its answer stalls or is lost, they learn of it by its
- * notification, as the other processes do.
+ * Receives the commits of all processes on this database, by LISTEN on its own connection. A notification is part of
+ * its transaction: it arrives exactly if the commit happened, unless the connection breaks. The committing code
+ * notifies listeners of this process's own commits. If the answer stalls or is lost, the notification does.
  */
 export class CommitFeed {
   readonly #url: string;
@@ -89,10 +88,10 @@ export class CommitFeed {
   #pending = new Set<string>();
   #pendingVolumesOf = new Set<string>();
   #told: Promise<void> = Promise.resolve();
-  /** Commits of this process whose changes the listeners do not know yet. */
+  /** Own commits whose changes the listeners have not received yet. */
   readonly #untold = new Set<number>();
   #commits = 0;
-  /** Notifications of such commits, which wait a moment for the answer. */
+  /** Notifications of such commits that wait for the answer during the grace period. */
   readonly #waiting = new Set<Promise<void>>();
   #isLost = false;
   #echoes = 0;
@@ -108,7 +107,7 @@ export class CommitFeed {
     this.#running ??= this.#run();
   }
 
-  /** Waits for listeners that are being notified, but not longer than `believedForMs`. */
+  /** Waits for running notifications, at most `believedForMs`. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const ended = new AbortController();
@@ -119,27 +118,27 @@ export class CommitFeed {
   }
 
   /**
-   * The outcome of a commit of this process is unknown, so what listeners know may be old. The commit stays untold: its
-   * notification counts whenever it arrives.
+   * The outcome of an own commit is unknown, so the listeners' data may be outdated. The commit stays untold: its
+   * notification is used whenever it arrives.
    */
   doubtOwn(): void {
     this.#listener.missed();
   }
 
-  /** The listeners know of a commit of this process, or it has not happened. */
+  /** The listeners were notified of an own commit, or it did not happen. */
   told({ number }: OwnCommit): void {
     this.#untold.delete(number);
   }
 
   /**
-   * Whether the listeners know all commits up to some moments ago. Measured by the monotonic clock, which goes on
-   * while the process is paused.
+   * Whether listeners have all commits up to a short time ago. Uses the monotonic clock, which advances while the
+   * process is paused.
    */
   hears(): boolean {
     return performance.now() - this.#heardAt < this.#timing.believedForMs;
   }
 
-  /** For a transaction that is about to commit. Until {@link told}, its notification counts here as well. */
+  /** Registers a transaction that is about to commit. Until {@link told}, its notification is used here as well. */
   announce(instances: readonly string[], volumesOf: readonly string[] = []): OwnCommit {
     const number = ++this.#commits;
     const parts = [
@@ -169,11 +168,11 @@ export class CommitFeed {
     this.#listener.lost((toFailure(error) ?? (error as Error)).message);
   }
 
-  /** Ends when it is stopped; throws when the connection breaks or a listener fails. */
+  /** Runs until it is stopped. Throws if the connection breaks or a listener fails. */
   async #listen(): Promise<void> {
     const { signal } = this.#stopping;
     const { heartbeatMs, believedForMs } = this.#timing;
-    // Listeners first get what was under way when the last connection broke, then hear that more may be missing.
+    // Listeners first get the pending changes of the last connection, then learn that more may be missing.
     await this.#told.catch(() => undefined);
     this.#told = Promise.resolve();
     const client = new BerthClient({
@@ -193,7 +192,7 @@ export class CommitFeed {
       await client.connect();
       await client.query(PREPARE);
       this.#listener.missed();
-      // Sent on another connection: a pooler may return only the notifications that a connection sent itself.
+      // Sent on another connection: a pooler may return only notifications that a connection sent itself.
       await this.#hearEcho((text) => this.#listener.send(text));
       while (!signal.aborted) {
         const askedAt = performance.now();
@@ -244,7 +243,7 @@ export class CommitFeed {
     } else this.#notifyListeners(notice);
   }
 
-  /** Gives the answer to the commit a moment to come; then the notification counts. */
+  /** Waits for the answer to the commit during the grace period, then uses the notification. */
   #awaitAnswer(notice: Notice): void {
     const isTold = (): boolean => notice.commit === undefined || !this.#untold.has(notice.commit);
     if (isTold()) return;
@@ -255,7 +254,7 @@ export class CommitFeed {
     this.#waiting.add(waiting);
   }
 
-  /** Waits until the listeners know everything that has arrived. */
+  /** Waits until the listeners were notified of everything received. */
   async #allTold(): Promise<void> {
     await Promise.all(this.#waiting);
     await this.#told;
@@ -266,11 +265,11 @@ export class CommitFeed {
     for (const id of instances) this.#pending.add(id);
     for (const accountId of volumesOf) this.#pendingVolumesOf.add(accountId);
     this.#told = this.#told.then(() => this.#tell());
-    // Whoever awaits it next gets the rejection; until then it must not count as unhandled.
+    // The next await receives the rejection. Until then it must not count as unhandled.
     this.#told.catch(() => undefined);
   }
 
-  /** Notifies the listeners of all that arrived during the notification before. */
+  /** Notifies listeners of everything received during the previous notification. */
   async #tell(): Promise<void> {
     const ids = [...this.#pending];
     const volumesOf = this.#pendingVolumesOf;
@@ -296,7 +295,7 @@ async function askTime(client: BerthClient, before: string): Promise<number> {
   return results.at(-1)?.rows[0]?.now ?? Number.NaN;
 }
 
-/** Undefined: from another program, or from a Berth with another format. */
+/** Undefined: the payload is from another program, or from a Berth with another format. */
 function toNotice(payload: string): Notice | undefined {
   try {
     const notice = JSON.parse(payload) as Partial<Notice>;

@@ -12,27 +12,27 @@ import {
 import { preparedWrite } from '../queries/prepared.ts';
 import { SERVER_RUN } from './server-run.ts';
 
-/** For one statement outside of a transaction: it passes over the rows that somebody holds. */
+/** For single statements outside a transaction: skips locked rows. */
 export const skippingLocked: Locking = {
   ...noLocking,
   freeRows: (query) => lockRows(query, 'no key update', { skipLocked: true }),
 };
 
-/** Without the locale of the database, which knows other letters. */
+/** Independent of the database's locale, which may fold other letters. */
 const lower: Connection['lower'] = (text) => sql`lower(${text} COLLATE "C")`;
 
-/** The id of a transaction. It has one from its `BEGIN` on. */
+/** The id of the transaction. It is assigned at `BEGIN`. */
 const changes: ChangeNumbers = {
   next: () => sql`pg_current_xact_id()::text::bigint`,
   snapshot: () => sql`pg_current_snapshot()::text`,
-  // A dump gives the row another xmin, and a template's copy has another folder. Whatever else takes a database back starts the
-  // server anew, and a standby is another server.
+  // A dump gives the row another xmin, and a template's copy has another folder. Every other way to restore an earlier
+  // state restarts the server; a standby is another server.
   epoch: sql`concat((SELECT concat(id, ' ', xmin) FROM installation), ' ', pg_relation_filepath('installation'), ' ', ${sql.raw(SERVER_RUN)})`,
   isAmong: (column, list) => sql`${column} = ANY (${list}::bigint[])`,
   isBelowEnd: (column) => sql`${column} < pg_snapshot_xmax(pg_current_snapshot())::text::bigint`,
 };
 
-/** A pool as the shared queries see it: for statements outside of a transaction. */
+/** A pool for the shared queries, for statements outside a transaction. */
 export function toConnection<Schema>(
   pool: Pool,
   tables: Schema,
@@ -43,14 +43,17 @@ export function toConnection<Schema>(
 
 /** A client in a transaction. */
 export interface ClientConnection<Schema> extends Connection<Schema> {
-  /** What was sent without waiting for the answer. */
+  /** Writes that were sent without waiting for the answer. */
   unanswered: Promise<unknown>[];
 }
 
-/** A client as the shared queries see it, always the same for one client: statements stay prepared on it. */
+/**
+ * Returns the connection of a client for the shared queries. It is the same each time, because statements stay prepared
+ * on it.
+ */
 export type ConnectionOf<Schema> = (client: PoolClient) => ClientConnection<Schema>;
 
-/** For transactions: what is read to be written is locked. */
+/** For transactions: rows that are read in order to be written are locked. */
 export function lockingConnections<Schema>(tables: Schema): ConnectionOf<Schema> {
   return connectionsOf(tables, lockingOn);
 }
@@ -71,7 +74,7 @@ function connectionsOf<Schema>(
     const db = drizzle(client);
     const unanswered: Promise<unknown>[] = [];
     const write = async (sent: Promise<unknown>): Promise<void> => {
-      // Whoever commits gets the rejection; until then it must not count as unhandled.
+      // The commit receives the rejection. Until then it must not count as unhandled.
       sent.catch(() => undefined);
       unanswered.push(sent);
     };

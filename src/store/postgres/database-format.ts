@@ -1,7 +1,7 @@
 import type { Command } from '../database-refused.ts';
 import type { MigrationsOf } from '../migrations.ts';
 
-/** The database of one of Berth's programs. */
+/** The database format of one of Berth's programs. */
 export interface DatabaseFormat {
   command: Command;
   migrations: MigrationsOf;
@@ -22,15 +22,15 @@ export const marketplaceFormat: DatabaseFormat = {
 };
 
 /**
- * The tables as a process found or made them when it opened the database. A transaction that
- * reads the version blocks every migration until it ends: a migration locks the table.
+ * The schema that a process found or created when it opened the database. A transaction that reads the version blocks
+ * every migration until it ends, because a migration locks the table.
  */
 export interface KnownSchema {
   versionTable: DatabaseFormat['versionTable'];
   version: number;
 }
 
-/** The program that the table belongs to; undefined: none of Berth's. */
+/** The program that the version table belongs to. Undefined: not one of Berth's. */
 export function ownerOf(table: unknown): Command | undefined {
   return [orchestratorFormat, marketplaceFormat].find(({ versionTable }) => versionTable === table)?.command;
 }

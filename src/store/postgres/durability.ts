@@ -1,15 +1,15 @@
 import { createPool } from './pool.ts';
 
-/** What of a server decides whether a commit outlives a crash of its machine. */
+/** The settings that decide whether a commit survives a crash of the server's machine. */
 export interface Durability {
   fsync: string;
   synchronous_commit: string;
   full_page_writes: string;
-  /** Milliseconds since the epoch, by its clock. */
+  /** Milliseconds since the epoch, by the server's clock. */
   now: number;
 }
 
-/** Reads it. @throws {Error} if the server cannot be asked */
+/** Reads the settings. @throws {Error} if the server does not answer */
 export async function readDurability(url: string): Promise<Durability> {
   const pool = createPool(url, 1);
   try {

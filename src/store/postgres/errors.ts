@@ -3,7 +3,7 @@ import { DatabaseError } from 'pg';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 
-/** The SQLSTATE classes whose messages name connections, locks and privileges, and never values. */
+/** SQLSTATE classes whose messages name connections, locks and privileges, never values. */
 const SPEAKS_OF_NO_VALUES = /^(08|25|28|3D|40|42501|53|55|57|58)/;
 const INTEGRITY = /^23/;
 const DUPLICATE = '23505';
@@ -15,7 +15,7 @@ export class PostgresFailure extends Error {
   override readonly name = 'PostgresFailure';
   /** The SQLSTATE, or the operating system's error code. */
   readonly code: string;
-  /** Whether the connection is lost, and with it the answer to the statement under way. */
+  /** Whether the connection, and so the answer to the running statement, is lost. */
   readonly isConnectionLost: boolean;
 
   constructor(error: Error) {
@@ -53,7 +53,7 @@ export function toFailure(error: unknown): PostgresFailure | undefined {
 
 /**
  * Translates an error of PostgreSQL into `StoreUnavailable`, with the original as its cause for the log. A violated
- * constraint is a fault of the program and stays a `PostgresFailure`.
+ * constraint is a bug and stays a `PostgresFailure`.
  */
 export function fromPostgres(error: unknown): unknown {
   const failure = toFailure(error);
@@ -65,7 +65,7 @@ function unavailable(failure: PostgresFailure): StoreUnavailable {
   return new StoreUnavailable(`${failure.code || 'connection'}: ${failure.message}`, { cause: failure });
 }
 
-/** For direct calls of the driver: every error becomes a `PostgresFailure`. */
+/** Converts every error of a direct driver call to a `PostgresFailure`. */
 export async function asFailure<T>(answer: Promise<T>): Promise<T> {
   return answer.catch((error) =>
     Promise.reject(
@@ -74,7 +74,10 @@ export async function asFailure<T>(answer: Promise<T>): Promise<T> {
   );
 }
 
-/** Turns an error while opening a database into a `DatabaseRefused` where the database is at fault, not the program. */
+/**
+ * Converts an error while opening a database into a `DatabaseRefused`, if the database is the cause and not the
+ * program.
+ */
 export function refusalOf(error: unknown, url: string): Error {
   if (error instanceof DatabaseRefused) return error;
   const failure = toFailure(error);
@@ -142,7 +145,7 @@ const sentences: readonly [RegExp, (address: string, message: string) => string]
   ],
 ];
 
-/** A database's URL for messages: without the password, and without parameters, which may hold one. */
+/** A database's URL for messages: without the password, and without parameters, which may contain one. */
 export function toAddress(url: string): string {
   const { username, host, pathname, searchParams } = new URL(url);
   const user = username === '' ? '' : `${username}@`;

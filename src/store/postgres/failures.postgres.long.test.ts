@@ -80,7 +80,7 @@ describe('a connection that breaks at the commit [connection-breaks-at-commit]',
 });
 
 describe('a crash of a process of PostgreSQL [postgres-crashes]', () => {
-  /** What was not flushed is lost, and ids of transactions are given out again. */
+  /** Crashes the server: unflushed data is lost, and transaction ids are assigned again. */
   async function crash(databaseUrl: string): Promise<void> {
     const connected = async () => {
       const client = new Client({ connectionString: databaseUrl });

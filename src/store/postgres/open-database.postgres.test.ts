@@ -83,14 +83,14 @@ describe('migrations', () => {
 });
 
 describe('refused in one sentence, and left as it is:', () => {
-  /** The URL with something changed. */
+  /** Returns a changed copy of the URL. */
   const changed = (change: (url: URL) => void): string => {
     const other = new URL(url);
     change(other);
     return other.href;
   };
 
-  /** A user that owns nothing. */
+  /** Creates a user that owns nothing. */
   async function stranger(grants: string): Promise<string> {
     const name = `stranger_${Math.random().toString(36).slice(2)}`;
     await server.query(

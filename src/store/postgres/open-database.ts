@@ -6,13 +6,16 @@ import { type DatabaseFormat, type KnownSchema, orchestratorFormat, ownerOf } fr
 import { asFailure, refusalOf, toAddress } from './errors.ts';
 import { connectionOptions } from './pool.ts';
 
-/** `pg_current_xact_id`, by which a commit's outcome is looked up, came with 13, which is no longer maintained. */
+/**
+ * `pg_current_xact_id`, by which a commit's outcome is looked up, exists since version 13, which is no longer
+ * maintained.
+ */
 const OLDEST_SERVER = 140_000;
 /** "Brth": the advisory lock for migrations. */
 const MIGRATION_LOCK = 0x42727468;
-/** How long, in milliseconds, another server's migration is waited for. */
+/** How long to wait for another server's migration, in milliseconds. */
 const MIGRATION_LOCK_MS = 60_000;
-/** A migration may take long, whatever limit the user has. It waits for locks only, and those have a limit. */
+/** A migration may take long, so the user's statement timeout is disabled. Only waits for locks are limited. */
 const PREPARE = `SET lock_timeout = ${MIGRATION_LOCK_MS}; SET statement_timeout = 0; SET synchronous_commit = on`;
 
 export interface OpenOptions {
@@ -21,16 +24,14 @@ export interface OpenOptions {
    * Called once the database is checked or found empty, before anything is written. If it throws, nothing is changed.
    */
   beforeWriting?: () => void;
-  /** Whether an empty or older database is migrated or refused. Default: migrated. */
+  /** Whether an empty or older database is migrated (default) or refused. */
   mayMigrate?: boolean;
 }
 
 /**
- * Checks the database at `url` and migrates it to the newest version: all migrations in one transaction, one process
- * at a time, while no server writes.
- *
- * @throws {DatabaseRefused} if it cannot be reached or used, or is not this program's or newer than it; then nothing
- *   was changed.
+ * Checks the database at `url` and migrates it to the newest version: all migrations in one transaction, one process at
+ * a time, while no server writes.
+ * @throws {DatabaseRefused} if it is unreachable, unusable, another program's or newer; nothing was changed
  */
 export async function prepareDatabase(
   url: string,
@@ -64,9 +65,8 @@ export async function prepareDatabase(
 }
 
 /**
- * Runs the missing migrations and takes them back; returns the version that the database has.
- *
- * @throws {DatabaseRefused} if a start would be refused, or a migration fails; nothing was changed
+ * Runs the missing migrations and rolls them back. Returns the current version of the database.
+ * @throws {DatabaseRefused} if a server would refuse to start, or a migration fails; nothing was changed
  */
 export async function tryMigrations(url: string, format: DatabaseFormat): Promise<number> {
   const migrations = readMigrations(format.migrations);
@@ -92,7 +92,7 @@ export interface ServerFacts {
   number: number;
   version: string;
   encoding: string;
-  /** The schema of the tables; null: the user may use none. */
+  /** The schema of the tables. Null: the user may not use any. */
   schema: string | null;
 }
 
@@ -163,7 +163,7 @@ async function migrate(
   await run(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
   try {
     await run(`CREATE TABLE IF NOT EXISTS ${versionTable} (version INTEGER NOT NULL)`);
-    // Waits for the transactions that write, each of which has read it, and keeps others from beginning.
+    // Waits for running write transactions, each of which has read the table, and blocks new ones.
     await run(`LOCK TABLE ${versionTable} IN ACCESS EXCLUSIVE MODE`);
     const { rows } = await run(`SELECT version FROM ${versionTable}`);
     const version: number = rows[0]?.version ?? 0;
@@ -179,7 +179,7 @@ async function migrate(
   }
 }
 
-/** A table may belong to another user than the one that serves. */
+/** A table may belong to a user other than the server's. */
 async function checkPrivileges(client: Client, url: string): Promise<void> {
   const { rows } = await asFailure(
     client.query(

@@ -1,6 +1,6 @@
 import { type Connection, Query, type QueryConfig, type QueryResult } from 'pg';
 
-/** A statement of the driver, with what it does at each message of the protocol: its types do not name that. */
+/** A statement of the driver, with its handlers for protocol messages, which the driver's types omit. */
 interface DriverQuery {
   name: string | undefined;
   text: string | undefined;
@@ -17,19 +17,19 @@ interface DriverQuery {
 
 const DriverQuery = Query as unknown as new (config: QueryConfig | string, values?: unknown[]) => DriverQuery;
 
-/** The statements that a connection knows, or will know when the server has read what was sent. */
+/** The prepared statements of a connection, including those in requests that the server has not read yet. */
 interface Statements {
   submittedNamedStatements: Record<string, string>;
 }
 
 /**
- * Statements that are sent together and answered together: the server sends what it has once, at the end, in place of
- * once for each. If one fails, the server skips the rest of the packet, and those after it fail with the same error.
+ * Statements that are sent and answered together: the server sends its output once, at the end. If one fails, the
+ * server skips the rest of the packet, and the later statements fail with the same error.
  */
 export class Packet extends DriverQuery {
   readonly #statements: DriverQuery[] = [];
   #answered = 0;
-  /** Why a statement cannot be sent: then none is. */
+  /** Why a statement cannot be sent. Then none is sent. */
   #refused: Error | undefined;
 
   constructor() {
@@ -81,7 +81,7 @@ export class Packet extends DriverQuery {
     statement?.handleReadyForQuery(connection);
   }
 
-  /** Of the statement that is answered, or of the connection. */
+  /** Handles an error of the current statement or of the connection. */
   override handleError(error: Error, connection: Connection): void {
     const { submittedNamedStatements } = connection as unknown as Statements;
     for (const statement of this.#statements.slice(this.#answered)) {
@@ -106,16 +106,19 @@ export class Packet extends DriverQuery {
     this.#await();
   }
 
-  /** The driver notes under this name that the server knows a statement. */
+  /** The driver records under this name that the server has prepared a statement. */
   #await(): void {
     this.name = this.#current?.name;
     this.text = this.#current?.text;
   }
 }
 
-/** A connection that keeps the messages of a packet in place of sending them. */
+/** A connection that records the messages of a packet instead of sending them. */
 interface Recorder extends Connection {
-  /** What was kept, with the end of the packet, as one buffer: a system call with dozens of small ones costs more. */
+  /**
+   * The recorded messages and the end of the packet, as one buffer: one system call is cheaper than dozens of small
+   * ones.
+   */
   take(): Buffer;
 }
 
@@ -128,7 +131,7 @@ function recorderOf(connection: Connection): Recorder {
   const stream = { writable: true, write: (message: Buffer) => messages.push(message) };
   const recorder: Recorder = Object.assign(Object.create(connection), {
     stream,
-    // A packet has one, not one for each statement.
+    // A packet has one sync message, not one for each statement.
     sync: () => undefined,
     take: () => {
       connection.sync.call(recorder);

@@ -8,7 +8,7 @@ const LOCK_MS = 8_000;
 const STATEMENT_MS = 10_000;
 /** Longer than the server's own limit, whose message is better. */
 const ANSWER_MS = 12_000;
-/** How long a process that is paused in a transaction keeps its locks. */
+/** How long a process that pauses in a transaction keeps its locks. */
 export const IDLE_IN_TRANSACTION_MS = 5_000;
 
 /** The options of every connection. */
@@ -23,13 +23,13 @@ export function connectionOptions(url: string): PoolConfig {
   };
 }
 
-/** What the connections of a pool are for. */
+/** The settings of a pool. */
 interface Use {
-  /** How long a statement may take on the server, in milliseconds; 0: as long as it takes. */
+  /** Time limit of a statement on the server, in milliseconds; 0: none. */
   statementMs: number;
-  /** How long until its answer is here. */
+  /** Time limit for its answer. */
   answerMs: number;
-  /** Whether a statement outside of a transaction may write. */
+  /** Whether a statement outside a transaction may write. */
   mayWriteAlone: boolean;
   Client: typeof BerthClient;
 }
@@ -43,15 +43,15 @@ const STATEMENTS: Use = {
 };
 
 /**
- * Statements are sent before BEGIN is answered. Where that is refused, each is a transaction of its own, which the server
- * then lets read only.
+ * Statements are sent before BEGIN is answered. If BEGIN is refused, each runs as its own transaction, which the server
+ * then keeps read-only.
  */
 export const TRANSACTIONS: Use = { ...STATEMENTS, mayWriteAlone: false, Client: TransactionClient };
 
-/** A statement that reads all that there is takes longer the more there is. */
+/** The time of a statement that reads everything grows with the data. */
 export const AUDITS: Use = { statementMs: 0, answerMs: 0, mayWriteAlone: false, Client: BerthClient };
 
-/** A pool of connections to a server that is no standby. They wait for a commit to be on disk. */
+/** Creates a pool of connections to a server that is not a standby. They wait until a commit is on disk. */
 export function createPool(url: string, max: number, use = STATEMENTS): Pool {
   const pool = new Pool({
     ...connectionOptions(url),
@@ -64,7 +64,7 @@ export function createPool(url: string, max: number, use = STATEMENTS): Pool {
       client: ClientBase,
     ) => void,
   });
-  // An idle connection that breaks is replaced. Without a listener the error would end the process.
+  // A broken idle connection is replaced. Without a listener the error would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
@@ -77,7 +77,7 @@ export function serverRunOf(client: ClientBase): string | undefined {
   return serverRuns.get(client);
 }
 
-/** A standby refuses the last statement: what it answers may be old, and it would stay in the pool. */
+/** A standby refuses the last statement: its answers may be outdated, and it would stay in the pool. */
 async function prepareSession(client: ClientBase, { statementMs, mayWriteAlone }: Use): Promise<void> {
   client.on('error', () => undefined);
   await client.query(`

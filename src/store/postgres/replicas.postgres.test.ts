@@ -43,7 +43,7 @@ afterEach(async () => {
 const WAITING = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
-/** What a store tells, in its order. */
+/** Records the notifications of a store in order. */
 function follow(store: Store): string[] {
   const told: string[] = [];
   store.subscribe({
@@ -344,7 +344,7 @@ describe('two replicas', () => {
         const known = await tx.marks.get('platform_down_since');
         if (known !== null) return known;
         meanwhile();
-        // As long as the other one needs to look, if it may.
+        // Gives the other transaction time to read, if it may.
         for (let read = 0; read < 20; read++) await tx.instances.list({});
         await tx.marks.put('platform_down_since', at);
         return at;

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** What a later Berth does at its start. */
+/** Migrates as a later Berth does at startup. */
 async function migrateFurther(sql: string, format: DatabaseFormat = orchestratorFormat): Promise<void> {
   const migrations = readMigrations(format.migrations as MigrationsOf);
   const next = { version: (migrations.at(-1)?.version ?? 0) + 1, sql };

@@ -37,7 +37,7 @@ it('a server that became a standby is asked for nothing, and is used again once 
       ),
   );
   expect(await store.read.instances.list({})).toHaveLength(2);
-  // What it did not get from the primary would be missed.
+  // The changes that the standby did not get from the primary would be missed.
   expect((await store.read.changes.page(where)).epoch).not.toBe(epoch);
   await store.close();
   await server.stop();
@@ -64,7 +64,7 @@ describe('a commit for which a synchronous standby is lost [synchronous-standby-
 
   const states = async (): Promise<unknown[]> =>
     (await operator.query('SELECT sync_state FROM pg_stat_replication')).rows.map((row) => row.sync_state);
-  /** Does it to all that waits for the standby, as an operator would, until `ended`. */
+  /** Cancels or terminates all waits for the standby, as an operator would, until `ended`. */
   const endWaits = async (how: 'pg_cancel_backend' | 'pg_terminate_backend', ended: Promise<unknown>) => {
     let isOver = false;
     const over = () => {
@@ -112,7 +112,7 @@ describe('a commit for which a synchronous standby is lost [synchronous-standby-
     await operator.query("ALTER SYSTEM SET synchronous_standby_names = ''");
     await operator.query('SELECT pg_reload_conf()');
     await store.transact((tx) => tx.instances.insert(instance('after')));
-    // This server's disk has all of them, each once: a standby that took over might have had none.
+    // This server's disk has all of them, each once. A standby that took over might have had none.
     expect((await store.read.instances.list({})).map(({ id }) => id).sort()).toEqual(
       ['before', 'pg_cancel_backend', 'pg_terminate_backend', 'waited for too long', 'after'].sort(),
     );

@@ -14,7 +14,7 @@ import { type OpenOptions, prepareDatabase } from './open-database.ts';
 import { createPool, TRANSACTIONS } from './pool.ts';
 import { OutcomeUnknown, proveWrites, runTransaction } from './transaction.ts';
 
-/** Other statements have connections of their own, so that transactions that wait for locks do not block them. */
+/** Other statements have separate connections, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
 const STATEMENTS_AT_ONCE = 5;
 
@@ -22,16 +22,15 @@ const tables = orchestratorTables(postgres);
 
 export interface PostgresOptions extends OpenOptions {
   timing?: FeedTiming;
-  /** Logs when commits of other servers are not heard any more, and when they are again. */
+  /** Logs when commits of other servers are no longer received, and when they are again. */
   log?: Pick<Log, 'info' | 'warn'>;
-  /** Hears the database's time, once before the store is there and then with each heartbeat. See `CommitFeed`. */
+  /** Reads the database's time, once before the store opens and then at each heartbeat. See `CommitFeed`. */
   hearTime?: (ask: () => Promise<number>) => Promise<void>;
 }
 
 /**
- * The store of several replicas: one PostgreSQL database, written by as many processes as there are. Each hears what
- * the others commit.
- *
+ * Opens the store for several replicas: one PostgreSQL database that several processes write. Each is notified of the
+ * others' commits.
  * @throws {DatabaseRefused} if the database cannot be used as it is.
  */
 export async function openPostgresStore(

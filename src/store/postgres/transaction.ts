@@ -11,9 +11,9 @@ import { IDLE_IN_TRANSACTION_MS, serverRunOf } from './pool.ts';
 import { SERVER_RUN } from './server-run.ts';
 
 const MAX_TRIES = 6;
-/** The next try sees the conflicting row; if it conflicts still, the caller gets the error. */
+/** A retry sees the conflicting row. If it still conflicts, the caller gets the error. */
 const MAX_TRIES_OF_DUPLICATE = 3;
-/** The pause before another try, in milliseconds; it grows with each. */
+/** Pause before a retry, in milliseconds. It grows with each. */
 const PAUSE_MS = [5, 40] as const;
 /** By then the server has rolled back a transaction whose client is silent. */
 const ASK_FOR_MS = IDLE_IN_TRANSACTION_MS + 1_000;
@@ -22,19 +22,19 @@ const ASK_AGAIN_AFTER_MS = 100;
 /** More than any transaction writes: about 1.5 MiB. */
 const PROOF_ROWS = 40_000;
 
-/** Prepared: otherwise the server would read and plan them anew each time. */
+/** Prepared: otherwise the server would parse and plan them each time. */
 const BEGIN: QueryConfig = { name: 'berth_begin', text: 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE' };
 const COMMIT: QueryConfig = { name: 'berth_end', text: 'COMMIT' };
 
-/** Writes something, so that its commit is waited for, and changes nothing. */
+/** Writes a record so that its commit waits for standbys, and changes no data. */
 const CONFIRM = "SELECT pg_logical_emit_message(true, 'berth', '')";
 
 export interface Pools {
   /** For `TRANSACTIONS`. */
   pool: Pool;
-  /** For statements outside of transactions, and to look up the outcome of one whose connection is lost. */
+  /** For statements outside transactions, and to look up the outcome of one whose connection was lost. */
   statementPool: Pool;
-  /** What the transactions may write to. */
+  /** The schema that transactions require. */
   schema: KnownSchema;
 }
 
@@ -44,20 +44,21 @@ export interface Outcome<T> {
   last?: readonly QueryConfig[];
 }
 
-/** The connection broke at the commit, and the transaction is rolled back. */
+/** The connection broke at the commit, and the transaction was rolled back. */
 class RolledBack extends StoreUnavailable {}
 
-/** The connection broke at the commit, and the outcome could not be looked up: it may have happened, or happen yet. */
+/**
+ * The connection broke at the commit, and the outcome could not be looked up. The commit may have happened, or may
+ * still happen.
+ */
 export class OutcomeUnknown extends StoreUnavailable {}
 
 /**
- * Runs `body` in one transaction, again if a concurrent transaction won, and looks up the outcome of a commit whose
- * answer was lost.
- *
- * @throws {OutcomeUnknown} if the answer to the commit was lost for good
- * @throws {StoreUnavailable} if the database cannot answer, or has the tables of another version by now; then nothing
- *   has happened
- * @throws {PostgresFailure} for a broken constraint
+ * Runs `body` in a transaction. Retries if a concurrent one won, and looks up the outcome of a commit without an
+ * answer.
+ * @throws {OutcomeUnknown} if the outcome cannot be found out
+ * @throws {StoreUnavailable} if the database does not answer, or has tables of another version; nothing has happened
+ * @throws {PostgresFailure} for a violated constraint
  */
 export async function runTransaction<T, Schema>(
   pools: Pools,
@@ -106,7 +107,7 @@ async function runOnce<T, Schema>(
   }
 }
 
-/** Of the writes that were sent without waiting, the first that failed: what came after it failed because of it. */
+/** The first failure among the writes that were sent without waiting. Later ones failed because of it. */
 async function failureOfWrites({
   unanswered,
 }: Pick<ClientConnection<unknown>, 'unanswered'>): Promise<unknown> {
@@ -115,10 +116,8 @@ async function failureOfWrites({
 }
 
 /**
- * The transaction's id, by which its outcome can be asked on another connection. Until the transaction ends no migration
- * begins.
- *
- * @throws {SchemaChanged}
+ * Begins the transaction and returns its id, by which another connection can look up its outcome. No migration can
+ * begin until it ends. @throws {SchemaChanged}
  */
 async function begin(client: PoolClient, schema: KnownSchema): Promise<string> {
   const [, { rows }] = await asFailure(
@@ -135,7 +134,10 @@ async function begin(client: PoolClient, schema: KnownSchema): Promise<string> {
   return id;
 }
 
-/** The failure if the answer was lost. @throws {PostgresFailure} if the transaction is rolled back for sure */
+/**
+ * Commits. Returns the failure if the answer was lost. @throws {PostgresFailure} if the transaction is certainly rolled
+ * back
+ */
 async function commit(
   client: PoolClient,
   last: readonly QueryConfig[],
@@ -154,17 +156,16 @@ async function commit(
   }
 }
 
-/** A transaction, and the server's run that it began in. */
+/** A transaction, and the server run in which it began. */
 interface Begun {
   id: string;
   run: string | undefined;
 }
 
 /**
- * Returns if the transaction is committed, and synchronous standbys have it.
- *
+ * Returns if the transaction is committed and synchronous standbys have it.
  * @throws {RolledBack} if it is not committed
- * @throws {OutcomeUnknown} if that cannot be found out
+ * @throws {OutcomeUnknown} if that cannot be determined
  */
 async function settle(statementPool: Pool, begun: Begun, lost: PostgresFailure): Promise<void> {
   const giveUpAt = performance.now() + ASK_FOR_MS;
@@ -180,15 +181,15 @@ async function settle(statementPool: Pool, begun: Begun, lost: PostgresFailure):
 }
 
 /**
- * Returns when synchronous standbys have every commit of until now. A transaction whose wait for them was ended reads as
- * committed, and is lost if one of them takes over; a standby that has a later commit has that one too.
+ * Returns once synchronous standbys have all commits so far. A transaction whose wait for them was cancelled reads as
+ * committed, but is lost if one takes over. A standby that has a later commit also has that one.
  */
 async function confirm(statementPool: Pool): Promise<void> {
   const emptyCommit = { text: CONFIRM, query_timeout: ASK_FOR_MS };
   await statementPool.query(emptyCommit);
 }
 
-/** Null: it was too long ago, or the id may be another transaction's by now. */
+/** Null: it is too old, or its id may belong to another transaction. */
 async function outcomeOf(
   statementPool: Pool,
   { id, run }: Begun,
@@ -205,11 +206,7 @@ async function isRolledBack(client: PoolClient): Promise<boolean> {
   );
 }
 
-/**
- * Runs `body` on a connection whose reads all see the same snapshot.
- *
- * @throws {PostgresFailure}
- */
+/** Runs `body` on a connection whose reads all see the same snapshot. @throws {PostgresFailure} */
 export async function runSnapshot<T, Schema>(
   pool: Pool,
   connectionOf: ConnectionOf<Schema>,
@@ -229,12 +226,9 @@ export async function runSnapshot<T, Schema>(
 }
 
 /**
- * Proves that writes work, that the disk has room above all: writes rows into a table of the database, and deletes them in
- * the same transaction. The user may be one who can make no tables. The dead rows stay
- * until the next vacuum: who reads the version ends at the first row.
- *
- * @throws {PostgresFailure}
- * @throws {SchemaChanged}
+ * Tests that writes work, above all that the disk has room: inserts rows into an existing table and deletes them in the
+ * same transaction, since the user may not be allowed to create tables. The dead rows stay until the next vacuum;
+ * readers of the version stop at the first row. @throws {PostgresFailure, SchemaChanged}
  */
 export async function proveWrites({ pool, schema }: Pick<Pools, 'pool' | 'schema'>): Promise<void> {
   const client = await asFailure(pool.connect());

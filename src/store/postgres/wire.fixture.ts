@@ -2,14 +2,13 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * When a connection breaks at some words: before the server hears them, after it has answered them, or at once while
- * the server hears them later, when somebody asks what became of the transaction, or when the test says so and
- * whoever asks is cut off. Or it stalls: the server hears them, and its answer is held back until the test lets it go.
- * Or it is held: the server does not hear them, and the connection breaks when the test says so.
+ * When a connection breaks at some words. `before`: they are dropped · `after`: the answer is dropped · `late`,
+ * `hidden`: at once; the server gets them when the outcome is asked, or at `sayHidden` · `stalled`: nothing breaks, the
+ * answer waits for `answerStalled` · `held`: the words are dropped; it breaks at `breakHeld`
  */
 export type Break = 'before' | 'after' | 'late' | 'hidden' | 'stalled' | 'held';
 
-/** The way to a database, on which a test cuts connections, or lets nothing through; `await using` ends it. */
+/** Starts a proxy to a database on which a test can cut or silence connections. `await using` stops it. */
 export async function startWire(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
@@ -35,7 +34,7 @@ export async function startWire(databaseUrl: string) {
       return;
     }
     upstream.removeAllListeners('data');
-    // Answers to what was sent before it come first.
+    // Answers to earlier requests come first.
     upstream.on('data', (answer) => {
       if (answer.includes('COMMIT')) upstream.destroy();
     });
@@ -93,38 +92,38 @@ export async function startWire(databaseUrl: string) {
 
   return {
     url: url.href,
-    /** How many were sent to the server. */
+    /** The number of packets sent to the server. */
     packets: () => packets,
-    /** The next connection on which `words` are sent breaks. */
+    /** Breaks the next connection on which `words` are sent. */
     breakAt(words: string, when: Break): void {
       armed = { words, when };
     },
-    /** Says what a break hid. */
+    /** Sends the words that a `hidden` break withheld. */
     sayHidden(): void {
       sayHidden?.();
       sayHidden = undefined;
     },
-    /** Lets the answer through that was held back. */
+    /** Forwards the withheld answer. */
     answerStalled(): void {
       answerStalled?.();
       answerStalled = undefined;
     },
     /** Whether a connection is held. */
     isHeld: () => breakHeld !== undefined,
-    /** Breaks the connection that was held. */
+    /** Breaks the held connection. */
     breakHeld(): void {
       breakHeld?.();
       breakHeld = undefined;
     },
-    /** From now on the server does not hear these words; empty: it hears all. */
+    /** Hides these words from the server. Empty: hides nothing. */
     unsay(words: string): void {
       unsaid = words;
     },
-    /** From now on nothing comes through, and nobody is told; or it does again. */
+    /** Drops all traffic without closing connections, or stops doing so. */
     silence(value: boolean): void {
       isSilent = value;
     },
-    /** Breaks what is open, and takes no new connection. */
+    /** Breaks all connections, and accepts no new ones. */
     async cut(): Promise<void> {
       const closed = server.listening ? once(server, 'close') : undefined;
       server.close();

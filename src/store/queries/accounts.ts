@@ -103,7 +103,7 @@ export function credentialWriter(connection: Connection): CredentialWriter {
   };
 }
 
-/** What an account has, against its quotas. */
+/** The usage of an account that its quotas limit. */
 export function accountUse({
   db,
   tables: { instances, storageClaims, tokens, volumes },
@@ -153,7 +153,7 @@ export function idempotencyWriter(connection: Connection): Transaction['idempote
   } = connection;
   return {
     find: async (accountId, key) => {
-      // Of two concurrent requests with the same key, the second waits here for the first and then finds its record.
+      // Of two concurrent requests with the same key, the second waits here and then finds the first one's record.
       await locking.name(`idempotency ${JSON.stringify([accountId, key])}`);
       const [found] = await db
         .select()

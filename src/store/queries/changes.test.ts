@@ -23,7 +23,7 @@ it.each([
     const open = Array.from({ length: count }, (_, index) => index + 1);
     const connection = toConnection(database.writer, orchestratorTables(sqlite), {
       ...numbers,
-      // As PostgreSQL words it.
+      // In PostgreSQL's format.
       snapshot: () => sql`${`1:2000:${open.join(',')}`}`,
     });
     await numbers.keepAbove?.(connection, 1_000);

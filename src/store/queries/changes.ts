@@ -4,23 +4,23 @@ import type { ResourceKind } from '../../orchestrator/model/work.ts';
 import type { Connection, Tables } from './connection.ts';
 import { prepared } from './prepared.ts';
 
-// Each instance and volume has the number of its last change in its row, so the rows are the list of changes. PostgreSQL
-// numbers a change with the id of its transaction. Ids follow the order of BEGIN, not of COMMIT, so a position also names
-// the transactions that were open. See docs/decisions/0031-changes.md.
+// The row of each instance and volume has the number of its last change, so the rows are the list of changes.
+// PostgreSQL numbers a change by its transaction's id. Ids follow the order of BEGIN, not of COMMIT, so a position also
+// lists the transactions that were open. See docs/decisions/0031-changes.md.
 
 /**
- * A position names at most this many open transactions. If there are more, some changes are listed again. A cut page could
- * then come again for ever, so it counts as lost.
+ * Maximum open transactions in a position. With more, some changes are listed again. A truncated page could then repeat
+ * forever, so the position counts as lost.
  */
 const MOST_OPEN = 500;
 
-/** What is in an instance's record. */
+/** The columns of an instance's record. */
 export function instanceColumns(instances: Tables['instances']) {
   const { changedIn, ...columns } = getTableColumns(instances);
   return columns;
 }
 
-/** What is in a volume's record. */
+/** The columns of a volume's record. */
 export function volumeColumns(volumes: Tables['volumes']) {
   const { changedIn, version, ...columns } = getTableColumns(volumes);
   return columns;
@@ -39,7 +39,7 @@ const pageOfChanges = prepared(
     { db, tables: { instances, volumes }, changes }: Connection,
     { accountId, from, afterId, open, limit }: PageValues,
   ) => {
-    /** A query for each range of the index: one with OR might read all rows of the account. */
+    /** One query for each range of the index: a single one with OR might read all rows of the account. */
     const listed = (kind: ResourceKind, table: Tables['instances'] | Tables['volumes']) => {
       const range = sql`(changed_in, id) > (${from}, ${afterId})`;
       const known = changes.isBelowEnd && sql` AND ${changes.isBelowEnd(sql`changed_in`)}`;
@@ -93,7 +93,7 @@ export function changeReader(connection: Connection): ChangeReader {
 
 type End = Pick<ChangePosition, 'from' | 'open'>;
 
-/** What a statement saw: all before `from`, except what open transactions may have written. */
+/** The changes that a statement saw: all before `from`, except those of open transactions. */
 function endOf(snapshot: string): End {
   const [, end = '', open = ''] = snapshot.split(':');
   return { from: Number(end), open: open === '' ? [] : open.split(',').map(Number) };
@@ -103,7 +103,7 @@ function atEnd({ from, open }: End): ChangePosition {
   return { from: open[MOST_OPEN] ?? from, afterId: '', open: open.slice(0, MOST_OPEN) };
 }
 
-/** After the last change of a page that was cut. What follows it was not seen, whether it was open or not. */
+/** The position after the last change of a truncated page. Later changes were not seen, open or not. */
 function atLast({ changedIn, id }: { changedIn: number; id: string }, { open }: End): ChangePosition {
   return { from: changedIn, afterId: id, open: open.filter((number) => number < changedIn) };
 }

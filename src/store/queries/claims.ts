@@ -15,7 +15,7 @@ const claimsOfInstance = prepared(
 
 type Claim = Parameters<ClaimWriter['take']>[0];
 
-/** A row if there was a unit and the instance held none. */
+/** Returns a row if a unit was free and the instance held none. */
 const insertClaim = prepared(
   ({ db, tables: { claims } }: Connection, { instanceId, offerId, region, capacity }: Claim) => {
     const isThere = and(eq(claims.offerId, offerId), eq(claims.region, region));
@@ -80,7 +80,7 @@ export function claimWriter(connection: Connection): ClaimWriter {
   return {
     ...reader,
     take: async ({ instanceId, offerId, region, capacity }) => {
-      // Two transactions that count at once would both find the last unit free: one counts at a time.
+      // Two transactions that count at once would both find the last unit free. The lock makes them take turns.
       await locking.name(`placement ${JSON.stringify([offerId, region])}`);
       const inserted = await insertClaim(connection, { instanceId, offerId, region, capacity });
       return inserted.length > 0 || reader.isHeldBy(instanceId);
@@ -89,7 +89,7 @@ export function claimWriter(connection: Connection): ClaimWriter {
   };
 }
 
-/** Storage is summed in whole MB, so that a rounding error does not refuse what fits exactly. */
+/** Storage is summed in whole MB, so that a rounding error does not refuse a volume that fits exactly. */
 function toMb(gb: number): number {
   return Math.ceil(Math.round(gb * 1e6) / 1e3);
 }

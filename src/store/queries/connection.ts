@@ -2,7 +2,7 @@ import { type Column, type SQL, sql } from 'drizzle-orm';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
 import type { orchestratorTables } from '../schema/orchestrator.ts';
 
-/** drizzle on one connection or pool. The queries are written against PostgreSQL's types, and run on SQLite too. */
+/** drizzle on one connection or pool. The queries are written against PostgreSQL's types, and also run on SQLite. */
 export type Db = NodePgDatabase;
 
 export type Tables = ReturnType<typeof orchestratorTables>;
@@ -13,23 +13,23 @@ export interface Lockable {
 }
 
 /**
- * Locks between processes that share a database; a file of one process needs none. A lock is held until the transaction
- * ends.
+ * Locks between processes that share a database. A database of one process needs none. A lock is held until the
+ * transaction ends.
  */
 export interface Locking {
   /** Locks the rows that `query` finds, and waits for other holders. */
   rows<Query extends Lockable>(query: Query): Query;
-  /** Takes a shared lock on the rows that `query` finds: nobody may write them. */
+  /** Takes a shared lock on the rows that `query` finds: no other transaction may write them. */
   sharedRows<Query extends Lockable>(query: Query): Query;
-  /** Locks the rows that `query` finds, and skips those that are locked. */
+  /** Locks the rows that `query` finds, and skips locked ones. */
   freeRows<Query extends Lockable>(query: Query): Query;
-  /** Locks a name, where there is no row to lock yet. */
+  /** Locks a name, for cases without a row to lock. */
   name(name: string): Promise<void>;
-  /** Locks a name beside others that do so; whoever takes it with `name` waits for all of them. */
+  /** Takes a shared lock on a name. `name` waits for all of them. */
   sharedName(name: string): Promise<void>;
 }
 
-/** For reads outside of a transaction, and for a database of one process. */
+/** For reads outside a transaction, and for a database of one process. */
 export const noLocking: Locking = {
   rows: (query) => query,
   sharedRows: (query) => query,
@@ -40,10 +40,10 @@ export const noLocking: Locking = {
 
 /** How a database numbers the changes of instances and volumes: see queries/changes.ts. */
 export interface ChangeNumbers {
-  /** The number of what a transaction writes for an account. */
+  /** The number of a transaction's changes to an account. */
   next(accountId: unknown): SQL;
   /**
-   * What the statement sees, in the form of `pg_current_snapshot()`: `first:end:open,open…`. It sees each committed
+   * The visible changes, in the format of `pg_current_snapshot()`: `first:end:open,open…`. Visible is each committed
    * change with a number below `end`, except those of the open transactions.
    */
   snapshot(accountId: unknown): SQL;
@@ -51,35 +51,41 @@ export interface ChangeNumbers {
   epoch: SQL;
   /** Whether a number is in a list. Absent: transactions never overlap, so none is ever open. */
   isAmong?(column: SQL, list: unknown): SQL;
-  /** A condition that leaves out numbers which a restored row has from another server. Absent: there are none. */
+  /** A condition that excludes numbers of restored rows from another server. Absent: there are none. */
   isBelowEnd?(column: SQL): SQL;
-  /** Keeps numbers from being given out again after the rows that had them are pruned. Absent: that cannot happen. */
+  /** Prevents reuse of numbers after their rows are pruned. Absent: reuse is impossible. */
   keepAbove?(connection: Pick<Connection, 'db' | 'tables'>, number: number): Promise<void>;
 }
 
-/** What the queries of both stores run on. It lasts as long as what it connects to: statements are prepared on it. */
+/**
+ * The connection for the queries of both stores. It lives as long as its database connection: statements are prepared
+ * on it.
+ */
 export interface Connection<Schema = Tables> {
   db: Db;
   tables: Schema;
   locking: Locking;
-  /** A text with A to Z in lower case, and no other letter: alike in each database, whatever its locale. */
+  /**
+   * A text with A to Z in lower case, and no other letter. The result is the same in each database, whatever its
+   * locale.
+   */
   lower(text: Column | SQL): SQL;
   changes: ChangeNumbers;
   /**
-   * Awaits a write whose answer nobody needs. A transaction of PostgreSQL does not wait for it: it is sent together with
-   * what follows, and if it fails, so does the transaction.
+   * Awaits a write whose answer is not needed. A PostgreSQL transaction does not wait for it: it is sent with the next
+   * statement, and if it fails, the transaction fails.
    */
   write(sent: Promise<unknown>): Promise<void>;
-  /** For a write outside of a transaction: without it nothing is changed. */
+  /** For a write outside a transaction: the condition for the change. */
   onlyIf?: SQL;
 }
 
-/** Outside of a transaction, and where there is no round trip. */
+/** For writes outside a transaction, and for databases without a round trip. */
 export async function awaitWrite(sent: Promise<unknown>): Promise<void> {
   await sent;
 }
 
-/** Whether a text has another one anywhere, with A to Z of any case; what is looked for has no wildcards. */
+/** Whether a text contains another one, ignoring the case of A to Z. Wildcards in `part` are escaped. */
 export function contains({ lower }: Pick<Connection, 'lower'>, text: Column | SQL, part: string): SQL {
   const folded = part.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   return sql`${lower(text)} LIKE ${`%${folded.replace(/[\\%_]/g, '\\$&')}%`} ESCAPE '\\'`;

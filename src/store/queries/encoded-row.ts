@@ -4,7 +4,7 @@ interface Column {
   mapToDriverValue(value: unknown): unknown;
 }
 
-/** A row as the driver takes it: each of its keys is a column of `table`. For {@link asEncoded}. */
+/** Encodes a row for the driver: each of its keys is a column of `table`. For {@link asEncoded}. */
 export function encodeRow<Row extends object>(table: object, row: Row): Row {
   const columns = table as Record<string, Column>;
   return Object.fromEntries(
@@ -16,8 +16,8 @@ export function encodeRow<Row extends object>(table: object, row: Row): Row {
 }
 
 /**
- * Placeholders of a prepared statement whose values {@link encodeRow} has made. drizzle would encode them itself, and
- * make text of the null of a JSON column.
+ * Placeholders of a prepared statement for values that {@link encodeRow} has encoded. drizzle would encode them again,
+ * and turn the null of a JSON column into text.
  */
 export function asEncoded<Row extends object>(placeholders: Row): Row {
   return Object.fromEntries(

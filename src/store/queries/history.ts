@@ -3,14 +3,14 @@ import type { HistoryEvent, HistoryReader, HistoryWriter } from '../../orchestra
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
 
-/** What a transaction adds to the history, by instance. */
+/** History events added by a transaction, by instance. */
 export type AddedHistory = Map<string, HistoryEvent>;
 
 const insertEvent = preparedWrite(({ db, tables: { history } }: Connection, event: HistoryEvent) =>
   db.insert(history).values(event),
 );
 
-/** Writes what the transaction has added; its last statement. */
+/** Writes the added events. It is the transaction's last statement. */
 export async function writeHistory(connection: Connection, added: AddedHistory): Promise<void> {
   for (const event of added.values()) await insertEvent(connection, event);
 }
@@ -58,7 +58,7 @@ export function historyWriter(connection: Connection, added: AddedHistory): Hist
     ...historyReader(connection),
     moved: async (moved) => {
       const { instanceId } = moved;
-      // Of two changes in one transaction, the first says from where.
+      // Of two changes in one transaction, the first has the original status.
       const { fromStatus } = added.get(instanceId) ?? moved;
       added.set(instanceId, { ...notAStep, ...moved, fromStatus: fromStatus ?? moved.fromStatus });
     },

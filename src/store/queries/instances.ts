@@ -102,7 +102,10 @@ const pageOfLive = prepared(
   },
 );
 
-/** In what operators see of it; in the history only of those that failed, so that the history of the others is not read. */
+/**
+ * Searches the fields that operators see. The history is searched only for failed instances, so that the rest of it is
+ * not read.
+ */
 function hasText(connection: Connection, part: string): SQL | undefined {
   const { db, tables } = connection;
   const { id, name, ownerRef, error, endpoint, status } = tables.instances;
@@ -244,7 +247,7 @@ export function instanceReader(connection: Connection): InstanceReader {
   };
 }
 
-/** The rows that exist, tombstones included, in no order. */
+/** The existing rows, including tombstones, in no order. */
 export async function instancesByIds(
   { db, tables: { instances } }: Connection,
   ids: readonly string[],
@@ -255,7 +258,7 @@ export async function instancesByIds(
     .where(inArray(instances.id, [...ids]));
 }
 
-/** A row as its statement takes it: JSON that is null would be stored as the text `null`, so it is left out. */
+/** A row for its statement. A null JSON value would be stored as the text `null`, so it is left out. */
 type Written = Omit<InstanceRecord, 'endpoint' | 'destroyOrder'> & {
   endpoint?: Endpoint;
   destroyOrder?: DestroyOrder;
@@ -338,7 +341,7 @@ export function instanceWriter(connection: Connection, written: Map<string, Inst
     prune: async ({ platform, endedBefore, limit }) => {
       const found = await prunable(connection, { platform, endedBefore, limit });
       if (found.length === 0) return toPruned(connection, []);
-      // They are locked: what another transaction wrote for one of them until then is seen now.
+      // The rows are locked, so writes of other transactions for them are visible now.
       const isFree = and(inArray(instances.id, ids(found)), ...unneeded(connection));
       const free = await db.select({ id: instances.id }).from(instances).where(isFree);
       await db.delete(losses).where(inArray(losses.instanceId, ids(free)));
@@ -351,10 +354,12 @@ export function instanceWriter(connection: Connection, written: Map<string, Inst
 
 const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
 
-/** No other row names the instance: no work, no unit, no attachment, and no Idempotency-Key that may be sent again. */
+/**
+ * No other row refers to the instance: no work, no unit, no attachment, and no Idempotency-Key that may be sent again.
+ */
 function unneeded({ db, tables: { attachments, claims, idempotency, instances, work } }: Connection): SQL[] {
   const { id, createdAt } = instances;
-  // A key is as old as its instance, and there is an index by age.
+  // A key has the age of its instance, and an index by age exists.
   const isKept = and(eq(idempotency.createdAt, createdAt), eq(idempotency.resourceId, id));
   return [
     notExists(db.select({ one: sql`1` }).from(work).where(eq(work.resourceId, id))),

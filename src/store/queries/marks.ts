@@ -15,7 +15,7 @@ const markByName = prepared(({ db, tables: { marks } }: Connection, { name }: { 
   db.select().from(marks).where(eq(marks.name, name)),
 );
 
-// In a transaction each of these reads locks its name until the end, so that what is decided on it stays true.
+// In a transaction, each of these reads locks its name until the end, so that decisions based on it stay valid.
 
 export function markReader(connection: Connection): MarkReader {
   return {

@@ -9,7 +9,7 @@ import type { operatorTables } from '../schema/operators.ts';
 import type { Connection as AnyConnection } from './connection.ts';
 import { prepared } from './prepared.ts';
 
-/** To the database of either product. */
+/** A connection to the database of either product. */
 type Connection = AnyConnection<ReturnType<typeof operatorTables>>;
 
 const keyById = prepared(({ db, tables: { operatorKeys } }: Connection, { id }: { id: string }) =>

@@ -5,22 +5,22 @@ interface Statement<Rows> {
   execute(values: Record<string, unknown>): PromiseLike<Rows>;
 }
 
-/** A query that runs when it is awaited, or is prepared to be run with other values. */
+/** A query that runs when awaited, or can be prepared for other values. */
 interface Query<Rows> extends PromiseLike<Rows> {
   prepare(name: string): Statement<Rows>;
 }
 
-/** Names are of one process: each connection of PostgreSQL's keeps its statements by them. */
+/** Names are unique in the process: each PostgreSQL connection keeps its statements by name. */
 let names = 0;
 
 /**
- * A query that is asked all the time: on each connection drizzle builds it once, and the database compiles it once.
- * `build` must make the same query for all values of the same keys.
+ * A frequent query: drizzle builds it, and the database compiles it, once for each connection. `build` must return the
+ * same query for all values of the same keys.
  */
 export function prepared<On extends { db: Db }, Values extends object, Rows>(
   build: (connection: On, values: Values) => Query<Rows>,
 ): (connection: On, values: Values) => Promise<Rows> {
-  /** By the keys of the values: an update sets only the columns that are given. */
+  /** By the keys of the values: an update sets only the given columns. */
   const statements = new WeakMap<On, Map<string, Statement<Rows>>>();
   return async (connection, values) => {
     const known = statements.get(connection) ?? new Map<string, Statement<Rows>>();
@@ -37,7 +37,7 @@ export function prepared<On extends { db: Db }, Values extends object, Rows>(
   };
 }
 
-/** {@link prepared}, for a write that answers nothing: see {@link Connection.write}. */
+/** {@link prepared}, for a write without a result: see {@link Connection.write}. */
 export function preparedWrite<On extends Pick<Connection, 'db' | 'write'>, Values extends object>(
   build: (connection: On, values: Values) => Query<unknown>,
 ): (connection: On, values: Values) => Promise<void> {

@@ -23,7 +23,7 @@ import { volumeReader, volumeWriter } from './volumes.ts';
 import { withErrors } from './with-errors.ts';
 import { workReader, workWriter } from './work.ts';
 
-/** What a transaction has written: listeners are told of it after the commit. */
+/** The writes of a transaction, of which listeners are notified after the commit. */
 export class Changes {
   readonly instances = new Map<string, InstanceRecord>();
   /** The accounts whose volumes it wrote. */
@@ -33,7 +33,7 @@ export class Changes {
   readonly history: AddedHistory = new Map();
 }
 
-/** `toCoreError` translates a query's error into one that the core knows. */
+/** `toCoreError` translates a query's error into one that the core handles. */
 export function readerOn(connection: Connection, toCoreError: (error: unknown) => unknown): Reader {
   const translated = <Repository extends object>(repository: Repository): Repository =>
     withErrors(repository, toCoreError);

@@ -83,7 +83,8 @@ const prunable = prepared(
       locking,
     } = connection;
     const isOver = or(isNull(volumes.createOpenUntil), lt(volumes.createOpenUntil, endedBefore));
-    // A clock that was ahead may have made it after it ended, and the mark must not pass what is made from now on.
+    // With a clock that was ahead, its creation time may be after its end. The mark must not pass volumes that are
+    // created from now on.
     const isOld = and(lt(volumes.deletedAt, endedBefore), lt(volumes.createdAt, endedBefore));
     const hasEnded = and(eq(volumes.platform, platform), isNotNull(volumes.deletedAt), isOld, isOver);
     return locking.freeRows(
@@ -97,7 +98,7 @@ const prunable = prepared(
   },
 );
 
-/** `onWrite` hears of the account whose volume is written. */
+/** `onWrite` is called with the account of each written volume. */
 export function volumeWriter(connection: Connection, onWrite: (accountId: string) => void): VolumeWriter {
   const {
     db,
@@ -105,7 +106,7 @@ export function volumeWriter(connection: Connection, onWrite: (accountId: string
     changes,
   } = connection;
   const nextVersion = sql`${volumes.version} + 1`;
-  /** A volume is shown with its attachments. */
+  /** A volume's representation includes its attachments. */
   const attachmentsChanged = async (id: string): Promise<void> => {
     const changed = { version: nextVersion, changedIn: changes.next(volumes.accountId) };
     const { accountId } = volumes;
@@ -130,7 +131,7 @@ export function volumeWriter(connection: Connection, onWrite: (accountId: string
     prune: async ({ platform, endedBefore, limit }) => {
       const found = await prunable(connection, { platform, endedBefore, limit });
       if (found.length === 0) return toPruned(connection, []);
-      // They are locked: what another transaction wrote for one of them until then is seen now.
+      // The rows are locked, so writes of other transactions for them are visible now.
       const among = inArray(
         volumes.id,
         found.map(({ id }) => id),
@@ -158,7 +159,9 @@ export function volumeWriter(connection: Connection, onWrite: (accountId: string
   };
 }
 
-/** No other row names the volume: no work, no storage, no attachment, and no Idempotency-Key that may be sent again. */
+/**
+ * No other row refers to the volume: no work, no storage, no attachment, and no Idempotency-Key that may be sent again.
+ */
 function unneeded({
   db,
   tables: { attachments, idempotency, storageClaims, volumes, work },

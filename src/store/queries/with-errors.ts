@@ -1,4 +1,4 @@
-/** The repository, with each error of its methods translated. */
+/** Returns the repository with the errors of its methods translated. */
 export function withErrors<Repository extends object>(
   repository: Repository,
   translate: (error: unknown) => unknown,

@@ -20,9 +20,8 @@ import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
 
 /**
- * No pause and no lease is this long, in milliseconds. A later time was written while a clock was wrong and counts as
- * past, so that nothing waits for ever. A holder that loses its lease this way writes nothing: the row has another
- * token.
+ * Longer than any pause or lease, in milliseconds. A later time was written with a wrong clock and counts as past, so
+ * that no work waits forever. A holder that loses its lease this way can write nothing: the row has another token.
  */
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
@@ -45,7 +44,7 @@ const releaseLease = preparedWrite(
   ) => db.update(work).set(set).where(isHeldBy(work, { resourceId, token })),
 );
 
-/** Of the rows that nobody holds the first in the index, and of the few that are held the one that is free first. */
+/** The earliest row without a lease, from the index, and the earliest end among the few leased rows. */
 const nextMoments = prepared(({ db, tables: { work } }: Connection, { platform }: { platform: string }) => {
   const { notBefore, leaseUntil } = work;
   const isHere = eq(work.platform, platform);
@@ -125,7 +124,7 @@ const putWork = preparedWrite(
   ({ db, tables }: Connection, { resourceId, resourceKind, notBefore, ...put }: Put) => {
     const { attempts, instances, volumes, work } = tables;
     const step = { ...newStep, ...put, notBefore, waitsSince: notBefore };
-    // The resource's own, so that nobody can give another one.
+    // Read from the resource, so that a caller cannot pass another one.
     const platform = sql<string>`coalesce(
       (SELECT ${instances.platform} FROM ${instances} WHERE ${instances.id} = ${resourceId}),
       (SELECT ${volumes.platform} FROM ${volumes} WHERE ${volumes.id} = ${resourceId}),
@@ -210,8 +209,8 @@ const claimDue = prepared(
   ) => {
     const { notBefore } = work;
     const hasCome = or(lte(work.leaseUntil, now), gt(work.leaseUntil, farthest));
-    // Two ranges of an index, each as a query before the update, which runs once: in one condition they are a scan of all
-    // that waits.
+    // Two ranges of an index, each as a query before the update, so that it runs once. One combined condition would
+    // scan all waiting work.
     const rowsWith = (name: string, moment: SQL) =>
       db.$with(name).as(
         locking.freeRows(
@@ -240,7 +239,7 @@ const claimDue = prepared(
         leaseOwner: owner,
         leaseUntil,
         attempt: sql`${work.attempt} + 1`,
-        // Of the clock, so that it also grows over the rows of a resource, and over a restored backup.
+        // Based on the clock, so that it also increases across the rows of a resource and after a restored backup.
         fence: sql`CASE WHEN ${work.fence} >= ${now} THEN ${work.fence} + 1 ELSE ${now} END`,
       })
       .where(inArray(work.resourceId, claimed))

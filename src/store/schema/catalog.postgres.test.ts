@@ -12,8 +12,8 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 /**
- * One row for each column, constraint and index. The names of a primary key and of a reference are the database's own;
- * whether a reference is checked at the end of a transaction, drizzle does not know.
+ * One row for each column, constraint and index. The database chooses the names of primary keys and references. drizzle
+ * cannot express that a reference is checked at the end of a transaction.
  */
 const CATALOG = `
   SELECT relname AS "table", attname || ' ' || format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END AS part

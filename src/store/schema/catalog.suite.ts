@@ -3,18 +3,18 @@ import type { MigrationsOf } from '../migrations.ts';
 import { readSnapshot, type Snapshot, tablesOf, toSnapshot, toStatements } from './drizzle-kit.fixture.ts';
 import type { Dialect } from './postgres.ts';
 
-/** What a database says of its tables, in its own words; equal for equal tables. */
+/** A database's own description of its tables. Equal tables have equal descriptions. */
 export type Catalog = Record<string, unknown>;
 
 interface Setup {
   dialect: Dialect;
-  /** The catalog of a new database that the migrations made, after `change`. */
+  /** The catalog of a new database after the migrations, and after `change`. */
   migrated(change?: string): Promise<Catalog>;
   /** The catalog of a new database in which only `statements` were run. */
   made(statements: readonly string[]): Promise<Catalog>;
 }
 
-/** What the migrations leave is what src/store/schema/ defines. */
+/** Tests that the migrations produce the tables that src/store/schema/ defines. */
 export function describeCatalog(database: MigrationsOf, { dialect, migrated, made }: Setup): void {
   const madeOf = async (tables: Snapshot) => made(await toStatements(database, {}, tables));
   let defined: Promise<Catalog> | undefined;

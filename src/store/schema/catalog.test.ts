@@ -17,7 +17,7 @@ interface Index {
   origin: 'c' | 'u' | 'pk';
 }
 
-/** Identifiers without quotes and without the table that they are of. */
+/** Removes the quotes and the table from identifiers. */
 function plain(sql: string, table: string): string {
   return sql.replaceAll(/["`]/g, '').replaceAll(`${table}.`, '').replaceAll(/\s+/g, ' ').trim();
 }
@@ -58,7 +58,7 @@ function catalogOf(db: Database.Database): Catalog {
   );
 }
 
-/** A UNIQUE column has an index without a name of its own. */
+/** The index of a UNIQUE column has no name of its own. */
 function describeIndex(db: Database.Database, { name, unique }: Index, table: string): string {
   const columns = (db.pragma(`index_info(${name})`) as Column[]).map((column) => column.name).join(', ');
   const sql = db

@@ -13,7 +13,7 @@ import { orchestratorTables } from './orchestrator.ts';
 import { type Dialect, postgres } from './postgres.ts';
 import { sqlite } from './sqlite.ts';
 
-/** The tables of each database, as they are defined. */
+/** The tables of each database, as defined. */
 export const tablesOf: Record<MigrationsOf, (dialect?: Dialect) => Record<string, unknown>> = {
   sqlite: (dialect = sqlite) => orchestratorTables(dialect),
   postgres: (dialect = postgres) => orchestratorTables(dialect),
@@ -29,13 +29,13 @@ export const databases = Object.keys(tablesOf) as MigrationsOf[];
 /** Tables as drizzle-kit describes them, by their names in the database. */
 export type Snapshot = Record<string, unknown>;
 
-/** `tables` as drizzle-kit describes them. */
+/** Describes `tables` as drizzle-kit does. */
 export async function toSnapshot(database: MigrationsOf, tables = tablesOf[database]()): Promise<Snapshot> {
   const { tables: described } = await describe(database, tables);
   return described;
 }
 
-/** The SQL that leads from the tables of one snapshot to those of another, without names of a schema. */
+/** The SQL that changes the tables of one snapshot into those of another, without schema names. */
 export async function toStatements(
   database: MigrationsOf,
   before: Snapshot,
@@ -56,7 +56,7 @@ export async function toStatements(
   );
 }
 
-/** Where the snapshot of the newest migration is kept. */
+/** The file with the snapshot of the newest migration. */
 export function snapshotFile(database: MigrationsOf): URL {
   return new URL(`./snapshots/${database}.json`, import.meta.url);
 }

@@ -9,9 +9,9 @@ import type { PeopleTables } from './marketplace-people.ts';
 import type { Dialect } from './postgres.ts';
 
 /**
- * The ledger. Two things stand in the migrations only, because drizzle cannot express them: triggers make its tables
- * append-only, except segments, let a day line replace its slices, and keep the sums of open segments in `teams`; and
- * the reference from a slice to its transaction is checked at the commit.
+ * The ledger. The migrations also contain what drizzle cannot express: triggers make its tables append-only, except
+ * segments, let a day line replace its slices, and maintain the sums of open segments in `teams`; a slice's reference
+ * to its transaction is checked at the commit.
  */
 export function ledgerTables(
   { table, text, idOf, verbatim, integer, bigint, double, primaryKey, index, uniqueIndex, check }: Dialect,
@@ -58,7 +58,7 @@ export function ledgerTables(
     },
     (t) => [
       index('ledger_transactions_by_team').on(t.teamId, t.at),
-      // What is booked for use is nearly all of them.
+      // Nearly all transactions are usage.
       index('ledger_transactions_credits').on(t.at, t.id).where(sql`${t.kind} <> 'usage'`),
     ],
   );

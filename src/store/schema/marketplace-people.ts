@@ -4,7 +4,7 @@ import type { Dialect } from './postgres.ts';
 
 export type PeopleTables = ReturnType<typeof peopleTables>;
 
-/** Users, their teams, and what belongs to either. */
+/** Users, their teams, and rows that belong to either. */
 export function peopleTables({
   table,
   text,
@@ -59,12 +59,12 @@ export function peopleTables({
       balanceMicroUsd: bigint('balance_micro_usd').notNull(),
       watch: json('watch').$type<BalanceWatch>().notNull(),
       createdAt: bigint('created_at').notNull(),
-      // Kept by triggers of segments, so that a create reads one row however much the team has.
+      // Maintained by triggers of segments, so that a create reads one row however many segments the team has.
       openSegments: bigint('open_segments').notNull().default(0),
       openRateMilliUsd: bigint('open_rate_milli_usd').notNull().default(0),
       openPosted: bigint('open_posted').notNull().default(0),
       postedUntil: bigint('posted_until').notNull().default(0),
-      // Written beside the record: what changes a price or a balance sets it to 0, the billing job to a later time.
+      // Written beside the record: a change of a price or a balance sets it to 0, the billing job to a later time.
       nextCheckAt: bigint('next_check_at'),
     },
     (t) => [index('teams_due').on(t.nextCheckAt, t.id).where(sql`${t.nextCheckAt} IS NOT NULL`)],

@@ -22,7 +22,7 @@ export function marketplaceTables(dialect: Dialect) {
   };
 }
 
-/** The tables that only the marketplace's PostgreSQL has: on SQLite the one process counts requests in memory. */
+/** Tables of the marketplace's PostgreSQL only. With SQLite, the one process counts requests in memory. */
 export function requestCountTables({ table, text, bigint, index }: Dialect) {
   const requestCounts = table(
     'request_counts',
@@ -36,7 +36,7 @@ export function requestCountTables({ table, text, bigint, index }: Dialect) {
   return { requestCounts };
 }
 
-/** The mail outbox, the catalogs of the providers, the leases of jobs, and settings of the program. */
+/** The mail outbox, the catalogs of the providers, the leases of jobs, and the program's settings. */
 function operationTables({ table, text, verbatim, integer, bigint, json, index }: Dialect) {
   const mails = table(
     'mails',

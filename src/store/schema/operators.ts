@@ -1,9 +1,9 @@
 import type { AuditEntry } from '../../operators/model.ts';
 import type { Dialect } from './postgres.ts';
 
-/** Operators of a product: the same tables in the database of each. */
+/** The operator tables, which are the same in either product's database. */
 export function operatorTables({ table, text, bytes, bigint, json, sequence }: Dialect) {
-  /** Of the admin listener. They open no account. */
+  /** Keys for the admin listener. They grant no access to accounts. */
   const operatorKeys = table('operator_keys', {
     id: text('id').primaryKey(),
     name: text('name').notNull(),
@@ -15,7 +15,7 @@ export function operatorTables({ table, text, bytes, bigint, json, sequence }: D
     lastUsedAt: bigint('last_used_at'),
   });
 
-  /** Without references: it outlives what it is about. */
+  /** Without references: a row outlives its subject. */
   const audit = table('audit', {
     id: sequence('id'),
     at: bigint('at').notNull(),

@@ -196,7 +196,7 @@ export function orchestratorTables(dialect: Dialect) {
       waitsSince: bigint('waits_since'),
       waitedAttempt: integer('waited_attempt'),
       isHeld: boolean('is_held').notNull(),
-      /** That of the resource, by which work is claimed. */
+      /** The platform of the resource, by which work is claimed. */
       platform: text('platform').notNull(),
       fence: bigint('fence').notNull(),
     },
@@ -206,7 +206,7 @@ export function orchestratorTables(dialect: Dialect) {
     ],
   );
 
-  /** Without a reference: a tombstone may be pruned before what an attempt of it left is removed. */
+  /** Without a reference: a tombstone may be pruned before the remains of one of its attempts are removed. */
   const attempts = table(
     'attempts',
     {
@@ -241,7 +241,7 @@ export function orchestratorTables(dialect: Dialect) {
       platform: text('platform').notNull(),
       resourceKind: text('resource_kind').$type<ResourceKind>().notNull(),
       what: text('what').$type<Sighting['what']>().notNull(),
-      /** As the platform shows it: what it shows twice has two names. */
+      /** The name on the platform. An item that the platform lists twice has two names. */
       name: text('name').notNull(),
       ref: text('ref').notNull(),
       resourceId: text('resource_id').notNull(),
@@ -309,7 +309,7 @@ export function orchestratorTables(dialect: Dialect) {
     by: text('by').notNull(),
   });
 
-  /** Without a reference: it outlives the row that it is about. */
+  /** Without a reference: a row outlives its instance. */
   const history = table(
     'history',
     {

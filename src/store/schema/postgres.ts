@@ -15,14 +15,15 @@ import {
 } from 'drizzle-orm/pg-core';
 
 /**
- * drizzle's builders for PostgreSQL. Timestamps are milliseconds since 1970. JSON is stored as it was written: `jsonb`
- * would sort its keys.
+ * drizzle's builders for PostgreSQL. Timestamps are milliseconds since 1970. JSON is stored verbatim: `jsonb` would
+ * sort its keys.
  */
 export const postgres = {
   table: pgTable,
   text,
   /**
-   * Text that a user chose, as JSON: PostgreSQL's `text` holds no NUL, and neither database's holds a lone surrogate.
+   * A user's text, stored as JSON: PostgreSQL's `text` cannot hold a NUL, and neither database can store a lone
+   * surrogate.
    */
   verbatim: customType<{ data: string; driverData: string }>({
     dataType: () => 'json',
@@ -34,9 +35,9 @@ export const postgres = {
   boolean,
   /** A small whole number: 32 bits. */
   integer,
-  /** A timestamp, an amount of money, or another whole number that 32 bits do not hold. */
+  /** A timestamp, an amount of money, or another integer that exceeds 32 bits. */
   bigint: (name: string) => bigint(name, { mode: 'number' }),
-  /** Numbers rows in the order in which they are inserted. */
+  /** Numbers rows in the order of insertion. */
   sequence: (name: string) => bigint(name, { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   double: doublePrecision,
   json,
@@ -46,5 +47,5 @@ export const postgres = {
   check,
 };
 
-/** A dialect, by PostgreSQL's types: the queries are written against them and run on SQLite too. */
+/** A dialect, by PostgreSQL's types: the queries are written against them and also run on SQLite. */
 export type Dialect = typeof postgres;

@@ -36,7 +36,7 @@ const builders: Record<keyof Dialect, unknown> = {
 };
 
 /**
- * drizzle's builders for SQLite. Their types are not PostgreSQL's, but they have the methods that the definitions and
- * the queries use under the same names; the shared suites of the stores run on both.
+ * drizzle's builders for SQLite. Their types differ from PostgreSQL's, but the methods that the definitions and queries
+ * use have the same names. The shared suites of the stores run on both.
  */
 export const sqlite = builders as Dialect;

@@ -6,8 +6,8 @@ import { APPLICATION_ID, BACKUP_ID } from './database-format.ts';
 const OFFSET = 68;
 
 /**
- * Whether a file is a backup from which no server was started yet. Reads the bytes: SQLite would apply a journal
- * beside it.
+ * Whether a file is a backup from which no server was started yet. Reads the bytes, because SQLite would apply a
+ * journal next to it.
  */
 export function isBackup(path: string): boolean {
   const bytes = Buffer.alloc(4);
@@ -21,9 +21,8 @@ export function isBackup(path: string): boolean {
 }
 
 /**
- * A journal beside a backup belongs to the database that the backup replaces; SQLite would write its pages into the
+ * A journal next to a backup belongs to the database that the backup replaces. SQLite would write its pages into the
  * copy.
- *
  * @throws {DatabaseRefused}
  */
 export function assertAlone(path: string): void {
@@ -39,8 +38,8 @@ export function assertAlone(path: string): void {
 }
 
 /**
- * Turns a backup into an ordinary database; its mark `restored_from` still says that it was one. It is a single write
- * of four bytes within one page, so it is atomic without a journal. No connection may be open.
+ * Turns a backup into an ordinary database. Its mark `restored_from` still records that it was one. A single write of
+ * four bytes within one page is atomic without a journal. No connection may be open.
  */
 export function makeDatabase(path: string): void {
   const bytes = Buffer.alloc(4);

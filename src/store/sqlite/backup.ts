@@ -14,11 +14,9 @@ import { orchestratorFormat } from './orchestrator-format.ts';
 const MARKS_SINCE = 2;
 
 /**
- * Copies a database, also while another process writes to it: the copy is a consistent snapshot. It is written under
- * another name, checked, and then renamed; a failure leaves nothing behind. The copy is marked as a backup taken at
- * `takenAt`, in milliseconds since the epoch.
- *
- * @throws {DatabaseRefused} if the database cannot be copied, the copy not be written, or there is a file at `target`.
+ * Copies a database, even while another process writes to it. The copy is a consistent snapshot, marked as a backup of
+ * `takenAt`, in milliseconds since the epoch. It is checked before it gets its name; a failure leaves no file.
+ * @throws {DatabaseRefused} if the database cannot be copied, the copy cannot be written, or `target` exists
  */
 export async function backUpDatabase(
   path: string,
@@ -45,7 +43,7 @@ export async function backUpDatabase(
   }
 }
 
-/** Opens the database as it is: one of an earlier version is not migrated before it is backed up. */
+/** Opens the database unchanged: an earlier version is not migrated before the backup. */
 function openSource(path: string): Database.Database {
   try {
     if (isThere(path) && isBackup(path))
@@ -57,15 +55,14 @@ function openSource(path: string): Database.Database {
 }
 
 /**
- * Makes a copy a backup of the database at `path`: checked, by itself, and marked as taken then; undefined: it has that
- * mark, or is older than marks.
- *
+ * Turns a copy of the database at `path` into a backup: checked, self-contained, and marked with its time. Undefined:
+ * it already has that mark, or is older than marks.
  * @throws {DatabaseRefused} if it is damaged
  */
 export function finishCopy(draft: string, path: string, takenAt: number | undefined): void {
   const copy = new Database(draft, { fileMustExist: true });
   try {
-    // A file by itself: with nothing beside it that would have to be moved along.
+    // A self-contained file: no other file must be moved with it.
     copy.pragma('journal_mode = DELETE');
     copy.pragma('synchronous = FULL');
     const version = pragmaNumber(copy, 'user_version');

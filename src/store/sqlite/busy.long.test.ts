@@ -29,7 +29,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Has another process take the write lock; `release` ends it. */
+/** Lets another process take the write lock. `release` ends it. */
 async function lockElsewhere(): Promise<{ release: () => Promise<void> }> {
   const script = `
     const Database = require(${JSON.stringify(join(process.cwd(), 'node_modules/better-sqlite3'))});

@@ -6,9 +6,8 @@ import type { ChangeNumbers } from '../queries/connection.ts';
 const PRUNED: MarkName = 'changes_pruned_until';
 
 /**
- * Transactions run one after another, so a change has the next number of its account. A file can be replaced while no
- * process has it open, and nothing in it shows that: so each store has an epoch of its own, unless it is given
- * one.
+ * Transactions run one after another, so a change has the next number of its account. A file can be replaced unnoticed
+ * while no process has it open. So each store gets a new epoch, unless one is given.
  */
 export function changeNumbers(epoch: string = randomUUID()): ChangeNumbers {
   const last = (accountId: unknown) => sql`max(

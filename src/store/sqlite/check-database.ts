@@ -5,14 +5,10 @@ import { type DatabaseFormat, ownerOf } from './database-format.ts';
 import { damaged } from './errors.ts';
 import type { CheckDepth } from './open-options.ts';
 
-/** SQLite takes a file shorter than its header for a new one, and would overwrite it. */
+/** SQLite treats a file shorter than its header as new, and would overwrite it. */
 const HEADER_BYTES = 100;
 
-/**
- * Whether there is a file to open.
- *
- * @throws {DatabaseRefused} if what is there cannot be a database.
- */
+/** Whether there is a file to open. @throws {DatabaseRefused} if it cannot be a database. */
 export function isThere(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) {
@@ -31,14 +27,13 @@ export function isThere(path: string): boolean {
       `The database ${path} is an empty file: restore it from a backup, or delete it to start with nothing.`,
     );
   if (found.size < HEADER_BYTES) throw damaged(path, 'the file is cut short');
-  // SQLite opens a file that it may not write, and fails at the first write.
+  // SQLite opens a read-only file, and fails at the first write.
   accessSync(path, constants.R_OK | constants.W_OK);
   return true;
 }
 
 /**
- * Checks that the file belongs to this program, has a version that it knows, and is undamaged. Only reads.
- *
+ * Checks that the file belongs to this program, has a known version, and is undamaged. Only reads.
  * @throws {DatabaseRefused | SqliteError}
  */
 export function checkDatabase(
@@ -70,8 +65,8 @@ export function checkIdentity(
 }
 
 /**
- * Looks for damage: at any depth for a missing version and a file that was cut, which takes no time; `full` runs SQLite's
- * integrity check and reads the contents of rows, which that does not cover.
+ * Checks for damage. Every depth detects a missing version and a truncated file, which takes no time. `full` runs
+ * SQLite's integrity check, and also reads the contents of rows, which that does not cover.
  */
 export function findDamage(
   db: Database.Database,

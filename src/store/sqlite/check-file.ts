@@ -7,10 +7,9 @@ import type { DatabaseFormat } from './database-format.ts';
 import { refusalOf } from './errors.ts';
 
 /**
- * Looks through all of a file for damage, also while a server uses it. Only reads. It takes some seconds for each
- * 1,000,000 rows. Returns the size of the file in bytes.
- *
- * @throws {DatabaseRefused} if the file is damaged, or is no database of this program.
+ * Checks a whole file for damage, even while a server uses it. Only reads. It takes some seconds for each 1,000,000
+ * rows. Returns the size of the file in bytes.
+ * @throws {DatabaseRefused} if the file is damaged, or not a database of this program.
  */
 export function checkDatabaseFile(path: string, format: DatabaseFormat): number {
   let db: Database.Database | undefined;

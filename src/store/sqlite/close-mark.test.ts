@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Opens and closes the file as a server does; returns how it was checked. */
+/** Opens and closes the file as a server does. Returns the depth of the check. */
 async function serve(file = path, options: OpenOptions = {}): Promise<string | undefined> {
   let depth: string | undefined;
   const onChecked: OpenOptions['onChecked'] = (check) => {
@@ -48,7 +48,7 @@ async function addAccount(name: string, options: OpenOptions = {}): Promise<void
   await store.close();
 }
 
-/** Leaves the files as a process does that is killed while it serves. */
+/** Leaves the files of a process that was killed while it served. */
 async function crash(name = 'late'): Promise<void> {
   const store = openSqliteStore(path);
   await store.transact((tx) =>
@@ -187,7 +187,7 @@ it('a file written over where it stands, beside the journal of the one before, i
   await killed.close();
   for (const [file, bytes] of files) writeFileSync(file, bytes);
   const changedAt = (file: string): bigint => statSync(file, { bigint: true }).ctimeNs;
-  // A file system counts time in steps.
+  // File systems count time in steps.
   do writeFileSync(path, copy);
   while (changedAt(path) <= changedAt(`${path}-wal`));
   expect(() => openSqliteStore(path)).toThrow(/is damaged \(row \d+ missing from index/);
@@ -199,6 +199,6 @@ it('a mark that cannot be read refuses the file, and says which', async () => {
   mkdirSync(`${path}.state`);
   const refusal = `The database ${path} cannot be opened`;
   expect(() => openSqliteStore(path)).toThrow(refusal);
-  // As the commands beside a server open it.
+  // The commands beside a server open it like this.
   expect(() => openSqliteStore(path, { checksAfterCrash: false })).toThrow(refusal);
 });

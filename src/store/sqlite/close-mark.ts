@@ -12,15 +12,15 @@ import { giveToOwnerOf, sync } from './database-file.ts';
 import { refusalOf } from './errors.ts';
 
 /**
- * How a file was left. `clean`: closed by us, and not touched since. `crashed`: this very file was open when its process
- * or the machine ended. `unknown`: anything else, such as a copy, a file put back, or one that another program wrote to.
+ * How a file was left. `clean`: closed by Berth, and unchanged since. `crashed`: this very file was open when its
+ * process or the machine ended. `unknown`: anything else, such as a copy, a restored file, or one that another program
+ * wrote.
  */
 export type LastClose = 'clean' | 'crashed' | 'unknown';
 
 /**
- * Reads the mark beside a file. It names the file by its inode and by the moment of its last change, which no copy keeps
- * and no program can set: a mark that was copied along, or is older than the file, says nothing. Call it before the
- * file is opened.
+ * Reads the mark next to a file. It identifies the file by inode and change time, which copies do not keep and programs
+ * cannot set. So a copied mark, or one older than the file, is ignored. Call it before the file is opened.
  */
 export function readLastClose(path: string): LastClose {
   if (!existsSync(path)) return 'unknown';
@@ -33,8 +33,8 @@ export function readLastClose(path: string): LastClose {
 }
 
 /**
- * Whether the file of a crash was written after its journal: in the middle of a checkpoint, or by whoever copied another
- * one over it where it stood, which keeps the inode. The journal's pages are then not of this file.
+ * Whether a crashed file was written after its journal: during a checkpoint, or by a copy over it in place, which keeps
+ * the inode. In the second case, the journal's pages do not belong to this file.
  */
 export function isOlderJournal(path: string): boolean {
   const real = realpathSync(path);
@@ -43,8 +43,8 @@ export function isOlderJournal(path: string): boolean {
 }
 
 /**
- * The mark of a file that is open and free of damage. While it is open the mark says so, and is on the disk before
- * anything is written to the file.
+ * The mark of an open and undamaged file. It says that the file is open, and is on disk before anything is written to
+ * the file.
  */
 export class CloseMark {
   readonly #path: string;
@@ -56,7 +56,7 @@ export class CloseMark {
     write(this.#path, this.#open);
   }
 
-  /** Call it when no connection of this process is open any more. Another process may still have the file open. */
+  /** Call it when this process has no connection open any more. Another process may still have the file open. */
   closed(): void {
     const file = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
     if (file !== undefined && toOpenMark(file) === this.#open && !hasJournal(this.#path))
@@ -64,7 +64,7 @@ export class CloseMark {
   }
 }
 
-/** Without a mark the next start checks the file, so one that cannot be written is left out. */
+/** Without a mark the next start checks the file, so a failure to write one is ignored. */
 function write(path: string, mark: string): void {
   const file = toMarkFile(path);
   try {

@@ -6,7 +6,7 @@ const RUNS = 500;
 const COLUMNS = Array.from({ length: 40 }, (_, number) => `column${number}`);
 const ASK = `SELECT ${COLUMNS.join(', ')} FROM notes WHERE about = ? ORDER BY at, id`;
 
-/** What a run takes, in milliseconds: the median, which neither a pause nor a lucky run moves. */
+/** The median duration of a run, in milliseconds. Pauses and outliers do not affect it. */
 function medianOf(run: (index: number) => unknown): number {
   const tookMs = Array.from({ length: RUNS }, (_, index) => {
     const startedAt = performance.now();

@@ -11,9 +11,9 @@ import {
 import { changeNumbers } from './change-numbers.ts';
 
 /**
- * A SQLite connection for the shared queries. The methods of drizzle's PostgreSQL builders that they use exist under
- * the same names on its SQLite builders and give the same rows; the shared store suite tests it. One process writes
- * the file, one transaction after another, so nothing is locked.
+ * A SQLite connection for the shared queries. The methods that they use exist on drizzle's SQLite builders under the
+ * same names and return the same rows, as the shared store suite tests. One process writes the file, one transaction
+ * after another, so it needs no locks.
  */
 export function toConnection<Schema>(
   connection: Database.Database,
@@ -34,8 +34,8 @@ export function toConnection<Schema>(
 const COMPARED = /(?<=[=<>] |limit |> \((?:\?, )*)\?/g;
 
 /**
- * Where rows are ordered and a column is compared with a bare `?`, SQLite recompiles the statement for every value: a
- * query of 5 µs takes 100. With `+?`, which has the same value, it does not.
+ * If a query orders rows and compares a column with a bare `?`, SQLite recompiles it for every value: a query of 5 µs
+ * takes 100. `+?` has the same value and avoids that.
  */
 function compilingOnce(connection: Database.Database): Database.Database {
   const prepare = connection.prepare.bind(connection);

@@ -10,8 +10,7 @@ export const MODE = 0o600;
 const ALL_PAGES = 0x7fff_ffff;
 
 /**
- * Opens the database as it is, of whatever version, also while a server uses it.
- *
+ * Opens a database of any version unchanged, even while a server uses it.
  * @throws {DatabaseRefused | SqliteError}
  */
 export function openToCopy(

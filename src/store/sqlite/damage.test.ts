@@ -54,7 +54,7 @@ function fill(db: Database.Database): void {
   for (let number = 0; number < INSTANCES; number++) addInstance(db, number);
 }
 
-/** Whose every row is, and in what state. */
+/** The owner and the state of every row. */
 function essence(db: Database.Database): unknown {
   return [
     db.prepare('SELECT id, account_id, owner_ref, status FROM instances ORDER BY id').all(),
@@ -93,7 +93,7 @@ it('flipped bits are refused in one sentence, or leave every row with its owner 
 });
 
 describe('a journal that a crash left', () => {
-  /** The files of a process that was killed: everything since `fill` is in the journal only. */
+  /** Returns the files of a killed process: everything since `fill` is only in the journal. */
   function crash(): string {
     const db = openDatabase(path);
     fill(db);

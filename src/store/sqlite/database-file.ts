@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { StoreUnavailable } from '../../ports/errors.ts';
 
-/** Renames the draft unless a file of that name exists; returns whether it did. */
+/** Renames the draft unless a file of that name exists. Returns whether it did. */
 export function putInPlace(draft: string, path: string): boolean {
   try {
     linkSync(draft, path);
@@ -27,14 +27,14 @@ export function putInPlace(draft: string, path: string): boolean {
   }
 }
 
-/** Removes the draft and the files that SQLite may have left beside it. */
+/** Removes the draft and the files that SQLite may have left next to it. */
 export function removeDraft(draft: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${draft}${suffix}`, { force: true });
 }
 
 /**
- * Gives a file that root has made the owner of `like`, a file or a folder: what a command of root leaves is opened by the
- * server, which runs as another user. Does nothing for anybody else than root.
+ * Gives a file that root created to the owner of `like`, a file or a folder: the server, which runs as another user,
+ * must open it. Does nothing for other users.
  */
 export function giveToOwnerOf(like: string, file: string): void {
   if (process.getuid?.() !== 0) return;
@@ -53,8 +53,8 @@ export function sync(path: string): void {
 }
 
 /**
- * Checks that an open database is still the file at its path. SQLite keeps writing into a file or a journal that was
- * moved or deleted, and all of that would be lost when the process ends.
+ * Checks that an open database is still the file at its path. SQLite continues to write into a file or a journal that
+ * was moved or deleted, and all of that would be lost when the process ends.
  */
 export class FileIdentity {
   readonly #inodes: ReadonlyMap<string, bigint | undefined>;
@@ -64,7 +64,7 @@ export class FileIdentity {
     this.#inodes = new Map([path, `${path}-wal`].map((file) => [file, inodeOf(file)]));
   }
 
-  /** @throws {StoreUnavailable} while a file is not where it was. */
+  /** @throws {StoreUnavailable} while a file is not at its path. */
   assertInPlace(): void {
     for (const [file, inode] of this.#inodes)
       if (inodeOf(file) !== inode)

@@ -26,12 +26,12 @@ afterEach(async () => {
 
 const ran = () => new Promise((resolve) => setImmediate(resolve));
 const marks = () => database.writer.prepare('SELECT name FROM marks ORDER BY name').pluck().all();
-/** As another connection sees it. */
+/** Reads through another connection. */
 const durable = () => database.reader.prepare('SELECT name FROM marks ORDER BY name').pluck().all();
 const insert = (name: string) =>
   database.writer.prepare('INSERT INTO marks (name, at) VALUES (?, 1)').run(name);
 
-/** A transaction that writes a mark; what becomes of it is in `events`. */
+/** Runs a transaction that writes a mark, and records its outcome in `events`. */
 function write(name: string, then = (): void => undefined): Promise<void> {
   const body = async () => {
     insert(name);

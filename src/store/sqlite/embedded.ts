@@ -10,34 +10,33 @@ import { JournalTruncation } from './journal-truncation.ts';
 import { openDatabase, openReader } from './open-database.ts';
 import type { OpenOptions } from './open-options.ts';
 
-/** More than any transaction writes: the largest request body, and what is committed with it. */
+/** More than any transaction writes: the largest request body, and the rows committed with it. */
 const PROOF_BYTES = 1_572_864;
 
-/** A transaction that has run, and waits for the commit. */
+/** A transaction that has run and waits for the commit. */
 interface Waiting {
   committed(): void;
   failed(error: unknown): void;
 }
 
 /**
- * One SQLite file, served by one process. Transactions run one after another on one connection; reads outside of them
- * go through a second connection, which sees only what is committed. With `nextTurn` those that run in one turn of the
- * event loop are committed together: one write to the disk makes all of them durable, and none resolves before it. One
- * that fails is taken back alone.
+ * One SQLite file, served by one process. Transactions run one after another on one connection; reads outside them use
+ * a second connection, which sees only committed data. With `nextTurn`, the transactions of one turn of the event loop
+ * share a commit, and none resolves before it. One that fails is rolled back alone.
  */
 export class EmbeddedDatabase {
   readonly writer: Database.Database;
   readonly reader: Database.Database;
   readonly #file: FileIdentity;
-  /** The version of the tables, as the database has it in each transaction. */
+  /** Reads the version of the tables in each transaction. */
   readonly #versionNow: Database.Statement;
   readonly #version: unknown;
-  /** Undefined: the file was opened without a check or turned out damaged, and is not known to be free of damage. */
+  /** Undefined: the file was opened without a check or found damaged, so it is not known to be undamaged. */
   #closeMark: CloseMark | undefined;
   readonly #journal: JournalTruncation;
   readonly #foreignCommits: ForeignCommits;
   readonly #nextTurn: (() => Promise<void>) | undefined;
-  /** What runs within the open transaction of SQLite; empty: none is open. */
+  /** Transactions within the open SQLite transaction. Empty: none is open. */
   #waiting: Waiting[] = [];
   #lastTurn: Promise<unknown> = Promise.resolve();
 
@@ -64,7 +63,7 @@ export class EmbeddedDatabase {
   }
 
   /**
-   * Runs one transaction, after those before it have ended. `committed` runs right after the commit, before the next
+   * Runs a transaction after the earlier ones have ended. `committed` runs right after the commit, before the next
    * transaction begins.
    */
   transact<T>(body: () => Promise<T>, committed = (): void => undefined): Promise<T> {
@@ -78,14 +77,14 @@ export class EmbeddedDatabase {
     return outcome.promise;
   }
 
-  /** Runs a read that must see only what is committed. */
+  /** Runs a read that must see only committed data. */
   readCommitted<T>(read: () => Promise<T>): Promise<T> {
     return read();
   }
 
   /**
-   * Proves that the disk has room: allocates new pages, writes them and frees them. Pages that are already in use can be
-   * written even on a full disk.
+   * Tests that the disk has room: allocates new pages, writes them and frees them. Pages in use can be written even on
+   * a full disk.
    */
   proveWrites(): Promise<void> {
     return this.transact(async () => {
@@ -102,7 +101,7 @@ export class EmbeddedDatabase {
     this.#foreignCommits.subscribe(listener);
   }
 
-  /** `alone`: outside of any transaction. */
+  /** `alone`: outside any transaction. */
   #inTurn<T>(body: () => Promise<T>, how?: 'alone'): Promise<T> {
     const turn = this.#lastTurn.then(() => {
       if (how === 'alone') this.#commit();
@@ -112,12 +111,12 @@ export class EmbeddedDatabase {
     return turn;
   }
 
-  /** Those that begin until then join. */
+  /** Commits in the next turn. Transactions that begin until then join. */
   #commitLater(nextTurn: () => Promise<void>): void {
     void nextTurn().then(() => this.#inTurn(async () => this.#commit()));
   }
 
-  /** Never throws: who waits is told. */
+  /** Never throws: the waiting transactions get the error. */
   #commit(): void {
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
@@ -138,7 +137,7 @@ export class EmbeddedDatabase {
     return fromSqlite(error);
   };
 
-  /** A file that turns out damaged is not marked as sound: the next start checks it. */
+  /** A file that is found damaged is not marked as clean: the next start checks it. */
   #recordDamage(error: unknown): void {
     if (tellsDamage(error)) this.#closeMark = undefined;
   }
@@ -154,7 +153,7 @@ export class EmbeddedDatabase {
     }, 'alone');
   }
 
-  /** Within the transaction of SQLite that is open, or in one that it opens. */
+  /** Runs within the open SQLite transaction, or opens one. */
   async #run<T>(
     body: () => Promise<T>,
     outcome: Pick<PromiseWithResolvers<T>, 'resolve' | 'reject'>,
@@ -182,7 +181,7 @@ export class EmbeddedDatabase {
     if (version !== this.#version) throw new SchemaChanged(Number(version), Number(this.#version));
   }
 
-  /** A transaction failed. What it read may not be durable yet, so its error is told after the commit. */
+  /** Rolls back a failed transaction. Its reads may not be durable yet, so its error is reported after the commit. */
   #takeBack(error: unknown, isFirst: boolean, failed: (error: unknown) => void): void {
     if (!isFirst && this.#undoJoined()) {
       this.#waiting.push({ committed: () => failed(error), failed });
@@ -192,7 +191,9 @@ export class EmbeddedDatabase {
     this.#failAll(this.#waiting.splice(0), error);
   }
 
-  /** False: not that one alone. A full disk, for one, has SQLite take back all that is not committed. */
+  /**
+   * False: it could not be rolled back alone. After a full disk, for example, SQLite rolls back all uncommitted data.
+   */
   #undoJoined(): boolean {
     try {
       this.writer.exec('ROLLBACK TO joined; RELEASE joined');
@@ -202,19 +203,19 @@ export class EmbeddedDatabase {
     }
   }
 
-  /** Takes back all of the transaction of SQLite, where it is still open. */
+  /** Rolls back the whole SQLite transaction, if it is still open. */
   #failAll(waiting: readonly Waiting[], error: unknown): void {
     try {
       if (this.writer.open && this.writer.inTransaction) this.writer.exec('ROLLBACK');
     } catch (secondError) {
-      // The next transaction cannot begin then, and its caller is told.
+      // The next transaction then fails to begin, and its caller gets the error.
       this.#recordDamage(secondError);
     }
     for (const { failed } of waiting) failed(error);
   }
 }
 
-/** A listener that throws concerns nobody else. */
+/** A listener's error does not affect other transactions. */
 function tell(committed: () => void, failed: (error: unknown) => void): void {
   try {
     committed();

@@ -4,7 +4,7 @@ import { DatabaseRefused } from '../database-refused.ts';
 
 /**
  * Translates an error of SQLite into `StoreUnavailable`, with the original as its cause for the log. drizzle's own
- * error is left out: its message holds the statement's parameters, which may be secrets.
+ * error is left out: its message contains the statement's parameters, which may be secrets.
  */
 export function fromSqlite(error: unknown): unknown {
   const sqliteError = findSqliteError(error);
@@ -14,7 +14,7 @@ export function fromSqlite(error: unknown): unknown {
   return new StoreUnavailable(`${code}: ${sqliteError.message}`, { cause: sqliteError });
 }
 
-/** Whether the database has told that the file is damaged. */
+/** Whether SQLite reported that the file is damaged. */
 export function tellsDamage(error: unknown): boolean {
   const found = findSqliteError(error);
   return found instanceof Database.SqliteError && isDamage(found.code);
@@ -39,7 +39,9 @@ export function damaged(path: string, what: string, cause?: unknown): DatabaseRe
   );
 }
 
-/** Turns an error while opening a database into a `DatabaseRefused` where the file is at fault, not the program. */
+/**
+ * Converts an error while opening a database into a `DatabaseRefused`, if the file is the cause and not the program.
+ */
 export function refusalOf(error: unknown, path: string): Error {
   if (error instanceof DatabaseRefused) return error;
   if (error instanceof Database.SqliteError) return fromSqliteError(error, path);
@@ -70,7 +72,7 @@ function cannotOpen(path: string, problem: string, orFull = ''): string {
   return `The database ${path} cannot be opened (${problem}): check that this user may read and write the file and its folder${orFull}.`;
 }
 
-/** The operating system's error about a file, in words. */
+/** Words the operating system's error about a file. */
 export function fileProblem(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   return problems[code] ?? message;

@@ -1,11 +1,11 @@
 import type Database from 'better-sqlite3';
 
-/** Asking takes microseconds. */
+/** A check takes microseconds. */
 const EVERY_MS = 500;
 
 /**
- * Tells soon after another process has committed to the file, such as a command of an operator. What SQLite answers changes
- * with the commits of other connections alone, and the rest of this process only reads.
+ * Notifies listeners soon after another process has committed to the file, such as an operator's command.
+ * `data_version` changes only with commits of other connections, and this process's other connection only reads.
  */
 export class ForeignCommits {
   readonly #version: Database.Statement;
@@ -34,7 +34,7 @@ export class ForeignCommits {
     try {
       version = this.#version.get();
     } catch {
-      // A file that does not answer is found by those who need it.
+      // The callers that need the file report that it does not answer.
       return;
     }
     if (version === this.#known) return;

@@ -4,8 +4,8 @@ import type Database from 'better-sqlite3';
 const AFTER_MS = 10_000;
 
 /**
- * Truncates the write-ahead log some seconds after a write. `secure_delete` overwrites deleted data in the database
- * only; without this the log would keep it, such as the contents of cloud_init, until the process ends.
+ * Truncates the write-ahead log some seconds after a write. `secure_delete` overwrites deleted data only in the
+ * database. The log would keep it, such as the contents of cloud_init, until the process ends.
  */
 export class JournalTruncation {
   readonly #db: Database.Database;
@@ -24,7 +24,7 @@ export class JournalTruncation {
     this.#afterMs = afterMs;
   }
 
-  /** Plans a truncation after a write. */
+  /** Schedules a truncation after a write. */
   plan(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
@@ -37,7 +37,7 @@ export class JournalTruncation {
     this.#timer = undefined;
   }
 
-  /** Does not wait: while another connection reads, it is tried again later. */
+  /** Does not wait: while another connection reads, it is retried later. */
   #truncate(): void {
     if (!this.#db.open) return;
     const timeout = Number(this.#db.pragma('busy_timeout', { simple: true }));

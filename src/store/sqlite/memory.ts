@@ -4,10 +4,10 @@ import type { DatabaseFormat } from './database-format.ts';
 import type { EmbeddedDatabase } from './embedded.ts';
 import { fromSqlite } from './errors.ts';
 
-/** The path of a database that has no file, as SQLite names it. */
+/** SQLite's path for a database without a file. */
 export const MEMORY = ':memory:';
 
-/** What a store needs of its database, on a file or in memory. */
+/** The parts of its database that a store uses, on a file or in memory. */
 export type StoreDatabase = Pick<
   EmbeddedDatabase,
   | 'writer'
@@ -21,14 +21,14 @@ export type StoreDatabase = Pick<
 >;
 
 /**
- * A database that ends with its process. Transactions run one after another. There is one connection: a read outside of
- * a transaction sees what a running one has written so far.
+ * An in-memory database. Transactions run one after another. There is one connection: a read outside a transaction sees
+ * uncommitted writes of a running one.
  */
 export class MemoryDatabase implements StoreDatabase {
   readonly writer: Database.Database;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
-  /** `image`: what another one contained; absent: it is empty. */
+  /** `image`: the content of another one. Absent: empty. */
   constructor(format: DatabaseFormat, image: Buffer = emptyDatabase(format)) {
     this.writer = new Database(image);
     this.writer.pragma('foreign_keys = ON');
@@ -44,18 +44,18 @@ export class MemoryDatabase implements StoreDatabase {
     return turn;
   }
 
-  /** Waits for the transactions before. */
+  /** Waits for the earlier transactions. */
   readCommitted<T>(read: () => Promise<T>): Promise<T> {
     return this.transact(read);
   }
 
-  /** Memory has room, or the process ends. */
+  /** If memory runs out, the process ends. */
   async proveWrites(): Promise<void> {}
 
-  /** No other process reaches it. */
+  /** No other process can access it. */
   onForeignCommit(): void {}
 
-  /** All that is committed, as a database that a {@link MemoryDatabase} can be made of; undefined: a transaction runs. */
+  /** The committed data, from which a {@link MemoryDatabase} can be created. Undefined: a transaction is running. */
   image(): Buffer | undefined {
     return this.writer.inTransaction ? undefined : this.writer.serialize();
   }
@@ -84,7 +84,7 @@ export class MemoryDatabase implements StoreDatabase {
 
 const emptyDatabases = new Map<DatabaseFormat, Buffer>();
 
-/** As the migrations leave it, which run once in a process. */
+/** The result of the migrations, which run once in a process. */
 function emptyDatabase(format: DatabaseFormat): Buffer {
   const known = emptyDatabases.get(format);
   if (known !== undefined) return known;

@@ -23,7 +23,7 @@ describe('migrations', () => {
   };
   const second = { version: 2, sql: 'INSERT INTO runs VALUES (2);' };
 
-  /** Opens the file and writes a row in four processes of their own, all at the same moment. */
+  /** Opens the file and writes a row in four processes at the same moment. */
   async function openInProcesses(): Promise<void> {
     const module = new URL('./open-database.ts', import.meta.url).href;
     const at = Date.now() + 1_500;

@@ -13,12 +13,10 @@ import type { CheckDepth, OpenOptions } from './open-options.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 /**
- * Opens a SQLite file that survives power loss (`journal_mode=WAL`, `synchronous=FULL`), and migrates it to
- * the newest version. A missing file is created; a backup becomes the database. The file is checked for damage, unless it
- * is as `EmbeddedDatabase` closed it: see `close-mark.ts`.
- *
- * @throws {DatabaseRefused} if the file is damaged, not this program's, newer than it, or unreadable; then nothing was
- *   changed.
+ * Opens a SQLite file that survives power loss (`journal_mode=WAL`, `synchronous=FULL`), and migrates it to the newest
+ * version. Creates a missing file; a backup becomes the database. Checks for damage unless it was closed cleanly
+ * (`close-mark.ts`).
+ * @throws {DatabaseRefused} if it is damaged, another program's, newer or unreadable; nothing was changed
  */
 export function openDatabase(
   path: string,
@@ -54,7 +52,7 @@ export function openDatabase(
   }
 }
 
-/** A second connection to a file that is open already, for reads of what is committed. */
+/** Opens a second connection to an open file, for reads of committed data. */
 export function openReader(path: string): Database.Database {
   const db = new Database(path, { fileMustExist: true });
   setDurable(db);
@@ -63,19 +61,19 @@ export function openReader(path: string): Database.Database {
 }
 
 /**
- * SQLite keeps WAL mode in the file but not `synchronous`: a connection to a WAL file starts at NORMAL,
- * with which a power cut loses committed transactions. So both are set on every open.
+ * SQLite stores WAL mode in the file but not `synchronous`: a connection to a WAL file starts at NORMAL, with which a
+ * power cut loses committed transactions. So both are set on every open.
  */
 function setDurable(db: Database.Database): void {
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');
   db.pragma('foreign_keys = ON');
-  // Deleted data, cloud_init above all, is overwritten and not left in free pages.
+  // Deleted data, above all cloud_init, is overwritten and does not remain in free pages.
   db.pragma('secure_delete = ON');
   db.pragma('busy_timeout = 5000');
 }
 
-/** What is found at opening decides how much of the file is checked. */
+/** The close mark decides how much of the file is checked. */
 const depths: Record<Exclude<LastClose, 'crashed'>, CheckDepth> = { clean: 'none', unknown: 'full' };
 
 function depthAfterCrash(path: string, isChecked: boolean): CheckDepth {
@@ -89,7 +87,7 @@ function connectSound(
   format: DatabaseFormat,
   { checksAfterCrash = true, onChecked }: Pick<OpenOptions, 'checksAfterCrash' | 'onChecked'> = {},
 ): Database.Database {
-  // A connection makes the journal by which a crash is known.
+  // Read before a connection creates the journal by which a crash is detected.
   const lastClose = readLastClose(path);
   const depth = lastClose === 'crashed' ? depthAfterCrash(path, checksAfterCrash) : depths[lastClose];
   const begunAt = performance.now();
@@ -127,7 +125,7 @@ function makeFolder(folder: string, path: string): void {
 
 /**
  * Creates the file under another name and then renames it, so that a file at `path` is always complete, whenever the
- * process ends. Of several processes at once one wins, and all open its file.
+ * process ends. Of several concurrent processes one wins, and all open its file.
  */
 function createDatabase(path: string, migrations: readonly Migration[], format: DatabaseFormat): void {
   const draft = `${path}.new-${process.pid}`;

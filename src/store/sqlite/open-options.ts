@@ -1,12 +1,12 @@
 import type { Migration } from '../migrations.ts';
 
 /**
- * How much of a file is read to find damage. `quick`: SQLite's own structures, without its indexes: about a second for
- * 1,000,000 rows. `full`: also that the indexes hold what the rows say, and the contents of the rows: about ten times that.
+ * How much of a file is read to detect damage. `quick`: SQLite's own structures, without indexes; about a second for
+ * 1,000,000 rows. `full`: also that indexes match the rows, and the contents of the rows; about ten times as long.
  */
 export type CheckDepth = 'none' | 'quick' | 'full';
 
-/** A check that was done because the file was not known to be as it was closed. */
+/** A check that ran because the file may have changed since it was closed. */
 export interface OpeningCheck {
   depth: CheckDepth;
   durationMs: number;
@@ -18,14 +18,20 @@ export interface OpenOptions {
   beforeWriting?: () => void;
   /** False: a database of an earlier version is refused, because an earlier program may be serving it. */
   mayMigrate?: boolean;
-  /** False: a file that another process has open, or had when it ended, is not checked: that one's next start does it. */
+  /**
+   * False: a file that another process has open, or had open when it ended, is not checked. That process's next start
+   * checks it.
+   */
   checksAfterCrash?: boolean;
-  /** Called after the check for damage, where there was one. */
+  /** Called after the check for damage, if there was one. */
   onChecked?: (check: OpeningCheck) => void;
-  /** How long after a write the write-ahead log is emptied; default: some seconds. */
+  /** How long after a write the write-ahead log is truncated; default: some seconds. */
   truncateJournalAfterMs?: number;
-  /** How often it is asked whether another process has written; default: twice a second. */
+  /** Interval between checks for commits of other processes; default: half a second. */
   lookForCommitsEveryMs?: number;
-  /** Resolves in the next turn of the event loop: what is written until then is committed together. Absent: each at once. */
+  /**
+   * Resolves in the next turn of the event loop: transactions until then are committed together. Absent: each is
+   * committed at once.
+   */
   nextTurn?: () => Promise<void>;
 }

@@ -14,7 +14,7 @@ const specTypes = {
 };
 const endpointTypes = { publicIp: ['text'], sshPort: ['integer'], sshUsername: ['text'] };
 
-/** SQLite accepts any text in these columns, so damage to it shows only when the row is read. */
+/** SQLite accepts any text in these columns, so damage shows only when the row is read. */
 const UNREADABLE = `
   SELECT 'instance ' || id FROM instances
   WHERE status NOT IN (${instanceStatusSchema.options.map((status) => `'${status}'`).join()})
@@ -23,7 +23,7 @@ const UNREADABLE = `
       AND CASE WHEN json_valid(endpoint) THEN ${lacksAny('endpoint', endpointTypes)} ELSE TRUE END
   LIMIT 1`;
 
-/** The file of `berth serve`. */
+/** The database file of `berth serve`. */
 export const orchestratorFormat: DatabaseFormat = {
   command: 'berth serve',
   applicationId: APPLICATION_ID,

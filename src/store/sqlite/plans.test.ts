@@ -7,7 +7,7 @@ import { sqlite } from '../schema/sqlite.ts';
 import { toConnection } from './connection.ts';
 import { openDatabase } from './open-database.ts';
 
-/** A search in an index, all of one that has the live rows alone, and what a statement made itself are no scan. */
+/** Not a scan: a search in an index, all of an index of live rows only, and a statement's own temporary table. */
 const SCAN =
   /^SCAN (?:instances|volumes|attachments|claims|storage_claims|work|losses|tokens|idempotency)\b(?! USING (?:COVERING )?INDEX \w+_live_)/;
 

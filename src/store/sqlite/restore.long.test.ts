@@ -44,7 +44,7 @@ function addAccount(db: Database.Database, name: string): void {
   );
 }
 
-/** As the next start has it. */
+/** Reads the database as the next start does. */
 function read(file: string): { accounts: unknown[]; marks: unknown[] } {
   const db = openDatabase(file);
   try {

@@ -22,19 +22,18 @@ import { fileProblem, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 export interface Restored {
-  /** When the backup was taken, in milliseconds since the epoch; null: it is older than that mark. */
+  /** When the backup was taken, in milliseconds since the epoch. Null: it is older than that mark. */
   takenAt: number | null;
-  /** Where the database is now that was there before; null: there was none. */
+  /** The new path of the previous database. Null: there was none. */
   before: string | null;
 }
 
 /**
- * Puts a copy of a backup in the place of a database that no process uses. What was there is kept under another name. A
- * file that something else than `berth backup` copied counts as taken when it was last written. Whenever the process ends,
- * the database is the old one or the restored one, or is refused at the next start.
- *
- * @param stamp what the old database's new name ends with
- * @throws {DatabaseRefused} if the backup cannot be read, is damaged, or is not this program's; then nothing was changed
+ * Replaces a database that no process uses by a copy of a backup, and keeps the old one. A copy that `berth backup` did
+ * not make counts as taken when last written. If the process ends early, the database is the old one, the restored one,
+ * or refused at the next start.
+ * @param stamp the end of the old database's new name
+ * @throws {DatabaseRefused} if the backup is unreadable, damaged or not this program's; nothing was changed
  */
 export function restoreDatabase(
   backup: string,
@@ -63,7 +62,7 @@ export function restoreDatabase(
   }
 }
 
-/** @throws {DatabaseRefused} where a part of it is in a journal beside it */
+/** @throws {DatabaseRefused} if part of it is in a journal next to it */
 function assertComplete(backup: string): void {
   const journal = ['-wal', '-journal']
     .map((suffix) => `${backup}${suffix}`)
@@ -74,7 +73,9 @@ function assertComplete(backup: string): void {
     );
 }
 
-/** Checks all of a copy and marks it, so that the first start compares it with the platform; returns when it was taken. */
+/**
+ * Checks a whole copy and marks it, so that the first start compares it with the platform. Returns when it was taken.
+ */
 function prepareCopy(backup: string, draft: string, by: { actor: string; at: number }): number | null {
   const copy = new Database(draft, { fileMustExist: true });
   try {
@@ -89,7 +90,7 @@ function prepareCopy(backup: string, draft: string, by: { actor: string; at: num
   }
 }
 
-/** The row of the audit log, unless the backup is older than that log: a restore migrates nothing. */
+/** Writes the row of the audit log, unless the backup is older than that log: a restore does not migrate. */
 function writeAudit(
   copy: Database.Database,
   backup: string,
@@ -116,12 +117,13 @@ function readMark(copy: Database.Database): number | null {
   return typeof at === 'number' ? at : null;
 }
 
-/** With its journal, which SQLite would write into the restored file. */
+/** Also moves its journal, which SQLite would write into the restored file. */
 function moveAside(path: string, stamp: string): string | null {
   if (!existsSync(path)) return null;
   emptyJournal(path);
   const before = `${path}.before-restore-${stamp}`;
-  // The database stays in its place until the restored one takes it: a server that starts meanwhile never makes a new one.
+  // The database stays in place until the restored one replaces it, so a server that starts meanwhile cannot create a
+  // new one.
   keepAs(path, before);
   for (const suffix of ['-wal', '-shm', '-journal'])
     if (existsSync(`${path}${suffix}`)) renameSync(`${path}${suffix}`, `${before}${suffix}`);
@@ -130,7 +132,10 @@ function moveAside(path: string, stamp: string): string | null {
 
 const MAGIC = 'SQLite format 3\0';
 
-/** So that the file is whole by itself. SQLite would delete the journal of a file that is no database any more: it is kept. */
+/**
+ * Empties the journal, so that the file is self-contained. SQLite would delete the journal of a file that is not a
+ * database any more, so that one is kept.
+ */
 function emptyJournal(path: string): void {
   if (readHead(path, MAGIC.length) !== MAGIC) return;
   try {
@@ -141,7 +146,7 @@ function emptyJournal(path: string): void {
       old.close();
     }
   } catch {
-    // It is replaced because it is damaged.
+    // Damage does not matter here: the file is being replaced.
   }
 }
 
@@ -178,7 +183,7 @@ function toRefusal(error: unknown, backup: string, path: string): Error {
   return asBackup(refusalOf(error, backup), backup);
 }
 
-/** What is said of a database that cannot be used, about a backup: another one is needed. */
+/** Rewords the refusal of a database for a backup: another backup is needed. */
 function asBackup(error: Error, backup: string): Error {
   const damage = error.message.replace(`The database ${backup} is`, `The backup ${backup} is`);
   const advice = damage.replace(

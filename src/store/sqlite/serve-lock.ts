@@ -5,9 +5,8 @@ import { type Command, DatabaseRefused } from '../database-refused.ts';
 import { giveToOwnerOf } from './database-file.ts';
 
 /**
- * Makes this process the only one that serves a database file. The lock is the operating system's, so it ends
- * with the process, however that ends. Returns a function that releases it.
- *
+ * Makes this process the only one that serves a database file. The operating system releases the lock when the process
+ * ends, however it ends. Returns a function that releases it.
  * @throws {DatabaseRefused} if another process holds it.
  */
 export function takeServeLock(databasePath: string, command: Command = 'berth serve'): () => void {
@@ -33,7 +32,7 @@ export function assertNotServed(databasePath: string, command: Command = 'berth 
   if (existsSync(lockFileOf(databasePath))) takeServeLock(databasePath, command)();
 }
 
-/** The same for every path that leads to the file through links. */
+/** The lock's path, which is the same for every link to the file. */
 function lockFileOf(path: string): string {
   const real = existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
   return `${real}.lock`;

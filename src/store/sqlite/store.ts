@@ -14,8 +14,7 @@ import { orchestratorFormat } from './orchestrator-format.ts';
 const tables = orchestratorTables(sqlite);
 
 /**
- * The embedded store: see `EmbeddedDatabase`; with the path `:memory:` it has no file, and ends with the process.
- *
+ * Opens the embedded store: see `EmbeddedDatabase`. With the path `:memory:` it has no file, and ends with the process.
  * @throws {DatabaseRefused} if the file cannot be used as it is.
  */
 export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
@@ -26,7 +25,10 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
   );
 }
 
-/** A store in memory that can be copied: `image` is what another one contained. `epoch`: of its changes; default: a new one. */
+/**
+ * Opens a store in memory that can be copied. `image` is the content of another one. `epoch` of its changes: default a
+ * new one.
+ */
 export function openMemoryStore(image?: Buffer, epoch?: string): Store & Pick<MemoryDatabase, 'image'> {
   const database = new MemoryDatabase(orchestratorFormat, image);
   return { ...storeOn(database, epoch), image: () => database.image() };

@@ -7,10 +7,9 @@ import { fileProblem, refusalOf } from './errors.ts';
 import { openDatabase } from './open-database.ts';
 
 /**
- * Migrates a copy of the database, checks all of it and removes it; also while a server uses the database. Returns the
- * version that the database has.
- *
- * @throws {DatabaseRefused} if a start would be refused, or a migration fails; nothing was changed
+ * Migrates a copy of the database, checks it completely and removes it, even while a server uses the database. Returns
+ * the current version of the database.
+ * @throws {DatabaseRefused} if a server would refuse to start, or a migration fails; nothing was changed
  */
 export async function tryMigrations(path: string, format: DatabaseFormat): Promise<number> {
   const draft = `${path}.upgrade-${process.pid}`;

@@ -9,7 +9,7 @@ const INSTANCES = ['GET /instances/{id}', 'GET /instances'];
 const OFFERS = ['GET /configurations', 'GET /availability'];
 const LISTS = ['GET /instances'];
 
-/** Changes each resource of an answer. */
+/** A fault that changes each resource of an answer. */
 function field<S extends z.ZodObject>(
   on: string[],
   row: Pick<HttpFault<S>, 'does' | 'strikes' | 'params' | 'reddens' | 'times'>,
@@ -25,7 +25,7 @@ function field<S extends z.ZodObject>(
   };
 }
 
-/** Changes the list that an answer is. */
+/** A fault that changes the items of a list. */
 function list<S extends z.ZodObject>(
   on: string[],
   row: Pick<HttpFault<S>, 'does' | 'strikes' | 'params' | 'reddens' | 'times'>,
@@ -40,7 +40,7 @@ function list<S extends z.ZodObject>(
   };
 }
 
-/** Changes the text of an answer. */
+/** A fault that changes the text of an answer. */
 function text(
   row: Pick<HttpFault, 'does' | 'strikes' | 'reddens'> & { on?: string[] },
   change: (body: string) => [text: string, headers?: Record<string, string>],
@@ -66,7 +66,7 @@ function moved(value: unknown, ms: number): unknown {
   return typeof value === 'string' ? new Date(Date.parse(value) + ms).toISOString() : value;
 }
 
-/** What one address answered, and when. */
+/** An earlier answer of one URL. */
 interface Past {
   at: number;
   response: Response;

@@ -7,7 +7,7 @@ import { platformFaults } from './platform-faults.ts';
 import { sshFaults } from './ssh-faults.ts';
 import { statusFaults } from './status-faults.ts';
 
-/** Every fault, from the client's side to the machine's: of an exchange the first is the outermost. */
+/** All faults, from the client's side to the machine's. Of the faults of one exchange, the first is the outermost. */
 export const faultCatalog = {
   ...connectionFaults,
   ...answerFaults,
@@ -22,7 +22,10 @@ export const faultNames = Object.keys(faultCatalog) as [FaultName, ...FaultName[
 
 type Input<N extends FaultName> = z.input<(typeof faultCatalog)[N]['params']>;
 
-/** The settings that one fault has, and others do not. One without any has no index signature, which would forbid all others. */
+/**
+ * A fault's own settings. The index signature of a fault without any is removed, because it would forbid the shared
+ * ones.
+ */
 export type FaultParams<N extends FaultName> = {
   [Key in keyof Input<N> as string extends Key ? never : Key]: Input<N>[Key];
 };

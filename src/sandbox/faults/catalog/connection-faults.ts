@@ -15,7 +15,7 @@ function connectionFault<S extends z.ZodObject>(
   return { layer: 'connection', on: ANY, ...row };
 }
 
-/** A request that outlives the connection that it came on. */
+/** Copies a request so that it survives its connection. */
 async function detached(request: Request): Promise<() => Request> {
   const { method, headers, url } = request;
   const body = request.body === null ? null : await request.arrayBuffer();

@@ -12,7 +12,7 @@ function eventFault(event: MachineEvent, does: string, strikes: string): Machine
     does,
     strikes,
     params: event === 'reclaim' ? params : none,
-    // A machine whose instance is not ONLINE yet would be started again.
+    // A machine whose instance is not ONLINE yet would be restarted.
     fits: (machine, status) =>
       canHappen(event, machine) && status === (event === 'reap' ? 'STOPPED' : 'ONLINE'),
     happen: ({ clock, params }, at) =>
@@ -20,7 +20,7 @@ function eventFault(event: MachineEvent, does: string, strikes: string): Machine
   };
 }
 
-/** Longer than anybody waits. */
+/** Longer than any wait. */
 const NEVER_MS = 10 * 365 * 86_400_000;
 
 export const machineFaults = {

@@ -12,7 +12,7 @@ const ORDERS: readonly Method[] = [
   ...(['volumes.create', 'volumes.attach', 'volumes.detach', 'volumes.resize', 'volumes.destroy'] as const),
 ];
 const ALL: readonly Method[] = [...GETS, ...LISTS, 'inventory', ...ORDERS];
-/** How soon the orchestrator asks again after a step that does not get on. */
+/** Poll interval of the orchestrator for a held step. */
 const ASK_AGAIN_MS = 1_000;
 
 function callFault<S extends z.ZodObject>(
@@ -23,7 +23,7 @@ function callFault<S extends z.ZodObject>(
   return { layer: 'platform', on, ...row, fault: ({ params, nth }, method) => fault(params, method, nth) };
 }
 
-/** The platform refuses an order, and nothing is done. */
+/** The platform refuses an order without an effect. */
 function refusing(code: FailureCode, on: readonly Method[], does: string, strikes: string) {
   return callFault(on, { does, strikes, params: none }, () => refusal(code));
 }

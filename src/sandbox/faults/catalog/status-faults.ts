@@ -9,7 +9,7 @@ const carriedOut = {
 const retryAfter = { ...carriedOut, retry_after_s: z.int().min(0).default(2) };
 type Options = { done: boolean; retry_after_s?: number };
 
-/** Codes that only the marketplace has, for answers in its name. */
+/** Codes that only the marketplace uses. */
 const marketplaceCodes: Partial<Record<number, string>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
@@ -55,7 +55,7 @@ function statusFault<S extends z.ZodObject>(
   };
 }
 
-/** An error of the contract's table. */
+/** A fault with an error of the contract's table. */
 function errorOf(code: ErrorCode, row: Parameters<typeof statusFault>[1]) {
   const { status } = errorTable[code];
   const params = z.object(status === 429 || status === 503 ? retryAfter : carriedOut);

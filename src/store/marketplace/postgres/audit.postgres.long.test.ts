@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { seed, teamId } from '../records.fixture.ts';
 import { openMarketplacePostgresStore } from './store.ts';
 
-/** Longer than a read may take here and on the server. */
+/** Longer than the limits for a read, here and on the server. */
 const SLOW_S = 12.5;
 
 let server: PostgresServer;

@@ -22,7 +22,7 @@ it('reads and writes the ledger by its indexes', async () => {
   const store = await openMarketplacePostgresStore(url);
   await seed(store);
   await store.close();
-  // An empty table would be read as it is: only where no index serves is it still.
+  // PostgreSQL scans an empty table. With this setting it does so only if no index helps.
   const pool = new Pool({ connectionString: url, max: 1, options: '-c enable_seqscan=off' });
   const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<{ rows: unknown[] }>;
   const asked: { text: string; values: unknown[] }[] = [];
@@ -42,7 +42,7 @@ it('reads and writes the ledger by its indexes', async () => {
   await pool.end();
 });
 
-/** Where a plan reads all of something that grows: as it stands, or all of an index. */
+/** The nodes of a plan that scan a growing table or a whole index. */
 function scansOf(plan: Plan): Plan[] {
   const isGrowing = growing.includes(plan['Relation Name'] ?? '');
   const isScan = /^(Seq|Index|Index Only) Scan$/.test(plan['Node Type']) && plan['Index Cond'] === undefined;

@@ -25,7 +25,7 @@ beforeAll(async () => {
   server = await startPostgres();
   const url = await server.createDatabase();
   await (await openMarketplacePostgresStore(url)).close();
-  // Tables without rows are scanned where anything else would do: it is told which index it would have.
+  // PostgreSQL scans tables without rows. This setting makes it use an index if one helps.
   pool = new pg.Pool({ connectionString: url, max: 1, options: '-c enable_seqscan=off' });
 });
 afterAll(async () => {
@@ -59,7 +59,7 @@ describePlans('PostgreSQL', {
   },
 });
 
-/** A bitmap's table stands above the index that it was made of. */
+/** In a bitmap scan, the table is in the node above its index. */
 function toAccesses(plan: Plan, tableAbove = ''): Access[] {
   const table = plan['Relation Name'] ?? tableAbove;
   const below = (plan.Plans ?? []).flatMap((each) => toAccesses(each, table));

@@ -4,7 +4,7 @@ import type { Db } from '../../queries/connection.ts';
 import { requestCountTables } from '../../schema/marketplace.ts';
 import { postgres } from '../../schema/postgres.ts';
 
-/** How often, in milliseconds, windows that are over are deleted, and how many at once. */
+/** Interval between deletions of expired windows, in milliseconds, and how many are deleted at once. */
 const FORGET_EVERY_MS = 60_000;
 const FORGET_AT_ONCE = 10_000;
 
@@ -24,7 +24,7 @@ export class SharedRequestCounts {
   async count({ name, now, lengthMs }: Window): Promise<{ count: number; endsAt: number }> {
     await this.#forget(now);
     const begun = { name, count: 1, endsAt: now + lengthMs };
-    // The clocks of two processes differ by less than a window. One that ends later was started by a wrong clock.
+    // The clocks of two processes differ by less than a window. A window that ends later was started by a wrong clock.
     const isOver = or(lte(requestCounts.endsAt, now), gt(requestCounts.endsAt, begun.endsAt + lengthMs));
     const [window] = await this.#db
       .insert(requestCounts)
@@ -40,7 +40,7 @@ export class SharedRequestCounts {
     return window ?? begun;
   }
 
-  /** Skips windows that another process counts in or deletes at this moment. */
+  /** Skips windows that another process is counting in or deleting. */
   async #forget(now: number): Promise<void> {
     if (now - this.#forgotAt < FORGET_EVERY_MS) return;
     this.#forgotAt = now;

@@ -24,7 +24,7 @@ import { openMarketplacePostgresStore } from './store.ts';
 
 let server: PostgresServer;
 let url: string;
-/** Opened anew only once a test has closed it: what it keeps of its own is connections. */
+/** Reopened only after a test has closed it: its own state is only connections. */
 let shared: Store | undefined;
 
 beforeAll(async () => {
@@ -73,7 +73,7 @@ it('two servers that end what a provider denies end no more than the cap, howeve
   });
 });
 
-/** Until somebody waits for a lock. */
+/** Waits until a session waits for a lock. */
 async function untilWaiting(): Promise<void> {
   for (;;) {
     const locks = await server.query(
@@ -84,7 +84,7 @@ async function untilWaiting(): Promise<void> {
   }
 }
 
-/** An empty database with two servers on it. */
+/** Runs `body` with two servers on one empty database. */
 async function withTwo(body: (one: Store, other: Store) => Promise<void>): Promise<void> {
   await server.empty(url);
   const stores = [await openMarketplacePostgresStore(url), await openMarketplacePostgresStore(url)] as const;
@@ -171,7 +171,7 @@ describe('two servers on one database', () => {
       let claiming: Promise<unknown> | undefined;
       await one.transact(async (tx) => {
         expect(await tx.leases.isHeld(lease)).toBe(true);
-        // Two transactions of the holder do not wait for each other.
+        // Two transactions of the holder do not block each other.
         expect(await one.transact((its) => its.leases.isHeld(lease))).toBe(true);
         claiming = claim(other, 'other', now + 20).then(() => order.push('claimed'));
         await untilWaiting();
@@ -214,7 +214,7 @@ describe('the ledger', () => {
         const column = table === 'ledger_transactions' ? 'at' : 'amount_micro_usd';
         const refused = 'the ledger is append-only';
         await expect(server.query(`UPDATE ${table} SET ${column} = 1`, url)).rejects.toThrow(refused);
-        // What has entries is refused by these already.
+        // These triggers already refuse rows that have entries.
         const deleted = table === 'ledger_transactions' ? /foreign key/ : refused;
         await expect(server.query(`DELETE FROM ${table}`, url)).rejects.toThrow(deleted);
       }

@@ -20,7 +20,7 @@ import { readerOn, transactionOn } from '../queries/repositories.ts';
 import { nothingTold, RowSignals, type Told, toTexts } from '../row-signals.ts';
 import { SharedRequestCounts } from './request-counts.ts';
 
-/** Other statements have connections of their own, so that transactions that wait for locks do not block them. */
+/** Other statements have separate connections, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
 const STATEMENTS_AT_ONCE = 5;
 const AUDITS_AT_ONCE = 2;
@@ -29,15 +29,14 @@ const tables = marketplaceTables(postgres);
 
 export interface MarketplacePostgresOptions extends OpenOptions {
   timing?: FeedTiming;
-  /** Logs when commits of other servers are not heard any more, and when they are again. */
+  /** Logs when commits of other servers are no longer received, and when they are again. */
   log?: Pick<Log, 'info' | 'warn'>;
-  /** Hears the database's time, once before the store is there and then with each heartbeat. See `CommitFeed`. */
+  /** Reads the database's time, once before the store opens and then at each heartbeat. See `CommitFeed`. */
   hearTime?: (ask: () => Promise<number>) => Promise<void>;
 }
 
 /**
- * The marketplace's store of several replicas: one PostgreSQL database, written by as many processes as there are.
- *
+ * Opens the marketplace's store for several replicas: one PostgreSQL database that several processes write.
  * @throws {DatabaseRefused} if the database cannot be used as it is.
  */
 export async function openMarketplacePostgresStore(
@@ -115,7 +114,7 @@ export async function openMarketplacePostgresStore(
     },
     watch: signals.watch,
     onWake: signals.onWake,
-    // Where all rows of a page change in one transaction, their new versions go to other pages, and to each index.
+    // If one transaction changes all rows of a page, their new versions go to other pages and into each index.
     confirmationsAtOnce: 200,
     snapshot: (body) =>
       guarded(runSnapshot(auditPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** A statement that writes a row with all that the table needs, whatever its columns are. */
+/** Builds a statement that inserts a row with a value for every required column. */
 async function inserted(url: string, table: string, row: Record<string, string>): Promise<string> {
   const columns = (await server.query(
     `SELECT column_name AS name, data_type AS type FROM information_schema.columns

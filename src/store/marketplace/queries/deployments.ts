@@ -11,7 +11,7 @@ import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 import { isAfter } from './pages.ts';
 
-/** How many observations one statement writes. */
+/** Maximum observations in one statement. */
 const OBSERVATIONS_AT_ONCE = 500;
 
 const deploymentById = prepared(
@@ -40,7 +40,7 @@ const deploymentsToTend = prepared((connection: Connection, { provider }: { prov
   deploymentsOf(connection, provider, isToTend(connection)),
 );
 
-/** By the last digits of their ids: read through the same index, and only those are sent. */
+/** Selects by the last digits of the ids: uses the same index, and returns only those rows. */
 const deploymentsToTendOf = prepared(
   (connection: Connection, { provider, digits }: { provider: string; digits: string }) => {
     const { id } = connection.tables.deployments;
@@ -70,7 +70,7 @@ function deploymentsOf({ db, tables: { deployments } }: Connection, provider: st
     .orderBy(asc(deployments.createdAt), asc(deployments.id));
 }
 
-/** One statement, so that none is counted as it was and as it is. */
+/** One statement, so that no deployment is counted in two states. */
 const pricesOfTeam = prepared(
   ({ db, tables: { deployments } }: Connection, { teamId }: { teamId: string }) => {
     const { status, action, originalRateMicroUsd, originalStoppedRateMicroUsd } = deployments;
@@ -85,7 +85,7 @@ const pricesOfTeam = prepared(
         .from(deployments)
         .where(and(eq(deployments.teamId, teamId), condition))
         .groupBy(status, originalRateMicroUsd, originalStoppedRateMicroUsd);
-    // The first two conditions are a partial index's.
+    // The first two conditions are those of a partial index.
     const resumes = sql`${status} = 'stopped' AND ${action} IS NOT NULL AND ${action} ->> 'kind' = 'resume'`;
     return pricesWhere(false, inActive(deployments)).unionAll(pricesWhere(true, resumes));
   },
@@ -109,7 +109,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       if (page !== undefined && 'after' in page && page.after !== undefined)
         conditions.push(isAfter(deployments.createdAt, deployments.id, page.after));
       if (statuses !== undefined) conditions.push(inArray(deployments.status, [...statuses]));
-      // What is active is found in an index of its own, however much is over.
+      // Active deployments have their own index, independent of the number that ended.
       if (statuses?.every((status) => isActive({ status }))) conditions.push(inActive(deployments));
       const found = db
         .select()
@@ -156,7 +156,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
     activeByPrice: async (teamId) => {
       const rows = await pricesOfTeam(connection, { teamId });
       return rows.flatMap((row) =>
-        // Those that are being started are counted with the stopped ones too.
+        // Deployments that are being started also count as stopped.
         row.isResuming === 0
           ? [{ ...row, isResuming: false }]
           : [
@@ -208,7 +208,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .select({ providerId: deployments.providerId, count: count() })
         .from(deployments)
         .where(
-          // The first condition is the partial index's.
+          // The first condition is that of the partial index.
           sql`${deployments.status} IN ('deploying', 'running', 'stopped') AND ${deployments.status} = 'deploying'
             AND ${onlineAt} IS NOT NULL AND ${provedAt} IS NULL`,
         )
@@ -241,7 +241,7 @@ function isToTend({ tables: { deployments } }: Connection): SQL {
   return sql`(${deployments.status} IN ('deploying', 'running', 'stopped') OR ${deployments.cleanup} = 'wanted')`;
 }
 
-/** As above, for the index of what is new. */
+/** As above, for the index of new deployments. */
 function isNewToTend({ tables: { deployments } }: Connection): SQL {
   return sql`(${deployments.status} = 'deploying' OR ${deployments.cleanup} = 'wanted' OR ${deployments.action} IS NOT NULL)`;
 }
@@ -255,7 +255,10 @@ const updateDeployment = prepared(
     db.update(deployments).set(asEncoded(changes)).where(eq(deployments.id, id)),
 );
 
-/** What no update writes: what never changes, and what only the ledger writes. An index of other columns is left alone. */
+/**
+ * Columns that no update writes: constants, and columns that only the ledger writes. Indexes on other columns stay
+ * untouched.
+ */
 const NOT_UPDATED = [
   'userId',
   'teamId',
@@ -276,7 +279,7 @@ function toChanges(record: DeploymentRecord): Changes {
   return changes;
 }
 
-/** `changed` hears the id of each that is written. */
+/** `changed` is called with the id of each written row. */
 export function deploymentWriter(connection: Connection, changed: (id: string) => void): DeploymentWriter {
   const {
     db,

@@ -5,8 +5,8 @@ import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
 /**
- * No lease is this long, in milliseconds. One that ends later was taken while a clock was wrong and counts as
- * expired, so that nothing waits for ever.
+ * Longer than any lease, in milliseconds. A lease that ends later was taken with a wrong clock. It counts as expired,
+ * so that it cannot block forever.
  */
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
 

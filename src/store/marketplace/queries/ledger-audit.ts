@@ -7,7 +7,7 @@ type Audit = Pick<
   'balances' | 'wrongLoads' | 'unbalanced' | 'malformed' | 'countRows' | 'auditSegments' | 'auditSubjects'
 >;
 
-/** Audits of the ledger from its own rows alone. Each page is one statement. */
+/** Audits the ledger from its own rows only. Each page is one statement. */
 export function ledgerAudit({ db, tables }: Connection): Audit {
   const { deployments, ledgerEntries, ledgerTransactions, segments, volumes } = tables;
   const { account, amountMicroUsd, transactionId } = ledgerEntries;
@@ -134,17 +134,17 @@ const OPEN = sql`(SELECT team_id, count(*) AS count,
     max(posted_until) AS until
   FROM segments WHERE ended_at IS NULL GROUP BY team_id) AS open`;
 
-/** The statuses of what has begun to cost. */
+/** The statuses that incur cost. */
 const COSTING = "'running', 'stopped', 'available', 'attached'";
 
 const NO_USES = { slices: 0, slicesMicroUsd: 0, lastSliceEnd: null, wrongAt: null };
 
-/** What a segment has cost by the end of a slice: floor(rate × ms / hour) of which no product leaves 64 bits. */
+/** The cost of a segment until the end of a slice: floor(rate × ms / hour). No product exceeds 64 bits. */
 const COST = sql.raw(`CASE WHEN used.slice_end <= segment.started_at THEN 0
   ELSE segment.rate_micro_usd_per_hour / 3600000 * (used.slice_end - segment.started_at)
     + segment.rate_micro_usd_per_hour % 3600000 * (used.slice_end - segment.started_at) / 3600000 END`);
 
-/** Of each segment after `afterId` up to `lastId` its slices and lines of days, in the order of the index. */
+/** The slices and day lines of each segment after `afterId` up to `lastId`, in the order of the index. */
 async function sumUses(db: Connection['db'], afterId: string, lastId: string) {
   const uses = (table: string) => sql`SELECT segment_id, slice_end, amount_micro_usd FROM ${sql.raw(table)}
     WHERE segment_id > ${afterId} AND segment_id <= ${lastId}`;

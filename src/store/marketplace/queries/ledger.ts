@@ -65,7 +65,7 @@ const billedSegmentsOfTeam = prepared(
       .orderBy(asc(segments.id)),
 );
 
-/** A few rows, each looked up by its key. */
+/** A subquery that reads a few rows, each by its key. */
 const AMOUNT_OF_TEAM = sql<number>`(SELECT amount_micro_usd FROM ledger_entries AS entry
   WHERE entry.transaction_id = ledger_transactions.id AND entry.account = 'team:' || ledger_transactions.team_id)`;
 
@@ -92,7 +92,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
         isNull(segments.endedAt),
       );
       const found = await findSegment(isOpenOf);
-      // The row that was waited for may be closed now, and the statement did not see the one that follows it.
+      // After the wait for the lock, the row may be closed, and this statement does not see the next open row.
       return found === null && locking !== noLocking ? findSegment(isOpenOf) : found;
     },
     openSegmentsOfTeam: (teamId) => openSegmentsOfTeam(connection, { teamId }),

@@ -1,25 +1,27 @@
 import { type Column, gt, lte, type SQL, sql } from 'drizzle-orm';
 import type { PageEnd } from '../../../marketplace/model/store.ts';
 
-/** Of a list from the newest on: what is on the page after this one. The first page has a bound too, so that an index has one. */
+/** A condition for the next page of a newest-first list. The first page also has a bound, so that an index is used. */
 export function isAfter(time: Column, id: Column, { at, id: last }: PageEnd = NEWEST): SQL {
   return sql`(${time}, ${id}) < (${at}, ${last})`;
 }
 
 const NEWEST: PageEnd = { at: Number.MAX_SAFE_INTEGER, id: '' };
 
-/** Of a list from the oldest on: what follows on the page before. */
+/** A condition for the next page of an oldest-first list. */
 export function isLater(time: Column, id: Column, after: PageEnd | undefined): SQL | undefined {
   return after && sql`(${time}, ${id}) > (${after.at}, ${after.id})`;
 }
 
 /**
- * No check and no posting is scheduled this far ahead, in milliseconds. A later one was scheduled while a clock was wrong
- * and is due.
+ * Checks and postings are never scheduled this far ahead, in milliseconds. A later one was scheduled with a wrong clock
+ * and counts as due.
  */
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
-/** Reads what is due, in the order of `time`: two ranges of its index, which in one condition are a scan of all that waits. */
+/**
+ * Reads due rows in the order of `time`. Two ranges of the index: one combined condition would scan all waiting rows.
+ */
 export async function readDue<T>(
   time: Column,
   { now, limit }: { now: number; limit: number },

@@ -24,7 +24,7 @@ const addToBalance = prepared(
       .returning({ id: teams.id }),
 );
 
-/** Books transactions, and adds what they say of teams to their balances. */
+/** Books transactions, and updates the balances of their teams. */
 export async function book(connection: Connection, bookings: readonly Booking[]): Promise<void> {
   await insertBookings(connection, bookings);
   const sums = new Map<string, number>();
@@ -55,7 +55,7 @@ async function addToMany(
     teams.id,
     amounts.map(([id]) => id),
   );
-  // In the order of their ids, so that two transactions that write the same teams cannot deadlock.
+  // In the order of ids, so that two transactions that write the same teams cannot deadlock.
   const found = await locking.rows(
     db.select({ id: teams.id }).from(teams).where(isNamed).orderBy(asc(teams.id)),
   );
@@ -89,7 +89,7 @@ async function inParts<T>(rows: readonly T[], insert: (part: T[]) => PromiseLike
     await insert(rows.slice(from, from + ROWS_AT_ONCE));
 }
 
-/** @throws {Error} a fault of the program */
+/** @throws {Error} if the program made an invalid booking */
 function assertBalanced({ transaction: { id }, entries }: Booking): void {
   const refuse = (problem: string): never => {
     throw new Error(`The ledger transaction ${id} is refused: ${problem}.`);
@@ -103,7 +103,7 @@ function assertBalanced({ transaction: { id }, entries }: Booking): void {
   if (sum !== 0n) refuse(`its entries add up to ${sum} micro-USD and not to zero`);
 }
 
-/** Writes what was posted of many segments in a few statements. */
+/** Writes the postings of many segments in a few statements. */
 export async function post(connection: Connection, postings: readonly Posting[]): Promise<void> {
   if (postings.length === 0) return;
   await updatePosted(connection, postings);
@@ -126,7 +126,7 @@ export async function post(connection: Connection, postings: readonly Posting[])
   }
 }
 
-/** One for each subject: an UPDATE takes only one row of a VALUES list for each row that it changes. */
+/** One row for each subject: for each row that it changes, an UPDATE uses only one row of a VALUES list. */
 function costsOf(
   kind: SubjectKind,
   taken: readonly { segment: SegmentRecord; usage: NonNullable<Posting['usage']> }[],
@@ -153,7 +153,7 @@ async function updatePosted(
   { db, tables: { segments } }: Connection,
   postings: readonly Posting[],
 ): Promise<void> {
-  // Of several slices of one segment the last says how far it was posted.
+  // Of several slices of one segment, the last has the current posting state.
   const last = new Map(postings.map(({ segment }) => [segment.id, segment]));
   const rows = [...last.values()].map((segment) =>
     row(segment.id, segment.postedUntil, segment.postedMicroUsd, segment.nextPostAt),
@@ -193,7 +193,7 @@ async function addCosts(
       .where(sql`${deployments.id} = cost.column1`);
 }
 
-/** Subjects first, as everywhere, so that two transactions do not wait for each other. */
+/** Locks subjects first, as all code does, so that two transactions cannot deadlock. */
 export async function lockBilled(
   { db, tables: { deployments, segments, volumes }, locking }: Connection,
   wanted: readonly SegmentRecord[],
@@ -244,7 +244,7 @@ export async function lockBilled(
   });
 }
 
-/** The database deletes what the lines replace, and refuses a line that is not the sum of it. */
+/** The database deletes the slices that the lines replace, and refuses a line that is not their sum. */
 export async function rollUp(connection: Connection, lines: readonly DayLine[]): Promise<void> {
   if (lines.length === 0) return;
   await insertBookings(

@@ -13,7 +13,7 @@ import { discountReader, discountWriter, teamReader, teamWriter } from './teams.
 import { keyReader, keyWriter, sshKeyReader, sshKeyWriter, userReader, userWriter } from './users.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
 
-/** `toCoreError` translates a query's error into one that the core knows. */
+/** `toCoreError` translates a query's error into one that the core handles. */
 export function readerOn(connection: Connection, toCoreError: (error: unknown) => unknown): Reader {
   const translated = <Repository extends object>(repository: Repository): Repository =>
     withErrors(repository, toCoreError);
@@ -36,7 +36,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
   };
 }
 
-/** `told` collects what the transaction is to tell once it is committed. */
+/** `told` collects the notifications to be sent after the commit. */
 export function transactionOn(connection: Connection, told: Told = nothingTold()): Transaction {
   const changed = (id: string) => void told.changed.add(id);
   return {

@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts';
 
 const DAY_MS = 86_400_000;
 
-/** What slices are, and what was made of them. */
+/** Reads slices, and the lines into which they were merged. */
 export function rollUpReader({
   db,
   tables: { segments, slices },
@@ -55,7 +55,7 @@ export function rollUpReader({
           .where(inArray(segments.id, [...segmentIds]))
           .orderBy(asc(segments.id)),
       );
-      // After the locks: another process may have rolled up some of them meanwhile.
+      // Read after locking: another process may have merged some of them meanwhile.
       const sums = await db
         .select({
           segmentId: slices.segmentId,

@@ -10,7 +10,7 @@ import { prepared, preparedWrite } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 import { isLater, readDue } from './pages.ts';
 
-/** A team's columns without its load, which triggers keep, and when it is due. */
+/** The columns of a team's record, without its load, which triggers maintain, and its due times. */
 function recordOf({ tables: { teams } }: Connection) {
   const { openSegments, openRateMilliUsd, openPosted, postedUntil, nextCheckAt, ...record } =
     getTableColumns(teams);
@@ -45,7 +45,7 @@ const setDue = preparedWrite(({ db, tables: { teams } }: Connection, { id }: { i
     .where(and(eq(teams.id, id), or(gt(teams.openSegments, 0), isNotNull(teams.nextCheckAt)))),
 );
 
-/** The billing job looks at the team in its next round, unless nothing of it is billed or watched. */
+/** Makes the team due in the billing job's next round, unless it has nothing billed or watched. */
 export async function becomesDue(connection: Connection, id: string): Promise<void> {
   await setDue(connection, { id });
 }
@@ -131,7 +131,7 @@ export function teamReader(connection: Connection): TeamReader {
           asc(members.joinedAt),
           asc(members.userId),
         ),
-    // Not locked: the caller may hold any of the team's rows, and whoever changes a member locks the team's.
+    // Not locked: the caller may hold any of the team's rows, and every change of a member locks the team's row.
     member: async (teamId, userId) => {
       const [record] = await memberOf(connection, { teamId, userId });
       return record ?? null;

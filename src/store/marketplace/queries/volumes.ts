@@ -127,7 +127,7 @@ function isToTend({ tables: { volumes } }: Connection): SQL {
   return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted')`;
 }
 
-/** `changed` hears the id of each that is written. */
+/** `changed` is called with the id of each written row. */
 export function volumeWriter(connection: Connection, changed: (id: string) => void): VolumeWriter {
   const {
     db,
@@ -139,7 +139,7 @@ export function volumeWriter(connection: Connection, changed: (id: string) => vo
       changed(record.id);
       await db.insert(volumes).values(record);
     },
-    // Only the ledger writes what it has cost.
+    // Only the ledger writes the total cost.
     update: async ({ totalCostMicroUsd: _, ...record }) => {
       changed(record.id);
       await db

@@ -15,7 +15,7 @@ const isBroken = (column: string, types: Readonly<Record<string, readonly string
 const isBrokenIfThere = (column: string, types: Readonly<Record<string, readonly string[]>>): string =>
   `${column} IS NOT NULL AND ${isBroken(column, types)}`;
 
-/** SQLite accepts any text in these columns, so damage to it shows only when the row is read. */
+/** SQLite accepts any text in these columns, so damage shows only when the row is read. */
 const UNREADABLE = `
   SELECT * FROM (
     SELECT 'deployment ' || id FROM deployments
@@ -42,7 +42,7 @@ const UNREADABLE = `
     WHERE NOT json_valid(subject) OR NOT json_valid(text) OR last_error IS NOT NULL AND NOT json_valid(last_error)
   ) LIMIT 1`;
 
-/** The file of `berth marketplace`. */
+/** The database file of `berth marketplace`. */
 export const marketplaceFormat: DatabaseFormat = {
   command: 'berth marketplace',
   applicationId: MARKETPLACE_ID,

@@ -43,12 +43,12 @@ describePlans('SQLite', {
   },
 });
 
-/** A value for each placeholder. */
+/** A null for each placeholder. */
 function nulls(sql: string): null[] {
   return Array.from(sql.matchAll(/\?/g), () => null);
 }
 
-/** Such as `SEARCH deployments USING INDEX deployments_by_team (team_id=?)` and `SCAN mails`. */
+/** Parses lines such as `SEARCH deployments USING INDEX deployments_by_team (team_id=?)` and `SCAN mails`. */
 function toAccess(detail: string): Access[] {
   const [, how, table = '', using] = /^(SCAN|SEARCH) (\w+)(?: USING (.*))?$/.exec(detail) ?? [];
   if (how === undefined) return [];

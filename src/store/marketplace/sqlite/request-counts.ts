@@ -1,17 +1,17 @@
 import type { Store } from '../../../marketplace/model/store.ts';
 
-/** Above this number of windows, each new one removes those that are over. */
+/** Above this number of windows, each new one removes expired ones. */
 const MANY = 10_000;
-/** The most windows that are kept; the oldest is removed first. */
+/** Maximum number of windows. The oldest is removed first. */
 const MOST = 100_000;
 
-/** Request counts of one process, in memory: they need not survive it. */
+/** Request counts of one process, in memory. They may be lost with it. */
 export class RequestCounts {
   readonly #windows = new Map<string, { count: number; endsAt: number }>();
 
   count({ name, now, lengthMs }: Parameters<Store['countRequest']>[0]): { count: number; endsAt: number } {
     const known = this.#windows.get(name);
-    // One that ends later was started while the clock was wrong.
+    // A window that ends later was started with a wrong clock.
     if (known !== undefined && known.endsAt > now && known.endsAt <= now + lengthMs) {
       known.count++;
       return { ...known };
@@ -23,7 +23,7 @@ export class RequestCounts {
     return { ...begun };
   }
 
-  /** In the order of their start: windows of one length end in that order. */
+  /** Iterates in the order of their start: windows of one length end in that order. */
   #forget(now: number): void {
     if (this.#windows.size < MANY) return;
     for (const [name, { endsAt }] of this.#windows) {

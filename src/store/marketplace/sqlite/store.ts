@@ -15,9 +15,8 @@ import { RequestCounts } from './request-counts.ts';
 const tables = marketplaceTables(sqlite);
 
 /**
- * The marketplace's embedded store: see `EmbeddedDatabase`; with the path `:memory:` it has no file, and ends with the
- * process.
- *
+ * Opens the marketplace's embedded store: see `EmbeddedDatabase`. With the path `:memory:` it has no file, and ends
+ * with the process.
  * @throws {DatabaseRefused} if the file cannot be used as it is.
  */
 export function openMarketplaceSqliteStore(path: string, options: OpenOptions = {}): Store {
@@ -26,7 +25,7 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
     : storeOn(new EmbeddedDatabase(path, options, marketplaceFormat), () => openSnapshot(path));
 }
 
-/** A store in memory that can be copied: `image` is what another one contained. */
+/** Opens a store in memory that can be copied. `image` is the content of another one. */
 export function openMemoryMarketplaceStore(image?: Buffer): Store & Pick<MemoryDatabase, 'image'> {
   const database = new MemoryDatabase(marketplaceFormat, image);
   const snapshot = () => new Database(database.writer.serialize(), { readonly: true });
@@ -51,7 +50,7 @@ function storeOn(database: StoreDatabase, openSnapshot: () => Database.Database)
     },
     watch: signals.watch,
     onWake: signals.onWake,
-    // Each page that changes is written once for each transaction.
+    // Each changed page is written once per transaction.
     confirmationsAtOnce: 5_000,
     snapshot: async (body) => {
       const reader = openSnapshot();
@@ -67,11 +66,11 @@ function storeOn(database: StoreDatabase, openSnapshot: () => Database.Database)
   };
 }
 
-/** A connection whose reads all see the same snapshot. */
+/** Opens a connection whose reads all see the same snapshot. */
 function openSnapshot(path: string): Database.Database {
   try {
     const reader = openReader(path);
-    // An audit reads whole tables by their indexes.
+    // An audit reads whole tables through their indexes.
     reader.pragma('cache_size = -65536');
     reader.exec('BEGIN');
     return reader;
