@@ -100,7 +100,7 @@ export function unlessCutShort(evidence: Evidence, finding: Finding): Finding {
   if (finding.verdict !== 'fail' || evidence.end?.reason === 'completed') return finding;
   const last = evidence.exchanges.findLast(({ step }) => !step.startsWith('cleanup/'));
   const isLast = finding.problems.every(
-    ({ shown }) => shown !== undefined && last?.step.startsWith(shown.step),
+    ({ shown }) => shown !== undefined && `${last?.step}/`.startsWith(`${shown.step}/`),
   );
   return isLast ? notTested('the run ended while it waited for this') : finding;
 }

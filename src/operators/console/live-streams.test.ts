@@ -54,6 +54,11 @@ describe('a page that is open', () => {
     expect(events).toEqual(['hello', 'changed']);
   });
 
+  it('takes no place if its client has left before it is opened', () => {
+    streams.open(async () => true, AbortSignal.abort());
+    expect([streams.size, listeners.size, clock.pendingTimers]).toEqual([0, 0, 0]);
+  });
+
   it('is told every ten seconds in any case: what other programs write is not heard', async () => {
     const { events } = read();
     await clock.advance(5 * TICK_MS);

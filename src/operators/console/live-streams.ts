@@ -50,7 +50,7 @@ export class LiveStreams {
       if (stream !== undefined) this.#forget(stream);
     };
     client.addEventListener('abort', forget);
-    return new ReadableStream<Uint8Array>(
+    const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
           stream = { controller, isAllowed };
@@ -62,6 +62,9 @@ export class LiveStreams {
       },
       { highWaterMark: 1 },
     );
+    // If the client has already left, the body is never read or cancelled.
+    if (client.aborted) forget();
+    return body;
   }
 
   /** Ends every stream, for shutdown. */
