@@ -44,7 +44,7 @@ export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Sw
   if (!isKeyOfRun(stored, parts))
     return { result: 'unreachable', why: keyMismatchMessage(parts), left: openEntries(stored) };
   using held = lock(stored.path);
-  if (held === undefined) return { result: 'busy', why: 'another sweep is at it' };
+  if (held === undefined) return { result: 'busy', why: 'another sweep is in progress' };
   // Another sweep may have finished before this one got the lock.
   const entries = readLedger(stored.path)?.entries ?? stored.entries;
   const file = reopenLedgerFile(stored.path);

@@ -19,7 +19,7 @@ export function alarmsCommand(): Command {
   const alarms = new Command('alarms');
   withList(
     onDatabase(alarms.command('ls'), async ({ store }, flags: ListFlags) => {
-      printRecords(await listAlarms(store.read), alarmColumns, flags, 'No alarm stands.');
+      printRecords(await listAlarms(store.read), alarmColumns, flags, 'No alarm is open.');
     }),
   ).description('list the open alarms, the oldest first');
   const ack = onDatabase(

@@ -185,7 +185,7 @@ it.each([
 });
 
 it('lists the alarms, and notes who is at one [alarms-command]', async () => {
-  expect(await run('alarms', 'ls')).toBe('No alarm stands.\n');
+  expect(await run('alarms', 'ls')).toBe('No alarm is open.\n');
   const store = openSqliteStore(join(folder, 'berth.db'));
   const at = Date.UTC(2030, 0, 1);
   const alarm = {
@@ -215,7 +215,7 @@ it('lists the alarms, and notes who is at one [alarms-command]', async () => {
 
 it.each([
   [['platform_up'], '<kind> platform_up: give one of platform_down'],
-  [['clock_skew', 'elsewhere'], 'No alarm clock_skew elsewhere stands'],
+  [['clock_skew', 'elsewhere'], 'No alarm clock_skew elsewhere is open'],
 ])('refuses to acknowledge %j', async (args, sentence) => {
   const { code, stderr } = await runMain(['alarms', 'ack', ...args, '--database', database]);
   expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
@@ -236,7 +236,7 @@ it('tells of capacity, platforms and orphans [fleet-commands]', async () => {
   ]);
   expect(await run('platforms')).toMatch(/^PLATFORM +DRIVER +DOWN SINCE .*\ndefault +simulator +/);
   expect(await run('platforms', '--ask')).toMatch(
-    /\ndefault tells of no hosts: its driver does not tell of its hosts\.\n$/,
+    /\ndefault lists no hosts: its driver does not list hosts\.\n$/,
   );
   expect(await run('orphans')).toBe('There is no orphan.\n');
   expect(JSON.parse(await run('orphans', '--json'))).toEqual([]);

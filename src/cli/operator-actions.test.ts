@@ -70,7 +70,7 @@ describe('cordons on the command line', () => {
       'There is no region mars: give one of eu-frankfurt',
     );
     expect(await refusal('cordon', 'host', 'kvm-1')).toMatch('chooses among hosts by name');
-    expect(await refusal('uncordon', 'offer', OFFER)).toMatch('No cordon stands on offer');
+    expect(await refusal('uncordon', 'offer', OFFER)).toMatch('There is no cordon on offer');
     expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01')).toMatch('give a time to come');
   });
 

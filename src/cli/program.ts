@@ -118,7 +118,7 @@ export function printFailure(error: unknown): void {
   const sentence = sentenceOf(error);
   if (sentence === undefined) {
     const fault = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    printError(`berth: a fault of the program: ${fault.replaceAll('\n', '\n  ')}\n`);
+    printError(`berth: internal error: ${fault.replaceAll('\n', '\n  ')}\n`);
   } else printError(`berth: ${hasLines(error) ? sentence : toPrintableLine(sentence)}\n`);
 }
 
@@ -130,7 +130,7 @@ function hasLines(error: unknown): boolean {
 /** The message of an expected error. Undefined: it is a bug. */
 function sentenceOf(error: unknown): string | undefined {
   if (error instanceof StoreUnavailable)
-    return `The database cannot be used now (${error.message.replace(/^\w+: /, '')}): mend that and try again.`;
+    return `The database is unavailable (${error.message.replace(/^\w+: /, '')}): fix this and try again.`;
   if (isRefusal(error)) return error.message;
   return error instanceof Fatal ? error.message : undefined;
 }

@@ -299,7 +299,7 @@ describe('TLS files that cannot be used are refused', () => {
     for (const name of ['a.crt', 'a.key']) writeFileSync(join(folder, name), 'nothing\n');
     await expectRefused(
       serve(...both()),
-      /a\.crt and .*a\.key are no TLS certificate chain and its key \(.+\): give PEM files/,
+      /a\.crt and .*a\.key are not a TLS certificate chain and its key \(.+\): give PEM files/,
     );
   });
 });

@@ -57,7 +57,7 @@ export async function askPlatforms(
     for (const { offerId, units } of inventory.free)
       freeUnits.set(offerId, (freeUnits.get(offerId) ?? 0) + units);
     const { hosts } = inventory;
-    const problem = hosts === undefined ? 'its driver does not tell of its hosts' : undefined;
+    const problem = hosts === undefined ? 'its driver does not list hosts' : undefined;
     return { driver, problem, inventory: { freeUnits, hosts: hosts ?? [], ageMs: 0 } };
   };
   const drivers = configuredDrivers(config, { ...ports, catalog });

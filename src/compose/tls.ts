@@ -74,7 +74,7 @@ export function readTls({ cert, key }: { cert: string; key: string }): { cert: B
     createSecureContext(tls);
   } catch (error) {
     throw new Fatal(
-      `${cert} and ${key} are no TLS certificate chain and its key (${(error as Error).message.split(':').at(-1)}): give PEM files that belong together, the key without a passphrase.`,
+      `${cert} and ${key} are not a TLS certificate chain and its key (${(error as Error).message.split(':').at(-1)}): give PEM files that belong together, the key without a passphrase.`,
       { cause: error },
     );
   }

@@ -67,7 +67,7 @@ interface ErrorLine {
   cause?: ErrorLine;
 }
 
-const WITHHELD = '[a message that is not our own may quote what a request carried]';
+const WITHHELD = '[message withheld: it may quote request data]';
 const MAX_CAUSES = 5;
 const MAX_FRAMES = 12;
 

@@ -230,7 +230,7 @@ describe('the audit log', () => {
       { ...ann, action: 'alarm.acknowledge', subject: 'clock_skew x', outcome: 'refused' },
       { ...ann, action: 'alarm.acknowledge', subject: 'platform_down', outcome: 'done' },
     ]);
-    expect(entries[1]).toMatchObject({ detail: { reason: 'No alarm clock_skew x stands.' } });
+    expect(entries[1]).toMatchObject({ detail: { reason: 'No alarm clock_skew x is open.' } });
   });
 
   it('is read page by page, the newest first, and by what was done', async () => {

@@ -201,7 +201,7 @@ describe('a platform that cannot be believed', () => {
     expect(await metric(orchestrator, 'berth_platform_suspect{platform="default"}')).toBe('1');
     expect(await metric(orchestrator, 'berth_platform_up{platform="default"}')).toBe('0');
     expect(alarms(/too many machines are missing/)).toMatchObject([
-      { fields: { problem: 'its listing lacks 3 of 3 machines that it should have' } },
+      { fields: { problem: '3 of 3 expected machines are missing from its listing' } },
     ]);
     expect(await metric(orchestrator, 'berth_alarms{kind="platform_suspect"}')).toBe('1');
     const standing = () => orchestrator.store.read.alarms.list();

@@ -245,7 +245,7 @@ describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () =
     await expectUnchanged();
     site.mode('garbage');
     await client.waitFor(made, 'ONLINE');
-    await logged(/the driver wrote what is no answer \(it is no JSON: .*\): \\"Traceback/);
+    await logged(/the driver wrote an invalid line \(not JSON: .*\): \\"Traceback/);
     await expectUnchanged();
     site.mode('hang');
     await client.request('DELETE', made);

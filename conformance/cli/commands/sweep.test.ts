@@ -123,7 +123,7 @@ describe('a sweep', () => {
     leave([{ id, state: 'made' }]);
     const both = await Promise.all([sweep(), sweep()]);
     expect(both.map(({ code }) => code)).toEqual([0, 2]);
-    expect(both.map(({ out }) => out).join()).toMatch(/another sweep is at it/);
+    expect(both.map(({ out }) => out).join()).toMatch(/another sweep is in progress/);
     expect(await target.listed()).toEqual([]);
     expect((await sweep()).code).toBe(0);
   });

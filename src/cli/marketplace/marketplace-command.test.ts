@@ -157,7 +157,7 @@ describe('what an operator sets', () => {
       /^User ann@example\.com \(usr-/,
     );
     expect(await sentenceOf('users', 'add', email)).toMatch('There is a user ann@example.com already.');
-    expect(await sentenceOf('users', 'add', 'ann')).toMatch('is no e-mail address');
+    expect(await sentenceOf('users', 'add', 'ann')).toMatch('is not an e-mail address');
     expect(await sentenceOf('keys', 'create', email)).toMatch('may not have keys');
     await run('users', 'allow-keys', email);
     await run(

@@ -80,7 +80,7 @@ export class Greeter {
       throw new Incompatible(versionProblem(version));
     const info = grammarOf(version ?? 1).info.safeParse(result);
     if (!info.success)
-      throw new Incompatible(`the driver answers info with what is no answer: ${problemOf(info.error)}`);
+      throw new Incompatible(`the driver gave an invalid answer to info: ${problemOf(info.error)}`);
     if (this.#first === undefined) this.#warnOfUnread(info.data, result as { capabilities: object });
     this.#first ??= info.data;
     const changed = changesOf(this.#first, info.data);

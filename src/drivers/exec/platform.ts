@@ -195,7 +195,7 @@ class Caller {
   async ask<M extends Method>(method: M, args: Arguments<M>, limits?: Limits): Promise<Result<M>> {
     const result = await parseResult(this.#grammar, method, await this.#channel.ask(method, args, limits));
     if (result.success) return this.#channel.secrets.cleanAnswer(result.data as Result<M>);
-    const sentence = `the driver answers ${method} with what is no answer of the protocol: ${problemOf(result.error)}`;
+    const sentence = `the driver gave an invalid answer to ${method}: ${problemOf(result.error)}`;
     this.#log.warn({}, sentence);
     throw new AnswerLost(sentence, 'invalid');
   }

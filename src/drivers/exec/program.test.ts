@@ -202,7 +202,7 @@ describe('a program that answers', () => {
     const asked = program.driver.destroy('a', null, anOrder).catch(String);
     await expect.poll(() => program.said()).toContain('its id is no string');
     const told = await program.clock.advanceUntilSettled(asked, 1_000);
-    expect(told).toContain('instead it wrote what is no answer');
+    expect(told).toContain('instead it wrote an invalid line');
     for (const text of [told, program.said()]) expect(text).not.toContain(TOKEN);
     expect(String(told).length).toBeLessThan(500);
   });
@@ -320,7 +320,7 @@ describe('an answer that is not as the protocol says', () => {
       `${GREETING}; read -r line; ${say({ id: '2', result: { outcome: 'maybe' } })}; read -r line; ${say({ id: '3', error: 'the disk is full' })}; ${LISTEN}`,
     );
     await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow(
-      'answers destroy with what is no answer of the protocol',
+      'gave an invalid answer to destroy',
     );
     await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow(
       'failed over destroy: the disk is full',
@@ -343,7 +343,7 @@ describe('a program that cannot be used is refused at the start', () => {
     [
       'says nothing of what it can',
       `read -r line; ${say(infoAnswer({ capabilities: {} }))}; ${LISTEN}`,
-      /answers info with what is no answer: capabilities.create_visible_within_ms/,
+      /gave an invalid answer to info: capabilities.create_visible_within_ms/,
     ],
     ['ends', 'echo "no config" >&2; exit 3', /ended with exit code 3; its last words: "no config"/],
     ['crashes', 'kill -SEGV $$', /was killed by SIGSEGV/],
@@ -436,7 +436,7 @@ describe('a program that ends', () => {
     expect(isRunning(pid)).toBe(true);
     await program.clock.advanceUntilSettled(program.driver.close(), 1_000);
     await expect.poll(() => isRunning(pid)).toBe(false);
-    expect(program.said()).toContain('what the driver had left running was killed');
+    expect(program.said()).toContain('child processes that the driver left running were killed');
   });
 
   it('is over also where a process of another session keeps its standard output', async () => {
@@ -449,7 +449,7 @@ describe('a program that ends', () => {
       asked.catch(() => undefined);
       await expect.poll(() => isRunning(program.pid)).toBe(false);
       await expect(program.clock.advanceUntilSettled(asked, 10)).rejects.toThrow('exit code 1');
-      expect(program.said()).toContain('still holds its standard output: that is read no more');
+      expect(program.said()).toContain('still holds its standard output, which is no longer read');
       expect(isRunning(pid)).toBe(true);
     } finally {
       process.kill(pid, 'SIGKILL');
@@ -470,9 +470,9 @@ describe('a program that misbehaves', () => {
     await using program = await startProgram(`${GREETING}; read -r line; ${noise}; ${gone('2')}; ${LISTEN}`);
     expect(await program.driver.get('a')).toEqual({ answer: 'gone' });
     expect(program.said()).toContain(
-      'the driver wrote what is no answer (it is no JSON: what is for people belongs on standard error): "Hello, world"',
+      'the driver wrote an invalid line (not JSON: log text belongs on standard error): "Hello, world"',
     );
-    expect(program.said()).toContain('the driver answered a request that there was not, or a second time');
+    expect(program.said()).toContain('the driver answered a request that is unknown or already answered');
     expect(program.said()).toContain('its id is 2, and must be the string of the request');
   });
 

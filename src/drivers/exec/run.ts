@@ -182,7 +182,7 @@ export class Run {
     if (!(await promise))
       this.#options.log.warn(
         { driver_pid: this.pid },
-        'the driver ended, and a process that it started still holds its standard output: that is read no more',
+        'the driver ended, and a process that it started still holds its standard output, which is no longer read',
       );
     timer.cancel();
     for (const stream of [stdin, stdout, stderr]) stream?.destroy();
@@ -195,7 +195,7 @@ export class Run {
     this.#options.clock.setTimer(this.#options.stopTimeoutMs, resolve);
     await promise;
     if (this.#signal('SIGKILL'))
-      this.#options.log.warn({ driver_pid: this.pid }, 'what the driver had left running was killed');
+      this.#options.log.warn({ driver_pid: this.pid }, 'child processes that the driver left running were killed');
   }
 
   /** Waits for killed processes to end. Zombies that init does not reap stay in the group, so the wait is limited. */
@@ -236,8 +236,8 @@ export class Run {
     if (answer === undefined || asked === undefined) {
       const problem =
         answer === undefined
-          ? `wrote what is no answer (${whyNoAnswer(line)})`
-          : 'answered a request that there was not, or a second time';
+          ? `wrote an invalid line (${whyNoAnswer(line)})`
+          : 'answered a request that is unknown or already answered';
       const sentence = `${problem}: ${quoted(this.#told.clean(line))}`;
       this.#requests.garbage = `; instead it ${sentence}`;
       this.#complain(sentence);
@@ -273,7 +273,7 @@ export class Run {
 function whyNoAnswer(line: string): string {
   if (isNestedTooDeeply(line)) return 'it is nested too deeply';
   const value = parseJson(line);
-  if (value === undefined) return 'it is no JSON: what is for people belongs on standard error';
+  if (value === undefined) return 'not JSON: log text belongs on standard error';
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is no object';
   const { id } = value as { id?: unknown };
   if (typeof id !== 'string')

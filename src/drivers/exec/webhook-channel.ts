@@ -229,7 +229,7 @@ function resultOf(method: Method, id: string, text: string, said: () => string):
   const answer = answerSchema.safeParse(parseJson(text));
   if (!answer.success || answer.data.id !== id)
     throw new AnswerLost(
-      `the driver answers ${method} with what is no answer to it: expected {"id": ${JSON.stringify(id)}, "result": …}, got ${said()}`,
+      `the driver gave an invalid answer to ${method}: expected {"id": ${JSON.stringify(id)}, "result": …}, got ${said()}`,
       'invalid',
     );
   if ('error' in answer.data) throw new AnswerLost(`the driver failed over ${method}: ${said()}`, 'error');

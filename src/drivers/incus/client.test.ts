@@ -161,6 +161,6 @@ describe('the client of Incus', () => {
       .get('/proxy')
       .catch((error) => error);
     expect(problem).not.toBeInstanceOf(IncusRefusal);
-    expect(problem.message).toContain('404 with what is no answer of Incus');
+    expect(problem.message).toContain('404 with an unexpected body');
   });
 });

@@ -111,7 +111,7 @@ export class IncusClient {
     const reply = parse(text, status);
     // The answer of another server, such as a proxy. Its 404 does not mean that a machine is gone.
     if (status >= 400 && reply.type !== 'error')
-      throw new Error(`${status} with what is no answer of Incus: ${text.slice(0, 200)}`);
+      throw new Error(`${status} with an unexpected body: ${text.slice(0, 200)}`);
     if (reply.type === 'error')
       throw new IncusRefusal(reply.error_code || status, String(reply.error), method);
     const operation = reply.type === 'async' ? String(reply.operation).split(/[/?]/)[3] : undefined;
@@ -239,7 +239,7 @@ function parse(text: string, status: number): Envelope {
     const envelope: unknown = JSON.parse(text);
     if (typeof envelope === 'object' && envelope !== null) return envelope;
   } catch {}
-  throw new Error(`Incus answers ${status} with what is no JSON: ${text.slice(0, 200)}`);
+  throw new Error(`Incus answers ${status} with a body that is not JSON: ${text.slice(0, 200)}`);
 }
 
 function isUnsent(error: unknown): boolean {

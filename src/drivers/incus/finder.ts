@@ -162,7 +162,7 @@ function isUnreadable(instance: Instance): boolean {
 function unknownOf({ name, location }: Instance): string {
   return location === 'none'
     ? `Incus shows ${name} in the state Error`
-    : `the member ${location} does not tell what became of it`;
+    : `the member ${location} does not report on it`;
 }
 
 function namesOf(instances: readonly Instance[]): string {

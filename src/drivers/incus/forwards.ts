@@ -205,7 +205,7 @@ export class Forwards {
       .filter(({ listen_address: at }) => at === address)
       .flatMap((forward) => forward.ports);
     if (ports.filter((port) => this.#isOf(port, refOf(instance))).length < count)
-      throw new IncusRefusal(409, 'the network forward was replaced by somebody else', 'PUT');
+      throw new IncusRefusal(409, 'another server has replaced the network forward', 'PUT');
   }
 
   #oneByOne<T>(body: () => Promise<T>): Promise<T> {

@@ -225,7 +225,7 @@ export class Making {
       const built = (await this.#setPhase(instance, phases.built, call)) && (await api.instance(name));
       return built ? this.#boot(built, call) : pending(cookie ?? 'make', POLL_MS);
     }
-    if (isRunning(instance)) return failed('conflict', 'it runs, and was never made in full', 'certain');
+    if (isRunning(instance)) return failed('conflict', 'it runs, but its creation never completed', 'certain');
     await alone(() => this.#dropImageCopy(instance, call));
     return unfinished('its making was interrupted, and its disk may be incomplete');
   }

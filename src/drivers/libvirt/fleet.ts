@@ -92,7 +92,7 @@ function openMembers(config: LibvirtConfig, log: Log, asking: Asking | undefined
       );
       const fields = { host: options.name, accelerator, finding };
       if (doubtful) log.warn(fields, 'guests of this host are emulated, which is slow');
-      else log.info(fields, 'how the guests of this host run is known');
+      else log.info(fields, 'the accelerator of this host is known');
       return accelerator;
     };
     const accelerator = (): Promise<Accelerator> => {
@@ -207,7 +207,7 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
   }
 }
 
-export const UNMARKED = 'which by its UUID is of Berth, without the metadata that say so';
+export const UNMARKED = "whose UUID is one of Berth's, but without Berth's metadata";
 
 /** A domain whose UUID follows from its name, so it is Berth's, but without the mark. Nothing may be done with it. */
 export function isUnmarked({ name, uuid, mark, release }: DefinedDomain): boolean {

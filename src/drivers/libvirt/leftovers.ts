@@ -26,7 +26,7 @@ async function readLeftFiles(host: Host, ref: OwnerRef, change?: Change): Promis
   const own = domains.find(({ uuid }) => uuid === uuidOf(ref));
   if (own?.release !== undefined) return NONE;
   if (own !== undefined)
-    throw new VirshError('busy', `${host.name} did not tell of ${ref} a moment ago, and has it`);
+    throw new VirshError('busy', `${host.name} left ${ref} out of a listing, but has it`);
   // A domain with this name but without Berth's mark belongs to another owner, and so do its files.
   if (domains.some(({ name, mark }) => name === ref && mark === undefined)) return NONE;
   const users = domains.filter((domain) => names.some((name) => hasDisk(domain, name)));

@@ -74,7 +74,7 @@ export function openVolumeSearch(hosts: readonly Member[]) {
     // A volume that is missing from the output would be made again or reported as gone.
     const still =
       untold.length === 0 ? [] : (await listKnownFiles(host)).filter((name) => untold.includes(name));
-    if (still.length > 0) throw new VirshError('busy', `${host.name} does not tell of ${still[0]}`);
+    if (still.length > 0) throw new VirshError('busy', `${host.name} did not list ${still[0]}`);
     const found: FoundVolume[] = [];
     for (const [index, volume] of volumes.entries()) {
       const ref = told[index] ?? '';

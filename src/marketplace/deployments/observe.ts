@@ -229,7 +229,7 @@ function suspect({ record, instance: { status }, now }: ObservedInstance): Judge
   return {
     kind: 'suspect',
     suspicion: { status, since: before?.since ?? now, polls: (before?.polls ?? 0) + 1, isListed: false },
-    why: `it is ${status}, which nobody here asked for`,
+    why: `it is ${status} without a request`,
   };
 }
 
@@ -262,12 +262,12 @@ function priceFact({ record, instance, firstRateMicroUsd }: ObservedInstance): {
 } {
   const reported = instance.price_per_hour;
   if (record.instanceType !== 'SPOT' || reported === undefined) return {};
-  if (!Number.isFinite(reported) || reported < 0) return { why: 'its price is no price' };
+  if (!Number.isFinite(reported) || reported < 0) return { why: 'its price is invalid' };
   const providerRateMicroUsd = microUsdFromUsd(reported);
   if (providerRateMicroUsd === providerRateOf(record)) return {};
   if (providerRateMicroUsd > firstRateMicroUsd * MAX_PRICE_FACTOR)
     return {
-      why: `its price of ${reported} is more than ${MAX_PRICE_FACTOR} times the ordered one: it is not believed`,
+      why: `its price of ${reported} is more than ${MAX_PRICE_FACTOR} times the ordered one: it is ignored`,
     };
   return { providerRateMicroUsd };
 }

@@ -69,7 +69,7 @@ function stoppedPriceOf(providers: Providers, record: DeploymentRecord): number 
   if (price !== null) return price;
   throw new ApiError(
     'PROVIDER_REFUSED',
-    `${record.providerId} does not tell now what the instance costs while it is stopped; nothing changed.`,
+    `${record.providerId} does not announce the price of the stopped instance now; nothing changed.`,
   );
 }
 

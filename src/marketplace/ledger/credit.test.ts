@@ -50,7 +50,7 @@ it('grants and adjusts without a receipt', async () => {
 
 it.each([0, -1, 0.5, Number.NaN, 2 ** 60])('refuses to book %d micro-USD', async (amountMicroUsd) => {
   const books = await openBooks();
-  await expect(topUp(books.deps, { ...payment, amountMicroUsd })).rejects.toThrow(/is no amount/);
+  await expect(topUp(books.deps, { ...payment, amountMicroUsd })).rejects.toThrow(/is not a valid amount/);
   await expect(topUp(books.deps, { ...payment, teamId: 'team-9' })).rejects.toThrow(/no team "team-9"/);
 });
 

@@ -104,6 +104,6 @@ function assertAmount(kind: CreditKind, amountMicroUsd: number): void {
   const isInRange = Number.isSafeInteger(amountMicroUsd) && Math.abs(amountMicroUsd) <= MAX_MICRO_USD;
   if (isInRange && (amountMicroUsd > 0 || (mayBeNegative && amountMicroUsd < 0))) return;
   throw new OperatorError(
-    `${amountMicroUsd} micro-USD is no amount: use a whole number ${mayBeNegative ? 'other than' : 'above'} zero.`,
+    `${amountMicroUsd} micro-USD is not a valid amount: use a whole number ${mayBeNegative ? 'other than' : 'above'} zero.`,
   );
 }

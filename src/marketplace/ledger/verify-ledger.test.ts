@@ -54,7 +54,7 @@ it.each([
   ["UPDATE segments SET posted_micro_usd = posted_micro_usd + 1 WHERE subject_id = 'dep-1'", /has posted/],
   ["UPDATE segments SET posted_until = posted_until - 1 WHERE subject_id = 'dep-1'", /posted up to its end/],
   ["UPDATE segments SET rate_micro_usd_per_hour = 3000000 WHERE subject_id = 'dep-1'", /of what costs/],
-  ["UPDATE segments SET subject_id = 'dep-9' WHERE subject_id = 'dep-1'", /that there is not/],
+  ["UPDATE segments SET subject_id = 'dep-9' WHERE subject_id = 'dep-1'", /that does not exist/],
   ["UPDATE segments SET ended_at = NULL WHERE subject_id = 'dep-1'", /covered up to now/],
   ['UPDATE slices SET amount_micro_usd = amount_micro_usd + 1', /slices add up/],
   ['UPDATE slices SET slice_end = slice_end + 7777777', /follow on each other/],
@@ -109,7 +109,7 @@ it('finds a charge that balances, and that no use explains', async () => {
 it('finds what is posted up to a moment to come', async () => {
   const books = await openUsedBooks();
   const { findings } = await verifyLedger(books.store, books.clock.now() - HOUR_MS);
-  expect(findings.map(({ problem }) => problem)).toContain('it is posted up to a moment to come');
+  expect(findings.map(({ problem }) => problem)).toContain('it is posted beyond the current time');
 });
 
 it.each([

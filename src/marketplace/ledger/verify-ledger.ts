@@ -32,7 +32,7 @@ export async function verifyLedger(store: Pick<Store, 'snapshot'>, now: number):
     if (covered !== segments)
       findings.push({
         id: 'segments',
-        problem: `${segments - covered} of ${segments} are of a deployment or volume that there is not`,
+        problem: `${segments - covered} of ${segments} refer to a deployment or volume that does not exist`,
       });
     return { findings, counts: { teams, segments, slices, subjects } };
   });
@@ -112,13 +112,13 @@ function segmentProblems({ segment, slicesMicroUsd, lastSliceEnd, wrongAt }: Aud
       : [`its slices add up to ${slicesMicroUsd}, it has posted ${postedMicroUsd}`]),
     ...(slicesMicroUsd === costOfSlices
       ? []
-      : [`its slices do not follow on each other up to the newest one`]),
+      : [`its slices are not contiguous`]),
     ...(wrongAt === null
       ? []
       : [`its slices up to ${wrongAt} add up to something else than it had cost by then`]),
     ...(endedAt === null || endedAt === postedUntil ? [] : ['it has ended and is not posted up to its end']),
     ...(postedUntil >= startedAt ? [] : ['it is posted up to a moment before its start']),
-    ...(postedUntil <= now ? [] : ['it is posted up to a moment to come']),
+    ...(postedUntil <= now ? [] : ['it is posted beyond the current time']),
   ];
 }
 

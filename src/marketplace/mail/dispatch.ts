@@ -87,7 +87,7 @@ export class MailDispatcher {
     const { clock, log, mailer } = this.#deps;
     const now = clock.now();
     if (now - createdAt < GIVE_UP_AFTER_MS) return false;
-    const cause = lastError ?? 'no mail server took it for three days';
+    const cause = lastError ?? 'no mail server accepted it within three days';
     if (mailer !== null) log.error({ mailId: id, kind, attempts, cause }, 'a mail is given up');
     await this.#write(store, id, (record) => ({ ...record, lastError: cause, failedAt: now }));
     return true;

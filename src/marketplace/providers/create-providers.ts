@@ -112,6 +112,6 @@ export async function logMissingProviders({
     if (providers.get(provider) === undefined)
       log.error(
         { provider, ...counts },
-        'the configuration lacks a provider that still has deployments or volumes, which may cost money: add it again, or clean up there',
+        'a provider that still has deployments or volumes is not configured; they may cost money: add it again, or clean up there',
       );
 }

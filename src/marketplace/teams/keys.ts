@@ -24,7 +24,7 @@ export async function createKey(
   { label = null, expiresAt = null }: { label?: string | null; expiresAt?: number | null } = {},
 ): Promise<{ key: string; record: ApiKeyRecord }> {
   if (expiresAt !== null && expiresAt <= clock.now())
-    throw new OperatorError('A key ends at a time to come.');
+    throw new OperatorError('The expiry must be in the future.');
   const key = generateApiKey(random);
   return store.transact(async (tx) => {
     const user = await findUser(tx.users, email);

@@ -24,7 +24,7 @@ export async function setMember(
     const team = await findTeam(tx.teams, idOrSlug);
     const user = await findUser(tx.users, email);
     if (user.id === team.ownerId && role !== 'owner')
-      throw new OperatorError(`${user.email} owns the team "${team.slug}": make somebody else its owner.`);
+      throw new OperatorError(`${user.email} owns the team "${team.slug}": assign another owner first.`);
     const known = await tx.teams.member(team.id, user.id);
     const member = { teamId: team.id, userId: user.id, role, joinedAt: known?.joinedAt ?? clock.now() };
     if (role === 'owner' && user.id !== team.ownerId) {
@@ -47,9 +47,9 @@ export async function removeMember(
     const team = await findTeam(tx.teams, idOrSlug);
     const user = await findUser(tx.users, email);
     if (user.id === team.ownerId)
-      throw new OperatorError(`${user.email} owns the team "${team.slug}": make somebody else its owner.`);
+      throw new OperatorError(`${user.email} owns the team "${team.slug}": assign another owner first.`);
     if ((await tx.teams.member(team.id, user.id)) === null)
-      throw new OperatorError(`${user.email} is no member of the team "${team.slug}".`);
+      throw new OperatorError(`${user.email} is not a member of the team "${team.slug}".`);
     await tx.teams.removeMember(team.id, user.id);
     return { teamId: team.id };
   });

@@ -117,7 +117,7 @@ it('makes teams with a slug that nobody else has', async () => {
   const blue = await createTeam(books.deps, wanted);
   expect((await books.store.read.users.byId('usr-2'))?.currentTeamId).toBe(blue.id);
   await expect(createTeam(books.deps, wanted)).rejects.toThrow(/"blue" already/);
-  await expect(createTeam(books.deps, { ...wanted, slug: 'No Slug' })).rejects.toThrow(/is no slug/);
+  await expect(createTeam(books.deps, { ...wanted, slug: 'No Slug' })).rejects.toThrow(/is not a slug/);
   await expect(createTeam(books.deps, { ...wanted, name: ' ' })).rejects.toThrow(/has a name/);
   await expect(createTeam(books.deps, { name: 'x', owner: 'nobody@example.com' })).rejects.toThrow(/no user/);
   expect((await createTeam(books.deps, { name: '数据', owner: 'usr-2' })).slug).toMatch(/^team-[0-9a-f]{8}$/);

@@ -18,7 +18,7 @@ export async function createTeam(
   if (name.trim() === '') throw new OperatorError('A team has a name.');
   if (slug !== undefined && (!SLUG.test(slug) || slug.length > MAX_LENGTH))
     throw new OperatorError(
-      `"${slug}" is no slug: use lower-case words joined by "-", of ${MAX_LENGTH} characters at most.`,
+      `"${slug}" is not a slug: use lower-case words joined by "-", of ${MAX_LENGTH} characters at most.`,
     );
   const taken = () => new OperatorError(`There is a team "${slug}" already.`);
   return store
@@ -43,7 +43,7 @@ export async function switchTeam(
     const team = await findTeam(tx.teams, idOrSlug);
     const user = await findUser(tx.users, email);
     if ((await tx.teams.member(team.id, user.id)) === null)
-      throw new OperatorError(`${user.email} is no member of the team "${team.slug}".`);
+      throw new OperatorError(`${user.email} is not a member of the team "${team.slug}".`);
     await tx.users.update({ ...user, currentTeamId: team.id });
   });
 }

@@ -32,7 +32,7 @@ export async function addUser(
 ): Promise<UserRecord> {
   const address = email.trim().toLowerCase();
   if (!EMAIL.test(address) || address.length > MAX_EMAIL_LENGTH)
-    throw new OperatorError(`"${email}" is no e-mail address.`);
+    throw new OperatorError(`"${email}" is not an e-mail address.`);
   const taken = () => new OperatorError(`There is a user ${address} already.`);
   return store
     .transact(async (tx) => {

@@ -114,7 +114,7 @@ export class LiveStreams {
 
   #cut(stream: Stream): void {
     this.#forget(stream);
-    stream.controller.error(new Error('the page reads nothing of its stream'));
+    stream.controller.error(new Error('the client does not read its stream'));
   }
 
   #forget(stream: Stream): void {

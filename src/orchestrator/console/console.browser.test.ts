@@ -80,7 +80,7 @@ it('acknowledges an alarm by a click', async () => {
   const { page } = opened;
   await page.click('nav >> text=Alarms');
   const row = page.locator('tr', { hasText: 'platform_down' });
-  await row.getByRole('button', { name: 'I am at it' }).click();
+  await row.getByRole('button', { name: 'Acknowledge' }).click();
   await row.getByText('mara').waitFor();
   const alarms = await shown.store.read.alarms.list();
   expect(alarms.find(({ kind }) => kind === 'platform_down')?.acknowledgedBy).toBe('mara');

@@ -285,7 +285,7 @@ describe('a form', () => {
     const csrf = csrfOf(await read('/console/alarms'));
     const reply = await post('/console/alarms/acknowledge', { kind: 'clock_skew', subject: 'x', csrf });
     expect(reply.status).toBe(409);
-    expect(await reply.text()).toContain('No alarm clock_skew x stands.');
+    expect(await reply.text()).toContain('No alarm clock_skew x is open.');
   });
 
   it('that is too long is not read', async () => {

@@ -18,7 +18,7 @@ export async function acknowledgeAlarms(
   const subject = [of.kind, of.subject ?? []].flat().join(' ');
   return audited(deps, actor, { action: 'alarm.acknowledge', subject }, async (store) => {
     const acknowledged = await store.transact((tx) => tx.alarms.acknowledge(of, actor.name));
-    if (acknowledged.length === 0) throw new ApiError('not_found', `No alarm ${subject} stands.`);
+    if (acknowledged.length === 0) throw new ApiError('not_found', `No alarm ${subject} is open.`);
     return acknowledged;
   });
 }

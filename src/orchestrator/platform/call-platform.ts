@@ -147,7 +147,7 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
     case 'gone':
       return { ...value, ...withHosts(value.hosts) };
     default:
-      throw new Error('the driver answered what is no answer');
+      throw new Error('the driver returned an invalid answer');
   }
 }
 
@@ -180,7 +180,7 @@ export async function askInventory(context: Waiting, call: () => Promise<Invento
 
 function assertCounted({ answer, free, counted = [] }: Extract<Inventory, { answer: 'counted' }>): void {
   if (answer !== 'counted' || !Array.isArray(counted))
-    throw new Error('the driver answered what is no count');
+    throw new Error('the driver returned an invalid count');
   const seen = new Set<string>();
   for (const { offerId, datacenter, units } of free) {
     if (!Number.isSafeInteger(units) || units < 0)

@@ -52,7 +52,7 @@ export async function askForMachine(
   const found = await context.driver.get(ownerRef);
   if (found.answer !== 'gone' || found.hosts === undefined) return found;
   if (!isUnseen(await judgeHosts(context, toHosts(found.hosts)), { host })) return found;
-  return { answer: 'unknown', reason: `it was last seen on ${host}, which is no host of the platform now` };
+  return { answer: 'unknown', reason: `its last host ${host} is no longer a host of the platform` };
 }
 
 async function besideSilence(

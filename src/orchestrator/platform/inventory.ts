@@ -106,7 +106,7 @@ export class PlatformInventory {
       if (this.#isUnknown) log.info({}, 'the platform counts its free units again');
       this.#isUnknown = false;
     } catch (error) {
-      log.error({ err: error }, 'the free units of the platform could not be held against the claims');
+      log.error({ err: error }, 'the free units of the platform could not be compared with the claims');
     }
   }
 

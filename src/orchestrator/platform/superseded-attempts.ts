@@ -96,7 +96,7 @@ export async function removeRowless(
       if (current === null || current.closedAt === null || (await tx.work.of(ref)) !== null) return;
       await tx.attempts.put({ ...current, closedAt: null });
       await putRemoval(tx, current, clock.now());
-      log.warn({ ref }, 'what an operator had removed is there: it is removed again');
+      log.warn({ ref }, 'a removed resource was listed again and is removed again');
     });
   return true;
 }

@@ -69,7 +69,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
       await sightings.replace({ resourceKind: 'instance', what: 'missing' }, missing, hosts.silent);
     const hasLasted = why === 'all' && missing.every((one) => hasLastedMissing(deps, one));
     if (why !== undefined && !hasLasted && !(await areLossesAccepted(deps))) {
-      const problem = `its listing lacks ${missing.length} of ${counts.expected} machines that it should have`;
+      const problem = `${missing.length} of ${counts.expected} expected machines are missing from its listing`;
       await health.reportProblem({ kind: 'suspect', problem }, begunAt);
       return false;
     }

@@ -97,7 +97,7 @@ function unproved(
  */
 export async function stepDestroy(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const order = record.destroyOrder;
-  if (order === null) throw new Error(`nobody asked for the removal of ${record.id}`);
+  if (order === null) throw new Error(`${record.id} has no destroy order`);
   const isFirst = lease.attempt === 1 && lease.cookie === null;
   if (record.status === 'ERROR' && isFirst) await readConsole(context, record);
   const { driver, machines, clock, options } = context;
@@ -189,7 +189,7 @@ export async function stepDestroyVolume(
   record: VolumeRecord,
 ): Promise<void> {
   const order = record.destroyOrder;
-  if (order === null) throw new Error(`nobody asked for the removal of ${record.id}`);
+  if (order === null) throw new Error(`${record.id} has no destroy order`);
   const volumes = volumesOf(context);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => volumes.destroy(record.ownerRef, cookie, order, call),

@@ -161,7 +161,7 @@ export async function listDomains(host: Host, as: 'live' | 'stored' = 'live'): P
     const still = await uuids('--all');
     const untold = all.find((uuid) => !told.has(uuid) && still.includes(uuid));
     if (untold !== undefined)
-      throw new VirshError('busy', `${host.name} does not tell of the domain ${untold}`);
+      throw new VirshError('busy', `${host.name} did not list the domain ${untold}`);
   }
   return domains.map((domain) => ({
     ...domain,

@@ -60,7 +60,7 @@ export const alarmsPage: Page = async ({ store: { read } }, { now, session }) =>
     body: html`<div class="head"><h1>Alarms</h1><span class="soft">${counted(alarms.length, 'alarm')}, the oldest first</span></div>
 ${live(
   'alarms',
-  table(columnsAt(now, session.csrf), alarms, 'No alarm stands: nothing is wrong that Berth can see.'),
+  table(columnsAt(now, session.csrf), alarms, 'No alarm is open.'),
 )}`,
   };
 };
@@ -79,12 +79,12 @@ function columnsAt(now: number, csrf: string): readonly Column<AlarmRecord>[] {
     { head: 'Since', cell: ({ since }) => ago(since, now) },
     { head: 'Last seen', cell: ({ lastSeenAt }) => ago(lastSeenAt, now) },
     {
-      head: 'Who is at it',
+      head: 'Acknowledged by',
       cell: ({ kind, subject, acknowledgedBy }) =>
         acknowledgedBy === null
           ? html`<form method="post" action="/console/alarms/acknowledge">${csrfField(csrf)}
 <input type="hidden" name="kind" value="${kind}"><input type="hidden" name="subject" value="${subject}">
-<button>I am at it</button></form>`
+<button>Acknowledge</button></form>`
           : named(acknowledgedBy),
     },
   ];

@@ -45,7 +45,7 @@ export const fleetPage: Page = async (deps, { now }) => {
     body: html`<h1>Fleet</h1>
 ${live('figures', figures(placed, outcomes, backlog, now), 'figures')}
 <div class="columns">
-${live('wrong', html`<h2>What stands wrong</h2>${wrong(alarms, now)}`)}
+${live('wrong', html`<h2>Open alarms</h2>${wrong(alarms, now)}`)}
 ${live('platforms', html`<h2>Platforms</h2>${platformList(platforms, now)}`)}
 </div>
 <div class="columns">
@@ -97,7 +97,7 @@ function figures(
   )}
 ${figure(count(others), 'other states', { href: '/console/instances' })}
 ${figure(count(backlog.count), `open steps, ${waits}`, { href: '/console/work', tone: isLate ? 'wait' : undefined })}
-${figure(p50 === undefined ? '–' : span(p50), `to ONLINE, half of them${p95 === undefined ? '' : `; 95 %: ${span(p95)}`}`)}
+${figure(p50 === undefined ? '–' : span(p50), `to ONLINE, p50${p95 === undefined ? '' : `; p95: ${span(p95)}`}`)}
 ${figure(usd(earned), 'an hour, ONLINE')}`;
 }
 
@@ -119,7 +119,7 @@ function wrong(alarms: readonly AlarmRecord[], now: number): Html {
       },
     ],
     first,
-    'No alarm stands.',
+    'No alarm is open.',
   )}${more > 0 ? html`<p><a href="/console/alarms">${more} more</a></p>` : ''}`;
 }
 

@@ -69,7 +69,7 @@ export async function uncordon(
       const standing = (await tx.cordons.list()).filter((one) => stands(one, now) && isOn(one, named));
       if (standing.length === 0)
         throw new ActionRefused(
-          `No cordon stands on ${describe(named)}: see \`berth cordons\`.`,
+          `There is no cordon on ${describe(named)}: see \`berth cordons\`.`,
           'not_found',
         );
       for (const { id } of standing) await tx.cordons.remove(id);
