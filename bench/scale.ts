@@ -7,7 +7,7 @@ import { type PostgresServer, startPostgres } from '../test/support/databases/po
 import { measures } from './scale/measures.ts';
 import { needsOfAMillion } from './scale/million.ts';
 import { printFailures, printNeeds, printRows } from './scale/report.ts';
-import { type Row, run } from './scale/run.ts';
+import { type Row, run, runsBesideOthers } from './scale/run.ts';
 
 /** Measures costs with n and with 10 n items. Fails if a cost grows faster than allowed. */
 const { values } = parseArgs({
@@ -21,15 +21,18 @@ const { values } = parseArgs({
   },
 });
 const wanted = chosen(values.only);
-let server: Promise<PostgresServer> | undefined;
+const servers: Promise<PostgresServer>[] = [];
 try {
   process.exitCode = (await measureAll()) ? 0 : 1;
 } finally {
-  await (await server)?.[Symbol.asyncDispose]();
+  for (const server of await Promise.allSettled(servers))
+    if (server.status === 'fulfilled') await server.value[Symbol.asyncDispose]();
 }
 
-async function postgres(): Promise<string> {
-  server ??= startQuiet();
+/** A database on the shared server, or on one of its own, whose CPU is then that of one subject. */
+async function createDatabase(isOwn: boolean): Promise<string> {
+  const server = (isOwn ? undefined : servers[0]) ?? startQuiet();
+  if (!servers.includes(server)) servers.push(server);
   return (await server).createDatabase();
 }
 
@@ -44,18 +47,21 @@ async function startQuiet(): Promise<PostgresServer> {
 }
 
 async function measureAll(): Promise<boolean> {
-  const rows: Row[] = [];
-  for (const measure of wanted)
-    for (const store of measure.on) {
-      process.stderr.write(`${measure.id} on ${store} …\n`);
-      rows.push(
-        ...(await run(measure, store, {
-          isQuick: values.quick,
-          n: values.n === undefined ? undefined : Number(values.n),
-          postgres,
-        })),
-      );
-    }
+  const tasks = wanted.flatMap((measure) =>
+    measure.on.map((store) => {
+      const begin = (): Promise<Row[]> => {
+        process.stderr.write(`${measure.id} on ${store} …\n`);
+        const n = values.n === undefined ? undefined : Number(values.n);
+        return run(measure, store, { isQuick: values.quick, n, createDatabase });
+      };
+      return { begin, isBesideOthers: runsBesideOthers(measure, values.quick) };
+    }),
+  );
+  const measured = new Map<(typeof tasks)[number], Row[]>();
+  const measure = async (task: (typeof tasks)[number]) => measured.set(task, await task.begin());
+  for (const task of tasks) if (!task.isBesideOthers) await measure(task);
+  await Promise.all(tasks.filter(({ isBesideOthers }) => isBesideOthers).map(measure));
+  const rows = tasks.flatMap((task) => measured.get(task) ?? []);
   const machine = {
     cpu: cpus()[0]?.model ?? 'unknown',
     cores: availableParallelism(),

@@ -9,7 +9,7 @@ export interface Measure {
   figures: Readonly<Record<string, Figure>>;
   /** Number of rounds; fewer if one takes long. */
   rounds?: { full: number; quick: number };
-  /** Whether both sizes run concurrently, or only on SQLite with `--quick`. Suitable for subjects that mostly wait. */
+  /** Whether both sizes run concurrently; `quick`: beside other rows too, with `--quick`. For subjects that mostly wait. */
   isTogether?: boolean | 'quick';
   /** Loads the module of the subject. */
   load(): Promise<{ open: OpenSubject }>;

@@ -18,11 +18,19 @@ export interface RunOptions {
   isQuick: boolean;
   /** Overrides the measure's own. */
   n: number | undefined;
-  /** The URL of a server, for a measure that needs one. */
-  postgres: () => Promise<string>;
+  /** Creates a PostgreSQL database, on a server of its own if `isOwn`. */
+  createDatabase: (isOwn: boolean) => Promise<string>;
 }
 
 const TEN = 10;
+
+/**
+ * Whether both sizes, and other such rows, are measured at the same time, each with a PostgreSQL of its own. A server
+ * that was given would mix their CPU times.
+ */
+export function runsBesideOthers({ isTogether }: Measure, isQuick: boolean): boolean {
+  return isQuick && isTogether === 'quick' && process.env['BERTH_TEST_POSTGRES'] === undefined;
+}
 
 /**
  * Measures with n and with 10 n, in alternating rounds, so that other load affects both. If a figure grew by more than
@@ -32,9 +40,13 @@ export async function run(measure: Measure, store: StoreKind, options: RunOption
   const { isQuick } = options;
   const n = options.n ?? measure.n[isQuick ? 'quick' : 'full'];
   const rounds = measure.rounds?.[isQuick ? 'quick' : 'full'] ?? (isQuick ? 3 : 5);
-  const postgres = store === 'postgres' ? await options.postgres() : undefined;
+  const isQuickTogether = runsBesideOthers(measure, isQuick);
+  const shared = store === 'postgres' && !isQuickTogether ? await options.createDatabase(false) : undefined;
   const opened = await Promise.allSettled(
-    [n, TEN * n].map((size) => SubjectProcess.open({ id: measure.id, store, n: size, isQuick }, postgres)),
+    [n, TEN * n].map(async (size) => {
+      const postgres = store === 'postgres' ? (shared ?? (await options.createDatabase(true))) : undefined;
+      return SubjectProcess.open({ id: measure.id, store, n: size, isQuick }, postgres);
+    }),
   );
   const subjects = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   try {
@@ -50,8 +62,6 @@ export async function run(measure: Measure, store: StoreKind, options: RunOption
           const { id, what, of } = measure;
           return { id, what, name, store, n, of, figure, ...judge(figure, at(0), at(1)) };
         });
-    // Both sizes would share the CPU of one PostgreSQL.
-    const isQuickTogether = measure.isTogether === 'quick' && isQuick && store === 'sqlite';
     const isTogether = measure.isTogether === true || isQuickTogether;
     const measureRounds = async () => {
       for (let round = 0; round < rounds; round++)
