@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /**
- * Runs `npm test` some times with busy loops beside it: it is green however much else the machine has to do.
+ * Runs the tests of `npm test` that depend on real time, several times, with busy loops beside them: they pass however
+ * busy the machine is. A virtual clock does not notice the load.
  *
- *     npm run test:loaded -- [--times 3] [--loops 4] [-- what vitest is given]
+ *     npm run test:loaded -- [--times 3] [--loops 4] [-- arguments for vitest]
  */
 const { values, positionals } = parseArgs({
   options: { times: { type: 'string', default: '3' }, loops: { type: 'string', default: '4' } },
@@ -21,6 +24,28 @@ const LOOP = `
   new Worker('for (;;);', { eval: true });
   process.stdin.on('end', () => process.exit()).resume();`;
 
+/** Timers, processes, sockets, databases and SSH, named in a test or in the fixtures and helpers that it imports. */
+const REAL_TIME =
+  /clocks\/until|databases\/postgres|systemClock|realClock|setTimeout|node:(timers|net|https?|child_process)|support\/processes|\.listen\(|openssh|ssh2|await using/;
+
+function dependsOnRealTime(file: string, seen = new Set<string>()): boolean {
+  if (seen.has(file) || !existsSync(file)) return false;
+  seen.add(file);
+  const text = readFileSync(file, 'utf8');
+  if (REAL_TIME.test(text)) return true;
+  const imports = [...text.matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) => join(dirname(file), path));
+  return imports
+    .filter((path) => path.startsWith('test/support/') || /\.(fixture|suite)\.ts$/.test(path))
+    .some((path) => dependsOnRealTime(path, seen));
+}
+
+const chosen =
+  positionals.length > 0
+    ? positionals
+    : globSync('{src,test,conformance,simulation,bench,build,examples}/**/*.test.ts').filter((file) =>
+        dependsOnRealTime(file),
+      );
+
 const busy = Array.from({ length: loops }, () =>
   spawn(process.execPath, ['-e', LOOP], { stdio: ['pipe', 'ignore', 'inherit'] }),
 );
@@ -29,7 +54,7 @@ let isGreen = true;
 try {
   for (let run = 1; run <= times; run++) {
     const startedAt = performance.now();
-    const tests = spawn('npm', ['test', '--', ...positionals], { stdio: ['ignore', 'inherit', 'inherit'] });
+    const tests = spawn('npm', ['test', '--', ...chosen], { stdio: ['ignore', 'inherit', 'inherit'] });
     const [code, signal] = await once(tests, 'exit');
     isGreen &&= code === 0;
     const seconds = Math.round((performance.now() - startedAt) / 1000);
@@ -43,6 +68,6 @@ try {
   await Promise.all(ends);
 }
 process.stdout.write(
-  `\nnpm test with ${loops} busy loops beside it:\n${lines.map((line) => `  ${line}\n`).join('')}`,
+  `\n${chosen.length} test files or arguments with ${loops} busy loops beside them:\n${lines.map((line) => `  ${line}\n`).join('')}`,
 );
 process.exitCode = isGreen ? 0 : 1;
