@@ -52,7 +52,7 @@ it('finds a deployment with the keyboard alone, and leads to its team, its burn 
   await page.keyboard.press('Enter');
   await page.click(`a[href="/console/deployments/${TRAINING.id}"]`);
   await page.click(`#what a[href="/console/teams/${TRAINING.teamId}"]`);
-  expect(await page.textContent('#money')).toMatch(/Billed an hour, before discounts\s*\$\d/);
+  expect(await page.textContent('#money')).toMatch(/Cost per hour, before discounts\s*\$\d/);
   await page.click(`#pays a[href="/console/bills/${TRAINING.id}"]`);
   await page.getByRole('heading', { name: `Bill of ${TRAINING.id}` }).waitFor();
   expect(await page.textContent('#rates')).toContain('$18.40');

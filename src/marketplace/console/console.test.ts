@@ -38,7 +38,7 @@ describe('the console of the marketplace', () => {
 
   it('reads the teams that spend once for its first page', async () => {
     const spending = vi.spyOn(shown.store.read.teams, 'spending');
-    expect(await read('/console')).toContain('Teams that run out first');
+    expect(await read('/console')).toContain('Teams whose balance runs out first');
     expect(spending).toHaveBeenCalledOnce();
   });
 
@@ -92,7 +92,7 @@ describe('the console of the marketplace', () => {
 
   it('says what a team burns and how long that lasts, and explains a bill', async () => {
     const team = await read(`/console/teams/${TRAINING.slug}`);
-    expect(team).toMatch(/Billed an hour, before discounts<\/dt><dd>\$\d/);
+    expect(team).toMatch(/Cost per hour, before discounts<\/dt><dd>\$\d/);
     expect(team).toContain(`href="/console/bills/${TRAINING.id}"`);
     const bill = await read(`/console/bills/${TRAINING.id}`);
     expect(bill).toContain('Used since');
@@ -101,7 +101,7 @@ describe('the console of the marketplace', () => {
 
   it('says of a lost deployment that its instance is kept, and has that deleted by a form, once', async () => {
     const path = `/console/deployments/${TRAINING.id}`;
-    expect(await read(path)).not.toContain('It is lost');
+    expect(await read(path)).not.toContain('Instance lost');
     await shown.store.transact(async (tx) => {
       const record = await tx.deployments.byId(TRAINING.id);
       if (record === null) throw new Error('it is there');
@@ -117,7 +117,7 @@ describe('the console of the marketplace', () => {
     const done = await send({ id: TRAINING.id, csrf });
     expect([done.status, done.headers.get('location')]).toEqual([303, path]);
     expect(await shown.store.read.deployments.byId(TRAINING.id)).toMatchObject({ cleanup: 'wanted' });
-    expect(await read(path)).not.toContain('It is lost');
+    expect(await read(path)).not.toContain('Instance lost');
     const again = await send({ id: TRAINING.id, csrf });
     expect([again.status, await again.text()]).toEqual([
       409,
