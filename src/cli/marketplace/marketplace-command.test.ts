@@ -125,7 +125,7 @@ describe('what an operator sets', () => {
   it('whether what a provider denies is lost', async () => {
     expect(await run('losses')).toBe('No provider answers 404 for anything that was not deleted there.\n');
     expect(await sentenceOf('losses', 'accept', 'provider-d')).toMatch(
-      'No losses are recorded for a provider "provider-d"',
+      'No losses are recorded for provider "provider-d"',
     );
     const store = openMarketplaceSqliteStore(join(folder, 'm.db'));
     const at = Date.now();

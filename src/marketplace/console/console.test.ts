@@ -121,7 +121,7 @@ describe('the console of the marketplace', () => {
     const again = await send({ id: TRAINING.id, csrf });
     expect([again.status, await again.text()]).toEqual([
       409,
-      expect.stringContaining('is being deleted already'),
+      expect.stringContaining('is already being deleted'),
     ]);
     const rows = await shown.store.read.audit.page({ limit: 2 });
     expect(rows.map(({ actor, source, subject, outcome }) => [actor, source, subject, outcome])).toEqual([

@@ -149,10 +149,10 @@ describe('a deployment that its provider lost', () => {
     expect(alarms).toMatchObject([{ level: 'error', fields: { deployment: id, instance: instanceId } }]);
 
     await cleanUpLost(setup.deps, mara, id);
-    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('is being deleted already');
+    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('is already being deleted');
     await setup.clock.advance(MINUTE_MS);
     expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);
-    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('was deleted already');
+    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('is already deleted');
     const before = deletes();
     await setup.clock.advance(HOUR_MS);
     expect(deletes()).toBe(before);
