@@ -78,9 +78,9 @@ describe('an API key (M: Authentication, 1)', () => {
 });
 
 it.each([
-  [{ createLimit: -2 }, 'A create limit is a whole number'],
-  [{ createLimit: 1.5 }, 'A create limit is a whole number'],
-  [{ minimumRuntimeMinutes: -1 }, 'A minimum runtime is a number'],
+  [{ createLimit: -2 }, 'A create limit must be a whole number'],
+  [{ createLimit: 1.5 }, 'A create limit must be a whole number'],
+  [{ minimumRuntimeMinutes: -1 }, 'A minimum runtime must be a number'],
 ])('a user has no settings such as %o', async (changes, message) => {
   await expect(addUser(deps(), { email, ...changes })).rejects.toThrow(message);
   await addUser(deps(), { email });

@@ -24,7 +24,7 @@ describe('a running deployment', () => {
       canTerminate: false,
       runtime: 10,
       timeRemaining: 10,
-      reason: 'It has to run for at least 20 minutes; 10 remain.',
+      reason: 'The deployment must run for at least 20 minutes; 10 remain.',
     });
     expect(checkTermination(record, 20, now + 50 * MINUTE)).toMatchObject({
       canTerminate: true,

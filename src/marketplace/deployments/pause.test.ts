@@ -136,7 +136,7 @@ describe('an answer that settles nothing', () => {
       code: 'PROVIDER_SLOW',
       status: 504,
       message:
-        'provider-x answered 500 to the stop, so it may or may not happen; poll the deployment rather than trying again.',
+        'provider-x answered 500 to the stop, so it may or may not happen; poll the deployment instead of retrying.',
     });
     expect((await read(market)).action).toMatchObject({ kind: 'pause', attempt: 1, answer: 500 });
     expect(stops()).toBe(1);

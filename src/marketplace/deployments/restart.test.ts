@@ -145,7 +145,7 @@ describe('a request that reads the row only after another one was written', () =
     expect(await outcomeOf(market.clock, first)).toMatchObject({
       code: 'PROVIDER_SLOW',
       message:
-        'It is not known what provider-x did with the restart; poll the deployment rather than trying again.',
+        'The outcome of the restart at provider-x is not known; poll the deployment instead of retrying.',
     });
   });
 

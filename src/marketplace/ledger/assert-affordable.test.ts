@@ -62,8 +62,8 @@ describe('a deployment', () => {
       code: 'VALIDATION_ERROR',
       status: 400,
       message:
-        'The team has $0.01 and needs $2.00: 1 hour of what it pays for already ($0.00 per hour) and of this ' +
-        '($2.00 per hour). Top up the balance, or end something first.',
+        'The team has $0.01 but needs $2.00: 1 hour of its current costs ($0.00 per hour) plus this one ' +
+        '($2.00 per hour). Top up the balance, or end a deployment or volume first.',
       details: {
         reason: 'insufficient_balance',
         balance: 0.01,
@@ -256,8 +256,8 @@ describe('a team has at most', () => {
     expect(made).toBe(2);
     expect(refused.map(reasonOf)).toEqual(new Array(3).fill([400, 'quota_exceeded']));
     expect(refused[0]?.message).toBe(
-      'The team has 2 deployments that are not over and may have 2; this would add 1. End or delete something ' +
-        'first, or ask for a higher limit.',
+      'The team has 2 active deployments of at most 2; this would add 1. End or delete ' +
+        'some first, or ask for a higher limit.',
     );
   });
 

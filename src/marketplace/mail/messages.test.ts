@@ -28,8 +28,8 @@ it('says how long the balance lasts', () => {
     subject: 'Low balance: Blue has about 3 h left',
     text: [
       'At 2026-11-21T04:38:00.000Z the balance of Blue was $4.50.',
-      'What is deployed now costs $3.00 per hour, so it lasts for about 1 h 30 min.',
-      'Top up the balance, or stop or terminate what is not needed.\n',
+      'Current usage costs $3.00 per hour, so the balance lasts for about 1 h 30 min.',
+      'Top up the balance, or stop or terminate deployments that you do not need.\n',
     ].join('\n\n'),
   });
 });

@@ -94,7 +94,7 @@ describe('an offer', () => {
     expect(page.data[0]?.offers.map(({ pauseUnsupportedReason }) => pauseUnsupportedReason)).toEqual([
       'Not in us-two.',
       null,
-      expect.stringContaining('does not say what a stopped instance'),
+      expect.stringContaining('does not announce the price of a stopped instance'),
     ]);
   });
 });

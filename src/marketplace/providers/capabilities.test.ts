@@ -67,7 +67,7 @@ describe('a deployment', () => {
   it('cannot where its provider does not announce it, or announces what cannot be read', () => {
     for (const extras of [undefined, { berth: { restart: 'yes', stopped_price_per_hour: -1 } }]) {
       const silent = rulesOf(profile, offerOf(profile, { extras }));
-      expect(pauseUnsupportedReason(silent, machine)).toContain('does not say what a stopped instance');
+      expect(pauseUnsupportedReason(silent, machine)).toContain('does not announce the price of a stopped instance');
       expect(restartUnsupportedReason(silent, machine)).toContain('cannot restart');
     }
   });

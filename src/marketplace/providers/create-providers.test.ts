@@ -268,5 +268,5 @@ it('refuses two providers of one id', async () => {
   const [one] = options.providers;
   expect(() =>
     createProviders({ ...options, providers: [...options.providers, ...options.providers] }),
-  ).toThrow(`two providers with the id ${one?.profile.id}`);
+  ).toThrow(`Two providers have the id ${one?.profile.id}`);
 });

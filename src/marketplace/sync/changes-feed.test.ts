@@ -130,11 +130,11 @@ it('a list that cannot be read is logged once, and does not count as a failure o
     setup.told.map(({ message }) => message).filter((message) => message.includes('changes'));
   listed.error = new ProviderError('limited', '429', { status: 429 });
   await setup.clock.advance(10 * MINUTE_MS);
-  expect(lines()).toEqual(['the changes of the provider cannot be read: its instances are polled']);
+  expect(lines()).toEqual(['the change feed of the provider cannot be read: its instances are polled']);
   expect(setup.workers.failingMs('provider-x').size).toBe(0);
   listed.error = undefined;
   await setup.clock.advance(2 * MINUTE_MS);
-  expect(lines().slice(1)).toEqual(['the changes of the provider are read again']);
+  expect(lines().slice(1)).toEqual(['the change feed of the provider is read again']);
 });
 
 it('a list that its provider announces no more is not trusted any more', async () => {

@@ -83,7 +83,7 @@ describe('a deployment that was terminated', () => {
     await setup.clock.advance(5 * MINUTE_MS);
     expect(setup.plain.faults.countOf('deleteInstance')).toBe(1);
     expect(await read(setup, id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
-    expect(tellings(setup.told, 'warn', 'leases on ranges of the provider are lost')).toBe(1);
+    expect(tellings(setup.told, 'warn', 'lost the leases on ranges of the provider')).toBe(1);
     await setup.clock.advance(6 * MINUTE_MS);
     expect((await read(setup, id)).cleanup).toBe('done');
   });
@@ -208,6 +208,6 @@ describe('the sweep', () => {
     setup.plain.create(request);
     await setup.clock.advance(10 * MINUTE_MS);
     expect(statuses(setup.plain)).toEqual(Array.from({ length: 5 }, () => 'ONLINE'));
-    expect(tellings(setup.told, 'warn', 'has our name but no deployment')).toBe(1);
+    expect(tellings(setup.told, 'warn', 'has a name of this marketplace but no deployment')).toBe(1);
   });
 });

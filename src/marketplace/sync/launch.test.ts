@@ -89,7 +89,7 @@ describe('a create that the provider refuses', () => {
     ['out_of_stock', 'gpu-1 is sold out in eu-one.', refusal('conflict', 409, 'capacity_unavailable')],
     [
       'quota_exceeded',
-      'provider-x gives this marketplace no more machines for now.',
+      'The quota of this marketplace at provider-x is used up.',
       refusal('conflict', 409, 'quota_exceeded'),
     ],
     ['conflict', 'provider-x refused the instance: no', refusal('conflict', 409, 'name_taken')],
@@ -102,12 +102,12 @@ describe('a create that the provider refuses', () => {
     ['unsupported', 'provider-x refused the instance: no', refusal('refused', 400, 'cloud_init_unsupported')],
     [
       'provider_unauthorized',
-      "provider-x does not accept the marketplace's credentials now.",
+      "provider-x rejects the marketplace's credentials.",
       refusal('unauthorized', 401),
     ],
     [
       'provider_unauthorized',
-      "provider-x does not accept the marketplace's credentials now.",
+      "provider-x rejects the marketplace's credentials.",
       refusal('unauthorized', 403),
     ],
   ] as const)('has failed: %s [launch-refused]', async (failureReason, line, error) => {
@@ -211,7 +211,7 @@ describe('a provider whose platform does not answer', () => {
       expect(await read(setup, id)).toMatchObject({
         status: 'failed',
         failureReason: 'provisioning_timeout',
-        failureDetails: 'provider-x could not take the order within 15 minutes; no machine was made.',
+        failureDetails: 'provider-x could not take the order within 15 minutes; no machine was created.',
         cleanup: 'none',
       });
       expect(setup.plain.instances).toEqual([]);

@@ -60,8 +60,8 @@ describe('a machine that its provider calls ONLINE', () => {
   });
 
   it.each([
-    ['closed', 'its SSH port could not be connected to'],
-    ['hangs', 'no SSH server answered at its SSH port'],
+    ['closed', 'the connection to its SSH port failed'],
+    ['hangs', 'no SSH server answered on its SSH port'],
     ['refuses', 'its SSH server did not accept the key'],
   ] as const)(
     'and whose SSH is %s fails after ten minutes, unbilled, and is deleted [ssh-proof-fails]',
@@ -79,13 +79,13 @@ describe('a machine that its provider calls ONLINE', () => {
         failureReason: 'ssh_unreachable',
         startedAt: null,
         totalCostMicroUsd: 0,
-        failureDetails: `It could not be logged in to by SSH within 10 minutes: ${words}. It is removed.`,
+        failureDetails: `SSH login failed for 10 minutes: ${words}. The machine is being removed.`,
       });
       expect(await billed(setup, id, 0)).toEqual([]);
       await setup.clock.advance(MINUTE_MS);
       expect([setup.plain.instances, (await read(setup, id)).cleanup]).toEqual([[], 'done']);
       expect(await setup.store.read.sshKeys.byId('ssh-temp')).toBeNull();
-      expect(tellings(setup.told, 'warn', 'cannot be logged in to by SSH yet')).toBe(1);
+      expect(tellings(setup.told, 'warn', 'does not accept an SSH login yet')).toBe(1);
     },
   );
 
@@ -170,7 +170,7 @@ describe('a machine that its provider calls ONLINE', () => {
       status: 'failed',
       failureReason: 'ssh_unreachable',
       failureDetails:
-        'It could not be logged in to by SSH within 20 minutes: its address changed after each login. It is removed.',
+        'SSH login failed for 20 minutes: its address changed after each login. The machine is being removed.',
       startedAt: null,
       totalCostMicroUsd: 0,
     });
@@ -363,7 +363,7 @@ describe('an alarm', () => {
     setup.ssh.fault = () => 'none';
     await accept(setup, { number: 10 });
     await setup.clock.advance(5 * MINUTE_MS);
-    expect(tellings(setup.told, 'info', 'reached by SSH again')).toBe(1);
+    expect(tellings(setup.told, 'info', 'SSH login to new machines of the provider works again')).toBe(1);
   });
 
   it('is not raised for one machine where another was reached', async () => {

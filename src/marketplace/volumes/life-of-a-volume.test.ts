@@ -384,7 +384,7 @@ describe('a larger size', () => {
     for (const offer of world.provider('a').catalog.offers.values())
       Object.assign(offer, { announcesVolumeResize: false });
     const error = await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 300 }));
-    expect(error.message).toMatch(/does not announce that it can resize/);
+    expect(error.message).toMatch(/does not announce support for resizing/);
   });
 
   it('is waited for until the provider says what the volume has, whoever asks for something else meanwhile [volume-resize-awaited]', async () => {

@@ -106,7 +106,7 @@ it('bills no size above the limit of the provider, and says so once [volume-size
   const inBytes = 100 * 1024 ** 3;
   expect(await show(inBytes)).toEqual([100, HOUR_OF_100_GB]);
   const ignored = () => world.logged.filter(({ message }) => message.includes('is ignored'));
-  const reason = `its size of ${inBytes} GB is more than 10000 GB: it is ignored`;
+  const reason = `its size of ${inBytes} GB is above the limit of 10000 GB: it is ignored`;
   expect(ignored()).toMatchObject([{ level: 'warn', fields: { volume: volumeId, reason } }]);
   expect(await show(10_000)).toEqual([10_000, 100 * HOUR_OF_100_GB]);
   // After a credible size, the next bad one is logged again.

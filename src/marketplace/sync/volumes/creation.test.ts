@@ -134,7 +134,7 @@ describe('the id of a volume that was made, while the database does not answer',
   it('is logged with what to do if the database stays silent for long', async () => {
     expect(await makeDuringOutage(5)).toBeInstanceOf(StoreUnavailable);
     expect(world.logged.find(({ level }) => level === 'error')).toMatchObject({
-      message: expect.stringContaining('the id of a volume that the provider has made could not be written'),
+      message: expect.stringContaining('could not write the id of a volume that the provider made'),
       fields: { provider: 'provider-a', providerVolumeId: world.plain('a').volumes[0]?.id },
     });
   });
