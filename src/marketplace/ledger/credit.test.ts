@@ -86,7 +86,7 @@ it('begins a segment where the one before ended, never before what was posted', 
     '2026-11-21T00:00:00.000Z to 2026-11-21T01:00:00.000Z  running  $2.00/h  $2.00',
     expect.stringContaining('stopped  $0.10/h'),
     expect.stringContaining('stopped  $0.10/h'),
-    'Taken from the balance of team-1: $2.10',
+    'Charged to the balance of team-1: $2.10',
   ]);
   expect(explainBill(await readBill(books.store.read, 'dep-2', at))).toEqual([
     'Nothing was billed for dep-2.',
@@ -99,7 +99,7 @@ it('says what was used since the last slice, as far as the provider confirmed it
   await books.clock.advance(HOUR_MS / 2);
   await books.observe('dep-1');
   const bill = explainBill(await readBill(books.store.read, 'dep-1', books.clock.now() + HOUR_MS));
-  expect(bill.slice(1)).toEqual(['Taken from the balance of team-1: $0.00', 'Used since: $1.00']);
+  expect(bill.slice(1)).toEqual(['Charged to the balance of team-1: $0.00', 'Used since: $1.00']);
   expect(bill[0]).toContain('to now  running');
 });
 
