@@ -123,5 +123,5 @@ it('refuses to end a discount that follows from what is spent', async () => {
   const books = await openDiscounts();
   await books.nextDay(1_000_000);
   const [earned] = await books.store.read.discounts.ofTeam(teamId);
-  await expect(endDiscount(books.deps, earned?.id ?? '')).rejects.toThrow(/follows from/);
+  await expect(endDiscount(books.deps, earned?.id ?? '')).rejects.toThrow(/depends on the spend/);
 });

@@ -56,7 +56,7 @@ it('terminates what cannot be stopped, tries again what failed, and waits for no
   hanging.resolve();
   await zeroBalance.settled();
   expect(books.lines).toContainEqual(
-    expect.objectContaining({ level: 'error', message: expect.stringContaining('could not be ended') }),
+    expect.objectContaining({ level: 'error', message: expect.stringContaining('could not end a deployment') }),
   );
 });
 

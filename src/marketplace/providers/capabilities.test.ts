@@ -78,7 +78,7 @@ describe('a deployment', () => {
       const named = profileOf({ stop: exceptions, stopped_prices });
       const silent = rulesOf(named, offerOf(named, { extras: undefined }));
       expect(pauseUnsupportedReason(silent, machine)).toBeNull();
-      expect(pauseUnsupportedReason(silent, { ...machine, region: 'eu-two' })).toContain('does not say');
+      expect(pauseUnsupportedReason(silent, { ...machine, region: 'eu-two' })).toContain('does not announce the price');
     }
   });
 
@@ -102,7 +102,7 @@ describe('an offer', () => {
 
   it('cannot without a price', () => {
     const offer = offerOf(profile, { extras: {} });
-    expect(offerPauseUnsupportedReason(profile, offer, ['eu-one'])).toContain('does not say');
+    expect(offerPauseUnsupportedReason(profile, offer, ['eu-one'])).toContain('does not announce the price');
   });
 
   it('can with a price that the profile names for one of its regions', () => {
@@ -110,7 +110,7 @@ describe('an offer', () => {
     const named = profileOf({ stop: exceptions, stopped_prices });
     const offer = offerOf(named, { extras: {} });
     expect(offerPauseUnsupportedReason(named, offer, ['eu-two', 'eu-one'])).toBeNull();
-    expect(offerPauseUnsupportedReason(named, offer, ['eu-two'])).toContain('does not say');
+    expect(offerPauseUnsupportedReason(named, offer, ['eu-two'])).toContain('does not announce the price');
   });
 
   it('costs what its provider announces while it is stopped, and else what the profile says first', () => {

@@ -127,7 +127,7 @@ it('instances are polled as ever while the list cannot be read, and no more once
 
 it('a list that cannot be read is logged once, and does not count as a failure of other calls', async () => {
   const lines = () =>
-    setup.told.map(({ message }) => message).filter((message) => message.includes('changes'));
+    setup.told.map(({ message }) => message).filter((message) => message.includes('change feed'));
   listed.error = new ProviderError('limited', '429', { status: 429 });
   await setup.clock.advance(10 * MINUTE_MS);
   expect(lines()).toEqual(['the change feed of the provider cannot be read: its instances are polled']);

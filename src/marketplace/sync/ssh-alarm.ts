@@ -70,7 +70,7 @@ export class SshAlarm {
     if (steps.includes('auth'))
       this.#deps.log.error(
         fields,
-        'no new machine of the provider accepts an SSH login with its key: their deployments fail ' +
+        'none of the new machines of the provider accepts an SSH login with its key: their deployments fail ' +
           'and are not billed. Ask the provider whether it injects the keys; its offers are still sold',
       );
     else

@@ -128,7 +128,7 @@ describe('the id of a volume that was made, while the database does not answer',
   it('is written once it answers again', async () => {
     const providerVolumeId = await makeDuringOutage(4);
     expect(providerVolumeId).toBe(world.plain('a').volumes[0]?.id);
-    expect(alarms().join()).not.toContain('could not be written');
+    expect(alarms().join()).not.toContain('could not write the id');
   });
 
   it('is logged with what to do if the database stays silent for long', async () => {
