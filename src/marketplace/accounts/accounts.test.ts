@@ -57,7 +57,7 @@ describe('an API key (M: Authentication, 1)', () => {
     await expect(whose(key)).rejects.toMatchObject(refused);
   });
 
-  it('is dead two seconds after it was revoked, at the latest, and keeps the first time of that [api-key-revoked-within-two-seconds]', async () => {
+  it('stops working at most two seconds after it is revoked, and keeps the first revocation time [api-key-revoked-within-two-seconds]', async () => {
     await addUser(deps(), { email, mayMakeKeys: true });
     const { key, record } = await createKey(deps(), email);
     await whose(key);
@@ -67,7 +67,7 @@ describe('an API key (M: Authentication, 1)', () => {
     expect(await revokeKey(deps(), record.id)).toBe(revokedAt);
   });
 
-  it('tells when it was used last', async () => {
+  it('shows when it was last used', async () => {
     const { id } = await addUser(deps(), { email, mayMakeKeys: true });
     const { key } = await createKey(deps(), email);
     await clock.advance(60_000);

@@ -33,7 +33,7 @@ describe('a running deployment', () => {
   });
 });
 
-it('freezes the clock of a stopped deployment, and says so [minimum-runtime-frozen]', () => {
+it('stops the minimum-runtime clock of a stopped deployment, and says so [minimum-runtime-frozen]', () => {
   const record = runningDeployment({ status: 'stopped', pausedAt: now + 5 * MINUTE });
   const check = checkTermination(record, 20, now + 600 * MINUTE);
   expect(check).toMatchObject({ canTerminate: false, runtime: 5, timeRemaining: 15 });

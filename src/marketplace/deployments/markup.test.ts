@@ -50,7 +50,7 @@ const deploy = (offerId: string, gpuCount = 1) =>
 const asked = (offerId: string) =>
   plain.options.configurations?.find(({ id }) => id === offerId)?.price_per_hour ?? 2;
 
-it('is in what is shown, agreed on, billed and quoted, with the discount taken off it', async () => {
+it('is included in shown, agreed, billed and quoted prices, less the discount', async () => {
   const { deps } = market.marketplace;
   const price = asked('gpu-1');
   const marked = (usd: number) => Math.round(usd * 1_125_000) / 1_000_000;

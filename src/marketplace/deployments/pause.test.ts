@@ -128,7 +128,7 @@ describe('an answer that settles nothing', () => {
     expect(stops()).toBe(1);
   });
 
-  it('is a 504 where the provider tells nothing at all: the change stays awaited', async () => {
+  it('is a 504 where the provider does not answer at all: the change stays pending', async () => {
     await deploy(market);
     market.plain.faults.plan = (method) =>
       method === 'stopInstance' || method === 'getInstance' ? { error: unclear } : 'none';
@@ -170,7 +170,7 @@ it('is a 504 after the time that a request waits, and a later poll ends it at th
   expect(await read(market)).toMatchObject({ status: 'stopped', action: null, pausedAt: begunAt + 60_000 });
 });
 
-it('awaits through answers that say nothing', async () => {
+it('keeps waiting through answers without information', async () => {
   await deploy(market);
   const answers = Object.values(unreadableAnswers);
   market.plain.faults.plan = (method, nth) => {

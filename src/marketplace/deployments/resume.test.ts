@@ -90,7 +90,7 @@ describe('any other 409 of a start is a 503, and it stays stopped as it was [res
   });
 });
 
-it('a start for which the provider has no quota left is no lack of stock: 400 with the reason', async () => {
+it('a start refused for quota is not reported as out of stock: 400 with the reason', async () => {
   const before = await deployStopped(market);
   const error = new ProviderError('conflict', 'no', { status: 409, code: 'quota_exceeded' });
   market.plain.faults.plan = (method) => (method === 'startInstance' ? { error } : 'none');

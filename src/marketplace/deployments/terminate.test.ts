@@ -106,7 +106,7 @@ it.each(['pause', 'resume', 'restart', 'volume'] satisfies DeploymentIntent['kin
   },
 );
 
-it('is refused to others (403), and for what does not exist (404)', async () => {
+it('is refused to other users (403), and for an unknown deployment (404)', async () => {
   await deploy(market);
   await expect(terminate(stranger)).rejects.toMatchObject({ status: 403 });
   await expect(terminate(caller, 'dep-9')).rejects.toMatchObject({ status: 404 });
