@@ -55,7 +55,7 @@ async function outcomes(
 }
 
 describe('a deployment', () => {
-  it('is not bought with one cent, and says what is needed and what is there', async () => {
+  it('is refused with a balance of one cent, and the error shows the needed and the actual balance', async () => {
     await setBalance(10_000);
     const error = await create().catch((it: ApiError) => it);
     expect(error).toMatchObject({
@@ -108,7 +108,7 @@ describe('a deployment', () => {
     await expect(create()).resolves.toMatchObject({ status: 'deploying' });
   });
 
-  it('is made no more often than the balance lasts for where fifty are asked for at once', async () => {
+  it('is created only as often as the balance allows where fifty are requested at once', async () => {
     await setBalance(3 * HOUR_OF_GPU + 1_999_999);
     const { made, refused } = await outcomes(Array.from({ length: 50 }, () => create()));
     expect(made).toBe(3);
@@ -136,7 +136,7 @@ describe('a resume', () => {
     expect((await market.store.read.deployments.byId('dep-1'))?.action).toBeNull();
   });
 
-  it('is begun once where two are asked for at once and the balance is for one', async () => {
+  it('is begun once where two are requested at once and the balance covers one', async () => {
     await stopped();
     await market.store.transact((tx) =>
       tx.deployments.insert(
@@ -164,7 +164,7 @@ describe('a resume', () => {
   });
 });
 
-describe('what a team pays for already', () => {
+describe('the committed costs of a team', () => {
   const asking = async (rateMicroUsd = 0): Promise<unknown> =>
     assertAffordable(market.deps, market.store.read, { teamId, rateMicroUsd }, market.clock.now()).then(
       () => 'enough',
@@ -179,12 +179,12 @@ describe('what a team pays for already', () => {
     });
 
   it.each<[string, DeploymentRecord | VolumeRecord, number]>([
-    ['what runs', runningDeployment(), 2],
-    ['what runs and is being stopped', runningDeployment({ action: intent('pause') }), 2],
-    ['what is deploying', runningDeployment({ status: 'deploying', startedAt: null, observedAt: null }), 2],
-    ['what is stopped', runningDeployment({ status: 'stopped', originalStoppedRateMicroUsd: 300_000 }), 0.3],
+    ['a running deployment', runningDeployment(), 2],
+    ['a running deployment that is being stopped', runningDeployment({ action: intent('pause') }), 2],
+    ['a deploying deployment', runningDeployment({ status: 'deploying', startedAt: null, observedAt: null }), 2],
+    ['a stopped deployment', runningDeployment({ status: 'stopped', originalStoppedRateMicroUsd: 300_000 }), 0.3],
     [
-      'what is being started',
+      'a stopped deployment that is being started',
       runningDeployment({
         status: 'stopped',
         originalStoppedRateMicroUsd: 300_000,
@@ -202,12 +202,12 @@ describe('what a team pays for already', () => {
     ['not a volume that broke and is gone', volume({ status: 'error', deletedAt: 1 }), 0],
     ['not a volume that is being deleted', volume({ status: 'deleting', deletedAt: 1 }), 0],
     ['not a volume that is deleted', volume({ status: 'deleted', deletedAt: 1 }), 0],
-  ])('is %s', async (_what, record, usdPerHour) => {
+  ])('include %s', async (_what, record, usdPerHour) => {
     await put(record);
     expect(await asking(1_000_000_000_000)).toBe(usdPerHour);
   });
 
-  it('is at the discount of now, and a volume at the one that was locked in while the team has one as good', async () => {
+  it('use the current discount; a volume keeps its locked one while the team has one as good', async () => {
     await put(runningDeployment(), volume({ discountPercentage: 20, rateMicroUsd: 8_000 }));
     const startsAt = market.clock.now();
     await market.store.transact((tx) =>
@@ -225,7 +225,7 @@ describe('what a team pays for already', () => {
     expect(await asking(1_000_000_000_000)).toBe(2.01);
   });
 
-  it('is taken from the balance up to now before it is compared', async () => {
+  it('are charged to the balance up to now before the check', async () => {
     const at = market.clock.now();
     await put(volume({ originalRateMicroUsd: 1_000_000, rateMicroUsd: 1_000_000 }));
     await market.store.transact((tx) =>
@@ -250,7 +250,7 @@ describe('what a team pays for already', () => {
 });
 
 describe('a team has at most', () => {
-  it('so many deployments, also where more are asked for at once', async () => {
+  it('the configured number of deployments, also where more are requested at once', async () => {
     withSpending({ teamLimits: { deployments: 2, volumes: null, volumeGb: null } });
     const { made, refused } = await outcomes(Array.from({ length: 5 }, () => create()));
     expect(made).toBe(2);

@@ -15,7 +15,7 @@ async function balanceOf({ store }: Books): Promise<number | undefined> {
   return (await store.read.teams.byId(teamId))?.balanceMicroUsd;
 }
 
-it('books a payment once, however often and at once it is told, and mails one receipt [payment-booked-once]', async () => {
+it('books a payment once, however often and concurrently it is reported, and mails one receipt [payment-booked-once]', async () => {
   const books = await openBooks();
   const booked = await Promise.all([topUp(books.deps, payment), topUp(books.deps, payment)]);
   booked.push(await topUp(books.deps, payment));
@@ -103,7 +103,7 @@ it('says what was used since the last slice, as far as the provider confirmed it
   expect(bill[0]).toContain('to now  running');
 });
 
-it('finds nothing wrong in books that are right', async () => {
+it('reports no findings for correct books', async () => {
   const books = await openBooks(1_000_000);
   await books.run();
   await books.keep();
@@ -113,7 +113,7 @@ it('finds nothing wrong in books that are right', async () => {
   });
 });
 
-it('the balance of now counts a deployment as far as its provider confirmed it, and a volume until now', async () => {
+it('the current balance counts a deployment up to its last confirmation, and a volume up to now', async () => {
   const books = await openBooks(1_000_000);
   await books.run({ id: 'dep-silent' });
   const { rateMicroUsd } = await books.keep({ id: 'vol-kept' });

@@ -32,7 +32,7 @@ async function openUsedBooks(): Promise<Books> {
   return books;
 }
 
-it('finds nothing in books that were used', async () => {
+it('finds nothing wrong in used books', async () => {
   const books = await openUsedBooks();
   expect(await verifyLedger(books.store, books.clock.now())).toEqual({
     findings: [],
@@ -93,7 +93,7 @@ it.each([
   expect(findings.map((finding) => finding.problem)).toContainEqual(expect.stringMatching(problem));
 });
 
-it('finds a charge that balances, and that no use explains', async () => {
+it('finds a balanced charge without usage', async () => {
   const books = await openUsedBooks();
   await books.store.transact((tx) => {
     const charge = { id: 'txn-9', kind: 'usage', teamId: 'team-1', at: books.clock.now() } as const;
@@ -106,7 +106,7 @@ it('finds a charge that balances, and that no use explains', async () => {
   expect(findings).toMatchObject([{ id: 'txn-9' }]);
 });
 
-it('finds what is posted up to a moment to come', async () => {
+it('finds a posting up to a future time', async () => {
   const books = await openUsedBooks();
   const { findings } = await verifyLedger(books.store, books.clock.now() - HOUR_MS);
   expect(findings.map(({ problem }) => problem)).toContain('it is posted beyond the current time');

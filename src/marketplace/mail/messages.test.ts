@@ -74,7 +74,7 @@ it('says why a deployment failed', () => {
   expect(text).toContain('No machine left.');
 });
 
-it('says where something is back in stock', () => {
+it('says in which region an offer is back in stock', () => {
   const offer = {
     name: 'H100 × 8',
     offerId: 'h100-8',
@@ -96,7 +96,7 @@ const names = fc
   )
   .map((units) => units.join(''));
 
-it('lets no name make another header or another line', () => {
+it('keeps names from adding headers or lines', () => {
   fc.assert(
     fc.property(names, (name) => {
       const { subject, text } = deploymentReadyMessage({ ...deployment, name });

@@ -64,7 +64,7 @@ describe('a deployment', () => {
     expect(restartUnsupportedReason(rulesOf(never, offerOf(never)), machine)).toBe('It cannot restart.');
   });
 
-  it('cannot where its provider does not announce it, or announces what cannot be read', () => {
+  it('cannot where its provider does not announce it, or announces it unreadably', () => {
     for (const extras of [undefined, { berth: { restart: 'yes', stopped_price_per_hour: -1 } }]) {
       const silent = rulesOf(profile, offerOf(profile, { extras }));
       expect(pauseUnsupportedReason(silent, machine)).toContain('does not announce the price of a stopped instance');
@@ -82,7 +82,7 @@ describe('a deployment', () => {
     }
   });
 
-  it('goes by the profile alone while its provider has not told of the offer', () => {
+  it('uses the profile alone while its provider has not listed the offer', () => {
     expect(pauseUnsupportedReason(rulesOf(profile), machine)).toBeNull();
     expect(restartUnsupportedReason(rulesOf(profile), machine)).toBeNull();
   });
@@ -113,7 +113,7 @@ describe('an offer', () => {
     expect(offerPauseUnsupportedReason(named, offer, ['eu-two'])).toContain('does not announce the price');
   });
 
-  it('costs what its provider announces while it is stopped, and else what the profile says first', () => {
+  it('costs the announced price while it is stopped, else the first matching price of the profile', () => {
     const stopped_prices = [
       { instance_types: ['SPOT'], stopped_price_per_hour: 0 },
       { stopped_price_per_hour: 0.07 },

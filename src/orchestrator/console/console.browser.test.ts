@@ -132,7 +132,7 @@ it('asks for the key again when the session has ended', async () => {
   expect(new URL(page.url()).pathname).toBe('/console/login');
 });
 
-it.each([320, 380, 1280])('fits the width of %s on every page, without console errors', async (width) => {
+it.each([320, 380, 1280])('fits the width of %s on every page, and nobody complains', async (width) => {
   await using opened = await open({ viewport: { width, height: 800 } });
   const { page, complaints } = opened;
   for (const path of paths) {
