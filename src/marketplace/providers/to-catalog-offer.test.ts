@@ -96,7 +96,7 @@ describe('a CPU offer', () => {
     expect(convert({ os_options: images }).offer.osOptions).toEqual(images);
   });
 
-  it('excludes an offer with a GPU type but no count, or a count but no type', () => {
+  it('is not assumed where a GPU type or a GPU count is present', () => {
     expect(convert({ gpu_count: undefined }).offer).toMatchObject({ gpuType: 'H100_SXM', gpuCount: 1 });
     expect(convert({ gpu_type: undefined }).offer).toMatchObject({ gpuType: 'GPU', gpuCount: 1 });
   });

@@ -26,7 +26,7 @@ it('gives keys in the order of their times, as a sorted list does', () => {
   );
 });
 
-it('postpones what is there, and only that', () => {
+it('postpones only existing keys', () => {
   const heap = new DueHeap();
   heap.put('a', 1);
   heap.put('b', 2);

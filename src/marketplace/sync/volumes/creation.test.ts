@@ -94,7 +94,7 @@ it('and so is one that its user has deleted since: they read it as deleted all t
   expect(await volume()).toMatchObject({ status: 'deleted', cleanup: 'done', totalCostMicroUsd: 0 });
 });
 
-it('a second volume of one create is told of, with both ids', async () => {
+it('a second volume of one create is logged, with both ids', async () => {
   const { answer } = await beginCreation();
   await world.anotherWorker('a').syncVolumes();
   const { providerVolumeId } = await volume();
