@@ -394,7 +394,7 @@ it.each(['a', 'c', 'd', 'e', 'f'])(
   },
 );
 
-it('an attachment of the launch is given up in time where the deployment was stopped before [attach-while-stopped]', async () => {
+it('an attachment of the launch is given up in time where the deployment was stopped first [attach-while-stopped]', async () => {
   const { volumeId } = await made('a');
   const { id } = await launch('a', [volumeId]);
   const volume = () => world.deps.store.read.volumes.byVolumeId(volumeId);
