@@ -51,7 +51,7 @@ it('lets a stopped deployment be terminated that ran long enough [terminate-stop
 });
 
 it.each(deploymentStatuses.filter((status) => status !== 'running' && status !== 'stopped'))(
-  'refuses whatever is %s, and names the status [terminate-refused-by-status]',
+  'refuses a deployment that is %s, and names the status [terminate-refused-by-status]',
   (status) => {
     const isOver = status !== 'deploying';
     const record = runningDeployment({

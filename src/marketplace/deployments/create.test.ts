@@ -220,7 +220,7 @@ describe('a value that does not match the offer is a 400 that names the field, a
   });
 });
 
-it('of a provider whose catalog is not known yet is 503, and nothing is created [create-catalog-unknown]', async () => {
+it('a create at a provider whose catalog is not known yet is 503, and nothing is created [create-catalog-unknown]', async () => {
   Object.assign(market.provider.catalog, { refreshedAt: null });
   await expect(create(wanted)).rejects.toMatchObject({ status: 503, code: 'UNAVAILABLE' });
   await expectNothing();

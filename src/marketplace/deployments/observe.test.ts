@@ -71,7 +71,7 @@ const cases = (['deploying', 'running', 'stopped'] as const).flatMap((status) =>
   ),
 );
 
-describe('what an observation means', () => {
+describe('the effect of an observation', () => {
   it.each(cases)(
     'a $status $instanceType that reads $told (action $action, sent $isSent): $expected [observation-table]',
     (it) => {
@@ -83,7 +83,7 @@ describe('what an observation means', () => {
   );
 
   it.each(['failed', 'terminated', 'terminated-provider'] as const)(
-    'nothing moves one that is %s',
+    'does not change a deployment that is %s',
     (status) => {
       for (const told of statuses)
         expect(judgeAt(recordOf(status), { instance: instanceOf(told) }, now).kind).toBe('hold');
@@ -91,7 +91,7 @@ describe('what an observation means', () => {
     },
   );
 
-  it('a change counts from when the provider says, but not from before the last confirmation, nor from later', () => {
+  it('a change counts from the time that the provider reports, between the last confirmation and now', () => {
     const record = recordOf('running', { instanceType: 'SPOT', observedAt: start + 10_000 });
     const at = (updatedAt: number) => {
       const observation = { instance: instanceOf('STOPPED', { updated_at: iso(updatedAt) }) };
@@ -110,7 +110,7 @@ describe('what an observation means', () => {
     });
   });
 
-  it('counts what changed while the answer was on its way [change-while-answering]', () => {
+  it('counts a change made while the answer was in transit [change-while-answering]', () => {
     const [told, seenAt] = [start + 21_000, start + 22_000];
     const observation = { instance: instanceOf('STOPPED', { updated_at: iso(told) }) };
     const paused = recordOf('running', { action: intent('pause', { since: start }) });
@@ -260,7 +260,7 @@ describe('the details that an instance reports', () => {
     },
   );
 
-  it('an endpoint that is the same is no change, another one is', () => {
+  it('an unchanged endpoint is not a change, a different one is', () => {
     expect(factsOf(recordOf('running'), {})).toEqual({ kind: 'confirm', facts: {} });
     expect(
       factsOf(recordOf('running'), { public_ip: 'node-1.example', ssh_username: '$(reboot)' }),

@@ -105,7 +105,7 @@ it('awaits a start whose answer was lost, and asks only once', async () => {
   expect(starts()).toBe(1);
 });
 
-it('is a 504 where it takes longer than a request waits, and is still awaited', async () => {
+it('a start that takes longer than a request waits is a 504, and stays pending', async () => {
   await market.close();
   market = await openMarket({ startMs: 60_000 });
   await deployStopped(market);

@@ -236,7 +236,7 @@ it('does not mail or stop for unconfirmed time, and does so within two rounds on
   await accrual.stop();
 });
 
-it('prices within a round what a discount changed while the provider was silent', async () => {
+it('applies within a round a discount that changed while the provider was silent', async () => {
   const books = await openBooks(1_000 * DOLLAR);
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
   await books.run();

@@ -54,7 +54,7 @@ it.each([0, -1, 0.5, Number.NaN, 2 ** 60])('refuses to book %d micro-USD', async
   await expect(topUp(books.deps, { ...payment, teamId: 'team-9' })).rejects.toThrow(/no team "team-9"/);
 });
 
-it('counts what was used since the last slice', async () => {
+it('counts the usage since the last slice', async () => {
   const books = await openBooks(2_000_000);
   const { id } = await books.run();
   await books.clock.advance(HOUR_MS - 1);
@@ -93,7 +93,7 @@ it('begins a segment where the one before ended, never before what was posted', 
   ]);
 });
 
-it('says what was used since the last slice, as far as the provider confirmed it', async () => {
+it('shows the usage since the last slice, up to the last confirmation of the provider', async () => {
   const books = await openBooks();
   await books.run();
   await books.clock.advance(HOUR_MS / 2);

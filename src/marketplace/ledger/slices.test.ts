@@ -47,7 +47,7 @@ it('posts all confirmed usage once an hourly slice is due, and nothing before', 
 });
 
 it.each([hourly, { sliceMs: 300_000 }])(
-  'checks within a slice what a clock that was ahead has posted: %o',
+  'checks postings of a clock that was ahead within a slice: %o',
   (options) => {
     const next = nextLookAt(options, { id: 'seg-1', postedUntil: at + DAY_MS }, at, at);
     expect(next).toBe(nextSliceAt(options, 'seg-1', at));

@@ -74,7 +74,7 @@ it('resets when money comes back, and starts over', () => {
   expect(readCredit(watch, { ...reading, balanceMicroUsd: 0 })).toEqual(watch);
 });
 
-it('never deletes before the time that was mailed, or with less notice than the policy says, whatever the clock does', () => {
+it('never deletes before the announced time, or with less notice than the policy requires, for any clock', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 60 * 24 }), { maxLength: 300 }),

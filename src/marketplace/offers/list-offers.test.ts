@@ -223,7 +223,7 @@ describe('a query', () => {
     expect(typesOf(await list(sold, query))).toEqual(types);
   });
 
-  it('counts what it found in pages [offer-pages]', async () => {
+  it('counts the matches in pages [offer-pages]', async () => {
     expect(await list(sold, { page: 2, limit: 3 })).toMatchObject({
       total: 4,
       page: 2,

@@ -35,7 +35,7 @@ it('postpones only existing keys', () => {
   expect([heap.take(), heap.nextAt(), heap.take(), heap.nextAt()]).toEqual(['b', 6, 'a', null]);
 });
 
-it('is empty when it was cleared', () => {
+it('is empty after it is cleared', () => {
   const heap = new DueHeap();
   heap.put('a', 1);
   heap.clear();

@@ -68,7 +68,7 @@ describe('the create that is sent to a provider', () => {
 const refusal = (problem: ProviderProblem, status: number, code: string | null = null) =>
   new ProviderError(problem, `POST /instances: ${status}, no`, { status, code, said: 'no' });
 
-it('is sent once, even with several senders', async () => {
+it('a create is sent once, even with several senders', async () => {
   const id = await accept(setup);
   const record = await read(setup, id);
   const context = contextOf(setup.deps, setup.provider);
@@ -76,7 +76,7 @@ it('is sent once, even with several senders', async () => {
   expect(setup.plain.faults.countOf('createInstance')).toBe(1);
 });
 
-it('is not sent by a process that was suspended after it recorded the attempt [launch-after-standstill]', async () => {
+it('a create is not sent by a process that was suspended after it recorded the attempt [launch-after-standstill]', async () => {
   const id = await accept(setup);
   const context = contextOf(setup.deps, setup.provider);
   await launch({ ...context, isLeaseHeld: () => false }, await read(setup, id));

@@ -48,7 +48,7 @@ describe('an attachment with a late answer', () => {
   });
 });
 
-it('whose deployment has ended is detached, even where the request for that has timed out', async () => {
+it('an attachment whose deployment has ended is detached, even where the request for that has timed out', async () => {
   expect(await attach()).toBe('done');
   await world.update(deploymentId, { status: 'terminated-provider', cleanup: 'none' });
   await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
@@ -65,7 +65,7 @@ it('whose deployment has ended is detached, even where the request for that has 
   expect(await stored()).toMatchObject({ status: 'available', action: null });
 });
 
-it('of a volume that is still being created for the deployment is refused, however long that takes', async () => {
+it('an attachment of a volume that is still being created for the deployment is refused, however long that takes', async () => {
   world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'lose' : 'none');
   const body = { ...bodyFor('a'), deploymentId } as never;
   ({ volumeId } = await world.settle(createVolume(world.deps, caller, body)));
@@ -139,7 +139,7 @@ describe('a detachment', () => {
   });
 });
 
-it('of a broken volume is completed when its deployment ends [broken-volume-released]', async () => {
+it('a detachment of a broken volume is completed when its deployment ends [broken-volume-released]', async () => {
   expect(await attach()).toBe('done');
   const record = await stored();
   if (record === null) throw new Error('there is no volume');

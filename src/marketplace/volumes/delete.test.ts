@@ -27,7 +27,7 @@ const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
 const sync = (letter = 'a') => world.settle(world.sync(letter));
 const findings = async () => (await verifyLedger(world.deps.store, world.clock.now() + HOUR_MS)).findings;
 
-it('is accepted, and ends the billing, where the provider is no longer configured', async () => {
+it('a deletion is accepted, and ends the billing, where the provider is no longer configured', async () => {
   const providers = { ids: () => [], get: () => undefined };
   const at = world.clock.now();
   await world.settle(deleteVolume({ ...world.deps, providers }, caller, volumeId));
@@ -42,7 +42,7 @@ it('is accepted, and ends the billing, where the provider is no longer configure
   expect(await findings()).toEqual([]);
 });
 
-it('ends at the last posting, where a process with a clock that is ahead has posted further', async () => {
+it('a deletion ends at the last posting, where a process with a clock that is ahead has posted further', async () => {
   const [segment] = await world.deps.store.read.ledger.openSegments({ limit: 1 });
   if (segment === undefined) throw new Error('it is billed');
   await accrue(world.deps, segment, world.clock.now() + 10 * 60_000);
@@ -111,7 +111,7 @@ describe('a deletion whose answer was not written', () => {
   });
 });
 
-it('of a volume that the provider shows on a running machine is refused, and the attachment is recorded', async () => {
+it('a deletion of a volume that the provider shows on a running machine is refused, and the attachment is recorded', async () => {
   const { id, providerInstanceId } = await world.deploy('a', (await stored())?.region ?? '');
   // An attach took effect after the worker had given up on it.
   world.plain('a').attach(world.plain('a').volumes[0]?.id ?? '', [providerInstanceId ?? '']);
@@ -124,7 +124,7 @@ it('of a volume that the provider shows on a running machine is refused, and the
   expect(await world.codeOf(detachVolume(world.deps, caller, volumeId, id))).toBe('done');
 });
 
-it('that is not sent in time, since the provider does not answer, is withdrawn: nothing changed', async () => {
+it('a deletion that is not sent in time, since the provider does not answer, is withdrawn: nothing changed', async () => {
   const before = await stored();
   world.plain('a').faults.plan = (method) => (method === 'getVolume' ? 'hang' : 'none');
   expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
@@ -134,7 +134,7 @@ it('that is not sent in time, since the provider does not answer, is withdrawn: 
   expect(await stored()).toMatchObject({ status: 'available', action: null, deletedAt: before?.deletedAt });
 });
 
-it('of a volume that ended during the request succeeds, and keeps the end [volume-delete-race-ended]', async () => {
+it('a deletion of a volume that ended during the request succeeds, and keeps the end [volume-delete-race-ended]', async () => {
   const before = await stored();
   if (before === null) throw new Error('there is no volume');
   const endedAt = world.clock.now();
@@ -149,7 +149,7 @@ it('of a volume that ended during the request succeeds, and keeps the end [volum
   expect((await stored())?.deletedAt).toBe(endedAt);
 });
 
-it('that is refused while the volume is still being created does not stop its creation [volume-delete-refused-creating]', async () => {
+it('a deletion that is refused while the volume is still being created does not stop its creation [volume-delete-refused-creating]', async () => {
   world.plain('a').options.volumeMs = 120_000;
   ({ volumeId } = await world.settle(createVolume(world.deps, caller, bodyFor('a') as never)));
   expect(await stored()).toMatchObject({ status: 'creating', action: { kind: 'create' } });

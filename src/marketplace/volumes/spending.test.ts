@@ -114,7 +114,7 @@ it('does not bill a size above the limit of the provider, and logs it once [volu
   expect(ignored()).toHaveLength(2);
 });
 
-it('does not treat such a size as the end of a resize', async () => {
+it('does not treat a size above the limit as the end of a resize', async () => {
   const { volumeId } = await world.settle(create());
   world.plain('a').faults.plan = (method) =>
     method === 'resizeVolume' || method === 'getVolume'

@@ -83,7 +83,7 @@ it('a volume whose create another server gave up before it was answered is delet
   expect([world.plain('a').volumes, (await volume()).status]).toEqual([[], 'deleted']);
 });
 
-it('and so is one that its user has deleted since: they read it as deleted all the time', async () => {
+it('a late volume that its user has deleted is deleted too, and the user sees it as deleted all the time', async () => {
   const { answer } = await beginCreation();
   await giveUp();
   await deleteVolume(world.deps, caller, (await volume()).volumeId);
@@ -157,7 +157,7 @@ it('a create that is repeated and refused is not over while its first request ma
   expect([(await volume()).status, world.plain('a').volumes.length]).toEqual(['available', 1]);
 });
 
-it('and is over once no earlier request can arrive any more', async () => {
+it('a repeated and refused create is over once no earlier request can arrive any more', async () => {
   const { polling } = world.deps.options;
   world.plain('a').faults.plan = (method, nth) =>
     method !== 'createVolume' ? 'none' : nth === 1 ? 'lose' : { error: refused };
