@@ -77,7 +77,7 @@ it.each([
   ["UPDATE ledger_entries SET account = 'team:team-9' WHERE account LIKE 'team:%'", /its team does not exist/],
   [
     "UPDATE deployments SET status = 'running', started_at = NULL, stopped_at = NULL WHERE id = 'dep-1'",
-    /not up to now/,
+    /should be covered up to now/,
   ],
 ])('finds what is wrong after %s', async (statement, problem) => {
   const books = await openUsedBooks();

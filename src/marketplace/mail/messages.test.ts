@@ -45,7 +45,7 @@ it('says what happens after the balance is used up', () => {
   expect(subject).toBe('The balance of Blue is used up');
   expect(text).toContain('was -$0.02.');
   expect(text).toContain('stopped in 1 h, or terminated');
-  expect(text).toContain('stopped for 72 h is terminated');
+  expect(text).toContain('stopped for 72 h are terminated');
 });
 
 it('writes a receipt', () => {

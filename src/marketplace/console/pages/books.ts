@@ -49,7 +49,7 @@ function tellVerdict(verified: Verdict, now: number): Html {
     return html`<h2>Never checked</h2><p><code>berth marketplace verify-ledger</code> checks every entry in a separate process; its result is shown here.</p>`;
   const { at, findings, counts, accounts } = verified;
   const all = counts['findings'] ?? findings.length;
-  return html`<div class="head"><h2>Checked ${ago(at, now)}</h2>${badge(all === 0 ? 'right' : `${all} findings`, all === 0 ? 'good' : 'bad')}</div>
+  return html`<div class="head"><h2>Checked ${ago(at, now)}</h2>${badge(all === 0 ? 'no findings' : `${all} findings`, all === 0 ? 'good' : 'bad')}</div>
 ${facts([
   ['Teams', count(counts['teams'] ?? 0)],
   ['Deployments and volumes', count(counts['subjects'] ?? 0)],
@@ -110,7 +110,7 @@ const segmentColumns: readonly Column<BillView['segments'][number]>[] = [
   { head: 'From', cell: ({ from }) => clockTime(Date.parse(from)) },
   { head: 'Until', cell: ({ until }) => (until === null ? 'now' : clockTime(Date.parse(until))) },
   { head: 'State', cell: ({ state }) => state },
-  { head: 'An hour', cell: ({ hourly_rate_usd: usd }) => usdToDollars(usd), isNumber: true },
+  { head: 'Per hour', cell: ({ hourly_rate_usd: usd }) => usdToDollars(usd), isNumber: true },
   { head: 'Discount', cell: ({ discount_percent: percent }) => (percent === 0 ? '' : `${percent} %`) },
   {
     head: 'Provider rate',

@@ -79,7 +79,7 @@ function columnsAt(now: number): readonly Column<DeploymentRow>[] {
     },
     { head: 'Provider', cell: ({ provider }) => provider },
     { head: 'Team', cell: ({ team_id: team }) => teamLink(team) },
-    { head: 'An hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
+    { head: 'Per hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
     { head: 'Created', cell: ({ created_at: at }) => ago(at, now) },
     { head: 'Confirmed', cell: ({ confirmed_at: at }) => ago(at, now) },
   ];
@@ -114,7 +114,7 @@ ${live(
     ['Instance type', found.instance_type],
     ['SSH', found.endpoint === null ? 'no address yet' : html`<code>${given(found.endpoint)}</code>`],
     ['SSH proof', given(found.ssh)],
-    ['Price', `${usdToDollars(found.usd_per_hour)} an hour`],
+    ['Price', `${usdToDollars(found.usd_per_hour)} per hour`],
     ['Cost so far', html`${usdToDollars(found.cost_usd)} ${billLink(id, 'rate by rate')}`],
   ])}`,
 )}

@@ -28,7 +28,7 @@ export const burnColumns: readonly Column<TeamRow>[] = [
   { head: 'Owner', cell: ({ owner }) => named(owner) },
   { head: 'Balance', cell: ({ balance_usd: usd }) => usdToDollars(usd), isNumber: true },
   {
-    head: 'An hour',
+    head: 'Per hour',
     cell: ({ burn_usd_per_hour: usd }) => (usd === 0 ? '' : usdToDollars(usd)),
     isNumber: true,
   },
@@ -89,7 +89,7 @@ function paidColumns(now: number): readonly Column<TeamDetail['pays_for'][number
   return [
     { head: 'Resource', cell: ({ id, kind }) => html`${billLink(id, id)}<span class="why">${kind}</span>` },
     { head: 'State', cell: ({ state }) => state },
-    { head: 'An hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
+    { head: 'Per hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
     { head: 'Rate since', cell: ({ since }) => ago(since, now) },
     { head: 'Taken', cell: ({ taken_usd: usd }) => usdToDollars(usd), isNumber: true },
   ];
