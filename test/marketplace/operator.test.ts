@@ -218,7 +218,7 @@ it('has the instance of a lost deployment deleted, once, and no other [operator-
   });
   expect((await ask('/deployments/dep-1')).body).toMatchObject({ lost: false, cleanup: 'wanted' });
   for (const [id, status, reason] of [
-    ['dep-1', 400, 'is being deleted already'],
+    ['dep-1', 400, 'is already being deleted'],
     ['dep-2', 400, 'never had an instance'],
     ['dep-9', 404, 'There is no deployment'],
   ] as const) {

@@ -97,7 +97,7 @@ describe('a real machine', () => {
   });
 
   it.each([
-    ['whose SSH port is closed', closed, 'its SSH port could not be connected to'],
+    ['whose SSH port is closed', closed, 'the connection to its SSH port failed'],
     [
       'that refuses the key of its user',
       () => sshServer(newPublicKey()),
@@ -106,7 +106,7 @@ describe('a real machine', () => {
     [
       'at whose SSH port something else speaks',
       async () => (await innerService()).port,
-      'no SSH server answered at its SSH port',
+      'no SSH server answered on its SSH port',
     ],
   ])(
     '%s fails after ten minutes, and nothing of what it says is told [real-ssh-proof-fails]',

@@ -13,10 +13,10 @@ interface Account {
 }
 
 const meanings: Readonly<Record<string, string>> = {
-  cash: 'paid in by teams',
-  promotion: 'granted to teams',
-  'revenue:compute': 'earned with deployments',
-  'revenue:storage': 'earned with volumes',
+  cash: 'payments by teams',
+  promotion: 'grants to teams',
+  'revenue:compute': 'revenue from deployments',
+  'revenue:storage': 'revenue from volumes',
 };
 
 const columns: readonly Column<Account>[] = [

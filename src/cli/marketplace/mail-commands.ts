@@ -49,7 +49,7 @@ interface MailFlags extends ListFlags {
 async function printMails({ store }: CommandDeps, flags: MailFlags): Promise<void> {
   const { to, state } = flags;
   const { mails } = await listMails(store.read, { to, state, limit: toReadLimit(flags) });
-  printRecords(mails, mailColumns, flags, 'There is no such mail.');
+  printRecords(mails, mailColumns, flags, 'No mails found.');
 }
 
 const mailColumns: readonly Column<MailRow>[] = [

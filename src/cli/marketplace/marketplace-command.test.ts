@@ -125,7 +125,7 @@ describe('what an operator sets', () => {
   it('whether what a provider denies is lost', async () => {
     expect(await run('losses')).toBe('No provider answers 404 for anything that was not deleted there.\n');
     expect(await sentenceOf('losses', 'accept', 'provider-d')).toMatch(
-      'No losses are recorded for a provider "provider-d"',
+      'No losses are recorded for provider "provider-d"',
     );
     const store = openMarketplaceSqliteStore(join(folder, 'm.db'));
     const at = Date.now();
@@ -156,7 +156,7 @@ describe('what an operator sets', () => {
     expect(await run('users', 'add', 'Ann@Example.com', '--name', 'Ann')).toMatch(
       /^User ann@example\.com \(usr-/,
     );
-    expect(await sentenceOf('users', 'add', email)).toMatch('There is a user ann@example.com already.');
+    expect(await sentenceOf('users', 'add', email)).toMatch('A user ann@example.com already exists.');
     expect(await sentenceOf('users', 'add', 'ann')).toMatch('is not an e-mail address');
     expect(await sentenceOf('keys', 'create', email)).toMatch('may not have keys');
     await run('users', 'allow-keys', email);

@@ -228,8 +228,8 @@ describe('the commands for the operator of a marketplace', () => {
     await store.transact((tx) => tx.deployments.setCleanup('dep-lost-2', 'done'));
     await store.close();
     for (const [id, reason] of [
-      ['dep-lost-1', 'is being deleted already'],
-      ['dep-lost-2', 'was deleted already'],
+      ['dep-lost-1', 'is already being deleted'],
+      ['dep-lost-2', 'is already deleted'],
       ['dep-1', 'is running: it has not ended'],
       ['dep-3', 'never had an instance'],
       ['dep-9', 'There is no deployment'],
@@ -293,7 +293,7 @@ providers:
     expect(JSON.parse(await run('teams', 'list', '--spending', '--json'))).toMatchObject([
       { slug: teamId, burn_usd_per_hour: 2 },
     ]);
-    expect(await run('teams', 'list', '--find', 'nobody')).toBe('No team is found.\n');
+    expect(await run('teams', 'list', '--find', 'nobody')).toBe('No teams found.\n');
   });
 
   it('verify-ledger: its verdict is kept for the pages', async () => {

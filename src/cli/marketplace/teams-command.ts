@@ -126,7 +126,7 @@ async function printTeams({ store, clock }: CommandDeps, flags: TeamFlags): Prom
   const { find, spending } = flags;
   const query = { text: find, isSpending: spending, limit: toReadLimit(flags) };
   const { teams } = await listTeams(store.read, query, clock.now());
-  printRecords(teams, teamColumns, flags, 'No team is found.');
+  printRecords(teams, teamColumns, flags, 'No teams found.');
 }
 
 const memberColumns = withNames(

@@ -57,7 +57,7 @@ describe('an API key (M: Authentication, 1)', () => {
     await expect(whose(key)).rejects.toMatchObject(refused);
   });
 
-  it('is dead two seconds after it was revoked, at the latest, and keeps the first time of that [api-key-revoked-within-two-seconds]', async () => {
+  it('stops working at most two seconds after it is revoked, and keeps the first revocation time [api-key-revoked-within-two-seconds]', async () => {
     await addUser(deps(), { email, mayMakeKeys: true });
     const { key, record } = await createKey(deps(), email);
     await whose(key);
@@ -67,7 +67,7 @@ describe('an API key (M: Authentication, 1)', () => {
     expect(await revokeKey(deps(), record.id)).toBe(revokedAt);
   });
 
-  it('tells when it was used last', async () => {
+  it('shows when it was last used', async () => {
     const { id } = await addUser(deps(), { email, mayMakeKeys: true });
     const { key } = await createKey(deps(), email);
     await clock.advance(60_000);
@@ -78,9 +78,9 @@ describe('an API key (M: Authentication, 1)', () => {
 });
 
 it.each([
-  [{ createLimit: -2 }, 'A create limit is a whole number'],
-  [{ createLimit: 1.5 }, 'A create limit is a whole number'],
-  [{ minimumRuntimeMinutes: -1 }, 'A minimum runtime is a number'],
+  [{ createLimit: -2 }, 'A create limit must be a whole number'],
+  [{ createLimit: 1.5 }, 'A create limit must be a whole number'],
+  [{ minimumRuntimeMinutes: -1 }, 'A minimum runtime must be a number'],
 ])('a user has no settings such as %o', async (changes, message) => {
   await expect(addUser(deps(), { email, ...changes })).rejects.toThrow(message);
   await addUser(deps(), { email });

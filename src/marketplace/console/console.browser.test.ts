@@ -44,7 +44,7 @@ async function open(options: BrowserContextOptions = {}) {
   return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
 }
 
-it('finds a deployment with the keyboard alone, and leads to its team, its burn and its bill', async () => {
+it('finds a deployment by keyboard alone, and links to its team, its cost and its bill', async () => {
   await using opened = await open();
   const { page, complaints } = opened;
   await page.keyboard.press('/');
@@ -52,14 +52,14 @@ it('finds a deployment with the keyboard alone, and leads to its team, its burn 
   await page.keyboard.press('Enter');
   await page.click(`a[href="/console/deployments/${TRAINING.id}"]`);
   await page.click(`#what a[href="/console/teams/${TRAINING.teamId}"]`);
-  expect(await page.textContent('#money')).toMatch(/Billed an hour, before discounts\s*\$\d/);
+  expect(await page.textContent('#money')).toMatch(/Cost per hour, before discounts\s*\$\d/);
   await page.click(`#pays a[href="/console/bills/${TRAINING.id}"]`);
   await page.getByRole('heading', { name: `Bill of ${TRAINING.id}` }).waitFor();
   expect(await page.textContent('#rates')).toContain('$18.40');
   expect(complaints).toEqual([]);
 });
 
-it('explains a bill by an id that is typed', async () => {
+it('explains the bill of a typed id', async () => {
   await using opened = await open();
   const { page } = opened;
   await page.click('nav >> text=Books');
@@ -68,7 +68,7 @@ it('explains a bill by an id that is typed', async () => {
   await page.getByRole('heading', { name: `Bill of ${TRAINING.id}` }).waitFor();
 });
 
-it('has a mail that was given up tried again by a click', async () => {
+it('retries a given-up mail on a click', async () => {
   await using opened = await open();
   const { page, complaints } = opened;
   await page.goto(`${origin}/console/mails?state=given_up`);
@@ -78,7 +78,7 @@ it('has a mail that was given up tried again by a click', async () => {
   expect(complaints).toEqual([]);
 });
 
-it.each([320, 380, 1280])('fits the width of %s on every page, and nobody complains', async (width) => {
+it.each([320, 380, 1280])('fits the width of %s on every page, without console errors', async (width) => {
   await using opened = await open({ viewport: { width, height: 800 } });
   const { page, complaints } = opened;
   for (const path of paths) {
@@ -90,7 +90,7 @@ it.each([320, 380, 1280])('fits the width of %s on every page, and nobody compla
   expect(complaints).toEqual([]);
 });
 
-it.each(['light', 'dark'] as const)('has text that stands out, in the %s', async (colorScheme) => {
+it.each(['light', 'dark'] as const)('has enough text contrast, in the %s', async (colorScheme) => {
   await using opened = await open({ colorScheme });
   const { page } = opened;
   for (const path of paths) {

@@ -36,9 +36,9 @@ describe('the console of the marketplace', () => {
       expect((await get(`/console/${path}`)).status).toBe(404);
   });
 
-  it('reads the teams that spend once for its first page', async () => {
+  it('reads the spending teams once for its first page', async () => {
     const spending = vi.spyOn(shown.store.read.teams, 'spending');
-    expect(await read('/console')).toContain('Teams that run out first');
+    expect(await read('/console')).toContain('Teams whose balance runs out first');
     expect(spending).toHaveBeenCalledOnce();
   });
 
@@ -90,18 +90,18 @@ describe('the console of the marketplace', () => {
     expect(page).toContain('berth marketplace losses accept provider-c');
   });
 
-  it('says what a team burns and how long that lasts, and explains a bill', async () => {
+  it('shows the hourly cost of a team and how long its balance lasts, and explains a bill', async () => {
     const team = await read(`/console/teams/${TRAINING.slug}`);
-    expect(team).toMatch(/Billed an hour, before discounts<\/dt><dd>\$\d/);
+    expect(team).toMatch(/Cost per hour, before discounts<\/dt><dd>\$\d/);
     expect(team).toContain(`href="/console/bills/${TRAINING.id}"`);
     const bill = await read(`/console/bills/${TRAINING.id}`);
     expect(bill).toContain('Used since');
     expect(bill).toContain('$18.40');
   });
 
-  it('says of a lost deployment that its instance is kept, and has that deleted by a form, once', async () => {
+  it('shows that the instance of a lost deployment is kept, and deletes it once by a form', async () => {
     const path = `/console/deployments/${TRAINING.id}`;
-    expect(await read(path)).not.toContain('It is lost');
+    expect(await read(path)).not.toContain('Instance lost');
     await shown.store.transact(async (tx) => {
       const record = await tx.deployments.byId(TRAINING.id);
       if (record === null) throw new Error('it is there');
@@ -117,11 +117,11 @@ describe('the console of the marketplace', () => {
     const done = await send({ id: TRAINING.id, csrf });
     expect([done.status, done.headers.get('location')]).toEqual([303, path]);
     expect(await shown.store.read.deployments.byId(TRAINING.id)).toMatchObject({ cleanup: 'wanted' });
-    expect(await read(path)).not.toContain('It is lost');
+    expect(await read(path)).not.toContain('Instance lost');
     const again = await send({ id: TRAINING.id, csrf });
     expect([again.status, await again.text()]).toEqual([
       409,
-      expect.stringContaining('is being deleted already'),
+      expect.stringContaining('is already being deleted'),
     ]);
     const rows = await shown.store.read.audit.page({ limit: 2 });
     expect(rows.map(({ actor, source, subject, outcome }) => [actor, source, subject, outcome])).toEqual([
@@ -130,7 +130,7 @@ describe('the console of the marketplace', () => {
     ]);
   });
 
-  it('has a mail tried again by a form of its session alone, in the name of who is logged in', async () => {
+  it('retries a mail only by a form of its own session, in the name of the logged-in operator', async () => {
     const page = await read('/console/mails?state=given_up');
     const csrf = /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
     const send = (fields: Record<string, string>) =>

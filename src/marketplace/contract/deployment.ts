@@ -43,18 +43,18 @@ export const inactiveStatuses: readonly DeploymentStatus[] = ['terminated', 'fai
 
 /** The closed set of reasons why a deployment failed. Berth defines it, since M: says "Allowed values … not shown". */
 export const failureReasons = {
-  out_of_stock: 'The provider had no machine of this configuration left.',
-  quota_exceeded: 'The provider gives this marketplace no more machines for now.',
-  conflict: 'The provider refused because of something that was there already.',
+  out_of_stock: 'The provider has no free machine of this configuration.',
+  quota_exceeded: 'The quota of this marketplace at the provider is used up.',
+  conflict: 'The provider refused because of a conflict with an existing resource.',
   invalid_request: 'The provider refused the request as invalid.',
-  unsupported: 'The provider cannot do what was asked for.',
+  unsupported: 'The provider does not support the request.',
   provider_unauthorized: "The provider did not accept the marketplace's credential.",
-  provider_error: 'The provider failed, and made no machine that could be found.',
-  provisioning_failed: 'The provider began to make the machine, and said that it failed.',
-  provisioning_timeout: 'The machine was not reachable within the time that its provider has.',
-  ssh_unreachable: 'The machine was made, and could not be logged in to by SSH with its key.',
-  provider_lost: 'The machine vanished at the provider before it was running.',
-  runtime_failure: 'The machine ran, and its provider said that it broke.',
+  provider_error: 'The provider failed, and no machine was found there.',
+  provisioning_failed: 'The provider reported that the machine failed while it was being created.',
+  provisioning_timeout: 'The machine was not reachable within the deploy timeout of its provider.',
+  ssh_unreachable: 'The machine was created, but SSH login with its key failed.',
+  provider_lost: 'The machine disappeared at the provider before it was running.',
+  runtime_failure: 'The machine was running, and its provider reported a failure.',
 } as const;
 export type FailureReason = keyof typeof failureReasons;
 const failureReasonSchema = z

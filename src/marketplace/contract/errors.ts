@@ -16,18 +16,18 @@ export const errorTable = {
   RATE_LIMIT_EXCEEDED: { status: 429, meaning: 'The rate limit is exceeded.' },
   INTERNAL_ERROR: {
     status: 500,
-    meaning: 'A fault of the server; its log has the cause under the request id.',
+    meaning: 'Internal server error; the log shows the cause under the request id.',
   },
 
   ACTION_UNSUPPORTED: {
     status: 400,
-    meaning: 'The provider, the machine type or the region cannot do it; do not retry.',
+    meaning: 'Not supported by the provider, the machine type or the region; do not retry.',
   },
-  INVALID_STATUS: { status: 400, meaning: 'The status does not allow it; do not retry.' },
+  INVALID_STATUS: { status: 400, meaning: 'Not allowed in the current status; do not retry.' },
   CHANGE_IN_PROGRESS: { status: 409, meaning: 'Another change is in flight; wait a few minutes and retry.' },
   PROVIDER_REFUSED: {
     status: 502,
-    meaning: 'The provider refused, or said nothing usable; nothing changed.',
+    meaning: 'The provider refused, or its answer was not usable; nothing changed.',
   },
   OUT_OF_STOCK: {
     status: 503,
@@ -46,7 +46,7 @@ export const errorTable = {
   UNAVAILABLE: {
     status: 503,
     meaning:
-      'The server cannot use its database now, or does not know yet what the provider sells; nothing is known to have changed.',
+      'The database is unavailable, or the catalog of the provider has not been read yet; no change is known to have been made.',
   },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 

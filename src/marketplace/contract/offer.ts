@@ -5,7 +5,7 @@ import { limitSchema, pageSchema, requestedInstanceTypeSchema, usdPerHourSchema 
 export const offerSchema = z
   .object({
     provider: z.string(),
-    offerId: z.string().meta({ description: 'The value that a deployment takes.' }),
+    offerId: z.string().meta({ description: 'Send it as `offerId` of a deployment.' }),
     name: z.string(),
     description: z.string(),
     vcpus: z.number(),
@@ -40,7 +40,7 @@ export const offerSchema = z
   .meta({ id: 'Offer' });
 export type Offer = z.infer<typeof offerSchema>;
 
-const IN_STOCK_ONLY = 'Of what is in stock; left out where nothing is.';
+const IN_STOCK_ONLY = 'Among the offers in stock; omitted where none is in stock.';
 
 /** M: Offer group. */
 export const offerGroupSchema = z
@@ -51,8 +51,8 @@ export const offerGroupSchema = z
     interconnectVariants: z.array(z.string()),
     hasMultipleVariants: z.boolean(),
     displayName: z.string(),
-    popularity: z.number().meta({ description: 'A rank: 1 is the most deployed of the last 30 days.' }),
-    totalAvailable: z.number().meta({ description: 'Offers in stock, each counted once for each region.' }),
+    popularity: z.number().meta({ description: 'Rank: 1 is the most deployed in the last 30 days.' }),
+    totalAvailable: z.number().meta({ description: 'Offers in stock, counted once per region.' }),
     lowestPrice: usdPerHourSchema.optional().meta({ description: IN_STOCK_ONLY }),
     highestPrice: usdPerHourSchema.optional().meta({ description: IN_STOCK_ONLY }),
     averagePrice: usdPerHourSchema.optional().meta({ description: IN_STOCK_ONLY }),
@@ -107,6 +107,6 @@ export const reservedOfferQuerySchema = offerQuerySchema.extend({
     .max(4096)
     .transform((text) => text.split(',').map((id) => id.trim()))
     .optional()
-    .meta({ type: 'string', description: 'Comma-separated provider ids; all where it is left out.' }),
+    .meta({ type: 'string', description: 'Comma-separated provider ids; default: all.' }),
 });
 export type ReservedOfferQuery = z.infer<typeof reservedOfferQuerySchema>;

@@ -9,7 +9,7 @@ const limitSchema = z.int().nonnegative().meta({ description: 'Requests in one w
 export const systemConfigSchema = z
   .object({
     currency: z.literal('USD'),
-    minimumRuntimeMinutes: z.number().meta({ description: 'Before a terminate, by default.' }),
+    minimumRuntimeMinutes: z.number().meta({ description: 'Default minimum runtime before a terminate.' }),
     pollIntervalSeconds: z.object({ min: z.number(), max: z.number() }),
     providers: z.array(z.string()),
     volumeProviders: z.array(z.string()),
@@ -20,7 +20,7 @@ export const systemConfigSchema = z
           z.ZodString
         >,
       )
-      .meta({ description: 'Every value of failureReason, and what it means.' }),
+      .meta({ description: 'Every value of failureReason with its meaning.' }),
     rateLimits: z.object({
       windowSeconds: z.number(),
       catalogReads: limitSchema,

@@ -31,7 +31,7 @@ export type VolumeFilter = (typeof volumeFilters)[number];
 export const volumeSchema = z
   .object({
     id: z.string().meta({ description: 'Internal id.' }),
-    volumeId: z.string().meta({ description: 'The id that paths take.' }),
+    volumeId: z.string().meta({ description: 'Id used in paths.' }),
     name: z.string(),
     userId: z.string(),
     teamId: z.string(),
@@ -40,9 +40,9 @@ export const volumeSchema = z
     sizeInGb: z.number(),
     usedCapacityBytes: z.number().optional().meta({
       description:
-        'Left out where the provider does not tell; a provider of version 1 of the contract does not.',
+        'Omitted where the provider does not report it; providers of contract version 1 do not.',
     }),
-    virtualIp: z.string().optional().meta({ description: 'Left out where the provider does not tell.' }),
+    virtualIp: z.string().optional().meta({ description: 'Omitted where the provider does not report it.' }),
     attachedToDeploymentIds: z.array(z.string()),
     attachedToOrderIds: z.array(z.string()),
     status: volumeStatusSchema,
@@ -50,8 +50,8 @@ export const volumeSchema = z
     originalHourlyRate: usdPerHourSchema.meta({ description: 'Before discount.' }),
     lastPriceUpdate: timestampSchema,
     createdAt: timestampSchema,
-    lastAttachedAt: timestampSchema.optional().meta({ description: 'Left out until the first.' }),
-    lastDetachedAt: timestampSchema.optional().meta({ description: 'Left out until the first.' }),
+    lastAttachedAt: timestampSchema.optional().meta({ description: 'Omitted until it happens.' }),
+    lastDetachedAt: timestampSchema.optional().meta({ description: 'Omitted until it happens.' }),
     extras: z.record(z.string(), z.unknown()),
     nfsEndpoint: z.string().optional(),
     nfsPseudopath: z.string().optional(),

@@ -21,18 +21,18 @@ afterEach(() => market.store.close());
 const look = (changes: Partial<Instance> = {}) =>
   applyObservation(market.deps, seen, { instance: { ...instance, ...changes } }, market.clock.now());
 
-it('writes nothing where all is as it was', async () => {
+it('writes nothing when nothing changed', async () => {
   expect(await look()).toEqual({ outcome: 'confirmed' });
   expect(await read(market, seen.id)).toEqual(seen);
 });
 
-it('writes nothing of what it cannot use', async () => {
+it('writes nothing from an answer that it cannot use', async () => {
   const applied = await applyObservation(market.deps, seen, { problem: 'invalid' }, market.clock.now());
   expect(applied.outcome).toBe('held');
   expect(await read(market, seen.id)).toEqual(seen);
 });
 
-it('writes what the instance says of itself, and that it was seen', async () => {
+it('writes the details that the instance reports, and when it was seen', async () => {
   const applied = await look({ public_ip: '198.51.100.7', ssh_port: 2_222 });
   expect(applied).toMatchObject({
     outcome: 'written',
@@ -45,7 +45,7 @@ it('writes what the instance says of itself, and that it was seen', async () => 
   });
 });
 
-it('writes a doubt, which the next look can confirm or end', async () => {
+it('writes a suspicion, which the next observation can confirm or end', async () => {
   await look({ status: 'OFFLINE' });
   const ignored = await read(market, seen.id);
   expect(ignored).toMatchObject({ status: 'running', suspicion: { status: 'OFFLINE', polls: 1 } });
@@ -63,7 +63,7 @@ it('writes a change with all that follows from it [apply-observation-writes-all]
   expect(await read(market, seen.id)).toMatchObject({ status: 'failed', cleanup: 'wanted' });
 });
 
-it('drops what was seen of an older record', async () => {
+it('drops an observation of an older record', async () => {
   await market.store.transact((tx) => tx.deployments.update({ ...seen, name: 'changed meanwhile' }));
   expect(await look({ status: 'ERROR' })).toEqual({ outcome: 'dropped' });
   expect(await read(market, seen.id)).toMatchObject({ status: 'running', name: 'changed meanwhile' });

@@ -61,7 +61,7 @@ export async function applyObservation(
     return { outcome: 'held', why: HELD };
   }
   if (written === null) return { outcome: 'dropped' };
-  return { outcome: 'written', record: written, why: judgement.why ?? 'what it says of itself changed' };
+  return { outcome: 'written', record: written, why: judgement.why ?? 'its reported details changed' };
 }
 
 /**

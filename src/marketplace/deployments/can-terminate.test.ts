@@ -24,7 +24,7 @@ describe('a running deployment', () => {
       canTerminate: false,
       runtime: 10,
       timeRemaining: 10,
-      reason: 'It has to run for at least 20 minutes; 10 remain.',
+      reason: 'The deployment must run for at least 20 minutes; 10 remain.',
     });
     expect(checkTermination(record, 20, now + 50 * MINUTE)).toMatchObject({
       canTerminate: true,
@@ -33,7 +33,7 @@ describe('a running deployment', () => {
   });
 });
 
-it('freezes the clock of a stopped deployment, and says so [minimum-runtime-frozen]', () => {
+it('stops the minimum-runtime clock of a stopped deployment, and says so [minimum-runtime-frozen]', () => {
   const record = runningDeployment({ status: 'stopped', pausedAt: now + 5 * MINUTE });
   const check = checkTermination(record, 20, now + 600 * MINUTE);
   expect(check).toMatchObject({ canTerminate: false, runtime: 5, timeRemaining: 15 });
@@ -51,7 +51,7 @@ it('lets a stopped deployment be terminated that ran long enough [terminate-stop
 });
 
 it.each(deploymentStatuses.filter((status) => status !== 'running' && status !== 'stopped'))(
-  'refuses whatever is %s, and names the status [terminate-refused-by-status]',
+  'refuses a deployment that is %s, and names the status [terminate-refused-by-status]',
   (status) => {
     const isOver = status !== 'deploying';
     const record = runningDeployment({

@@ -78,7 +78,7 @@ it('answers deploying at once, without an address, and leaves the provider to it
   expect(market.woken).toEqual([expect.stringMatching(/^dep-/)]);
 });
 
-it('keeps what the provider will be asked for, under a name of ours that is unique', async () => {
+it('keeps the request for the provider, under a unique name of this marketplace', async () => {
   const { id } = await create({ ...wanted, name: 'My ☃ box; rm -rf /' });
   const record = await read(market, id);
   expect(record.providerName).toBe(`bm-00c0ffee-${id.slice(4)}`);
@@ -166,7 +166,7 @@ describe('instanceType', () => {
   });
 });
 
-describe('what does not fit the offer is a 400 that names the field, and nothing is created', () => {
+describe('a value that does not match the offer is a 400 that names the field, and nothing is created', () => {
   it.each([
     ['an unknown provider [create-unknown-provider]', { provider: 'provider-z' }, 'provider'],
     ['an unknown offer [create-unknown-offer]', { offerId: 'gpu-9' }, 'offerId'],
@@ -214,13 +214,13 @@ describe('what does not fit the offer is a 400 that names the field, and nothing
     expect(result.error?.issues[0]?.path[0]).toBe(field);
   });
 
-  it('names all fields that do not fit at once', async () => {
+  it('names all mismatching fields at once', async () => {
     const error = await create({ ...wanted, gpuCount: 3, region: 'mars' }).catch((it) => it);
     expect(error.details.issues.map((issue: { path: string }) => issue.path)).toEqual(['gpuCount', 'region']);
   });
 });
 
-it('of a provider whose catalog is not known yet is 503, and nothing is created [create-catalog-unknown]', async () => {
+it('a create at a provider whose catalog is not known yet is 503, and nothing is created [create-catalog-unknown]', async () => {
   Object.assign(market.provider.catalog, { refreshedAt: null });
   await expect(create(wanted)).rejects.toMatchObject({ status: 503, code: 'UNAVAILABLE' });
   await expectNothing();
@@ -265,7 +265,7 @@ describe('an inline key', () => {
 describe('a saved key', () => {
   const withKey = (sshKeyId: string) => ({ ...wanted, ssh_public_key: undefined, sshKeyId });
 
-  it('is what the instance gets [saved-key-used]', async () => {
+  it('is installed on the instance [saved-key-used]', async () => {
     await market.store.transact((tx) => tx.sshKeys.insert(sshKey({ publicKey })));
     const { id, ...deployment } = await create(withKey('ssh-1'));
     expect(deployment).toMatchObject({ sshKeyId: 'ssh-1', tempSshKeyId: null, sshKeyName: 'laptop' });
@@ -295,7 +295,7 @@ describe('the team', () => {
     await expectNothing();
   });
 
-  it('pays what its discount leaves of the price [create-team-discount]', async () => {
+  it('pays the price less its discount [create-team-discount]', async () => {
     const startsAt = market.clock.now();
     await market.store.transact((tx) => tx.discounts.insert(discount({ percentage: 15, startsAt })));
     expect(await create(wanted)).toMatchObject({
@@ -330,7 +330,7 @@ it('maps cloudInit, and keeps the spot price of a SPOT offer [create-cloud-init-
   });
 });
 
-it('tells the minimum reservation of the machine type [minimum-reservation-shown]', async () => {
+it('shows the minimum reservation of the machine type [minimum-reservation-shown]', async () => {
   const deployment = await create({ ...wanted, offerId: 'metal-1', gpuCount: 8 });
   expect(deployment.providerMinimumRuntimeMinutes).toBe(1_440);
 });
@@ -373,7 +373,7 @@ describe('volumes', () => {
   });
 });
 
-it('makes nothing for who is taken out of the team while it is being made [removed-within-create]', async () => {
+it('creates nothing for a user who is removed from the team during the create [removed-within-create]', async () => {
   const { deps, store } = market;
   await store.transact((tx) => tx.teams.putMember({ ...member(), userId: stranger.userId, role: 'member' }));
   const transact: Store['transact'] = async (body) => {

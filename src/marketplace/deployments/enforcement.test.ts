@@ -21,7 +21,7 @@ async function writeExhausted(exhaustedAt: number | null): Promise<void> {
   });
 }
 
-it('stops what runs as its owner could', async () => {
+it('stops a running deployment as its owner could', async () => {
   const { id } = await deploy(market);
   const enforcement = createEnforcement(market.deps);
   expect(
@@ -38,7 +38,7 @@ it('stops what runs as its owner could', async () => {
   });
 });
 
-it('says what cannot be stopped', async () => {
+it('reports a deployment that cannot be stopped', async () => {
   const { id } = await deploy(market, { offerId: 'gpu-spot', instanceType: 'SPOT' });
   const enforcement = createEnforcement(market.deps);
   expect(await outcomeOf(market.clock, enforcement.stop(id, market.deps.store))).toMatchObject({
@@ -47,7 +47,7 @@ it('says what cannot be stopped', async () => {
   expect((await read(market, id)).status).toBe('running');
 });
 
-it('ends what runs, also before its minimum runtime is met, and has it deleted; a second time it does nothing', async () => {
+it('ends a running deployment, even before its minimum runtime, and deletes its instance; a second call does nothing', async () => {
   const { id } = await deploy(market, { providerMinimumRuntimeMinutes: 24 * 60 });
   const enforcement = createEnforcement(market.deps);
   await enforcement.terminate(id, market.deps.store);
@@ -60,7 +60,7 @@ it('ends what runs, also before its minimum runtime is met, and has it deleted; 
 
 describe('a team that has paid since its turn came', () => {
   it.each(['stop', 'terminate'] as const)(
-    'keeps what runs: a %s that was due is not carried out',
+    'keeps its running deployment: a due %s is not carried out',
     async (step) => {
       const { id } = await deploy(market);
       const before = await read(market, id);
@@ -77,7 +77,7 @@ describe('a team that has paid since its turn came', () => {
   );
 });
 
-it('a team that pays between the round and the stop keeps what runs, as with a terminate [enforcement-paid-meanwhile]', async () => {
+it('a team that pays between the round and the stop keeps its deployment, as with a terminate [enforcement-paid-meanwhile]', async () => {
   const { id } = await deploy(market);
   const { store } = market.deps;
   let isPaid = false;

@@ -58,6 +58,6 @@ async function onDue(
     const exhaustedAt = (await tx.teams.byId(record.teamId))?.watch.exhaustedAt ?? null;
     const { zeroBalance } = options.billing;
     if (exhaustedAt !== null && dueStep(record, exhaustedAt, zeroBalance, clock.now()) !== null) return;
-    throw new BalanceIsBack(`the balance of ${record.teamId} is above zero again, or was since`);
+    throw new BalanceIsBack(`the balance of ${record.teamId} is above zero again, or was in the meantime`);
   });
 }

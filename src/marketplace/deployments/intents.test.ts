@@ -41,7 +41,7 @@ describe.each(names)('a %s', (name) => {
     expect(market.clock.pendingTimers).toBe(0);
   }
 
-  it('is refused to others (403), and for what does not exist (404)', async () => {
+  it('is refused to other users (403), and for an unknown deployment (404)', async () => {
     const before = await prepare(market);
     expect(await change(stranger)).toMatchObject({ status: 403 });
     expect(await change(caller, 'dep-9')).toMatchObject({ status: 404 });

@@ -123,13 +123,13 @@ function outcomeOf(
   asked: Asked,
   isDone: (record: DeploymentRecord) => boolean,
 ): DeploymentRecord | null {
-  if (record === null) throw new Error(`${asked.id} is not there any more`);
+  if (record === null) throw new Error(`${asked.id} no longer exists`);
   const { status, refusal } = record;
   if (refusal?.id === asked.action.id) throw fromRefusal(refusal);
   if (isDone(record)) return record;
   if (record.action?.id === asked.action.id) return null;
   if (status !== asked.status)
-    throw new ApiError('INVALID_STATUS', `The deployment became ${status} meanwhile.`, {
+    throw new ApiError('INVALID_STATUS', `The deployment became ${status} in the meantime.`, {
       details: { status },
     });
   throw slow(asked, 'unknown');

@@ -14,12 +14,12 @@ const wanted = {
   providerVolumeIds: [],
 };
 
-it('gives the provider a name that is ours alone, in lower case and at most 63 characters', () => {
+it('gives the provider a name unique to this marketplace, in lower case and at most 63 characters', () => {
   expect(wanted.providerName).toBe('bm-00c0ffee-0123456789abcdef0123456789abcdef');
   expect(wanted.providerName).toMatch(/^[a-z0-9-]{1,63}$/);
 });
 
-it('asks for no more than was asked for', () => {
+it('sends only the requested fields', () => {
   const request = toLaunchRequest(wanted);
   expect(request).toEqual({
     configuration_id: 'gpu-1',
@@ -31,11 +31,11 @@ it('asks for no more than was asked for', () => {
   expect(createInstanceRequestSchema.parse(request)).toEqual(request);
 });
 
-it('leaves the image out where the provider names none, so that its default is taken', () => {
+it('omits the image where the provider names none, so that the default applies', () => {
   expect(toLaunchRequest({ ...wanted, image: null })).not.toHaveProperty('operating_system_image');
 });
 
-it('maps cloudInit to what the provider calls it, and names the volumes [launch-request-cloud-init]', () => {
+it('maps cloudInit to the field of the provider, and lists the volumes [launch-request-cloud-init]', () => {
   const writeFiles = [{ path: '/etc/motd', content: 'hi', owner: 'root:root', permissions: '0644' }];
   const request = toLaunchRequest({
     ...wanted,

@@ -61,7 +61,7 @@ it('cuts nothing by default, and with a limit gives one page after another', asy
   expect(await list({ limit: 2, status: 'active' })).toEqual(['theirs', 'stopped']);
 });
 
-it('lists what the caller made, and refuses to list another user’s [list-own-deployments]', async () => {
+it('lists the deployments of the caller, and refuses to list those of another user [list-own-deployments]', async () => {
   expect(await list({ userId: 'usr-1' })).toEqual([...deploymentStatuses].reverse());
   expect((await list({ userId: 'usr-2' }, stranger)).sort()).toEqual(['hidden', 'theirs']);
   await expect(list({ userId: 'usr-2' })).rejects.toMatchObject({ status: 403 });

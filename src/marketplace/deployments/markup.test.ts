@@ -50,7 +50,7 @@ const deploy = (offerId: string, gpuCount = 1) =>
 const asked = (offerId: string) =>
   plain.options.configurations?.find(({ id }) => id === offerId)?.price_per_hour ?? 2;
 
-it('is in what is shown, agreed on, billed and quoted, with the discount taken off it', async () => {
+it('a markup is included in shown, agreed, billed and quoted prices, less the discount', async () => {
   const { deps } = market.marketplace;
   const price = asked('gpu-1');
   const marked = (usd: number) => Math.round(usd * 1_125_000) / 1_000_000;
@@ -87,13 +87,13 @@ it('is in what is shown, agreed on, billed and quoted, with the discount taken o
   expect((await verifyLedger(market.store, clock.now())).findings).toEqual([]);
 });
 
-it('of an offer is another one, and a fixed one is exact to the micro-dollar', async () => {
+it('a markup of an offer differs, and a fixed one is exact to the micro-dollar', async () => {
   const offer = plain.configurations.find((it) => it.id === 'cpu-1');
   const price = Math.round((offer?.price_per_hour ?? 0) * 1e6 + 30_001) / 1e6;
   expect((await offers()).get('cpu-1')).toMatchObject({ price });
 });
 
-it('follows a spot price that moves, and only that', async () => {
+it('a markup follows a changing spot price, and no other price', async () => {
   const { id } = await deploy('gpu-spot');
   await clock.advance(60_000);
   const read = async () => (await market.store.read.deployments.byId(id)) ?? undefined;

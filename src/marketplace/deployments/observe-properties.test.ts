@@ -63,7 +63,7 @@ function assertHasReason({ to }: Change, observation: Observation, notFound: num
   }
 }
 
-it('never invents: whatever a provider says, moves are legal, times are in order, and an end has a reason [observation-properties]', () => {
+it('keeps transitions legal, times in order and every end with a reason, for any answers of a provider [observation-properties]', () => {
   fc.assert(
     fc.property(records, histories, (first, history) => {
       let record = first;
@@ -115,7 +115,7 @@ it('a dedicated instance that reads stopped or offline for less than the blink, 
   );
 });
 
-it('a spot instance is what its provider says, at once', () => {
+it('a spot instance follows the status of its provider at once', () => {
   const expected = {
     ONLINE: 'running',
     STOPPED: 'stopped',

@@ -71,7 +71,7 @@ const cases = (['deploying', 'running', 'stopped'] as const).flatMap((status) =>
   ),
 );
 
-describe('what an observation means', () => {
+describe('the effect of an observation', () => {
   it.each(cases)(
     'a $status $instanceType that reads $told (action $action, sent $isSent): $expected [observation-table]',
     (it) => {
@@ -83,7 +83,7 @@ describe('what an observation means', () => {
   );
 
   it.each(['failed', 'terminated', 'terminated-provider'] as const)(
-    'nothing moves one that is %s',
+    'does not change a deployment that is %s',
     (status) => {
       for (const told of statuses)
         expect(judgeAt(recordOf(status), { instance: instanceOf(told) }, now).kind).toBe('hold');
@@ -91,7 +91,7 @@ describe('what an observation means', () => {
     },
   );
 
-  it('a change counts from when the provider says, but not from before the last confirmation, nor from later', () => {
+  it('a change counts from the time that the provider reports, between the last confirmation and now', () => {
     const record = recordOf('running', { instanceType: 'SPOT', observedAt: start + 10_000 });
     const at = (updatedAt: number) => {
       const observation = { instance: instanceOf('STOPPED', { updated_at: iso(updatedAt) }) };
@@ -101,7 +101,7 @@ describe('what an observation means', () => {
     expect([at(start + 15_000), at(start), at(start + 99_000)]).toEqual([15_000, 10_000, 20_000]);
   });
 
-  it('billing starts with what was observed, whatever the provider says of its past', () => {
+  it('billing starts with the observation, regardless of the past that the provider reports', () => {
     const judgement = judgeAt(recordOf('deploying'), { instance: instanceOf('ONLINE') }, now);
     expect(judgement).toMatchObject({
       to: 'running',
@@ -110,7 +110,7 @@ describe('what an observation means', () => {
     });
   });
 
-  it('counts what changed while the answer was on its way [change-while-answering]', () => {
+  it('counts a change made while the answer was in transit [change-while-answering]', () => {
     const [told, seenAt] = [start + 21_000, start + 22_000];
     const observation = { instance: instanceOf('STOPPED', { updated_at: iso(told) }) };
     const paused = recordOf('running', { action: intent('pause', { since: start }) });
@@ -121,12 +121,12 @@ describe('what an observation means', () => {
     });
   });
 
-  it('an instance of another id says nothing', () => {
+  it('an instance with another id is ignored', () => {
     const observation = { instance: instanceOf('DESTROYED', { id: 'another' }) };
     expect(judgeAt(recordOf('running'), observation, now).kind).toBe('hold');
   });
 
-  it('an error tells the user why, on one line [error-told-on-one-line]', () => {
+  it('an error shows the reason to the user, on one line [error-told-on-one-line]', () => {
     const instance = instanceOf('ERROR', { error: 'no\nluck\u202e' });
     expect(judgeAt(recordOf('deploying'), { instance }, now)).toMatchObject({
       failure: { reason: 'provisioning_failed', details: 'no luck' },
@@ -203,7 +203,7 @@ describe('a 404', () => {
     ).toEqual(['confirm', 'suspect', 'terminated-provider from 10000']);
   });
 
-  it('once, or too soon again, or without the list, changes nothing', () => {
+  it('changes nothing after one poll, after two polls too close together, or without the list', () => {
     expect(
       follow(recordOf('running'), [
         [10_000, unlisted],
@@ -213,7 +213,7 @@ describe('a 404', () => {
     ).toEqual(['suspect', 'suspect', 'suspect']);
   });
 
-  it('that the list contradicts begins anew', () => {
+  it('that the list contradicts restarts the count', () => {
     const listed: Observation = { gone: true, isListed: true };
     const looks = [
       [10_000, not],
@@ -239,7 +239,7 @@ describe('a 404', () => {
     expect(follow(recordOf('deploying'), looks)).toEqual(['suspect', 'suspect', 'suspect', 'failed from 0']);
   });
 
-  it('is worth a look at the list only when that would settle it', () => {
+  it('needs the list only when the list would decide', () => {
     const suspicion = { status: 'GONE', since: start, polls: 1, isListed: false } as const;
     expect(needsList(recordOf('running'), now, polling)).toBe(false);
     expect(needsList(recordOf('running', { suspicion }), start + 9_999, polling)).toBe(false);
@@ -247,7 +247,7 @@ describe('a 404', () => {
   });
 });
 
-describe('what an instance tells of itself', () => {
+describe('the details that an instance reports', () => {
   const factsOf = (record: DeploymentRecord, changes: Partial<Instance>) =>
     judgeAt(record, { instance: instanceOf('ONLINE', changes) }, now);
 
@@ -260,7 +260,7 @@ describe('what an instance tells of itself', () => {
     },
   );
 
-  it('an endpoint that is the same is no change, another one is', () => {
+  it('an unchanged endpoint is not a change, a different one is', () => {
     expect(factsOf(recordOf('running'), {})).toEqual({ kind: 'confirm', facts: {} });
     expect(
       factsOf(recordOf('running'), { public_ip: 'node-1.example', ssh_username: '$(reboot)' }),
@@ -292,7 +292,7 @@ describe('what an instance tells of itself', () => {
     ]).toEqual([30_022, 2_222, 22]);
   });
 
-  it('a spot price moves, unless it cannot be believed; any other price stays', () => {
+  it('a spot price changes, unless it is implausible; any other price stays', () => {
     const spot = recordOf('running', { instanceType: 'SPOT' });
     expect(factsOf(spot, { price_per_hour: 3 })).toMatchObject({
       facts: { providerRateMicroUsd: 3_000_000 },

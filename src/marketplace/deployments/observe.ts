@@ -81,7 +81,7 @@ export function judge(
   { now, seenAt, polling, firstRateMicroUsd }: ObservedUnder,
 ): Judgement {
   if (!activeStatuses.includes(record.status)) return hold(`it is ${record.status}`);
-  if (record.launch.state !== 'made') return hold('its instance is not known yet');
+  if (record.launch.state !== 'made') return hold('its instance id is not known yet');
   if ('problem' in observation) return hold(`the provider's answer cannot be used: ${observation.problem}`);
   if ('gone' in observation) return judgeGone(record, observation.isListed, now, polling);
   const { instance } = observation;
@@ -120,7 +120,7 @@ function judgeOnline(observed: ObservedInstance): Judgement {
   const { why, ...price } = priceFact(observed);
   const facts: Facts = { ...(!isSameEndpoint(record, endpoint) && { endpoint }), ...price };
   if (record.status === 'running') return { kind: 'confirm', facts, ...(why !== undefined && { why }) };
-  if (isBeforeStop(observed)) return hold('it is ONLINE, and was stopped just now');
+  if (isBeforeStop(observed)) return hold('it is ONLINE, but it was stopped just now');
   // Billing starts at the observation. After a stop, it resumes at the time that the provider reports.
   const at = record.status === 'deploying' ? seenAt : changedAt(observed);
   return { kind: 'change', to: 'running', at, facts, why: why ?? 'it is ONLINE' };
@@ -147,7 +147,7 @@ function judgeStopped(observed: ObservedInstance): Judgement {
   const { record } = observed;
   if (record.status === 'deploying') return hold('it is STOPPED before it was ONLINE');
   if (record.status === 'stopped') return { kind: 'confirm', facts: {} };
-  if (isExplainedBy(record, 'restart', 'volume')) return hold('it is STOPPED by a change that is under way');
+  if (isExplainedBy(record, 'restart', 'volume')) return hold('it is STOPPED by a change in progress');
   if (isExplainedBy(record, 'pause') || isSpot(observed))
     return { kind: 'change', to: 'stopped', at: changedAt(observed), facts: {}, why: 'it is STOPPED' };
   const since = lastingSince(observed);
@@ -166,7 +166,7 @@ function judgeGone(
   if (isAgain && isListed === false && needsList(record, now, polling)) {
     // The time of the loss is unknown, so billing ends at the last confirmation.
     const at = record.observedAt ?? record.createdAt;
-    return { ...over(record, at, 'the provider has it no more: 404 twice, and its list'), isLoss: true };
+    return { ...over(record, at, 'the provider no longer has it: 404 twice, and missing in its list'), isLoss: true };
   }
   return {
     kind: 'suspect',
@@ -176,7 +176,7 @@ function judgeGone(
       polls: isAgain ? suspicion.polls + 1 : 1,
       isListed: false,
     },
-    why: isListed === true ? '404, and its list has it' : '404',
+    why: isListed === true ? '404, but its list shows it' : '404',
   };
 }
 
@@ -205,7 +205,7 @@ function over(record: DeploymentRecord, at: number, why: string): Change {
   if (record.status !== 'deploying') return { kind: 'change', to: 'terminated-provider', at, facts: {}, why };
   const failure = {
     reason: 'provider_lost',
-    details: `The machine vanished at the provider: ${why}.`,
+    details: `The machine disappeared at the provider: ${why}.`,
   } as const;
   return { kind: 'change', to: 'failed', at, facts: {}, failure, why };
 }
@@ -267,7 +267,7 @@ function priceFact({ record, instance, firstRateMicroUsd }: ObservedInstance): {
   if (providerRateMicroUsd === providerRateOf(record)) return {};
   if (providerRateMicroUsd > firstRateMicroUsd * MAX_PRICE_FACTOR)
     return {
-      why: `its price of ${reported} is more than ${MAX_PRICE_FACTOR} times the ordered one: it is ignored`,
+      why: `its price of ${reported} is more than ${MAX_PRICE_FACTOR} times the price at order: it is ignored`,
     };
   return { providerRateMicroUsd };
 }

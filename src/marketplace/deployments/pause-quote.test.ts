@@ -14,7 +14,7 @@ afterEach(() => market.close());
 
 const quote = (by = caller, id = 'dep-1') => quotePause(market.deps, by, id);
 
-it('tells the stopped rate and the running one, changes nothing and asks nobody [pause-quote-rates]', async () => {
+it('shows the stopped and the running rate, without a change or a call to the provider [pause-quote-rates]', async () => {
   const before = await deploy(market);
   const told = await quote();
   expect(stopQuoteSchema.parse(told)).toEqual(told);
@@ -57,7 +57,7 @@ it.each([
   await expect(quote()).rejects.toMatchObject({ code, status: 400 });
 });
 
-it('is what the profile says where the provider announces nothing, and the stop is billed so', async () => {
+it('the stopped rate comes from the profile where the provider announces no price, and the stop is billed at it', async () => {
   await deploy(market);
   const { catalog, profile } = market.provider;
   const offer = catalog.offers.get('gpu-1') as CatalogOffer;
@@ -72,13 +72,13 @@ it('is what the profile says where the provider announces nothing, and the stop 
   expect(await paused).toMatchObject({ status: 'stopped', stoppedHourlyRate: 0.07 });
 });
 
-it('is a 502 where the stopped rate is undeterminable: the provider does not tell of the offer now', async () => {
+it('a quote is a 502 where the stopped rate is not known: the provider does not list the offer now', async () => {
   await deploy(market);
   market.provider.catalog.offers.clear();
   await expect(quote()).rejects.toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });
 });
 
-it('is refused to others (403), and for what does not exist (404)', async () => {
+it('a quote is refused to other users (403), and for an unknown deployment (404)', async () => {
   await deploy(market);
   await expect(quote(stranger)).rejects.toMatchObject({ status: 403 });
   await expect(quote(caller, 'dep-9')).rejects.toMatchObject({ status: 404 });

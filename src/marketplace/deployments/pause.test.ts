@@ -52,7 +52,7 @@ it('answers stopped once the provider shows it, with the stopped rate and its di
   expect(stops()).toBe(1);
 });
 
-it('is stopped from when the provider says that it was', async () => {
+it('the stop counts from the time that the provider reports', async () => {
   const { providerInstanceId } = await deploy(market);
   await pause();
   const { updated_at: stoppedAt } = market.plain.get(providerInstanceId ?? '');
@@ -110,7 +110,7 @@ describe('an answer that settles nothing', () => {
   });
 
   it.each([500, 504])(
-    'is no proof while the stop may still wait at the provider: a %s, and it stops later [stop-queued-behind-gateway]',
+    'does not prove a refusal while the stop may still wait at the provider: a %s, and it stops later [stop-queued-behind-gateway]',
     async (status) => {
       const { providerInstanceId } = await deploy(market);
       const error = new ProviderError('failed', String(status), { status, mayHaveHappened: true });
@@ -128,7 +128,7 @@ describe('an answer that settles nothing', () => {
     expect(stops()).toBe(1);
   });
 
-  it('is a 504 where the provider tells nothing at all: the change stays awaited', async () => {
+  it('is a 504 where the provider does not answer at all: the change stays pending', async () => {
     await deploy(market);
     market.plain.faults.plan = (method) =>
       method === 'stopInstance' || method === 'getInstance' ? { error: unclear } : 'none';
@@ -136,14 +136,14 @@ describe('an answer that settles nothing', () => {
       code: 'PROVIDER_SLOW',
       status: 504,
       message:
-        'provider-x answered 500 to the stop, so it may or may not happen; poll the deployment rather than trying again.',
+        'provider-x answered 500 to the stop, so it may or may not happen; poll the deployment instead of retrying.',
     });
     expect((await read(market)).action).toMatchObject({ kind: 'pause', attempt: 1, answer: 500 });
     expect(stops()).toBe(1);
   });
 });
 
-it('is a 504, not a refusal, where nothing shows for longer than a stop takes and the request still waits [pause-awaited-long]', async () => {
+it('a stop is a 504, not a refusal, where it does not show in its time and the request still waits [pause-awaited-long]', async () => {
   await deploy(market);
   market.plain.faults.plan = (method) => (method === 'stopInstance' ? 'lose' : 'none');
   const deps = { ...market.deps, options: { ...market.deps.options, lifecycleWaitMs: 90_000 } };
@@ -151,7 +151,7 @@ it('is a 504, not a refusal, where nothing shows for longer than a stop takes an
   expect(await outcomeOf(market.clock, asked)).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
 });
 
-it('is a 504 after the time that a request waits, and a later poll ends it at the actual time [pause-timeout]', async () => {
+it('a stop is a 504 after the time that a request waits, and a later poll ends it at the actual time [pause-timeout]', async () => {
   await market.close();
   market = await openMarket({ stopMs: 60_000 });
   const { providerInstanceId } = await deploy(market);
@@ -170,7 +170,7 @@ it('is a 504 after the time that a request waits, and a later poll ends it at th
   expect(await read(market)).toMatchObject({ status: 'stopped', action: null, pausedAt: begunAt + 60_000 });
 });
 
-it('awaits through answers that say nothing', async () => {
+it('a stop keeps waiting through answers without information', async () => {
   await deploy(market);
   const answers = Object.values(unreadableAnswers);
   market.plain.faults.plan = (method, nth) => {

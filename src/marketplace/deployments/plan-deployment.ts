@@ -41,7 +41,7 @@ export function planDeployment(providers: Providers, request: CreateDeployment):
  * @throws {ApiError} VALIDATION_ERROR with `details.reason` out_of_stock
  */
 export function assertInStock({ offer, region }: DeploymentPlan): void {
-  if (offer.maintenance) throw outOfStock(`The offer ${offer.offerId} is in maintenance; try another one.`);
+  if (offer.maintenance) throw outOfStock(`The offer ${offer.offerId} is in maintenance; choose another offer.`);
   if (!offer.inStockRegions.includes(region))
     throw outOfStock(`The offer ${offer.offerId} is sold out in ${region} now; see GET /api/gpu-offers.`);
 }
@@ -56,16 +56,16 @@ function findIssues(offer: CatalogOffer, request: CreateDeployment): Issue[] {
     [
       'gpuType',
       gpuType !== undefined && gpuType !== offer.gpuType,
-      `the offer's is ${offer.gpuType}; send that, or leave it out`,
+      `the offer has ${offer.gpuType}; send that, or omit it`,
     ],
-    ['gpuCount', gpuCount !== offer.gpuCount, `the offer's is ${offer.gpuCount}`],
-    ['region', !offer.regions.includes(region), `expected one of the offer's: ${offer.regions.join(', ')}`],
+    ['gpuCount', gpuCount !== offer.gpuCount, `the offer has ${offer.gpuCount}`],
+    ['region', !offer.regions.includes(region), `expected a region of the offer: ${offer.regions.join(', ')}`],
     [
       'operatingSystem',
       !deployableImages(offer).includes(operatingSystem),
-      `expected one of the offer's: ${deployableImages(offer).join(', ')}`,
+      `expected an image of the offer: ${deployableImages(offer).join(', ')}`,
     ],
-    ['instanceType', !fits(instanceType, offer.instanceType), `the offer's is ${offer.instanceType}`],
+    ['instanceType', !fits(instanceType, offer.instanceType), `the offer is ${offer.instanceType}`],
     [
       'cloudInit',
       cloudInit !== undefined && !offer.supportsCloudInit,

@@ -33,17 +33,17 @@ it('accepts an empty label', async () => {
 });
 
 it.each([{}, { status: 'stopped' }])(
-  'says that there is nothing to update: %j [rename-nothing-to-update]',
+  'reports that there is nothing to update: %j [rename-nothing-to-update]',
   async (body) => {
     await expect(rename(body)).rejects.toMatchObject({ status: 404, message: 'Nothing to update' });
   },
 );
 
-it.each([7, null, ['x'], {}])('takes no name that is no text: %j', (name) => {
+it.each([7, null, ['x'], {}])('refuses a name that is not a string: %j', (name) => {
   expect(renameDeploymentSchema.safeParse({ name }).success).toBe(false);
 });
 
-it('renames nothing of others, nor what does not exist', async () => {
+it('does not rename deployments of other teams or unknown ones', async () => {
   await expect(rename({ name: 'mine' }, stranger)).rejects.toMatchObject({ status: 403 });
   await expect(rename({}, stranger)).rejects.toMatchObject({ status: 403 });
   await expect(rename({ name: 'x' }, caller, 'dep-9')).rejects.toMatchObject({ status: 404 });

@@ -79,7 +79,7 @@ describe('restart', () => {
     expect(calls()).toEqual([]);
   });
 
-  it('goes on where the answer was lost and the provider says that it restarts', async () => {
+  it('continues where the answer was lost and the provider reports a restart', async () => {
     await deploy(market);
     market.plain.faults.plan = (method) => (method === 'restartInstance' ? 'commit-then-lose' : 'none');
     expect(await restart()).toMatchObject({ status: 'running' });
@@ -97,7 +97,7 @@ describe('restart', () => {
     expect((await read(market)).action).toBeNull();
   });
 
-  it('is a 504 where nobody knows, and stays in flight', async () => {
+  it('is a 504 where the outcome is not known, and stays in flight', async () => {
     await deploy(market);
     market.plain.faults.plan = () => 'lose';
     expect(await restart()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
@@ -145,11 +145,11 @@ describe('a request that reads the row only after another one was written', () =
     expect(await outcomeOf(market.clock, first)).toMatchObject({
       code: 'PROVIDER_SLOW',
       message:
-        'It is not known what provider-x did with the restart; poll the deployment rather than trying again.',
+        'The outcome of the restart at provider-x is not known; poll the deployment instead of retrying.',
     });
   });
 
-  it('is a 504, and not "nothing changed", where what it asked for was done and undone', async () => {
+  it('is a 504, and not "nothing changed", where its change was made and undone', async () => {
     market.plain.options.startMs = 1_000;
     await deploy(market);
     const { deps, open } = gated();
@@ -164,7 +164,7 @@ describe('a request that reads the row only after another one was written', () =
   });
 });
 
-it('leaves a deployment alone that was terminated while the provider was asked', async () => {
+it('does not change a deployment that was terminated during the call to the provider', async () => {
   await deploy(market);
   market.plain.faults.plan = (method) => (method === 'restartInstance' ? 'hang' : 'none');
   const restarting = restartDeployment(market.deps, caller, 'dep-1');
@@ -177,7 +177,7 @@ it('leaves a deployment alone that was terminated while the provider was asked',
 });
 
 describe('reboot-status', () => {
-  it('is what the provider says: in flight, and over [reboot-status]', async () => {
+  it('follows the provider: in flight, and finished [reboot-status]', async () => {
     await deploy(market);
     expect(await status()).toEqual({ restarting: false });
     const since = new Date(market.clock.now() + 1_000).toISOString();
@@ -208,13 +208,13 @@ describe('reboot-status', () => {
     expect(await status()).toEqual({ restarting: true, since: new Date(since).toISOString() });
   });
 
-  it('is false for what does not run, without asking', async () => {
+  it('is false for a deployment that is not running, without a call to the provider', async () => {
     await deploy(market, { status: 'stopped' });
     expect(await status()).toEqual({ restarting: false });
     expect(calls()).toEqual([]);
   });
 
-  it('still says restarting where the provider does not tell and a restart was begun here', async () => {
+  it('still shows restarting where the provider reports no reboot state and a restart was begun here', async () => {
     const since = market.clock.now() + 3_600_000;
     await deploy(market, { action: intent('restart', { since }) });
     market.plain.faults.plan = () => 'lose';
@@ -226,7 +226,7 @@ describe('reboot-status', () => {
     expect(await status()).toMatchObject({ code: 'ACTION_UNSUPPORTED', status: 400 });
   });
 
-  it('is refused to others (403), and for what does not exist (404)', async () => {
+  it('is refused to other users (403), and for an unknown deployment (404)', async () => {
     await deploy(market);
     expect(await status(stranger)).toMatchObject({ status: 403 });
     expect(await status(caller, 'dep-9')).toMatchObject({ status: 404 });

@@ -90,7 +90,7 @@ describe('any other 409 of a start is a 503, and it stays stopped as it was [res
   });
 });
 
-it('a start for which the provider has no quota left is no lack of stock: 400 with the reason', async () => {
+it('a start refused for quota is not reported as out of stock: 400 with the reason', async () => {
   const before = await deployStopped(market);
   const error = new ProviderError('conflict', 'no', { status: 409, code: 'quota_exceeded' });
   market.plain.faults.plan = (method) => (method === 'startInstance' ? { error } : 'none');
@@ -105,7 +105,7 @@ it('awaits a start whose answer was lost, and asks only once', async () => {
   expect(starts()).toBe(1);
 });
 
-it('is a 504 where it takes longer than a request waits, and is still awaited', async () => {
+it('a start that takes longer than a request waits is a 504, and stays pending', async () => {
   await market.close();
   market = await openMarket({ startMs: 60_000 });
   await deployStopped(market);

@@ -23,7 +23,7 @@ afterEach(() => market.close());
 
 const terminate = (by = caller, id = 'dep-1') => terminateDeployment(market.deps, by, id);
 
-it('ends it now, and leaves the deletion at the provider to its worker [terminate-at-once]', async () => {
+it('ends the deployment now, and leaves the deletion at the provider to its worker [terminate-at-once]', async () => {
   await deploy(market);
   const answer = await terminate();
   expect(terminatedSchema.parse(answer)).toEqual(answer);
@@ -106,7 +106,7 @@ it.each(['pause', 'resume', 'restart', 'volume'] satisfies DeploymentIntent['kin
   },
 );
 
-it('is refused to others (403), and for what does not exist (404)', async () => {
+it('a terminate is refused to other users (403), and for an unknown deployment (404)', async () => {
   await deploy(market);
   await expect(terminate(stranger)).rejects.toMatchObject({ status: 403 });
   await expect(terminate(caller, 'dep-9')).rejects.toMatchObject({ status: 404 });

@@ -63,9 +63,9 @@ const refusals: Readonly<Record<DeploymentStatus, string | null>> = {
   deploying: 'A deployment that is deploying cannot be terminated: wait until it is running or failed.',
   running: null,
   stopped: null,
-  failed: 'The deployment is failed already, which is final.',
-  terminated: 'The deployment is terminated already, which is final.',
-  'terminated-provider': 'The deployment is terminated-provider already, which is final.',
+  failed: 'The deployment has already failed; this is final.',
+  terminated: 'The deployment is already terminated; this is final.',
+  'terminated-provider': 'The deployment is already terminated-provider; this is final.',
 };
 
 /**
@@ -98,10 +98,10 @@ export function checkTermination(
   const refusal = refusals[record.status];
   if (refusal !== null) return { canTerminate: false, ...numbers, reason: refusal };
   if (missingMs === 0) return { canTerminate: true, ...numbers };
-  const frozen = record.status === 'stopped' ? ' Time stopped does not count, so it has to be started.' : '';
+  const frozen = record.status === 'stopped' ? ' Time stopped does not count: start it first.' : '';
   return {
     canTerminate: false,
     ...numbers,
-    reason: `It has to run for at least ${minimumMinutes} minutes; ${timeRemaining} remain.${frozen}`,
+    reason: `The deployment must run for at least ${minimumMinutes} minutes; ${timeRemaining} remain.${frozen}`,
   };
 }

@@ -62,7 +62,7 @@ describe('the endpoint', () => {
   });
 });
 
-it('adds the stop that goes on to the hours of those that are over [stopped-hours]', () => {
+it('adds the current stop to the hours of past stops [stopped-hours]', () => {
   expect(show({ pausedMs: HOUR / 2 }, now + 9 * HOUR).totalPausedHours).toBe(0.5);
   const stopped = show({ status: 'stopped', pausedMs: HOUR / 2, pausedAt: now + HOUR }, now + 3 * HOUR);
   expect(stopped).toMatchObject({ totalPausedHours: 2.5, pausedAt: new Date(now + HOUR).toISOString() });
@@ -89,25 +89,25 @@ it('shows money in USD, exactly [deployment-money-exact]', () => {
   });
 });
 
-it('tells why it failed [failure-reason-shown]', () => {
+it('shows why it failed [failure-reason-shown]', () => {
   const failure = { failureReason: 'out_of_stock', failureDetails: 'Sold out.' } as const;
   expect(show({ status: 'failed', ...failure })).toMatchObject(failure);
 });
 
-describe('what it can do', () => {
+describe('the capabilities of a deployment', () => {
   it.each([
     ['gpu-1', 'DEDICATED', [true, true, null]],
     ['gpu-spot', 'SPOT', [false, true, 'Provider X cannot stop spot instances.']],
     ['metal-1', 'BARE_METAL', [true, false, null]],
   ] as const)(
-    'is narrowed by the machine type: %s [capabilities-by-machine-type]',
+    'are narrowed by the machine type: %s [capabilities-by-machine-type]',
     (offerId, instanceType, expected) => {
       const { supportsPause, supportsRestart, pauseUnsupportedReason } = show({ offerId, instanceType });
       expect([supportsPause, supportsRestart, pauseUnsupportedReason]).toEqual(expected);
     },
   );
 
-  it('is nothing where its provider is not configured any more [capabilities-without-provider]', () => {
+  it('are empty where its provider is no longer configured [capabilities-without-provider]', () => {
     expect(show({ providerId: 'provider-gone' })).toMatchObject({
       supportsPause: false,
       supportsRestart: false,

@@ -108,7 +108,7 @@ function toMoney(record: DeploymentRecord, costMicroUsd: number) {
 /** Without a configured provider, neither is supported. */
 function toCapabilities(record: DeploymentRecord, providers: Providers) {
   const provider = providers.get(record.providerId);
-  const unknown = `${record.providerId} is not offered any more.`;
+  const unknown = `${record.providerId} is no longer offered.`;
   const pauseReason = provider === undefined ? unknown : pauseUnsupportedReason(provider, record);
   const restartReason = provider === undefined ? unknown : restartUnsupportedReason(provider, record);
   return {

@@ -58,7 +58,7 @@ it.each(illegal)(
 );
 
 describe('the times and the bill', () => {
-  it('of a parked spot machine without a price are nothing, and an alarm says what to do', async () => {
+  it('of a parked spot machine without a price are zero, and an alarm says what to do', async () => {
     const alarms: string[] = [];
     const log = { ...market.deps.log, error: (_: object, message: string) => void alarms.push(message) };
     const offer = market.provider.catalog.offers.get('gpu-spot') as CatalogOffer;
@@ -66,7 +66,7 @@ describe('the times and the bill', () => {
     const { id } = await deploy(market, { offerId: 'gpu-spot', instanceType: 'SPOT' });
     const parked = await move(id, { to: 'stopped', at: market.clock.now() }, { ...market.deps, log });
     expect(parked).toMatchObject({ status: 'stopped', stoppedRateMicroUsd: 0 });
-    expect(alarms).toEqual([expect.stringContaining('set it in stopped_prices')]);
+    expect(alarms).toEqual([expect.stringContaining('set it under stopped_prices')]);
   });
 
   it('of a stop before a discount that is shown already follow the discount too [stop-before-discount]', async () => {
@@ -126,7 +126,7 @@ describe('the times and the bill', () => {
     ]);
   });
 
-  it('never go behind what was confirmed', async () => {
+  it('never go back before the last confirmation', async () => {
     const { id, observedAt } = await deploy(market);
     const ended = await move(id, { to: 'terminated', at: 0 });
     expect(ended).toMatchObject({ stoppedAt: observedAt, observedAt });
@@ -167,7 +167,7 @@ describe('the times and the bill', () => {
     expect(await billed(id, since)).toEqual(['running 2000000 0–500', 'running 3000000 500–']);
   });
 
-  it('of a stop whose price nobody told are nothing', async () => {
+  it('of a stop without an announced price are zero', async () => {
     market.provider.catalog.offers.clear();
     const id = await deploying();
     const since = market.clock.now();
@@ -176,7 +176,7 @@ describe('the times and the bill', () => {
     expect((await billed(id, since)).at(-1)).toBe('stopped 0 1–');
   });
 
-  it('of a stop are those that the request was told, else those of the offer when it was deployed', async () => {
+  it('of a stop are those quoted to the request, else those of the offer when it was deployed', async () => {
     market.provider.catalog.offers.clear();
     const extras = { berth: { stopped_price_per_hour: 0.25 } };
     const id = await deploying({ extras });
@@ -209,7 +209,7 @@ describe('an end', () => {
     });
   });
 
-  it('lets go of the temporary key, the volumes, and what was under way', async () => {
+  it('releases the temporary key, the volumes and the change in progress', async () => {
     const suspicion = { status: 'STOPPED', since: 0, polls: 1, isListed: false } as const;
     const { id } = await deploy(market, {
       tempSshKeyId: 'ssh-temp',
@@ -232,7 +232,7 @@ describe('an end', () => {
 describe('mail', () => {
   const kinds = async () => (await market.store.read.mail.list({ limit: 9 })).map(({ kind }) => kind);
 
-  it('tells that it is ready, once, and not of a resume', async () => {
+  it('mails once that the deployment is ready, and not after a resume', async () => {
     const id = await deploying();
     const at = market.clock.now();
     await move(id, { to: 'running', at });
@@ -241,7 +241,7 @@ describe('mail', () => {
     expect(await kinds()).toEqual(['deployment_ready']);
   });
 
-  it('tells that it failed, and not that its user ended it', async () => {
+  it('mails that the deployment failed, and not that its user ended it', async () => {
     const id = await deploying();
     await move(id, { to: 'failed', at: market.clock.now(), fields: { failureReason: 'provider_lost' } });
     expect(await kinds()).toEqual(['deployment_failed']);

@@ -134,7 +134,7 @@ async function toStopped(
         offer: moved.offerId,
         instanceType: moved.instanceType,
       },
-      'the price of a stopped deployment is not known, so nothing is billed while it is stopped: set it in stopped_prices of the profile of its provider (0 where a stopped machine costs nothing)',
+      'the price of a stopped deployment is not known, so nothing is billed while it is stopped: set it under stopped_prices in the profile of its provider (0 if a stopped machine is free)',
     );
   const price = await priceFor(tx, moved.teamId, original ?? 0, at);
   const record: DeploymentRecord = {

@@ -5,7 +5,7 @@ import { pauseDeployment } from './pause.ts';
 
 const COUNT = 1_000;
 
-it('a thousand requests that wait for a worker that is away are 502, and leave no watcher, no timer and no intent [waiting-requests-end]', async () => {
+it('a thousand requests that wait for an absent worker are 502, and leave no watcher, no timer and no intent [waiting-requests-end]', async () => {
   const { deps, clock, store, worker, close } = await openMarket();
   worker.stop();
   const ids = Array.from({ length: COUNT }, (_, index) => `dep-${index}`);

@@ -21,7 +21,7 @@ it.each([
   expect(bestDiscount(records, at)).toBe(percentage);
 });
 
-it('knows from when on less than a percentage applies', () => {
+it('computes the time from which less than a percentage applies', () => {
   expect(endOfDiscount(records, 20, 200)).toBe(300);
   expect(endOfDiscount(records, 10, 100)).toBe(400);
   expect(endOfDiscount(records, 5, 400)).toBeNull();
@@ -51,7 +51,7 @@ it('rounds as exact fractions do, for every rate', () => {
   );
 });
 
-it('prices a rate for a team, and says until when it holds [discounted-rate-holds-until]', async () => {
+it('computes the discounted rate of a team, and until when it is valid [discounted-rate-holds-until]', async () => {
   const discounts = {
     ofTeam: async () =>
       records.map((record) => ({ ...record, id: 'disc-1', teamId: 'team-1', source: 'admin' as const })),

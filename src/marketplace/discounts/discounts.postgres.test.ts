@@ -5,7 +5,7 @@ import { teamId } from '../../store/marketplace/records.fixture.ts';
 import { booksOf } from '../ledger/ledger.fixture.ts';
 import { assignDiscount, endDiscount } from './discounts.ts';
 
-it('ends a discount after what another server bills at that moment, not before [discount-ends-after-billing]', async () => {
+it('ends a discount after the usage that another server bills at that moment, not before [discount-ends-after-billing]', async () => {
   await using server = await startPostgres();
   const store = await openMarketplacePostgresStore(await server.createDatabase());
   const { deps, clock } = await booksOf(store);

@@ -18,12 +18,12 @@ export async function assignDiscount(
   { teamId, percentage, startsAt, endsAt = null }: AssignedDiscount,
 ): Promise<DiscountRecord> {
   if (!Number.isInteger(percentage) || percentage < LOWEST || percentage > HIGHEST)
-    throw new OperatorError(`A discount is a whole number of ${LOWEST} to ${HIGHEST} per cent.`);
+    throw new OperatorError(`A discount must be a whole number from ${LOWEST} to ${HIGHEST} per cent.`);
   return store.transact(async (tx) => {
     const now = clock.now();
     const from = startsAt ?? now;
-    if (from < now) throw new OperatorError('A discount starts now or later.');
-    if (endsAt !== null && endsAt <= from) throw new OperatorError('A discount ends after it has started.');
+    if (from < now) throw new OperatorError('A discount must start now or later.');
+    if (endsAt !== null && endsAt <= from) throw new OperatorError('A discount must end after its start.');
     if ((await tx.teams.byId(teamId)) === null)
       throw new OperatorError(`There is no team "${teamId}": see \`berth marketplace teams ls\`.`);
     const record: DiscountRecord = {
@@ -61,7 +61,7 @@ export async function endDiscount(
     if (record === null)
       throw new OperatorError(`There is no discount "${id}": see \`berth marketplace discounts ls\`.`);
     if (record.source === 'volume')
-      throw new OperatorError(`The discount "${id}" follows from what the team spends; it cannot be ended.`);
+      throw new OperatorError(`The discount "${id}" depends on the spend of the team; it cannot be ended.`);
     // Locks the team, so that everything billed until now has the discount.
     await tx.teams.byId(record.teamId);
     const now = clock.now();

@@ -33,7 +33,7 @@ async function told(name: string): Promise<Record<string, number>> {
   return Object.fromEntries([...lines].map(([, provider, value]) => [provider, Number(value)]));
 }
 
-it('machines that nobody can log in to yet are told by provider, counted at most once in five seconds', async () => {
+it('machines without an SSH login yet are reported by provider, counted at most once in five seconds', async () => {
   const name = 'berth_marketplace_deployments_waiting_for_ssh';
   const { clock, ssh, store } = setup;
   let counts = 0;
@@ -55,7 +55,7 @@ it('machines that nobody can log in to yet are told by provider, counted at most
   expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
 });
 
-it('a provider that never told what it sells is silent since the start, not beyond every alert', async () => {
+it('a provider whose catalog was never read counts as silent since the start of the server', async () => {
   await setup.clock.advance(7 * MINUTE_MS);
   expect(await told('berth_marketplace_provider_heard_seconds')).toEqual({
     'provider-x': 420,
@@ -88,7 +88,7 @@ it.each([
     2,
   ],
 ] satisfies [string, Parameters<typeof startSmtpServer>[0], number][])(
-  'mails are overdue since they were written where the server refuses %s, until they are given up',
+  'mails are overdue from the time they were written where the server refuses %s, until they are given up',
   async (_what, options, refused) => {
     const { store, clock, deps } = setup;
     const server = await startSmtpServer(options);
@@ -112,7 +112,7 @@ it.each([
   },
 );
 
-it('what the last check of the books found, and how long ago that was', async () => {
+it('the findings and the age of the last check of the books are reported', async () => {
   const { store, clock } = setup;
   const figure = async (name: string): Promise<number> => {
     const { text } = await metrics.render();
@@ -129,7 +129,7 @@ it('what the last check of the books found, and how long ago that was', async ()
   expect(await figure('findings')).toBe(0);
 });
 
-it('losses that are held beyond the cap are told by provider, until the provider knows them again', async () => {
+it('held losses are reported by provider, until the provider knows them again', async () => {
   const name = 'berth_marketplace_losses_held';
   const { clock, plain, workers } = setup;
   const ids: string[] = [];
@@ -151,7 +151,7 @@ it('losses that are held beyond the cap are told by provider, until the provider
   expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
 });
 
-it('how many ranges of each provider this server has are counted', async () => {
+it('the ranges that this server syncs are counted by provider', async () => {
   const name = 'berth_marketplace_provider_ranges';
   expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
   setup.workers.start();
@@ -174,7 +174,7 @@ describe('calls about instances that fail while the catalog is read', () => {
   const isAboutInstances = (method: string) => method === 'getInstance' || method === 'listInstances';
 
   it.each(['unauthorized', 'failed', 'timeout'] as const)(
-    '%s: told by provider and problem for how long, until they succeed [provider-calls-fail]',
+    '%s: the failing time is reported by provider and problem, until a call succeeds [provider-calls-fail]',
     async (problem) => {
       const { clock, plain, workers } = setup;
       await accept(setup);
@@ -194,7 +194,7 @@ describe('calls about instances that fail while the catalog is read', () => {
     },
   );
 
-  it('is no outage where one call in three fails', async () => {
+  it('do not count as an outage where one call in three fails', async () => {
     const { clock, plain, workers } = setup;
     for (const number of [1, 2, 3]) await accept(setup, { number });
     workers.start();

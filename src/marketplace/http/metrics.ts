@@ -45,12 +45,12 @@ export class Metrics extends ServerMetrics {
   #tellStore({ store: { read }, clock, writes }: Deps): void {
     this.gauge(
       'berth_marketplace_store_up',
-      'Whether the database answers and takes writes. While it does not answer, what is counted in it is not told.',
+      'Whether the database answers and takes writes. While it does not answer, the metrics that are counted in it are missing.',
       async () =>
         Number((await answerOf(read.settings.get('installation_id'))) !== undefined && writes.areWritesTaken),
     );
     const countActive = cachedFigure(clock, () => read.deployments.countActive());
-    this.gaugeBy('status', 'berth_marketplace_deployments', 'Deployments that are not over.', async () =>
+    this.gaugeBy('status', 'berth_marketplace_deployments', 'Deployments that have not ended, by status.', async () =>
       orZero(
         activeStatuses,
         (await countActive())?.map(({ status, count }) => [status, count]),
@@ -60,12 +60,12 @@ export class Metrics extends ServerMetrics {
     const verdict = cachedFigure(clock, () => readVerdict(read));
     this.gauge(
       'berth_marketplace_ledger_findings',
-      'What `berth marketplace verify-ledger` found wrong in the books when it ran last; NaN: it never did.',
+      'Findings of the last run of `berth marketplace verify-ledger`; NaN: it never ran.',
       async () => (await verdict())?.counts['findings'] ?? Number.NaN,
     );
     this.gauge(
       'berth_marketplace_ledger_verified_seconds',
-      'How long ago it ran last; NaN: it never did.',
+      'Time since the last run of `berth marketplace verify-ledger`; NaN: it never ran.',
       async () => (clock.now() - Date.parse((await verdict())?.at ?? '')) / 1000,
     );
   }
@@ -75,17 +75,17 @@ export class Metrics extends ServerMetrics {
     const givenUp = cachedFigure(clock, () => read.mail.countGivenUpSince(clock.now() - DAY_MS));
     this.gauge(
       'berth_marketplace_mail_overdue_seconds',
-      'How long ago the mail that waits longest was written, however often it was tried since.',
+      'Age of the oldest waiting mail. A failed attempt does not reset it.',
       async () => secondsOverdue((await waiting())?.oldestCreatedAt, clock.now()),
     );
     this.gauge(
       'berth_marketplace_mails_waiting',
-      'Mails that are neither sent nor given up.',
+      'Mails waiting to be sent.',
       async () => (await waiting())?.count ?? Number.NaN,
     );
     this.gauge(
       'berth_marketplace_mails_given_up',
-      'Mails that were given up in the last 24 hours: three days after they were written.',
+      'Mails given up in the last 24 hours. A mail is given up three days after it was written.',
       async () => (await givenUp()) ?? Number.NaN,
     );
   }
@@ -96,7 +96,7 @@ export class Metrics extends ServerMetrics {
     this.gaugeBy(
       'provider',
       'berth_marketplace_provider_heard_seconds',
-      'How long ago any server last read what a provider sells; if none ever did, how long ago this server started.',
+      'Time since any server last read the catalog of a provider; if none ever did, time since this server started.',
       async () =>
         providers.ids().map((id) => {
           const heardAt = providers.get(id)?.catalog.refreshedAt ?? startedAt;
@@ -106,7 +106,7 @@ export class Metrics extends ServerMetrics {
     this.gaugeByAll(
       ['provider', 'problem'],
       'berth_marketplace_provider_calls_failing_seconds',
-      'How long the calls about one deployment, or those that list the instances, have failed without one that succeeded: the longest such time, by what was wrong last; 0: none fail. Each server knows it of the deployments that it syncs.',
+      'Longest time for which all calls about one deployment, or all list calls, have failed, by the last problem; 0: none fail. Each server reports the deployments that it syncs.',
       async () =>
         providers.ids().flatMap((provider) => {
           const failing = workers.failingMs(provider);
@@ -137,12 +137,12 @@ export class Metrics extends ServerMetrics {
     };
     tellCounts(
       'berth_marketplace_deployments_waiting_for_ssh',
-      'Machines that are ONLINE at their provider and could not be logged in to by SSH yet: not running, and not billed.',
+      'Machines that are ONLINE at their provider but have not accepted an SSH login yet: not running, not billed.',
       () => read.deployments.countUnproved(),
     );
     tellCounts(
       'berth_marketplace_losses_held',
-      'Deployments and volumes that their provider denies, and that `berth marketplace losses accept` would end.',
+      'Deployments and volumes that their provider answers 404 for and that are held: `berth marketplace losses accept` ends them.',
       () => read.losses.countHeld(),
     );
   }

@@ -25,13 +25,13 @@ function describe(routes: OpenAPIHono<HttpEnv>) {
     credential: 'An API key.',
     url: '/',
     tags: [
-      { name: 'Providers and offers', description: 'Who sells, and what is in stock.' },
-      { name: 'Configuration', description: 'What this marketplace is set to.' },
-      { name: 'Deployments', description: 'Machines of the caller and of their teams.' },
-      { name: 'Lifecycle', description: 'Stop, start and restart a deployment, where its provider can.' },
-      { name: 'SSH keys', description: 'Saved public keys, to log into deployments with.' },
-      { name: 'Volumes', description: 'Storage that outlives the deployments that it is attached to.' },
-      { name: 'Teams and balance', description: 'Who pays, and what they have left, in USD.' },
+      { name: 'Providers and offers', description: 'Providers, and the offers in stock.' },
+      { name: 'Configuration', description: 'Settings of this marketplace.' },
+      { name: 'Deployments', description: "Machines of the caller's teams." },
+      { name: 'Lifecycle', description: 'Stop, start and restart a deployment, where its provider supports it.' },
+      { name: 'SSH keys', description: 'Saved public keys for SSH login to deployments.' },
+      { name: 'Volumes', description: 'Storage that outlives the deployments it is attached to.' },
+      { name: 'Teams and balance', description: 'Teams and their balances, in USD.' },
     ],
   });
 }

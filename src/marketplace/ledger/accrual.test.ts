@@ -67,7 +67,7 @@ it('takes slices that end on the grid of slice_s, as far as the provider has con
   );
 });
 
-it('puts off a slice of the grid by the time of the silence, and by a slice at most', async () => {
+it('postpones a grid slice by the length of the silence, at most by one slice', async () => {
   const books = await openBooks(10 * DOLLAR);
   const accrual = accrualOnGrid(books);
   await books.run();
@@ -87,7 +87,7 @@ it('puts off a slice of the grid by the time of the silence, and by a slice at m
   expect(await looksAt()).toBe(5 * MINUTE_MS);
 });
 
-it('posts each segment once an hour at a time of its own, cut at midnight, and otherwise reads nothing of it [slices-hourly]', async () => {
+it('posts each segment once an hour at its own time, cut at midnight, and does not read it otherwise [slices-hourly]', async () => {
   const books = await openBooks(1_000 * DOLLAR);
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
   // Moves the rounds off midnight.
@@ -136,7 +136,7 @@ it('bills a volume by the hour up to now, whatever its provider says', async () 
   });
 });
 
-it('goes on as another segment where a discount starts or ends, and shows the new rates [discount-splits-segment]', async () => {
+it('starts a new segment where a discount starts or ends, and shows the new rates [discount-splits-segment]', async () => {
   const books = await openBooks(100 * DOLLAR);
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
   await books.run({ originalStoppedRateMicroUsd: 100_000, stoppedRateMicroUsd: 100_000 });
@@ -191,7 +191,7 @@ it('keeps the locked rate of a volume under a better discount, and goes back to 
   });
 });
 
-it('warns the owner and the admins, each threshold once, and tells that the balance is used up [balance-warnings]', async () => {
+it('warns the owner and the admins once per threshold, and mails that the balance is used up [balance-warnings]', async () => {
   const books = await openBooks(26 * DOLLAR);
   await books.store.transact(async (tx) => {
     for (const role of ['admin', 'member'] as const) {
@@ -223,7 +223,7 @@ async function passInSilence(books: Books, accrual: Accrual, ms: number): Promis
   }
 }
 
-it('mails and stops for no time that is not confirmed, and within two rounds once it is [unconfirmed-neither-mails-nor-stops]', async () => {
+it('does not mail or stop for unconfirmed time, and does so within two rounds once it is confirmed [unconfirmed-neither-mails-nor-stops]', async () => {
   const books = await openBooks(25 * DOLLAR);
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
   await books.run();
@@ -236,7 +236,7 @@ it('mails and stops for no time that is not confirmed, and within two rounds onc
   await accrual.stop();
 });
 
-it('prices within a round what a discount changed while the provider was silent', async () => {
+it('applies within a round a discount that changed while the provider was silent', async () => {
   const books = await openBooks(1_000 * DOLLAR);
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
   await books.run();
@@ -252,7 +252,7 @@ it('prices within a round what a discount changed while the provider was silent'
   await accrual.stop();
 });
 
-it('ends what runs once the grace is over, and leaves it alone after a top-up [grace-ends-what-runs]', async () => {
+it('ends running deployments after the grace period, and keeps them after a top-up [grace-ends-what-runs]', async () => {
   const books = await openBooks(2 * DOLLAR);
   const ended: string[] = [];
   const enforce = {
@@ -272,7 +272,7 @@ it('ends what runs once the grace is over, and leaves it alone after a top-up [g
   await accrual.stop();
 });
 
-it('counts a team whose last deployment has just ended once more, and forgets it when all is quiet', async () => {
+it('checks a team once more after its last deployment ended, and then drops it', async () => {
   const books = await openBooks(DOLLAR);
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
   await books.run();
@@ -284,7 +284,7 @@ it('counts a team whose last deployment has just ended once more, and forgets it
   expect(await watchOf()).toMatchObject({ mailedMinutes: null });
 });
 
-it('goes on with the others where one segment cannot be billed', async () => {
+it('bills the other segments where one cannot be billed', async () => {
   const books = await openBooks(10 * DOLLAR);
   await books.run();
   await books.keep();
@@ -309,7 +309,7 @@ it('goes on with the others where one segment cannot be billed', async () => {
   expect(books.lines).toContainEqual(expect.objectContaining({ level: 'error' }));
 });
 
-it('checks and posts the others where the store fails for one team, and ends the round where it fails for all [store-fails-for-one-team]', async () => {
+it('checks and posts the other teams where the store fails for one, and ends the round where it fails for all [store-fails-for-one-team]', async () => {
   const books = await openBooks(10 * DOLLAR);
   await books.store.transact((tx) => tx.teams.insert(team({ id: 'team-0' })));
   await books.keep({ id: 'vol-0', volumeId: 'v-0', name: 'vol-0', providerName: 'vol-0', teamId: 'team-0' });

@@ -114,7 +114,7 @@ export class Accrual {
       if (err instanceof LeaseLost) throw err;
       deps.log.warn(
         { err, segments: segments.length },
-        'slices could not be billed together; each is billed by itself',
+        'slices could not be billed together; each is billed separately',
       );
       for (const segment of segments) {
         const { subjectKind, subjectId, teamId } = segment;

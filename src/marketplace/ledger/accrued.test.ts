@@ -21,7 +21,7 @@ async function mostSpent({ store, clock }: Books): Promise<number> {
   return CREDIT - (await leastBalance(store.read, 'team-1', clock.now()));
 }
 
-it('a deployment costs what its team has less, in the first minute, between the slices and after them', async () => {
+it('a deployment costs what its team is charged, in the first minute, between slices and after them', async () => {
   const books = await openBooks(CREDIT);
   const { id } = await books.run();
   const accrual = new Accrual({

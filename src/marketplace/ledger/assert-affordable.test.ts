@@ -55,15 +55,15 @@ async function outcomes(
 }
 
 describe('a deployment', () => {
-  it('is not bought with one cent, and says what is needed and what is there', async () => {
+  it('is refused with a balance of one cent, and the error shows the needed and the actual balance', async () => {
     await setBalance(10_000);
     const error = await create().catch((it: ApiError) => it);
     expect(error).toMatchObject({
       code: 'VALIDATION_ERROR',
       status: 400,
       message:
-        'The team has $0.01 and needs $2.00: 1 hour of what it pays for already ($0.00 per hour) and of this ' +
-        '($2.00 per hour). Top up the balance, or end something first.',
+        'The team has $0.01 but needs $2.00: 1 hour of its current costs ($0.00 per hour) plus this one ' +
+        '($2.00 per hour). Top up the balance, or end a deployment or volume first.',
       details: {
         reason: 'insufficient_balance',
         balance: 0.01,
@@ -108,7 +108,7 @@ describe('a deployment', () => {
     await expect(create()).resolves.toMatchObject({ status: 'deploying' });
   });
 
-  it('is made no more often than the balance lasts for where fifty are asked for at once', async () => {
+  it('is created only as often as the balance allows where fifty are requested at once', async () => {
     await setBalance(3 * HOUR_OF_GPU + 1_999_999);
     const { made, refused } = await outcomes(Array.from({ length: 50 }, () => create()));
     expect(made).toBe(3);
@@ -136,7 +136,7 @@ describe('a resume', () => {
     expect((await market.store.read.deployments.byId('dep-1'))?.action).toBeNull();
   });
 
-  it('is begun once where two are asked for at once and the balance is for one', async () => {
+  it('is begun once where two are requested at once and the balance covers one', async () => {
     await stopped();
     await market.store.transact((tx) =>
       tx.deployments.insert(
@@ -164,7 +164,7 @@ describe('a resume', () => {
   });
 });
 
-describe('what a team pays for already', () => {
+describe('the committed costs of a team', () => {
   const asking = async (rateMicroUsd = 0): Promise<unknown> =>
     assertAffordable(market.deps, market.store.read, { teamId, rateMicroUsd }, market.clock.now()).then(
       () => 'enough',
@@ -179,12 +179,12 @@ describe('what a team pays for already', () => {
     });
 
   it.each<[string, DeploymentRecord | VolumeRecord, number]>([
-    ['what runs', runningDeployment(), 2],
-    ['what runs and is being stopped', runningDeployment({ action: intent('pause') }), 2],
-    ['what is deploying', runningDeployment({ status: 'deploying', startedAt: null, observedAt: null }), 2],
-    ['what is stopped', runningDeployment({ status: 'stopped', originalStoppedRateMicroUsd: 300_000 }), 0.3],
+    ['a running deployment', runningDeployment(), 2],
+    ['a running deployment that is being stopped', runningDeployment({ action: intent('pause') }), 2],
+    ['a deploying deployment', runningDeployment({ status: 'deploying', startedAt: null, observedAt: null }), 2],
+    ['a stopped deployment', runningDeployment({ status: 'stopped', originalStoppedRateMicroUsd: 300_000 }), 0.3],
     [
-      'what is being started',
+      'a stopped deployment that is being started',
       runningDeployment({
         status: 'stopped',
         originalStoppedRateMicroUsd: 300_000,
@@ -192,22 +192,22 @@ describe('what a team pays for already', () => {
       }),
       2,
     ],
-    ['not what failed', runningDeployment({ status: 'failed', stoppedAt: 1 }), 0],
-    ['not what is terminated', runningDeployment({ status: 'terminated', stoppedAt: 1 }), 0],
+    ['nothing for a failed deployment', runningDeployment({ status: 'failed', stoppedAt: 1 }), 0],
+    ['nothing for a terminated deployment', runningDeployment({ status: 'terminated', stoppedAt: 1 }), 0],
     ['a volume', volume(), 0.01],
     ['a volume that is being created', volume({ status: 'creating', startedAt: null }), 0.01],
-    ['a volume that is being made larger', volume({ action: { ...intent('resize'), toSizeGb: 300 } }), 0.03],
-    ['a volume that broke after it was there', volume({ status: 'error' }), 0.01],
-    ['not a volume that never was there', volume({ status: 'error', startedAt: null }), 0],
-    ['not a volume that broke and is gone', volume({ status: 'error', deletedAt: 1 }), 0],
-    ['not a volume that is being deleted', volume({ status: 'deleting', deletedAt: 1 }), 0],
-    ['not a volume that is deleted', volume({ status: 'deleted', deletedAt: 1 }), 0],
-  ])('is %s', async (_what, record, usdPerHour) => {
+    ['a volume that is being resized', volume({ action: { ...intent('resize'), toSizeGb: 300 } }), 0.03],
+    ['a volume that broke after its creation', volume({ status: 'error' }), 0.01],
+    ['nothing for a volume that never existed', volume({ status: 'error', startedAt: null }), 0],
+    ['nothing for a broken volume that is gone', volume({ status: 'error', deletedAt: 1 }), 0],
+    ['nothing for a volume that is being deleted', volume({ status: 'deleting', deletedAt: 1 }), 0],
+    ['nothing for a deleted volume', volume({ status: 'deleted', deletedAt: 1 }), 0],
+  ])('include %s', async (_what, record, usdPerHour) => {
     await put(record);
     expect(await asking(1_000_000_000_000)).toBe(usdPerHour);
   });
 
-  it('is at the discount of now, and a volume at the one that was locked in while the team has one as good', async () => {
+  it('use the current discount; a volume keeps its locked one while the team has one as good', async () => {
     await put(runningDeployment(), volume({ discountPercentage: 20, rateMicroUsd: 8_000 }));
     const startsAt = market.clock.now();
     await market.store.transact((tx) =>
@@ -225,7 +225,7 @@ describe('what a team pays for already', () => {
     expect(await asking(1_000_000_000_000)).toBe(2.01);
   });
 
-  it('is taken from the balance up to now before it is compared', async () => {
+  it('are charged to the balance up to now before the check', async () => {
     const at = market.clock.now();
     await put(volume({ originalRateMicroUsd: 1_000_000, rateMicroUsd: 1_000_000 }));
     await market.store.transact((tx) =>
@@ -250,14 +250,14 @@ describe('what a team pays for already', () => {
 });
 
 describe('a team has at most', () => {
-  it('so many deployments, also where more are asked for at once', async () => {
+  it('the configured number of deployments, also where more are requested at once', async () => {
     withSpending({ teamLimits: { deployments: 2, volumes: null, volumeGb: null } });
     const { made, refused } = await outcomes(Array.from({ length: 5 }, () => create()));
     expect(made).toBe(2);
     expect(refused.map(reasonOf)).toEqual(new Array(3).fill([400, 'quota_exceeded']));
     expect(refused[0]?.message).toBe(
-      'The team has 2 deployments that are not over and may have 2; this would add 1. End or delete something ' +
-        'first, or ask for a higher limit.',
+      'The team has 2 active deployments of at most 2; this would add 1. End or delete ' +
+        'some first, or ask for a higher limit.',
     );
   });
 

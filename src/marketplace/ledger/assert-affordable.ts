@@ -52,9 +52,9 @@ export async function assertAffordable(
   const hours = lastsMs / HOUR_MS;
   throw new ApiError(
     'VALIDATION_ERROR',
-    `The team has ${toDollars(balance)} and needs ${toDollars(needed)}: ${toHours(hours)} of what it pays for ` +
-      `already (${toDollars(committed)} per hour) and of this (${toDollars(rateMicroUsd)} per hour). ` +
-      'Top up the balance, or end something first.',
+    `The team has ${toDollars(balance)} but needs ${toDollars(needed)}: ${toHours(hours)} of its current costs ` +
+      `(${toDollars(committed)} per hour) plus this one (${toDollars(rateMicroUsd)} per hour). ` +
+      'Top up the balance, or end a deployment or volume first.',
     {
       details: {
         reason: 'insufficient_balance',
@@ -88,7 +88,7 @@ export async function assertNotFrozen(
   if (balance > 0) return;
   throw new ApiError(
     'VALIDATION_ERROR',
-    `The balance of the team is used up (${toDollars(balance)}), so that its volumes are frozen: none can be ` +
+    `The balance of the team is used up (${toDollars(balance)}), so its volumes are frozen and cannot be ` +
       'attached. Top up the balance first.',
     { details: { reason: 'insufficient_balance', balance: usdFromMicroUsd(balance) } },
   );

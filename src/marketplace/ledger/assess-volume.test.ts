@@ -52,7 +52,7 @@ it.each([
   expect(volumePercentage(tiers, spent)).toBe(percentage);
 });
 
-it('gives each team what its last 30 days earn, from midnight on, and ends the former discount [discount-by-volume]', async () => {
+it('gives each team the discount for its last 30 days from midnight on, and ends the former one [discount-by-volume]', async () => {
   const books = await openDiscounts();
   const midnight = books.clock.now();
   await books.nextDay(2_000_000);
@@ -69,7 +69,7 @@ it('gives each team what its last 30 days earn, from midnight on, and ends the f
   ]);
 });
 
-it('counts all that was used up to midnight, posted or not, and nothing of before the 30 days [discount-up-to-midnight]', async () => {
+it('counts all usage up to midnight, posted or not, and none before the 30 days [discount-up-to-midnight]', async () => {
   const books = await openDiscounts();
   const { options } = books;
   const rate = 2_500;
@@ -119,9 +119,9 @@ it('assesses a day once, and alike by several processes at once', async () => {
   expect(await books.discounts()).toHaveLength(1);
 });
 
-it('refuses to end a discount that follows from what is spent', async () => {
+it('refuses to end a volume-based discount', async () => {
   const books = await openDiscounts();
   await books.nextDay(1_000_000);
   const [earned] = await books.store.read.discounts.ofTeam(teamId);
-  await expect(endDiscount(books.deps, earned?.id ?? '')).rejects.toThrow(/follows from/);
+  await expect(endDiscount(books.deps, earned?.id ?? '')).rejects.toThrow(/depends on the spend/);
 });

@@ -31,7 +31,7 @@ function follow(minutes: readonly number[], from: BalanceWatch = quietWatch) {
   return { watch, mailed };
 }
 
-it('mails each threshold once while the balance runs out, and that it has [balance-threshold-mails]', () => {
+it('mails each threshold once while the balance runs out, and once when it is used up [balance-threshold-mails]', () => {
   const ticks = Array.from({ length: 1_700 }, (_, tick) => 800 - tick / 2);
   expect(follow(ticks).mailed).toEqual([...lowBalanceMinutes.toReversed(), 'exhausted']);
 });
@@ -60,7 +60,7 @@ it('begins another episode after half an hour well above every threshold, and no
   expect(follow([...low, ...wellAbove(61)]).watch).toEqual(quietWatch);
 });
 
-it('tells once that the balance is used up, confirmed', () => {
+it('mails once that the balance is used up, after a second reading', () => {
   expect(follow([-1]).mailed).toEqual([]);
   expect(follow([0, 5_000, 0, 5_000]).mailed).toEqual([]);
   const { watch, mailed } = follow([0, -1, -2, -3]);
@@ -83,13 +83,13 @@ it.each([
   expect(watch).toEqual({ ...quietWatch, mailedMinutes: then });
 });
 
-it('goes on being exhausted after a top-up that does not reach zero, and ends when the balance is above', () => {
+it('stays exhausted after a top-up that does not reach zero, and recovers when the balance is above', () => {
   const exhausted = { ...quietWatch, mailedMinutes: 5, pendingMinutes: 0, exhaustedAt: 5 };
   expect(readCredit(exhausted, reading(-1))).toEqual(exhausted);
   expect(readBalance(exhausted, reading(100)).watch.exhaustedAt).toBeNull();
 });
 
-it('has no end in sight where nothing is used', () => {
+it('predicts no end where nothing is used', () => {
   expect(remainingMinutes({ ...reading(1), burnMicroUsdPerHour: 0 })).toBe(Number.POSITIVE_INFINITY);
   expect(remainingMinutes({ ...reading(-1), burnMicroUsdPerHour: 0 })).toBe(0);
 });
@@ -121,7 +121,7 @@ function readAll(
   return { told, readings };
 }
 
-it('tells the same by the readings that are scheduled as by one every 30 s, whatever the balance and what is used', () => {
+it('mails the same with scheduled readings as with one every 30 s, for any balance and usage', () => {
   let [eager, lazy] = [0, 0];
   const chapter = fc.record({
     balance: fc.oneof(fc.integer({ min: -5, max: 5 }), fc.integer({ min: 0, max: 60_000_000 })),

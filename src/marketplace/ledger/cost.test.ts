@@ -26,7 +26,7 @@ it('cuts a million slices that add up to the cost of the whole [slices-add-up]',
   expect(BigInt(postedMicroUsd)).toBe((1_234_567n * 7_919n * 1_000_000n) / 3_600_000n);
 });
 
-it('owes the same for a time however it is cut', () => {
+it('costs the same for a period however it is cut', () => {
   fc.assert(
     fc.property(
       fc.nat({ max: 10 ** 10 }),

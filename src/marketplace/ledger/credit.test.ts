@@ -15,7 +15,7 @@ async function balanceOf({ store }: Books): Promise<number | undefined> {
   return (await store.read.teams.byId(teamId))?.balanceMicroUsd;
 }
 
-it('books a payment once, however often and at once it is told, and mails one receipt [payment-booked-once]', async () => {
+it('books a payment once, however often and concurrently it is reported, and mails one receipt [payment-booked-once]', async () => {
   const books = await openBooks();
   const booked = await Promise.all([topUp(books.deps, payment), topUp(books.deps, payment)]);
   booked.push(await topUp(books.deps, payment));
@@ -54,7 +54,7 @@ it.each([0, -1, 0.5, Number.NaN, 2 ** 60])('refuses to book %d micro-USD', async
   await expect(topUp(books.deps, { ...payment, teamId: 'team-9' })).rejects.toThrow(/no team "team-9"/);
 });
 
-it('counts what was used since the last slice', async () => {
+it('counts the usage since the last slice', async () => {
   const books = await openBooks(2_000_000);
   const { id } = await books.run();
   await books.clock.advance(HOUR_MS - 1);
@@ -86,24 +86,24 @@ it('begins a segment where the one before ended, never before what was posted', 
     '2026-11-21T00:00:00.000Z to 2026-11-21T01:00:00.000Z  running  $2.00/h  $2.00',
     expect.stringContaining('stopped  $0.10/h'),
     expect.stringContaining('stopped  $0.10/h'),
-    'Taken from the balance of team-1: $2.10',
+    'Charged to the balance of team-1: $2.10',
   ]);
   expect(explainBill(await readBill(books.store.read, 'dep-2', at))).toEqual([
     'Nothing was billed for dep-2.',
   ]);
 });
 
-it('says what was used since the last slice, as far as the provider confirmed it', async () => {
+it('shows the usage since the last slice, up to the last confirmation of the provider', async () => {
   const books = await openBooks();
   await books.run();
   await books.clock.advance(HOUR_MS / 2);
   await books.observe('dep-1');
   const bill = explainBill(await readBill(books.store.read, 'dep-1', books.clock.now() + HOUR_MS));
-  expect(bill.slice(1)).toEqual(['Taken from the balance of team-1: $0.00', 'Used since: $1.00']);
+  expect(bill.slice(1)).toEqual(['Charged to the balance of team-1: $0.00', 'Used since: $1.00']);
   expect(bill[0]).toContain('to now  running');
 });
 
-it('finds nothing wrong in books that are right', async () => {
+it('reports no findings for correct books', async () => {
   const books = await openBooks(1_000_000);
   await books.run();
   await books.keep();
@@ -113,7 +113,7 @@ it('finds nothing wrong in books that are right', async () => {
   });
 });
 
-it('the balance of now counts a deployment as far as its provider confirmed it, and a volume until now', async () => {
+it('the current balance counts a deployment up to its last confirmation, and a volume up to now', async () => {
   const books = await openBooks(1_000_000);
   await books.run({ id: 'dep-silent' });
   const { rateMicroUsd } = await books.keep({ id: 'vol-kept' });

@@ -243,7 +243,7 @@ class History {
   }
 }
 
-it('charges exactly the integral of the price, whatever happens, and whoever crashes or does it twice [exact-integral]', async () => {
+it('charges exactly the integral of the price, through crashes and repetitions [exact-integral]', async () => {
   const books = await openBooks();
   let histories = 0;
   await fc.assert(

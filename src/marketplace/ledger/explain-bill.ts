@@ -58,12 +58,12 @@ export function explainBill(
       explainSegment(segment),
       ...(byDay ? (days.get(segment.id) ?? []).map(explainDay) : []),
     ]),
-    `Taken from the balance of ${first.teamId}: ${toDollars(postedMicroUsd)}`,
+    `Charged to the balance of ${first.teamId}: ${toDollars(postedMicroUsd)}`,
     ...(isOpen ? [`Used since: ${toDollars(unpostedMicroUsd)}`] : []),
     ...(providerMicroUsd === null
       ? []
       : [
-          `Asked by the provider for what was taken: ${toDollars(providerMicroUsd)}, margin: ` +
+          `Charged by the provider for the same usage: ${toDollars(providerMicroUsd)}, margin: ` +
             toDollars(postedMicroUsd - providerMicroUsd),
         ]),
   ];

@@ -14,7 +14,7 @@ it.each([
   [201, null],
   [202, 60_000],
 ])(
-  'mails, ends and charges on PostgreSQL what a look at everything in every round does: seed %i, slices of %s',
+  'mails, ends and charges on PostgreSQL the same as a full check in every round: seed %i, slices of %s',
   async (seed, sliceMs) => {
     const { mails } = await expectSameLives({ seed, rounds: 240, teams: 4, sliceMs }, async () => {
       const store = await openMarketplacePostgresStore(await server.createDatabase());

@@ -5,7 +5,7 @@ it.each([
   [2, null],
   [3, 60_000],
 ])(
-  'mails, ends and charges what a look at everything in every round does, in random lives: seed %i, slices of %s [lazy-as-eager]',
+  'mails, ends and charges the same as a full check in every round, in random lives: seed %i, slices of %s [lazy-as-eager]',
   async (seed, sliceMs) => {
     const { mails, ended, slices } = await expectSameLives({ seed, rounds: 240, teams: 5, sliceMs });
     expect(Math.min(mails, ended, slices)).toBeGreaterThan(10);

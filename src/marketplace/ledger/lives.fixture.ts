@@ -266,7 +266,7 @@ class World {
 }
 
 /** A failed stop is an expected outcome. */
-const isFault = ({ message }: { message: string }): boolean => !message.includes('could not be ended');
+const isFault = ({ message }: { message: string }): boolean => !message.includes('could not end a deployment');
 
 function toRates({
   originalRateMicroUsd,

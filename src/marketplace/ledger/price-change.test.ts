@@ -36,7 +36,7 @@ it('finds the moment at which a deployment gets another price [price-change-mome
   });
 });
 
-it('leaves what was posted at its price', () => {
+it('keeps the price of posted usage', () => {
   const posted = { ...open, postedUntil: 2 * HOUR_MS, postedMicroUsd: 2_000 };
   expect(priceChange(posted, fromOneHour, 3 * HOUR_MS)?.at).toBe(2 * HOUR_MS);
 });
@@ -53,7 +53,7 @@ it('keeps the locked price of a volume until the team has no discount as good, t
   });
 });
 
-it('counts what was not posted by each of the prices', () => {
+it('charges unposted usage at each of the prices', () => {
   const twice = [{ percentage: 50, startsAt: HOUR_MS, endsAt: 2 * HOUR_MS }];
   expect(unpostedOf(open, twice, 3 * HOUR_MS)).toBe(2_500);
   expect(unpostedOf(stored, [], 2 * HOUR_MS)).toBe(2_000);

@@ -34,7 +34,7 @@ async function bill({ deps, store, clock }: Books): Promise<void> {
 
 const findingsOf = async ({ store, clock }: Books) => (await verifyLedger(store, clock.now())).findings;
 
-it('puts a line in the place of the slices of each day that is long over, and changes no sum [roll-up-changes-no-sum]', async () => {
+it('replaces the slices of each old day with one line, and changes no sum [roll-up-changes-no-sum]', async () => {
   const books = await openUsedBooks(3);
   const { ledger, teams } = books.store.read;
   const [open] = await ledger.openSegments({ limit: 1 });
@@ -70,7 +70,7 @@ it('puts a line in the place of the slices of each day that is long over, and ch
   expect(await findingsOf(books)).toEqual([]);
 });
 
-it('leaves the slices of days that are not so long over', async () => {
+it('keeps the slices of recent days', async () => {
   const books = await openUsedBooks(3);
   const [open] = await books.store.read.ledger.openSegments({ limit: 1 });
   await books.clock.advance(31 * DAY_MS);
@@ -83,7 +83,7 @@ it('leaves the slices of days that are not so long over', async () => {
   expect(await books.store.read.ledger.slicesOf(open?.id ?? '')).toHaveLength(before.length);
 });
 
-it('goes on with the others where the books of one segment are wrong, and says so', async () => {
+it('continues with the other segments where the books of one are wrong, and reports it', async () => {
   const books = await openUsedBooks(2);
   await books.run({ id: 'dep-2', providerName: 'bm-2' });
   const past = new Database(books.file);
@@ -108,8 +108,8 @@ it('goes on with the others where the books of one segment are wrong, and says s
 it.each([
   ['UPDATE day_lines SET amount_micro_usd = amount_micro_usd + 1', /slices add up/],
   ['DELETE FROM day_lines WHERE ends_at = (SELECT min(ends_at) FROM day_lines)', /slices add up/],
-  ['UPDATE day_lines SET slice_end = slice_end - 60000', /had cost by then/],
-  ['UPDATE day_lines SET transaction_id = (SELECT min(id) FROM ledger_transactions)', /what its kind has/],
+  ['UPDATE day_lines SET slice_end = slice_end - 60000', /its cost by then/],
+  ['UPDATE day_lines SET transaction_id = (SELECT min(id) FROM ledger_transactions)', /do not match its kind/],
 ])('leaves books in which verify-ledger finds what is wrong after %s', async (statement, problem) => {
   const books = await openUsedBooks(2);
   await books.clock.advance(40 * DAY_MS);

@@ -95,7 +95,7 @@ export class RollUp {
       failed.add(segment);
       deps.log.error(
         { err, segment },
-        'the slices of a day could not be rolled up and stay as they are; see `berth marketplace verify-ledger`',
+        'the slices of a day could not be rolled up and are kept unchanged; see `berth marketplace verify-ledger`',
       );
     }
   }

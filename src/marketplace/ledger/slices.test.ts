@@ -36,7 +36,7 @@ it('the next slice is due after the moment that is asked for, and an hour or a s
   );
 });
 
-it('takes all that is certain once an hourly slice is due, and nothing before', () => {
+it('posts all confirmed usage once an hourly slice is due, and nothing before', () => {
   const segment = { id: 'seg-1', postedUntil: at };
   const due = nextSliceAt(hourly, 'seg-1', at);
   expect(sliceEnd(hourly, segment, due - 1, due - 1)).toBe(at);
@@ -47,7 +47,7 @@ it('takes all that is certain once an hourly slice is due, and nothing before', 
 });
 
 it.each([hourly, { sliceMs: 300_000 }])(
-  'looks within a slice at what a clock that was ahead has posted: %o',
+  'checks postings of a clock that was ahead within a slice: %o',
   (options) => {
     const next = nextLookAt(options, { id: 'seg-1', postedUntil: at + DAY_MS }, at, at);
     expect(next).toBe(nextSliceAt(options, 'seg-1', at));

@@ -32,7 +32,7 @@ async function openUsedBooks(): Promise<Books> {
   return books;
 }
 
-it('finds nothing in books that were used', async () => {
+it('finds nothing wrong in used books', async () => {
   const books = await openUsedBooks();
   expect(await verifyLedger(books.store, books.clock.now())).toEqual({
     findings: [],
@@ -53,31 +53,31 @@ it.each([
   ["UPDATE segments SET started_at = started_at + 9999 WHERE subject_id = 'dep-1'", /starts at/],
   ["UPDATE segments SET posted_micro_usd = posted_micro_usd + 1 WHERE subject_id = 'dep-1'", /has posted/],
   ["UPDATE segments SET posted_until = posted_until - 1 WHERE subject_id = 'dep-1'", /posted up to its end/],
-  ["UPDATE segments SET rate_micro_usd_per_hour = 3000000 WHERE subject_id = 'dep-1'", /of what costs/],
+  ["UPDATE segments SET rate_micro_usd_per_hour = 3000000 WHERE subject_id = 'dep-1'", /but it costs/],
   ["UPDATE segments SET subject_id = 'dep-9' WHERE subject_id = 'dep-1'", /that does not exist/],
   ["UPDATE segments SET ended_at = NULL WHERE subject_id = 'dep-1'", /covered up to now/],
   ['UPDATE slices SET amount_micro_usd = amount_micro_usd + 1', /slices add up/],
-  ['UPDATE slices SET slice_end = slice_end + 7777777', /follow on each other/],
+  ['UPDATE slices SET slice_end = slice_end + 7777777', /are not contiguous/],
   ['DELETE FROM slices', /slices add up/],
   [
     "UPDATE slices SET slice_end = slice_end - 60000 WHERE slice_end = (SELECT min(slice_end) FROM slices WHERE segment_id = (SELECT id FROM segments WHERE subject_id = 'dep-1'))",
-    /had cost by then/,
+    /its cost by then/,
   ],
   ["UPDATE segments SET discount_percentage = 50 WHERE subject_id = 'vol-1'", /not 50 % off/],
-  ["UPDATE segments SET team_id = 'team-2' WHERE subject_id = 'vol-1'", /another team than team-1/],
-  ["UPDATE ledger_entries SET account = 'cash' WHERE account LIKE 'revenue:%'", /what its kind has/],
-  ["UPDATE ledger_transactions SET kind = 'grant' WHERE kind = 'usage'", /what its kind has/],
-  ["UPDATE ledger_transactions SET at = at + 1 WHERE kind = 'usage'", /what its kind has/],
-  ["UPDATE ledger_transactions SET team_id = 'team-2' WHERE kind = 'usage'", /what its kind has/],
-  ['UPDATE slices SET transaction_id = (SELECT min(id) FROM ledger_transactions)', /what its kind has/],
+  ["UPDATE segments SET team_id = 'team-2' WHERE subject_id = 'vol-1'", /team other than team-1/],
+  ["UPDATE ledger_entries SET account = 'cash' WHERE account LIKE 'revenue:%'", /do not match its kind/],
+  ["UPDATE ledger_transactions SET kind = 'grant' WHERE kind = 'usage'", /do not match its kind/],
+  ["UPDATE ledger_transactions SET at = at + 1 WHERE kind = 'usage'", /do not match its kind/],
+  ["UPDATE ledger_transactions SET team_id = 'team-2' WHERE kind = 'usage'", /do not match its kind/],
+  ['UPDATE slices SET transaction_id = (SELECT min(id) FROM ledger_transactions)', /do not match its kind/],
   [
     "INSERT INTO ledger_transactions (id, kind, team_id, at, memo) VALUES ('txn-9', 'grant', 'team-1', 0, '\"\"')",
-    /what its kind has/,
+    /do not match its kind/,
   ],
-  ["UPDATE ledger_entries SET account = 'team:team-9' WHERE account LIKE 'team:%'", /no such team/],
+  ["UPDATE ledger_entries SET account = 'team:team-9' WHERE account LIKE 'team:%'", /its team does not exist/],
   [
     "UPDATE deployments SET status = 'running', started_at = NULL, stopped_at = NULL WHERE id = 'dep-1'",
-    /not up to now/,
+    /should be covered up to now/,
   ],
 ])('finds what is wrong after %s', async (statement, problem) => {
   const books = await openUsedBooks();
@@ -93,7 +93,7 @@ it.each([
   expect(findings.map((finding) => finding.problem)).toContainEqual(expect.stringMatching(problem));
 });
 
-it('finds a charge that balances, and that no use explains', async () => {
+it('finds a balanced charge without usage', async () => {
   const books = await openUsedBooks();
   await books.store.transact((tx) => {
     const charge = { id: 'txn-9', kind: 'usage', teamId: 'team-1', at: books.clock.now() } as const;
@@ -106,7 +106,7 @@ it('finds a charge that balances, and that no use explains', async () => {
   expect(findings).toMatchObject([{ id: 'txn-9' }]);
 });
 
-it('finds what is posted up to a moment to come', async () => {
+it('finds a posting up to a future time', async () => {
   const books = await openUsedBooks();
   const { findings } = await verifyLedger(books.store, books.clock.now() - HOUR_MS);
   expect(findings.map(({ problem }) => problem)).toContain('it is posted beyond the current time');

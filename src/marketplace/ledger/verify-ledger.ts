@@ -43,15 +43,15 @@ async function verifyTransactions(ledger: LedgerReader): Promise<LedgerFinding[]
   const findings = malformed.map(({ id, isBalanced }) => ({
     id,
     problem: isBalanced
-      ? 'its entries, or the slice that it is of, are not what its kind has'
+      ? 'its entries or its slice do not match its kind'
       : 'its entries do not add up to zero',
   }));
   const { transactions, entries, usages, uses } = await ledger.countRows();
   if (findings.length > 0) return findings;
   if (entries !== 2 * transactions)
-    findings.push({ id: 'entries', problem: `there are ${entries} of ${transactions} transactions` });
+    findings.push({ id: 'entries', problem: `${entries} entries for ${transactions} transactions: expected two per transaction` });
   if (uses !== usages)
-    findings.push({ id: 'slices', problem: `there are ${uses} of ${usages} transactions of use` });
+    findings.push({ id: 'slices', problem: `${uses} slices and day lines for ${usages} usage transactions` });
   return findings;
 }
 
@@ -69,12 +69,12 @@ async function verifyBalances(read: Reader, findings: LedgerFinding[]): Promise<
   for (const id of await read.ledger.wrongLoads())
     findings.push({
       id,
-      problem: 'its load is not what its open segments add up to',
+      problem: 'its load is not the sum of its open segments',
     });
   const known = new Set(teams.map(({ id }) => `team:${id}`));
   for (const account of sums.keys())
     if (account.startsWith('team:') && !known.has(account))
-      findings.push({ id: account, problem: 'it has entries, and there is no such team' });
+      findings.push({ id: account, problem: 'it has entries, but its team does not exist' });
   return teams.length;
 }
 
@@ -106,7 +106,7 @@ function segmentProblems({ segment, slicesMicroUsd, lastSliceEnd, wrongAt }: Aud
     ...(rate === discounted(originalRate, discountPercentage)
       ? []
       : [`it costs ${rate} per hour, which is not ${discountPercentage} % off ${originalRate}`]),
-    ...(postedMicroUsd === cost ? [] : [`it has posted ${postedMicroUsd} of what costs ${cost}`]),
+    ...(postedMicroUsd === cost ? [] : [`it has posted ${postedMicroUsd}, but it costs ${cost}`]),
     ...(slicesMicroUsd === postedMicroUsd
       ? []
       : [`its slices add up to ${slicesMicroUsd}, it has posted ${postedMicroUsd}`]),
@@ -115,9 +115,9 @@ function segmentProblems({ segment, slicesMicroUsd, lastSliceEnd, wrongAt }: Aud
       : [`its slices are not contiguous`]),
     ...(wrongAt === null
       ? []
-      : [`its slices up to ${wrongAt} add up to something else than it had cost by then`]),
-    ...(endedAt === null || endedAt === postedUntil ? [] : ['it has ended and is not posted up to its end']),
-    ...(postedUntil >= startedAt ? [] : ['it is posted up to a moment before its start']),
+      : [`its slices up to ${wrongAt} do not add up to its cost by then`]),
+    ...(endedAt === null || endedAt === postedUntil ? [] : ['it has ended, but it is not posted up to its end']),
+    ...(postedUntil >= startedAt ? [] : ['it is posted only up to a time before its start']),
     ...(postedUntil <= now ? [] : ['it is posted beyond the current time']),
   ];
 }
@@ -140,13 +140,13 @@ async function verifySubjects(
       if (segment.teamId !== teamId)
         findings.push({
           id: segment.id,
-          problem: `another team than ${teamId}, whose ${kind} it is of, pays it`,
+          problem: `it is charged to a team other than ${teamId}, the owner of the ${kind}`,
         });
     const posted = segments.reduce((sum, { postedMicroUsd }) => sum + postedMicroUsd, 0);
     if (posted !== totalCostMicroUsd)
       findings.push({
         id,
-        problem: `its total cost is ${totalCostMicroUsd}, its segments have posted ${posted}`,
+        problem: `its total cost is ${totalCostMicroUsd}, but its segments have posted ${posted}`,
       });
   }
   return counts;
@@ -166,11 +166,11 @@ export function coverageProblems(
   let reached: number | null = from;
   for (const { startedAt, endedAt } of ordered) {
     if (startedAt !== reached)
-      problems.push(`a segment starts at ${startedAt}, after what is covered up to ${reached ?? 'now'}`);
+      problems.push(`a segment starts at ${startedAt}, but the segments before it are covered up to ${reached ?? 'now'}`);
     reached = endedAt;
   }
   if (reached !== until)
-    problems.push(`it is covered up to ${reached ?? 'now'}, and not up to ${until ?? 'now'}`);
+    problems.push(`it is covered up to ${reached ?? 'now'}, but should be covered up to ${until ?? 'now'}`);
   return problems;
 }
 

@@ -47,13 +47,13 @@ it('counts them from zero where a process with a clock that is behind mails firs
   expect(dueNotice({ ...quietWatch, exhaustedAt: 10 * DAY }, policy, 9 * DAY)?.deleteAt).toBe(17 * DAY);
 });
 
-it('puts the deletion off by the time of each mail that a server could not send while it was off', () => {
+it('postpones the deletion by the delay of each mail that was due while the server was off', () => {
   const { mailed, deletedAt } = follow([0, ...hours(30 * 24, 40 * 24)]);
   expect(mailed.map(({ at }) => at / DAY)).toEqual([0, 30, 32, 33]);
   expect(deletedAt).toBe(33 * DAY);
 });
 
-it('keeps to what was mailed where the policy becomes a shorter one', () => {
+it('keeps the announced date where the policy becomes shorter', () => {
   const { watch } = follow([0]);
   expect(follow(hours(1, 200), watch, { keepMs: DAY, noticesMs: [] }).deletedAt).toBe(7 * DAY);
 });
@@ -62,7 +62,7 @@ it('mails nothing and deletes nothing while there is a balance', () => {
   expect(follow(hours(0, 1_000), quietWatch)).toMatchObject({ mailed: [], deletedAt: null });
 });
 
-it('forgets all of it when money comes back, and begins anew', () => {
+it('resets when money comes back, and starts over', () => {
   const { watch } = follow(hours(0, 190));
   expect(areVolumesDue(watch, 8 * DAY)).toBe(true);
   const reading = { at: 8 * DAY, balanceMicroUsd: 1, burnMicroUsdPerHour: 1 };
@@ -74,7 +74,7 @@ it('forgets all of it when money comes back, and begins anew', () => {
   expect(readCredit(watch, { ...reading, balanceMicroUsd: 0 })).toEqual(watch);
 });
 
-it('never deletes before the time that was mailed, or with less notice than the policy says, whatever the clock does', () => {
+it('never deletes before the announced time, or with less notice than the policy requires, for any clock', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 60 * 24 }), { maxLength: 300 }),

@@ -25,7 +25,7 @@ it.each([
   },
 );
 
-it('terminates what cannot be stopped, tries again what failed, and waits for nobody', async () => {
+it('terminates deployments that cannot be stopped, retries failures, and does not wait for hanging calls', async () => {
   const books = await openBooks();
   for (const id of ['dep-hangs', 'dep-cannot', 'dep-fails', 'dep-stops']) await books.run({ id });
   const calls: string[] = [];
@@ -56,11 +56,11 @@ it('terminates what cannot be stopped, tries again what failed, and waits for no
   hanging.resolve();
   await zeroBalance.settled();
   expect(books.lines).toContainEqual(
-    expect.objectContaining({ level: 'error', message: expect.stringContaining('could not be ended') }),
+    expect.objectContaining({ level: 'error', message: expect.stringContaining('could not end a deployment') }),
   );
 });
 
-it('says nothing of what another process decides by now', async () => {
+it('logs nothing about a team that another process has taken over', async () => {
   const books = await openBooks();
   await books.run();
   const isLost = () => Promise.reject(new LeaseLost('the lease billing is another process’s by now'));

@@ -71,16 +71,16 @@ export class ZeroBalance {
     if (this.#underWay.has(id)) return;
     const { log } = this.#deps;
     const fields = { ...logNames(deployment), step };
-    log.warn(fields, 'the balance of the team is used up: its deployment is ended');
+    log.warn(fields, 'the balance of the team is used up: its deployment is being ended');
     this.#run(
       id,
       this.#do(store, id, step).catch((err) => {
         if (err instanceof LeaseLost) return;
-        if (err instanceof BalanceIsBack) log.info(fields, 'the team has paid: its deployment goes on');
+        if (err instanceof BalanceIsBack) log.info(fields, 'the team has paid: its deployment continues');
         else
           log.error(
             { err, ...fields },
-            'a deployment of a team without balance could not be ended and still costs money: it will be retried',
+            'could not end a deployment of a team without balance; it still costs money: it will be retried',
           );
       }),
     );
@@ -91,7 +91,7 @@ export class ZeroBalance {
     const names = volumeNames(volume);
     if (this.#underWay.has(id)) return;
     const { log } = this.#deps;
-    log.warn(names, 'the balance of the team is used up, and its time is over: its volume is deleted');
+    log.warn(names, 'the balance of the team is used up and the grace period is over: its volume is being deleted');
     this.#run(
       id,
       this.#enforce.deleteVolume(volume, store).catch((err) => {
@@ -100,7 +100,7 @@ export class ZeroBalance {
         else
           log.error(
             { err, ...names },
-            'a volume without balance is still there; its deletion is tried again',
+            'a volume of a team without balance still exists; its deletion is retried',
           );
       }),
     );

@@ -22,7 +22,7 @@ async function outbox({ store }: Books): Promise<MailRecord[]> {
   return (await store.read.mail.list({ limit: 100 })).toReversed();
 }
 
-it('sends what was decided on, once, after the transaction', async () => {
+it('sends a mail once, after its transaction', async () => {
   const books = await openBooks();
   const server = await startSmtpServer();
   const dispatcher = new MailDispatcher({ ...books.deps, mailer: server.mailer() });
@@ -48,7 +48,7 @@ it('sends what was decided on, once, after the transaction', async () => {
   await dispatcher.stop();
 });
 
-it('sends nothing of a transaction that failed', async () => {
+it('sends no mail of a failed transaction', async () => {
   const books = await openBooks();
   await expect(
     books.store.transact(async (tx) => {
@@ -59,7 +59,7 @@ it('sends nothing of a transaction that failed', async () => {
   expect(await outbox(books)).toEqual([]);
 });
 
-it('tries again what the server refuses for now, and sends the others meanwhile', async () => {
+it('retries a mail that the server refuses temporarily, and sends the others meanwhile', async () => {
   const books = await openBooks();
   const server = await startSmtpServer({
     answer: (nth) => (nth === 1 ? { code: 451, text: 'greylisted' } : null),
@@ -84,7 +84,7 @@ it('tries again what the server refuses for now, and sends the others meanwhile'
   });
 });
 
-it('sends again, with the same Message-ID, what it had no time to write down', async () => {
+it('resends a mail with the same Message-ID where the sending could not be recorded', async () => {
   const books = await openBooks();
   const server = await startSmtpServer();
   await put(books);
@@ -107,7 +107,7 @@ it('sends again, with the same Message-ID, what it had no time to write down', a
   expect(ids).toEqual(['<mail-1@berth.example>', '<mail-1@berth.example>']);
 });
 
-it('waits longer each time while nobody is there, asks with one mail a round, and gives up after three days', async () => {
+it('backs off while the server is unreachable, tries one mail per round, and gives up after three days', async () => {
   const books = await openBooks();
   await put(books, { id: 'mail-1' });
   await put(books, { id: 'mail-2', createdAt: now + 1 });
@@ -136,7 +136,7 @@ it('waits longer each time while nobody is there, asks with one mail a round, an
   expect(asked).toBe(before);
 });
 
-it('waits without a mailer, saying nothing, and sends with one what is not too old by then', async () => {
+it('waits silently without a mailer, and sends the mails that are not too old once there is one', async () => {
   const books = await openBooks();
   const server = await startSmtpServer();
   await put(books, { id: 'mail-1' });
@@ -164,7 +164,7 @@ it('sends in one process at a time', async () => {
   expect(server.received).toHaveLength(1);
 });
 
-it('deletes what was sent long ago, in pages, and nothing where the configuration keeps all', async () => {
+it('deletes old sent mails in pages, and none where the configuration keeps all', async () => {
   const books = await openBooks();
   const sent = (id: string, createdAt: number) => mail({ id, createdAt, sentAt: createdAt });
   await books.store.transact(async (tx) => {

@@ -116,7 +116,7 @@ export class MailDispatcher {
     const attempts = mail.attempts + 1;
     const lastError = (error instanceof Error ? error.message : String(error)).slice(0, MAX_ERROR_LENGTH);
     const fields = { mailId: mail.id, kind: mail.kind, attempts, cause: lastError };
-    log.warn(fields, 'a mail was not sent; it is tried again');
+    log.warn(fields, 'a mail was not sent; it will be retried');
     const dueAt = now + this.#retryMs(attempts);
     await this.#write(store, mail.id, (record) => ({ ...record, attempts, lastError, dueAt }));
   }

@@ -28,8 +28,8 @@ it('says how long the balance lasts', () => {
     subject: 'Low balance: Blue has about 3 h left',
     text: [
       'At 2026-11-21T04:38:00.000Z the balance of Blue was $4.50.',
-      'What is deployed now costs $3.00 per hour, so it lasts for about 1 h 30 min.',
-      'Top up the balance, or stop or terminate what is not needed.\n',
+      'Current usage costs $3.00 per hour, so the balance lasts for about 1 h 30 min.',
+      'Top up the balance, or stop or terminate deployments that you do not need.\n',
     ].join('\n\n'),
   });
 });
@@ -45,7 +45,7 @@ it('says what happens after the balance is used up', () => {
   expect(subject).toBe('The balance of Blue is used up');
   expect(text).toContain('was -$0.02.');
   expect(text).toContain('stopped in 1 h, or terminated');
-  expect(text).toContain('stopped for 72 h is terminated');
+  expect(text).toContain('stopped for 72 h are terminated');
 });
 
 it('writes a receipt', () => {
@@ -74,7 +74,7 @@ it('says why a deployment failed', () => {
   expect(text).toContain('No machine left.');
 });
 
-it('says where something is back in stock', () => {
+it('says in which region an offer is back in stock', () => {
   const offer = {
     name: 'H100 × 8',
     offerId: 'h100-8',
@@ -96,7 +96,7 @@ const names = fc
   )
   .map((units) => units.join(''));
 
-it('lets no name make another header or another line', () => {
+it('keeps names from adding headers or lines', () => {
   fc.assert(
     fc.property(names, (name) => {
       const { subject, text } = deploymentReadyMessage({ ...deployment, name });

@@ -26,9 +26,9 @@ export function lowBalanceMessage({
   const name = toPhrase(team.name);
   return message(`Low balance: ${name} has about ${toDuration(minutes)} left`, [
     `At ${toTimestamp(reading.at)} the balance of ${name} was ${toDollars(reading.balanceMicroUsd)}.`,
-    `What is deployed now costs ${toDollars(reading.burnMicroUsdPerHour)} per hour, so it lasts for about ` +
+    `Current usage costs ${toDollars(reading.burnMicroUsdPerHour)} per hour, so the balance lasts for about ` +
       `${toDuration(Math.max(1, Math.floor(remainingMinutes(reading))))}.`,
-    'Top up the balance, or stop or terminate what is not needed.',
+    'Top up the balance, or stop or terminate deployments that you do not need.',
   ]);
 }
 
@@ -42,9 +42,9 @@ export function balanceExhaustedMessage({
   const name = toPhrase(team.name);
   return message(`The balance of ${name} is used up`, [
     `At ${toTimestamp(at)} the balance of ${name} was ${toDollars(balanceMicroUsd)}.`,
-    'Nothing new can be deployed or started until it is topped up.',
-    `What runs is stopped ${toDelay(graceMs)}, or terminated where it cannot be stopped; what has been stopped ` +
-      `for ${toDuration(toMinutes(stoppedGraceMs))} is terminated, with its disk.`,
+    'Until it is topped up, nothing can be deployed or started.',
+    `Running deployments are stopped ${toDelay(graceMs)}, or terminated if they cannot be stopped; deployments stopped ` +
+      `for ${toDuration(toMinutes(stoppedGraceMs))} are terminated, with their disks.`,
   ]);
 }
 
@@ -60,17 +60,17 @@ export function volumesFrozenMessage({ team, volumes, balanceMicroUsd, deleteAt 
   const at = toTimestamp(deleteAt);
   return message(`The volumes of ${name} are deleted at ${at}`, [
     `The balance of ${name} is ${toDollars(balanceMicroUsd)}. As long as it is not above zero, no volume can be ` +
-      'attached, and what is kept is charged.',
-    `At ${at} these volumes are deleted with all their data; one that is on a deployment then, when that is over:`,
+      'attached, and existing volumes are still charged.',
+    `At ${at} these volumes are deleted with all their data; a volume that is still attached then, when its deployment ends:`,
     toList(volumes),
-    'To keep them, top up the balance before. What is not needed can be deleted now.',
+    'To keep them, top up the balance before that time. You can delete unneeded volumes now.',
   ]);
 }
 
 export function volumesDeletedMessage({ team, volumes, balanceMicroUsd }: VolumesMail): Message {
   const name = toPhrase(team.name);
   return message(`The volumes of ${name} are deleted now`, [
-    `The balance of ${name} is ${toDollars(balanceMicroUsd)}, and the time that was mailed is over. These volumes ` +
+    `The balance of ${name} is ${toDollars(balanceMicroUsd)}, and the announced time has passed. These volumes ` +
       'are deleted with all their data:',
     toList(volumes),
   ]);
@@ -141,7 +141,7 @@ export function deploymentFailedMessage({
     `The deployment ${label} (${id}) on ${providerId} in ${toPhrase(region)} has failed.`,
     ...(failureReason === null ? [] : [failureReasons[failureReason]]),
     ...(failureDetails === null ? [] : [toPhrase(failureDetails)]),
-    'Nothing more is charged for it.',
+    'It is no longer charged.',
   ]);
 }
 
@@ -154,7 +154,7 @@ export function backInStockMessage(
   return message(`Back in stock: ${label}`, [
     `${label} (${toPhrase(offerId)}) of ${providerId} can be deployed again, in ${toPhrase(regions.join(', '))}.`,
     `It costs ${toDollars(priceMicroUsdPerHour)} per hour before discounts.`,
-    'You get this mail because you asked for it; it can be switched off in the account settings.',
+    'You asked for this alert; you can switch it off in the account settings.',
   ]);
 }
 

@@ -34,7 +34,7 @@ it.runIf(hasOpenSsl)('logs in over STARTTLS, and over TLS from the first byte', 
   }
 });
 
-it('does not trust a certificate that nobody vouches for', async () => {
+it('does not trust a certificate without a trusted issuer', async () => {
   const server = await startSmtpServer(withLogin);
   const error = await server
     .mailer(login)
@@ -45,7 +45,7 @@ it('does not trust a certificate that nobody vouches for', async () => {
   expect(server.received).toEqual([]);
 });
 
-it('tells a refused mail from a server that cannot be asked', async () => {
+it('distinguishes a refused mail from an unreachable server', async () => {
   const refusing = await startSmtpServer({ answer: () => ({ code: 550, text: 'no such user' }) });
   await expect(refusing.mailer().send(mail)).rejects.toThrow(MailRefused);
   const shy = await startSmtpServer({ ...withLogin, allowInsecureAuth: true, hideSTARTTLS: true });
@@ -66,7 +66,7 @@ it('lets nothing in a mail become a header or a recipient', async () => {
   expect(headers).toMatch(/^Auto-Submitted: auto-generated$/im);
 });
 
-it('gives up on a server that accepts the connection and says nothing: it was not reached, and refused no mail', async () => {
+it('treats a server that accepts the connection but stays silent as unreachable, not as a refusal', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

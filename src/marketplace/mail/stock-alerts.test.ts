@@ -39,7 +39,7 @@ async function openShop() {
   return { ...books, deps, shop, alerts, mails };
 }
 
-it('mails once each time that what was sold out is back [mail-back-in-stock]', async () => {
+it('mails once each time a sold-out offer is back [mail-back-in-stock]', async () => {
   const { deps, shop, alerts, mails, clock } = await openShop();
   await subscribeToStock(deps, wanted);
   await alerts.run();
@@ -56,7 +56,7 @@ it('mails once each time that what was sold out is back [mail-back-in-stock]', a
   expect((await mails())[0]).toEqual({ subject: 'Back in stock: H100', to: 'usr-1@example.com' });
 });
 
-it('knows at once that what is subscribed to is sold out, looks at its region, and at maintenance', async () => {
+it('notices at once that a subscribed offer is sold out, by region, and honours maintenance', async () => {
   const { deps, shop, alerts, mails } = await openShop();
   const alert = await subscribeToStock(deps, { ...wanted, region: 'us-1' });
   expect(alert.wasSoldOut).toBe(true);
@@ -70,7 +70,7 @@ it('knows at once that what is subscribed to is sold out, looks at its region, a
   expect(await mails()).toHaveLength(1);
 });
 
-it('says nothing of a provider that was never heard, and nothing to who switched marketing off', async () => {
+it('does not mail about a provider whose catalog was never read, or to users who switched marketing off', async () => {
   const { deps, shop, alerts, mails, store } = await openShop();
   shop.inStockRegions = [];
   await subscribeToStock(deps, wanted);

@@ -42,7 +42,7 @@ function toRow(group: readonly ShownOffer[]): OfferRow {
       a.offer.priceMicroUsdPerHour - b.offer.priceMicroUsdPerHour || compare(a.row.offerId, b.row.offerId),
   );
   const [first] = sorted;
-  if (first === undefined) throw new Error('a group of offers has none');
+  if (first === undefined) throw new Error('a group of offers is empty');
   const { gpuType, gpuModel, baseGpuType, displayName } = first.offer;
   const interconnectVariants = distinct(group.map(({ row }) => row.interconnectType)).filter(Boolean);
   return {

@@ -94,13 +94,13 @@ describe('an offer', () => {
     expect(page.data[0]?.offers.map(({ pauseUnsupportedReason }) => pauseUnsupportedReason)).toEqual([
       'Not in us-two.',
       null,
-      expect.stringContaining('does not say what a stopped instance'),
+      expect.stringContaining('does not announce the price of a stopped instance'),
     ]);
   });
 });
 
 describe('discounts', () => {
-  it('are not spoken of to somebody who is not logged in [discounts-hidden-without-login]', async () => {
+  it('are not shown without a login [discounts-hidden-without-login]', async () => {
     const [offer] = (await list([{}])).data[0]?.offers ?? [];
     for (const field of ['originalPrice', 'discountedPrice', 'discountPercentage', 'hasDiscount'])
       expect(offer).not.toHaveProperty(field);
@@ -123,7 +123,7 @@ describe('discounts', () => {
 });
 
 describe('a group', () => {
-  it('has the prices, the stock and the providers of what is in stock [group-prices-and-stock]', async () => {
+  it('has the prices, the stock and the providers of the offers in stock [group-prices-and-stock]', async () => {
     const page = await list([
       { provider: 'provider-b', stock: ['eu-one', 'us-two'], changes: { price_per_hour: 3 } },
       { provider: 'provider-a', changes: { price_per_hour: 1 } },
@@ -163,7 +163,7 @@ describe('a group', () => {
     ]);
   });
 
-  it('is not there when all of it is sold out, in maintenance or withdrawn [group-sold-out]', async () => {
+  it('is omitted when all its offers are sold out, in maintenance or withdrawn [group-sold-out]', async () => {
     const page = await list([
       { stock: [] },
       { changes: { ...a100, id: 'b', maintenance: true } },
@@ -223,7 +223,7 @@ describe('a query', () => {
     expect(typesOf(await list(sold, query))).toEqual(types);
   });
 
-  it('counts what it found in pages [offer-pages]', async () => {
+  it('counts the matches in pages [offer-pages]', async () => {
     expect(await list(sold, { page: 2, limit: 3 })).toMatchObject({
       total: 4,
       page: 2,
@@ -325,7 +325,7 @@ describe('a catalog', () => {
     expect(board.inStock(null)).toBe(board.inStock(null));
   });
 
-  it('that grows old carries a note, and is not shown in the end; the others stay [catalog-grows-old]', async () => {
+  it('that grows old gets a note and is later hidden; the others stay [catalog-grows-old]', async () => {
     const { board, clock, catalogs } = boardOf([
       { provider: 'provider-a' },
       { provider: 'provider-b', changes: l4 },
@@ -348,7 +348,7 @@ describe('a catalog', () => {
     expect(await hear(600_000)).toEqual([['provider-b', undefined]]);
   });
 
-  it('that was never heard shows nothing', async () => {
+  it('that was never read shows nothing', async () => {
     const { board, catalogs } = boardOf([{}]);
     const catalog = catalogs.get('provider-x');
     if (catalog !== undefined) catalog.refreshedAt = null;

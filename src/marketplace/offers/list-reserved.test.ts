@@ -15,7 +15,7 @@ async function list(query: ReservedOfferQuery, discount: number | null = null) {
   return offerPageSchema.parse(await listReservedOffers(market, query, discount));
 }
 
-it('includes what is sold out or in maintenance, and not what was withdrawn [reserved-sold-out]', async () => {
+it('includes offers that are sold out or in maintenance, and omits withdrawn ones [reserved-sold-out]', async () => {
   const page = await list({ providers: ['provider-a', 'provider-b'] });
   const offers = page.data.flatMap((group) => group.offers);
   expect(offers.map(({ offerId, available, clusters }) => [offerId, available, clusters])).toEqual([
@@ -27,7 +27,7 @@ it('includes what is sold out or in maintenance, and not what was withdrawn [res
   expect(page).toMatchObject({ total: 3, page: 1, limit: 3, totalPages: 1 });
 });
 
-it('prices a group by what is in stock [reserved-prices]', async () => {
+it('prices a group by the offers in stock [reserved-prices]', async () => {
   const { data } = await list({ sortBy: 'gpuType' });
   expect(
     data.map(({ gpuType, lowestPrice, totalAvailable }) => [gpuType, lowestPrice, totalAvailable]),
@@ -39,7 +39,7 @@ it('prices a group by what is in stock [reserved-prices]', async () => {
 });
 
 it.each(['asc', 'desc'] as const)(
-  'puts what has no price, since it is sold out, last: %s',
+  'puts sold-out groups without a price last: %s',
   async (sortOrder) => {
     const { data } = await list({ sortBy: 'lowestPrice', sortOrder });
     expect(data.map(({ gpuType }) => gpuType)).toEqual(['H100_SXM', 'CPU', 'L4']);

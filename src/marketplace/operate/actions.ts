@@ -49,7 +49,7 @@ export function acceptProviderLosses(
   return audited(deps, actor, { action: 'losses.accept', subject: providerId, detail }, async (store) => {
     if (!(await store.read.losses.providers()).includes(providerId))
       throw new OperatorError(
-        `No losses are recorded for a provider "${providerId}": \`berth marketplace losses\` lists them.`,
+        `No losses are recorded for provider "${providerId}": see \`berth marketplace losses\`.`,
       );
     await acceptLosses({ store }, providerId, until);
     return until;
@@ -83,8 +83,8 @@ export function cleanUpLost(deps: Deps, actor: Actor, id: string): Promise<LostD
 function whyNotLost(record: DeploymentRecord): string {
   const { id, status, cleanup } = record;
   if (isActive(record)) return `The deployment "${id}" is ${status}: it has not ended.`;
-  if (cleanup === 'wanted') return `The instance of the deployment "${id}" is being deleted already.`;
-  if (cleanup === 'done') return `The instance of the deployment "${id}" was deleted already.`;
+  if (cleanup === 'wanted') return `The instance of the deployment "${id}" is already being deleted.`;
+  if (cleanup === 'done') return `The instance of the deployment "${id}" is already deleted.`;
   return `The deployment "${id}" never had an instance.`;
 }
 
@@ -95,7 +95,7 @@ export function resendMail(deps: Deps, actor: Actor, id: string): Promise<MailRe
       const record = await tx.mail.byId(id);
       if (record === null)
         throw new OperatorError(`There is no mail "${id}": see \`berth marketplace mail ls\`.`, 'not_found');
-      if (record.sentAt !== null) throw new OperatorError(`The mail "${id}" was sent: it is not sent twice.`);
+      if (record.sentAt !== null) throw new OperatorError(`The mail "${id}" was already sent: it is not sent twice.`);
       const now = deps.clock.now();
       const createdAt = record.failedAt === null ? record.createdAt : now;
       const due: MailRecord = { ...record, createdAt, dueAt: now, failedAt: null };

@@ -47,7 +47,7 @@ export class Housekeeping {
       const before = clock.now() - audit.keptMs;
       await audit.store.transact((tx) => tx.audit.pruneOldest(before, PRUNED_AT_ONCE));
     } catch (err) {
-      log.warn({ err }, 'the times of last use of the keys could not be written; it will be retried');
+      log.warn({ err }, 'could not write the last-use times of API keys; it will be retried');
     }
   }
 }

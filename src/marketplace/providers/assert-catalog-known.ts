@@ -8,5 +8,5 @@ import type { Provider } from './provider.ts';
  */
 export function assertCatalogKnown({ profile, catalog }: Pick<Provider, 'profile' | 'catalog'>): void {
   if (catalog.refreshedAt !== null) return;
-  throw new ApiError('UNAVAILABLE', `What ${profile.name} sells is not known yet; try again.`);
+  throw new ApiError('UNAVAILABLE', `The catalog of ${profile.name} has not been read yet; try again.`);
 }

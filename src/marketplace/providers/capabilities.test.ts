@@ -64,10 +64,10 @@ describe('a deployment', () => {
     expect(restartUnsupportedReason(rulesOf(never, offerOf(never)), machine)).toBe('It cannot restart.');
   });
 
-  it('cannot where its provider does not announce it, or announces what cannot be read', () => {
+  it('cannot where its provider does not announce it, or announces it unreadably', () => {
     for (const extras of [undefined, { berth: { restart: 'yes', stopped_price_per_hour: -1 } }]) {
       const silent = rulesOf(profile, offerOf(profile, { extras }));
-      expect(pauseUnsupportedReason(silent, machine)).toContain('does not say what a stopped instance');
+      expect(pauseUnsupportedReason(silent, machine)).toContain('does not announce the price of a stopped instance');
       expect(restartUnsupportedReason(silent, machine)).toContain('cannot restart');
     }
   });
@@ -78,11 +78,11 @@ describe('a deployment', () => {
       const named = profileOf({ stop: exceptions, stopped_prices });
       const silent = rulesOf(named, offerOf(named, { extras: undefined }));
       expect(pauseUnsupportedReason(silent, machine)).toBeNull();
-      expect(pauseUnsupportedReason(silent, { ...machine, region: 'eu-two' })).toContain('does not say');
+      expect(pauseUnsupportedReason(silent, { ...machine, region: 'eu-two' })).toContain('does not announce the price');
     }
   });
 
-  it('goes by the profile alone while its provider has not told of the offer', () => {
+  it('uses the profile alone while its provider has not listed the offer', () => {
     expect(pauseUnsupportedReason(rulesOf(profile), machine)).toBeNull();
     expect(restartUnsupportedReason(rulesOf(profile), machine)).toBeNull();
   });
@@ -102,7 +102,7 @@ describe('an offer', () => {
 
   it('cannot without a price', () => {
     const offer = offerOf(profile, { extras: {} });
-    expect(offerPauseUnsupportedReason(profile, offer, ['eu-one'])).toContain('does not say');
+    expect(offerPauseUnsupportedReason(profile, offer, ['eu-one'])).toContain('does not announce the price');
   });
 
   it('can with a price that the profile names for one of its regions', () => {
@@ -110,10 +110,10 @@ describe('an offer', () => {
     const named = profileOf({ stop: exceptions, stopped_prices });
     const offer = offerOf(named, { extras: {} });
     expect(offerPauseUnsupportedReason(named, offer, ['eu-two', 'eu-one'])).toBeNull();
-    expect(offerPauseUnsupportedReason(named, offer, ['eu-two'])).toContain('does not say');
+    expect(offerPauseUnsupportedReason(named, offer, ['eu-two'])).toContain('does not announce the price');
   });
 
-  it('costs what its provider announces while it is stopped, and else what the profile says first', () => {
+  it('costs the announced price while it is stopped, else the first matching price of the profile', () => {
     const stopped_prices = [
       { instance_types: ['SPOT'], stopped_price_per_hour: 0 },
       { stopped_price_per_hour: 0.07 },

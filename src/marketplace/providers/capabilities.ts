@@ -15,8 +15,8 @@ export function describeSlow(
   { providerId, what, thing }: { providerId: string; what: string; thing: 'deployment' | 'volume' },
   answer: Intent['answer'] | 'unknown',
 ): string {
-  const advice = `poll the ${thing} rather than trying again.`;
-  if (answer === 'unknown') return `It is not known what ${providerId} did with the ${what}; ${advice}`;
+  const advice = `poll the ${thing} instead of retrying.`;
+  if (answer === 'unknown') return `The outcome of the ${what} at ${providerId} is not known; ${advice}`;
   if (answer === 'accepted')
     return `${providerId} has accepted the ${what} and has not finished it yet; ${advice}`;
   const said = answer === null ? `did not answer the ${what}` : `answered ${answer} to the ${what}`;
@@ -87,7 +87,7 @@ export type PlacedMachine = Machine & { region: string };
 type Rules = Pick<Provider, 'profile' | 'catalog'>;
 
 const STOPPED_PRICE_UNKNOWN =
-  'The provider does not say what a stopped instance of this machine type costs, so it cannot be stopped.';
+  'The provider does not announce the price of a stopped instance of this machine type, so it cannot be stopped.';
 const RESTART_UNANNOUNCED = 'The provider cannot restart instances of this machine type.';
 
 /**

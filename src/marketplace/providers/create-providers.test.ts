@@ -66,12 +66,12 @@ async function setUp({ profile = profileOf() }: { profile?: ProviderProfile } = 
 }
 
 describe('a catalog', () => {
-  it('is empty until its provider was heard', async () => {
+  it('is empty until it was first read', async () => {
     const { feed } = await setUp();
     expect(feed).toMatchObject({ refreshedAt: null, offers: new Map() });
   });
 
-  it('joins what is offered with where it can be deployed now, at the price of now', async () => {
+  it('joins offers with the regions that have stock, at the current price', async () => {
     const { refresh, feed, sold, clock } = await setUp();
     sold.available = async () => [configurationOf({ regions: ['us-two'], price_per_hour: 1.5 })];
     await refresh();
@@ -83,7 +83,7 @@ describe('a catalog', () => {
     });
   });
 
-  it('takes an offer that is not in /availability for sold out, and one that is only there for nothing', async () => {
+  it('treats an offer missing in /availability as sold out, and ignores one that is only there', async () => {
     const { refresh, feed, sold } = await setUp();
     sold.available = async () => [
       configurationOf({ available: false }),
@@ -119,7 +119,7 @@ describe('a catalog', () => {
     expect([...feed.offers.values()].map(({ name }) => name)).toEqual(['the first']);
   });
 
-  it.each(['configurations', 'available'] as const)('keeps what it had while %s fails', async (part) => {
+  it.each(['configurations', 'available'] as const)('keeps its last state while %s fails', async (part) => {
     const { refresh, feed, sold, clock } = await setUp();
     await refresh();
     const { refreshedAt, offers } = feed;
@@ -189,7 +189,7 @@ describe('a catalog', () => {
 });
 
 describe('a catalog that another process read', () => {
-  it('is shown as that one shows it, with the markups of this one [catalog-shared]', async () => {
+  it('is shown as in that process, with the markups of this one [catalog-shared]', async () => {
     const { store, sold, clock, feed, refresh, open } = await setUp();
     sold.configurations = async () => [configurationOf(), configurationOf({ id: 'leaving' })];
     await refresh();
@@ -239,7 +239,7 @@ describe('a catalog that another process read', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('shows what was wrong with the reading, before anything is known too', async () => {
+  it('shows the read errors, also before anything is known', async () => {
     const { sold, refresh, open } = await setUp();
     sold.available = down;
     await refresh();
@@ -268,5 +268,5 @@ it('refuses two providers of one id', async () => {
   const [one] = options.providers;
   expect(() =>
     createProviders({ ...options, providers: [...options.providers, ...options.providers] }),
-  ).toThrow(`two providers with the id ${one?.profile.id}`);
+  ).toThrow(`Two providers have the id ${one?.profile.id}`);
 });

@@ -45,7 +45,7 @@ export function createProviders({ providers, ...deps }: ProvidersOptions): LiveP
   const catalogs = new Map<string, StoredCatalog>();
   const byId = new Map<string, Provider>();
   for (const { profile, client, sshProbe, markups = noMarkups } of providers) {
-    if (byId.has(profile.id)) throw new Error(`There are two providers with the id ${profile.id}.`);
+    if (byId.has(profile.id)) throw new Error(`Two providers have the id ${profile.id}.`);
     const catalog = new StoredCatalog({ ...deps, profile, markups });
     catalogs.set(profile.id, catalog);
     byId.set(profile.id, { id: profile.id, profile, client, markups, catalog, sshProbe });
@@ -112,6 +112,6 @@ export async function logMissingProviders({
     if (providers.get(provider) === undefined)
       log.error(
         { provider, ...counts },
-        'a provider that still has deployments or volumes is not configured; they may cost money: add it again, or clean up there',
+        'a provider with remaining deployments or volumes is not configured; they may cost money: add the provider again, or delete them there',
       );
 }

@@ -25,7 +25,7 @@ describe('named', () => {
     });
   });
 
-  it('derives an id from a name that nobody knows, the same from each spelling', () => {
+  it('derives an id from an unknown name, the same for each spelling', () => {
     const derived = gpuTypes.named('NVIDIA X-9000 Ti');
     expect(derived).toEqual({
       gpuType: 'X_9000_TI',

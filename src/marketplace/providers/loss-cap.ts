@@ -6,7 +6,7 @@ import type { Reader, Store, Transaction } from '../model/store.ts';
 
 const ALARM_EVERY_MS = 60 * 60_000;
 /** The reason in the log for a held deployment. */
-export const HELD = '404, but the provider has lost too many at once: it is held until an operator decides';
+export const HELD = '404, but the provider lost too many at once: held until an operator decides';
 
 /** The losses at a provider, compared with the cap. */
 export interface LossCount {
@@ -93,9 +93,9 @@ export async function admitLoss(
 export function logLossAlarm(log: Log, { providerId, count, cap, held }: LossCount): void {
   log.error(
     { provider: providerId, losses: count, cap, held },
-    'the provider answers 404 for more deployments and volumes than may end by that: the others keep their state and ' +
-      `are billed only up to its last answer. Check that its key and base_url are those of our account; if they are ` +
-      `really lost, \`berth marketplace losses accept ${providerId}\` ends them`,
+    'the provider answers 404 for more deployments and volumes than the limit on losses: the rest keep their state and ' +
+      `are billed only up to its last answer. Check that its key and base_url belong to our account; if the losses are ` +
+      `real, \`berth marketplace losses accept ${providerId}\` ends them`,
   );
 }
 

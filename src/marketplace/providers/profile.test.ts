@@ -121,7 +121,7 @@ describe.each(providers)('the files of provider-$letter', ({ letter, profile, fi
     }
   });
 
-  it('agree on volumes: the provider makes what the profile allows', () => {
+  it('agree on volumes: the provider accepts all that the profile allows', () => {
     const types = Object.entries(file.regions).flatMap(([region, it]) =>
       it.volume_types.map((type) => ({ region, ...type })),
     );

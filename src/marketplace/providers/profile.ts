@@ -17,9 +17,9 @@ const selectionSchema = z.strictObject({
     .array(z.enum(instanceTypes))
     .min(1)
     .optional()
-    .describe('Only machines of these types; absent: of all.'),
-  regions: z.array(z.string().min(1)).min(1).optional().describe('Only in these regions; absent: in all.'),
-  offers: z.array(z.string().min(1)).min(1).optional().describe('Only of these offers; absent: of all.'),
+    .describe('Only machines of these types; absent: all types.'),
+  regions: z.array(z.string().min(1)).min(1).optional().describe('Only in these regions; absent: all regions.'),
+  offers: z.array(z.string().min(1)).min(1).optional().describe('Only these offers; absent: all offers.'),
 });
 export type Selection = z.infer<typeof selectionSchema>;
 
@@ -34,7 +34,7 @@ const actionSchema = z.discriminatedUnion('supported', [
     except: z
       .array(selectionSchema.extend({ reason: reasonSchema }))
       .default([])
-      .describe('Those that cannot. Each part that is there must fit.'),
+      .describe('Machines that do not support it. Every given condition must match.'),
   }),
 ]);
 
@@ -45,20 +45,20 @@ const instancesSchema = z.strictObject({
     .array(
       z.strictObject({
         ...selectionSchema.shape,
-        minutes: minutesSchema.positive().describe('After so many minutes it has failed.'),
+        minutes: minutesSchema.positive().describe('Deploy timeout in minutes.'),
       }),
     )
     .min(1)
-    .describe('A deployment that is not running by then has failed. The first that fits counts.'),
+    .describe('Deploy timeouts: a deployment that is not running in time has failed. The first matching entry counts.'),
   minimum_reservations: z
     .array(
       z.strictObject({
         ...selectionSchema.shape,
-        minutes: minutesSchema.describe('For so many minutes at least it is rented out.'),
+        minutes: minutesSchema.describe('Minimum rental in minutes.'),
       }),
     )
     .default([])
-    .describe('Minimum rentals, beside what the provider announces itself; the longest counts.'),
+    .describe('Minimum rentals, in addition to those that the provider announces; the longest counts.'),
   stopped_prices: z
     .array(
       z.strictObject({
@@ -68,29 +68,29 @@ const instancesSchema = z.strictObject({
     )
     .default([])
     .describe(
-      'What a stopped machine costs, before discounts, where the provider announces nothing. The first that fits counts.',
+      'Prices of stopped machines, before discounts, where the provider announces none. The first matching entry counts.',
     ),
   nvlink_offers: z
     .array(z.string().min(1))
     .default([])
-    .describe('Offers whose GPUs are joined by NVLink bridges: they are shown with `nvlink`.'),
+    .describe('Offers whose GPUs are connected by NVLink bridges; they are shown with `nvlink`.'),
 });
 
 const cloudSchema = z.strictObject({
-  id: z.string().min(1).describe('What users send as `cloudId`.'),
+  id: z.string().min(1).describe('The value of `cloudId` in requests.'),
   name: z.string().min(1).describe('Shown as `cloudName`.'),
   type: z
     .string()
     .min(1)
     .optional()
-    .describe('The volume type to ask for in this cloud; absent: as elsewhere.'),
-  price_per_gb_hour: priceSchema.optional().describe('USD per GB and hour here; absent: as in the region.'),
+    .describe('Volume type in this cloud; absent: the default.'),
+  price_per_gb_hour: priceSchema.optional().describe('USD per GB and hour in this cloud; absent: the price of the region.'),
 });
 
 const volumeRegionSchema = z.strictObject({
-  min_size_gb: z.number().positive().optional().describe('The smallest volume here, in GB.'),
-  max_size_gb: z.number().positive().optional().describe('The largest volume here, in GB.'),
-  price_per_gb_hour: priceSchema.optional().describe('USD per GB and hour here; absent: as elsewhere.'),
+  min_size_gb: z.number().positive().optional().describe('Smallest volume in this region, in GB.'),
+  max_size_gb: z.number().positive().optional().describe('Largest volume in this region, in GB.'),
+  price_per_gb_hour: priceSchema.optional().describe('USD per GB and hour in this region; absent: the default price.'),
   clouds: z.array(cloudSchema).min(1).optional().describe('The clouds of the region.'),
   virtual_ip: z.string().optional().describe('Shown as `virtualIp`.'),
   nfs_endpoint: z.string().optional().describe('Shown as `nfsEndpoint`, and filled into `mount`.'),
@@ -103,24 +103,24 @@ const volumesSchema = z.strictObject({
       min: z.number().positive().describe('The smallest volume, in GB.'),
       max: z.number().positive().describe('The largest volume, in GB.'),
     })
-    .describe('How large a volume may be.'),
+    .describe('Size limits of a volume.'),
   price_per_gb_hour: priceSchema.describe('USD per GB and hour, before discounts; users pay this.'),
-  name_max_length: z.int().positive().max(60).describe('The longest name of a volume, in characters.'),
+  name_max_length: z.int().positive().max(60).describe('Maximum length of a volume name, in characters.'),
   type: z
     .string()
     .min(1)
     .optional()
-    .describe("The type to ask for, shown as `extras.volumeType`; absent: the provider's default."),
+    .describe("Volume type in create requests, shown as `extras.volumeType`; absent: the provider's default."),
   max_per_instance: z
     .int()
     .positive()
     .nullable()
-    .describe('Volumes on one instance at most; null: any number.'),
-  shareable: z.boolean().describe('Whether one volume may be on several instances.'),
+    .describe('Maximum number of volumes on one instance; null: no limit.'),
+  shareable: z.boolean().describe('Whether a volume may be attached to several instances.'),
   cloud_id: z
     .boolean()
     .default(false)
-    .describe('Whether a region has several clouds, one of which must be named.'),
+    .describe('Whether regions have several clouds, so that requests must give `cloudId`.'),
   attach_at_create: z.boolean().describe('Whether `deploymentId` may be sent when a volume is created.'),
   attach: z
     .discriminatedUnion('supported', [
@@ -130,16 +130,16 @@ const volumesSchema = z.strictObject({
       }),
       z.strictObject({
         supported: z.literal(true).describe('`false`: `reason` says why.'),
-        restarts_instance: z.boolean().default(false).describe('Whether that restarts the instance.'),
+        restarts_instance: z.boolean().default(false).describe('Whether attaching restarts the instance.'),
       }),
     ])
-    .describe('Whether a volume can be attached to an instance that runs.'),
+    .describe('Whether a volume can be attached to a running instance.'),
   detach: z
     .strictObject({
-      allowed: z.enum(['always', 'ended']).describe('`ended`: only from a deployment that is over.'),
+      allowed: z.enum(['always', 'ended']).describe('`ended`: only from an ended deployment.'),
       reason: reasonSchema.optional(),
     })
-    .describe('When a volume can be detached by hand.'),
+    .describe('When a user may detach a volume.'),
   grow: z.boolean().describe('Whether a volume can be made larger.'),
   rename: z.boolean().describe('Whether a volume can be renamed.'),
   mount: z
@@ -152,7 +152,7 @@ const volumesSchema = z.strictObject({
   regions: z
     .record(z.string(), volumeRegionSchema)
     .default({})
-    .describe('What is different in a region, by its id.'),
+    .describe('Settings that differ in a region, by region id.'),
 });
 
 /** Schema of `fixtures/providers/*.yaml`: all rules of M: for one provider. No code branches on a provider's id. */
@@ -161,13 +161,13 @@ export const providerProfileSchema = z.strictObject({
     .string()
     .max(63)
     .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected lower-case words joined by "-", such as "provider-a"')
-    .describe('What users name the provider by.'),
-  name: z.string().min(1).max(255).describe('The name in texts for users.'),
-  instances: instancesSchema.describe('What its machines can do.'),
+    .describe('Id of the provider in requests.'),
+  name: z.string().min(1).max(255).describe('Name in texts for users.'),
+  instances: instancesSchema.describe('Capabilities of its machines.'),
   volumes: volumesSchema
     .nullable()
-    .describe('What its volumes can do; null: it has none, and a launch with `volumeIds` is refused.'),
-  notes: z.array(reasonSchema).default([]).describe('What no rule checks: for docs/providers.md.'),
+    .describe('Capabilities of its volumes; null: no volumes, and a launch with `volumeIds` is refused.'),
+  notes: z.array(reasonSchema).default([]).describe('Notes for docs/providers.md; no rule checks them.'),
 });
 export type ProviderProfile = z.infer<typeof providerProfileSchema>;
 export type VolumeProfile = z.infer<typeof volumesSchema>;

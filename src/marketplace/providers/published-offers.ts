@@ -20,7 +20,7 @@ export function publishedOffers(
   const offers = new Map<string, PublishedOffer>();
   for (const [id, published] of byId(configurations)) {
     if (offers.size >= MAX_OFFERS) {
-      onProblem(`it publishes more than ${MAX_OFFERS} offers; the rest is left out`);
+      onProblem(`it publishes more than ${MAX_OFFERS} offers; the rest are left out`);
       break;
     }
     const now = availableById.get(id);

@@ -11,7 +11,7 @@ import { verifyLedger } from '../ledger/verify-ledger.ts';
 
 const MINUTE_MS = 60_000;
 
-it('keeps what is at a provider that was taken out of the configuration: told, not billed, terminated, cleaned up later', async () => {
+it('keeps deployments and volumes of a provider that was removed from the configuration: reported, not billed, terminated, cleaned up later', async () => {
   const clock = new VirtualClock();
   const folder = mkdtempSync(join(tmpdir(), 'berth-missing-'));
   const store = openMarketplaceSqliteStore(join(folder, 'marketplace.db'));

@@ -16,7 +16,7 @@ function convert(changes: Parameters<typeof configurationOf>[0] = {}, instances 
   return { offer, problems };
 }
 
-it('takes over what a provider publishes', () => {
+it('takes over the offers that a provider publishes', () => {
   expect(convert().offer).toEqual({
     providerId: 'provider-x',
     offerId: 'h100-1x',
@@ -96,7 +96,7 @@ describe('a CPU offer', () => {
     expect(convert({ os_options: images }).offer.osOptions).toEqual(images);
   });
 
-  it('is not one where a GPU is named without a count, or counted without a name', () => {
+  it('is not assumed where a GPU type or a GPU count is present', () => {
     expect(convert({ gpu_count: undefined }).offer).toMatchObject({ gpuType: 'H100_SXM', gpuCount: 1 });
     expect(convert({ gpu_type: undefined }).offer).toMatchObject({ gpuType: 'GPU', gpuCount: 1 });
   });
@@ -115,7 +115,7 @@ it.each([
   expect(mistakeOf(configurationOf())).toBeNull();
 });
 
-it('ignores what it is announced in a way that cannot be read, and says so', () => {
+it('ignores unreadable announcements, and logs it', () => {
   const { offer, problems } = convert({ extras: { berth: { restart: 1 }, cpu: 'EPYC' } });
   expect(offer).toMatchObject({ announcesRestart: false, stoppedPriceMicroUsdPerHour: null });
   expect(problems).toEqual([expect.stringContaining('extras.berth of the offer "h100-1x" is ignored')]);

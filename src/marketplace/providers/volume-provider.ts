@@ -23,7 +23,7 @@ export function requestedVolumeProvider(providers: Providers, id: string): Volum
   const volumeProvider = toVolumeProvider(providers.get(id));
   if (volumeProvider !== null) return volumeProvider;
   const known = providers.ids().filter((other) => toVolumeProvider(providers.get(other)) !== null);
-  throw invalid('provider', `expected a provider with volumes: ${known.join(', ') || 'there is none'}`);
+  throw invalid('provider', `expected a provider with volumes: ${known.join(', ') || 'none is configured'}`);
 }
 
 /** The provider of an existing volume; null: it is no longer configured. */
@@ -42,7 +42,7 @@ export function requireVolumeProvider(
 ): VolumeProvider {
   const volumeProvider = toVolumeProvider(requireProvider(providers, { providerId }));
   if (volumeProvider !== null) return volumeProvider;
-  throw new ApiError('PROVIDER_REFUSED', `${providerId} has no volumes any more; nothing changed.`);
+  throw new ApiError('PROVIDER_REFUSED', `${providerId} no longer offers volumes; nothing changed.`);
 }
 
 interface Where {

@@ -42,7 +42,7 @@ describe('create', () => {
     },
   );
 
-  it('refuses what is no public key, without repeating it [ssh-key-refused]', async () => {
+  it('refuses an invalid public key, without repeating it [ssh-key-refused]', async () => {
     const error = await create({ publicKey: 'ssh-ed25519 c2VjcmV0' }).catch((it) => it);
     expect(error).toMatchObject({ code: 'VALIDATION_ERROR', details: { issues: [{ path: 'publicKey' }] } });
     expect(JSON.stringify(error.toBody())).not.toContain('c2VjcmV0');
@@ -88,7 +88,7 @@ describe('list', () => {
     await expect(list({ teamId: 'team-9' })).rejects.toMatchObject({ status: 404 });
   });
 
-  it('reads and deletes what is of a team of the caller alone [ssh-key-read-and-delete]', async () => {
+  it('reads and deletes only keys of the caller’s teams [ssh-key-read-and-delete]', async () => {
     for (const use of [readSshKey, deleteSshKey]) {
       await expect(use(market.deps, caller, 'ssh-3')).rejects.toMatchObject({ status: 403 });
       await expect(use(market.deps, caller, 'ssh-9')).rejects.toMatchObject({ status: 404 });

@@ -94,7 +94,7 @@ it('an instance that is listed is polled at once, and again once every server of
   expect(await pollsIn(4 * MINUTE_MS)).toBeLessThanOrEqual(1);
 });
 
-it('a server of the provider that does not know the change yet is not believed for long', async () => {
+it('a stale answer from another server of the provider is replaced by a later poll', async () => {
   const { client } = setup.plain;
   const { pollInstance } = client;
   client.pollInstance = async () => {
@@ -115,7 +115,7 @@ it('a change that is not listed is found by the next full poll', async () => {
   expect((await read(setup, id)).ipAddress).toBe('192.0.2.99');
 });
 
-it('instances are polled as ever while the list cannot be read, and no more once it can', async () => {
+it('instances are polled as without a list while it cannot be read, and no longer once it can', async () => {
   listed.error = new ProviderError('failed', '500', { status: 500 });
   await setup.clock.advance(MINUTE_MS);
   expect(await pollsIn(10 * MINUTE_MS)).toBeGreaterThanOrEqual(20);
@@ -127,17 +127,17 @@ it('instances are polled as ever while the list cannot be read, and no more once
 
 it('a list that cannot be read is logged once, and does not count as a failure of other calls', async () => {
   const lines = () =>
-    setup.told.map(({ message }) => message).filter((message) => message.includes('changes'));
+    setup.told.map(({ message }) => message).filter((message) => message.includes('change feed'));
   listed.error = new ProviderError('limited', '429', { status: 429 });
   await setup.clock.advance(10 * MINUTE_MS);
-  expect(lines()).toEqual(['the changes of the provider cannot be read: its instances are polled']);
+  expect(lines()).toEqual(['the change feed of the provider cannot be read: its instances are polled']);
   expect(setup.workers.failingMs('provider-x').size).toBe(0);
   listed.error = undefined;
   await setup.clock.advance(2 * MINUTE_MS);
-  expect(lines().slice(1)).toEqual(['the changes of the provider are read again']);
+  expect(lines().slice(1)).toEqual(['the change feed of the provider is read again']);
 });
 
-it('a list that its provider announces no more is not trusted any more', async () => {
+it('a list that its provider no longer announces is no longer trusted', async () => {
   listed.announce(false);
   await setup.clock.advance(MINUTE_MS);
   const { asked } = listed;
@@ -167,7 +167,7 @@ it('each instance is polled after a reset', async () => {
   expect((await read(setup, id)).ipAddress).toBe('192.0.2.99');
 });
 
-it('instances are polled as ever where the list does not exist, which is said once', async () => {
+it('instances are polled as without a list where it does not exist, and this is logged once', async () => {
   listed.error = new ProviderError('not_found', '404', { status: 404 });
   await setup.clock.advance(MINUTE_MS);
   expect(await pollsIn(5 * MINUTE_MS)).toBeGreaterThanOrEqual(10);
@@ -175,7 +175,7 @@ it('instances are polled as ever where the list does not exist, which is said on
   expect(said).toHaveLength(1);
 });
 
-it('a process that has lost all ranges asks no more, and asks again once it has some', async () => {
+it('a process without ranges stops reading the list, and resumes once it has some', async () => {
   const { transact } = setup.store;
   setup.store.transact = () => Promise.reject(new Error('the database does not answer'));
   await setup.clock.advance(MINUTE_MS);

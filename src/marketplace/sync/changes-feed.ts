@@ -84,7 +84,7 @@ export class ChangesFeed {
       this.#againAt = clock.now() + AGAIN_MS;
       log.warn(
         { provider: provider.id, detail: error.message },
-        'the provider announces changes and does not list them: its instances are polled',
+        'the provider announces changes but does not list them: its instances are polled',
       );
     }
   }
@@ -95,7 +95,7 @@ export class ChangesFeed {
     this.#isLoggedAsLost = true;
     this.#deps.log.warn(
       { provider: this.#deps.provider.id, problem, detail: message },
-      'the changes of the provider cannot be read: its instances are polled',
+      'the change feed of the provider cannot be read: its instances are polled',
     );
   }
 
@@ -103,7 +103,7 @@ export class ChangesFeed {
     const { clock, provider, log, changed } = this.#deps;
     const now = clock.now();
     if (this.#isLoggedAsLost)
-      log.info({ provider: provider.id }, 'the changes of the provider are read again');
+      log.info({ provider: provider.id }, 'the change feed of the provider is read again');
     this.#isLoggedAsLost = false;
     if (reset || this.#listedAt.size > MOST_LISTED) {
       this.#since = now;

@@ -50,7 +50,7 @@ describe('a deployment that was terminated', () => {
     expect(setup.plain.faults.countOf('deleteInstance')).toBe(deletes);
   });
 
-  it('is deleted for as long as it takes, with an alarm and not too often', async () => {
+  it('is retried without end, with an alarm and not too often', async () => {
     const { id } = await running(setup);
     setup.plain.faults.plan = (method) => (method === 'deleteInstance' ? 'lose' : 'none');
     await terminate(id);
@@ -67,7 +67,7 @@ describe('a deployment that was terminated', () => {
     expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);
   });
 
-  it('is not called deleted by a process that another one has replaced meanwhile [cleanup-fenced]', async () => {
+  it('is not recorded as deleted by a process that has lost its lease [cleanup-fenced]', async () => {
     const { id } = await running(setup);
     // While the answer is in transit, another process takes over the range without this one noticing.
     const lose = async () => {
@@ -83,12 +83,12 @@ describe('a deployment that was terminated', () => {
     await setup.clock.advance(5 * MINUTE_MS);
     expect(setup.plain.faults.countOf('deleteInstance')).toBe(1);
     expect(await read(setup, id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
-    expect(tellings(setup.told, 'warn', 'leases on ranges of the provider are lost')).toBe(1);
+    expect(tellings(setup.told, 'warn', 'lost the leases on ranges of the provider')).toBe(1);
     await setup.clock.advance(6 * MINUTE_MS);
     expect((await read(setup, id)).cleanup).toBe('done');
   });
 
-  it('is not taken for gone because its destruction was accepted', async () => {
+  it('is not considered gone because its deletion was accepted', async () => {
     const { id } = await running(setup);
     setup.plain.options.deleteMs = MINUTE_MS;
     await terminate(id);
@@ -98,7 +98,7 @@ describe('a deployment that was terminated', () => {
     expect((await read(setup, id)).cleanup).toBe('done');
   });
 
-  it('and of which an instance turns up after all is cleaned up again', async () => {
+  it('is cleaned up again if an instance appears later', async () => {
     const { id } = await running(setup);
     await terminate(id);
     await setup.clock.advance(MINUTE_MS);
@@ -111,7 +111,7 @@ describe('a deployment that was terminated', () => {
     expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);
   });
 
-  it('is not taken for gone because of an answer that cannot be used', async () => {
+  it('is not considered gone because of an unusable answer', async () => {
     const { id } = await running(setup);
     setup.plain.faults.plan = (method, nth) => (method === 'deleteInstance' && nth < 4 ? 'hang' : 'none');
     await terminate(id);
@@ -138,7 +138,7 @@ describe('a deployment that its provider lost', () => {
     return ran;
   }
 
-  it('has its instance kept when that is back, with one alarm, until an operator orders the clean-up [lost-kept]', async () => {
+  it('keeps its reappeared instance, with one alarm, until an operator orders the clean-up [lost-kept]', async () => {
     const { id, instanceId } = await lose();
     setup.plain.faults.plan = () => 'none';
     const sweeps = setup.plain.faults.countOf('listInstances');
@@ -149,16 +149,16 @@ describe('a deployment that its provider lost', () => {
     expect(alarms).toMatchObject([{ level: 'error', fields: { deployment: id, instance: instanceId } }]);
 
     await cleanUpLost(setup.deps, mara, id);
-    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('is being deleted already');
+    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('is already being deleted');
     await setup.clock.advance(MINUTE_MS);
     expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);
-    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('was deleted already');
+    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('is already deleted');
     const before = deletes();
     await setup.clock.advance(HOUR_MS);
     expect(deletes()).toBe(before);
   });
 
-  it('has its instance deleted by the sweep if that is back only after the order', async () => {
+  it('has its instance deleted by the sweep if it reappears only after the order', async () => {
     const { id } = await lose();
     const denied = setup.plain.faults.plan;
     setup.plain.faults.plan = (method, ...call) =>
@@ -177,7 +177,7 @@ function notFound() {
 }
 
 describe('the sweep', () => {
-  it('deletes what a deployment that is over left, once two lists have it', async () => {
+  it('deletes an instance left by an ended deployment, once two lists show it', async () => {
     const { id } = await running(setup);
     await terminate(id);
     await setup.clock.advance(MINUTE_MS);
@@ -192,7 +192,7 @@ describe('the sweep', () => {
     expect(statuses(setup.plain)).toEqual([]);
   });
 
-  it('deletes what a live deployment has beside its own', async () => {
+  it('deletes an extra instance of a live deployment', async () => {
     const { id, instanceId } = await running(setup);
     setup.plain.create({ ...request, name: ours(1) });
     await setup.clock.advance(10 * MINUTE_MS);
@@ -200,7 +200,7 @@ describe('the sweep', () => {
     expect((await read(setup, id)).status).toBe('running');
   });
 
-  it('tells once of what no deployment knows, and leaves it and what is not ours', async () => {
+  it('reports an instance without a deployment once, and does not delete it or foreign instances', async () => {
     await running(setup);
     setup.plain.create({ ...request, name: ours(77) });
     setup.plain.create({ ...request, name: `bm-deadbeef-${'0'.repeat(32)}` });
@@ -208,6 +208,6 @@ describe('the sweep', () => {
     setup.plain.create(request);
     await setup.clock.advance(10 * MINUTE_MS);
     expect(statuses(setup.plain)).toEqual(Array.from({ length: 5 }, () => 'ONLINE'));
-    expect(tellings(setup.told, 'warn', 'has our name but no deployment')).toBe(1);
+    expect(tellings(setup.told, 'warn', 'has a name of this marketplace but no deployment')).toBe(1);
   });
 });

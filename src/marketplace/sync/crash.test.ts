@@ -95,7 +95,7 @@ describe.each([
   ['before', false],
   ['after', true],
 ] as const)('a process that dies %s any of its steps', (_, isAfter) => {
-  it('makes what was accepted once, or fails it and leaves nothing [crash-at-each-step]', async () => {
+  it('creates an accepted deployment once, or fails it and leaves nothing [crash-at-each-step]', async () => {
     const outcomes = new Set<string>();
     const deaths = await everyDeath(
       (setup) => accept(setup),
@@ -114,7 +114,7 @@ describe.each([
     expect([...outcomes].sort()).toEqual(['failed provider_error', 'running']);
   });
 
-  it('removes what was terminated', async () => {
+  it('removes the instances of terminated deployments', async () => {
     await everyDeath(
       async (setup) => {
         const { id } = await running(setup);

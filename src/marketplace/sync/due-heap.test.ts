@@ -26,7 +26,7 @@ it('gives keys in the order of their times, as a sorted list does', () => {
   );
 });
 
-it('postpones what is there, and only that', () => {
+it('postpones only existing keys', () => {
   const heap = new DueHeap();
   heap.put('a', 1);
   heap.put('b', 2);
@@ -35,7 +35,7 @@ it('postpones what is there, and only that', () => {
   expect([heap.take(), heap.nextAt(), heap.take(), heap.nextAt()]).toEqual(['b', 6, 'a', null]);
 });
 
-it('is empty when it was cleared', () => {
+it('is empty after it is cleared', () => {
   const heap = new DueHeap();
   heap.put('a', 1);
   heap.clear();

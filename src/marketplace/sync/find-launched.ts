@@ -41,7 +41,7 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
       context,
       record,
       'provider_error',
-      'The provider did not answer, and made no machine that could be found.',
+      'The provider did not answer, and no machine was found there.',
     );
     return 0;
   }
@@ -58,7 +58,7 @@ async function remove(context: SyncContext, record: DeploymentRecord, instance: 
   const { provider, health, log } = context;
   log.warn(
     { ...logNames(record), provider: provider.id, instance: instance.id },
-    'a create has made a second instance: it is deleted',
+    'a create made a second instance: it is being deleted',
   );
   try {
     await removeInstance(context, record, instance);

@@ -55,8 +55,8 @@ async function change(changes: Partial<DeploymentRecord>): Promise<void> {
 
 const confirmedAt = async () => (await read(setup, id)).observedAt;
 
-describe('an answer that is the same as the last one', () => {
-  it('costs no transaction and no read, and confirms the deployment until it was asked for', async () => {
+describe('an answer equal to the last one', () => {
+  it('costs no transaction and no read, and confirms the deployment up to the time of the request', async () => {
     for (let polls = 0; polls < 10; polls++) await pollAfter(20_000);
     expect(used).toEqual({ reads: 0, transactions: 0 });
     await context.observations.flush();
@@ -70,7 +70,7 @@ describe('an answer that is the same as the last one', () => {
     expect(used.reads).toBeLessThanOrEqual(2);
   });
 
-  it('confirms nothing of a row that has changed, until it is read again', async () => {
+  it('does not confirm a changed row until the row is read again', async () => {
     const before = await confirmedAt();
     await change({ name: 'another' });
     await pollAfter(20_000);
@@ -82,7 +82,7 @@ describe('an answer that is the same as the last one', () => {
     expect(await confirmedAt()).toBe(setup.clock.now());
   });
 
-  it('is not kept where its poll had read a row that changed meanwhile', async () => {
+  it('is not kept where the row changed during the poll', async () => {
     context.answers.rowChanged(id);
     const { pollInstance } = setup.plain.client;
     setup.plain.client.pollInstance = async (...args) => {
@@ -110,8 +110,8 @@ describe('an answer that is the same as the last one', () => {
   });
 });
 
-describe('another answer than the last one', () => {
-  it('is judged, and what it means counts from the last confirmation', async () => {
+describe('an answer that differs from the last one', () => {
+  it('is judged, and its effect counts from the last confirmation', async () => {
     await pollAfter(20_000);
     const lastSeenAt = setup.clock.now();
     setup.plain.faults.plan = (method) =>
@@ -121,7 +121,7 @@ describe('another answer than the last one', () => {
     expect(await read(setup, id)).toMatchObject({ status: 'terminated-provider', stoppedAt: lastSeenAt });
   });
 
-  it('becomes what the next ones are compared with, once it confirms the row', async () => {
+  it('becomes the reference for later answers, once it confirms the row', async () => {
     setup.plain.set(instanceId, { public_ip: '192.0.2.99' });
     await pollAfter(20_000);
     expect((await read(setup, id)).ipAddress).toBe('192.0.2.99');
@@ -131,7 +131,7 @@ describe('another answer than the last one', () => {
     expect(used).toEqual({ reads: 0, transactions: 0 });
   });
 
-  it('that came for a row that has changed meanwhile is asked for again', async () => {
+  it('is requested again where the row has changed in the meantime', async () => {
     setup.plain.set(instanceId, { status: 'STOPPED' });
     const { pollInstance } = setup.plain.client;
     let asked = 0;

@@ -33,8 +33,8 @@ async function launched(): Promise<string> {
   return id;
 }
 
-describe('what is sent to a provider', () => {
-  it('is the request, once, with the deployment as its key, after a look at what is available', async () => {
+describe('the create that is sent to a provider', () => {
+  it('is the request, once, with the deployment id as its key, after an availability check', async () => {
     const id = await launched();
     const calls = setup.plain.faults.calls.filter(({ method }) => /create|Availability/.test(method));
     expect(calls.map(({ method }) => method)).toEqual(['listAvailability', 'createInstance']);
@@ -42,7 +42,7 @@ describe('what is sent to a provider', () => {
     expect(calls[1]?.args).toMatchObject([{ name: toProviderName('00c0ffee', id), region: 'eu-one' }, id]);
   });
 
-  it('is nothing while it is sold out: the deployment has failed', async () => {
+  it('is not sent while the offer is sold out: the deployment has failed', async () => {
     setup.plain.options.capacity = 0;
     const id = await launched();
     expect(await read(setup, id)).toMatchObject({
@@ -56,7 +56,7 @@ describe('what is sent to a provider', () => {
     expect(mail?.kind).toBe('deployment_failed');
   });
 
-  it('waits until the provider tells what is available', async () => {
+  it('waits until the availability is known', async () => {
     const error = new ProviderError('failed', '500', { status: 500 });
     setup.plain.faults.plan = (method, nth) =>
       method === 'listAvailability' && nth < 4 ? { error } : 'none';
@@ -68,7 +68,7 @@ describe('what is sent to a provider', () => {
 const refusal = (problem: ProviderProblem, status: number, code: string | null = null) =>
   new ProviderError(problem, `POST /instances: ${status}, no`, { status, code, said: 'no' });
 
-it('is sent once, whoever else means to send it', async () => {
+it('a create is sent once, even with several senders', async () => {
   const id = await accept(setup);
   const record = await read(setup, id);
   const context = contextOf(setup.deps, setup.provider);
@@ -76,7 +76,7 @@ it('is sent once, whoever else means to send it', async () => {
   expect(setup.plain.faults.countOf('createInstance')).toBe(1);
 });
 
-it('is not sent by a process that stood still after it had written that it sends it [launch-after-standstill]', async () => {
+it('a create is not sent by a process that was suspended after it recorded the attempt [launch-after-standstill]', async () => {
   const id = await accept(setup);
   const context = contextOf(setup.deps, setup.provider);
   await launch({ ...context, isLeaseHeld: () => false }, await read(setup, id));
@@ -89,7 +89,7 @@ describe('a create that the provider refuses', () => {
     ['out_of_stock', 'gpu-1 is sold out in eu-one.', refusal('conflict', 409, 'capacity_unavailable')],
     [
       'quota_exceeded',
-      'provider-x gives this marketplace no more machines for now.',
+      'The quota of this marketplace at provider-x is used up.',
       refusal('conflict', 409, 'quota_exceeded'),
     ],
     ['conflict', 'provider-x refused the instance: no', refusal('conflict', 409, 'name_taken')],
@@ -102,12 +102,12 @@ describe('a create that the provider refuses', () => {
     ['unsupported', 'provider-x refused the instance: no', refusal('refused', 400, 'cloud_init_unsupported')],
     [
       'provider_unauthorized',
-      "provider-x does not accept the marketplace's credentials now.",
+      "provider-x rejects the marketplace's credentials.",
       refusal('unauthorized', 401),
     ],
     [
       'provider_unauthorized',
-      "provider-x does not accept the marketplace's credentials now.",
+      "provider-x rejects the marketplace's credentials.",
       refusal('unauthorized', 403),
     ],
   ] as const)('has failed: %s [launch-refused]', async (failureReason, line, error) => {
@@ -133,7 +133,7 @@ describe('a create that the provider refuses', () => {
     expect(setup.plain.instances).toHaveLength(1);
   });
 
-  it('is sent again only until the provider has had its time', async () => {
+  it('is retried only until the deploy timeout of the provider', async () => {
     setup.plain.faults.plan = (method) => (method === 'createInstance' ? 'refuse' : 'none');
     const id = await launched();
     await setup.clock.advance(14 * MINUTE_MS);
@@ -184,7 +184,7 @@ describe('a provider whose platform does not answer', () => {
     expect((await read(setup, id)).status).toBe('running');
   });
 
-  it('is sent the create again after a 409 that says so, and has made one machine', async () => {
+  it('gets the create again after a 409 for that reason, and makes one machine', async () => {
     setup.plain.faults.plan = (method, nth) =>
       method === 'createInstance' && nth <= 6 ? { error: silent() } : 'none';
     expect((await read(setup, await launched())).status).toBe('running');
@@ -192,7 +192,7 @@ describe('a provider whose platform does not answer', () => {
     expect(setup.plain.instances).toHaveLength(1);
   });
 
-  it('and may sell the offer again by now is asked again', async () => {
+  it('is asked again if it may have the offer in stock again', async () => {
     const startedAt = setup.clock.now();
     const id = await gated(undefined, () => setup.clock.now() < startedAt + 30_000);
     setup.workers.start();
@@ -201,7 +201,7 @@ describe('a provider whose platform does not answer', () => {
   });
 
   it.each(['gate', 'create'])(
-    'until its time is over fails the deployment as late, at the %s',
+    'until the deploy timeout fails the deployment as late, at the %s',
     async (at) => {
       const id = at === 'gate' ? await gated('platform_silent', () => true) : await accept(setup);
       if (at === 'create')
@@ -211,14 +211,14 @@ describe('a provider whose platform does not answer', () => {
       expect(await read(setup, id)).toMatchObject({
         status: 'failed',
         failureReason: 'provisioning_timeout',
-        failureDetails: 'provider-x could not take the order within 15 minutes; no machine was made.',
+        failureDetails: 'provider-x could not take the order within 15 minutes; no machine was created.',
         cleanup: 'none',
       });
       expect(setup.plain.instances).toEqual([]);
     },
   );
 
-  it('or not: an offer that has left its region fails at once', async () => {
+  it('does not delay the failure of an offer that has left its region', async () => {
     const elsewhere = announcing(undefined).map((offer) => ({ ...offer, regions: ['us-two'] }));
     const id = await gated(undefined, () => true);
     const { plan } = setup.plain.faults;
@@ -230,7 +230,7 @@ describe('a provider whose platform does not answer', () => {
   });
 
   it.each(['sold_out', 'maintenance', 'withheld'] as const)(
-    'or not: an offer that is %s fails at once',
+    'does not delay the failure of an offer that is %s',
     async (reason) => {
       const id = await gated(reason, () => true);
       setup.workers.start();
@@ -256,7 +256,7 @@ describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
     expect(await setup.store.read.ledger.segmentsOf('deployment', id)).toHaveLength(1);
   });
 
-  it('and that made two: the older one is kept, and the user pays for one [launch-made-two]', async () => {
+  it('and that made two instances keeps the older one, and the user pays for one [launch-made-two]', async () => {
     failCreate('commit-then-lose');
     const id = await accept(setup);
     setup.workers.start();
@@ -274,7 +274,7 @@ describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
     expect(tellings(setup.told, 'warn', 'second instance')).toBe(1);
   });
 
-  it('and that lists the machine twice: it is one machine, and stays [launch-listed-twice]', async () => {
+  it('and that lists the machine twice keeps the one machine [launch-listed-twice]', async () => {
     setup.plain.faults.plan = (method, nth) => {
       if (method === 'createInstance' && nth === 1) return 'commit-then-lose';
       if (method === 'listInstances') return { answer: (list) => [...list, ...structuredClone(list)] };
@@ -287,7 +287,7 @@ describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
     expect(tellings(setup.told, 'warn', 'second instance')).toBe(0);
   });
 
-  it('and that made none: the deployment has failed, and costs nothing', async () => {
+  it('and that made no instance fails the deployment, which costs nothing', async () => {
     failCreate('lose');
     const id = await launched();
     expect((await read(setup, id)).status).toBe('deploying');
@@ -301,7 +301,7 @@ describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
     expect(await setup.store.read.ledger.segmentsOf('deployment', id)).toEqual([]);
   });
 
-  it('and that makes one long after: it is deleted [launch-made-late]', async () => {
+  it('and that makes an instance much later has it deleted [launch-made-late]', async () => {
     failCreate({ lateMs: 10 * MINUTE_MS });
     const id = await launched();
     await setup.clock.advance(9 * MINUTE_MS);
@@ -321,7 +321,7 @@ describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
     expect((await read(setup, id)).status).toBe('running');
   });
 
-  it('has failed when the list could not be read for as long as its provider has, and is still looked for', async () => {
+  it('fails when the list could not be read until the deploy timeout, and its instance is still searched for', async () => {
     setup.plain.faults.plan = (method) => {
       if (method === 'createInstance') return 'commit-then-lose';
       return method === 'listInstances' ? 'refuse' : 'none';

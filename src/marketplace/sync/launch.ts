@@ -138,9 +138,9 @@ function detailsOf(
   { providerId, offerId, region }: DeploymentRecord,
 ): string {
   if (reason === 'out_of_stock') return soldOut(offerId, region);
-  if (reason === 'quota_exceeded') return `${providerId} gives this marketplace no more machines for now.`;
+  if (reason === 'quota_exceeded') return `The quota of this marketplace at ${providerId} is used up.`;
   if (reason === 'provider_unauthorized')
-    return `${providerId} does not accept the marketplace's credentials now.`;
+    return `${providerId} rejects the marketplace's credentials.`;
   return said === null
     ? `${providerId} refused the instance and gave no reason.`
     : `${providerId} refused the instance: ${said}`;
@@ -181,7 +181,7 @@ export async function adopt(context: SyncContext, id: string, instance: Instance
   if (record === undefined) return log.info(fields, 'the provider has made an instance');
   log.error(
     fields,
-    'the provider answered a create with the instance of another deployment: the create failed here; ask the provider what it has made',
+    'the provider answered a create with the instance of another deployment: the create failed; ask the provider which instance it made',
   );
   await fail(
     context,
@@ -211,7 +211,7 @@ export async function failOverdue(context: SyncContext, record: DeploymentRecord
   const minutes = deployTimeoutMinutes(context.provider, record);
   const details =
     record.launch.state === 'wanted'
-      ? `${record.providerId} could not take the order within ${minutes} minutes; no machine was made.`
-      : `It was not reachable within ${minutes} minutes, and is removed.`;
+      ? `${record.providerId} could not take the order within ${minutes} minutes; no machine was created.`
+      : `The machine was not reachable within ${minutes} minutes and is being removed.`;
   await fail(context, record, 'provisioning_timeout', details);
 }

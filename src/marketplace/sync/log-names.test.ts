@@ -55,21 +55,21 @@ it('all lines of a deployment share its id, its team and the request that made i
   const shared = { deployment: id, team: 'team-1', request_id: requestId, provider: 'provider-x' };
   const ofTheProvider = told.filter(({ fields }) => fields['deployment'] === undefined);
   expect(ofTheProvider.map(({ message }) => message)).toEqual([
-    'calls to the provider fail: what is known of it is kept until it answers again',
+    'calls to the provider fail: its last known state is kept until it answers again',
     'the provider answers again',
     expect.stringContaining('none of the new machines of the provider'),
-    'new machines of the provider are reached by SSH again',
+    'SSH login to new machines of the provider works again',
   ]);
   const ofTheDeployment = told.filter((line) => !ofTheProvider.includes(line));
   for (const { message, fields } of ofTheDeployment) expect({ message, ...fields }).toMatchObject(shared);
   expect([...new Set(ofTheDeployment.map(({ message }) => message))]).toEqual([
-    'a step failed with an error; it will be retried',
+    'a step failed; it will be retried',
     'the provider has made an instance',
-    'an answer of the provider is ignored: what is known is kept',
-    expect.stringContaining('cannot be logged in to by SSH yet'),
-    'a new machine was reached by SSH with its key',
+    'an answer of the provider is ignored: the last known state is kept',
+    expect.stringContaining('does not accept an SSH login yet'),
+    'SSH login to a new machine succeeded with its key',
     'a deployment changed',
-    'an instance belongs to no live deployment: it is deleted',
+    'an instance belongs to no live deployment: it is being deleted',
     expect.stringContaining('may still exist and cost money'),
   ]);
 });

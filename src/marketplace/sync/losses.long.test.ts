@@ -54,8 +54,8 @@ function notFound() {
   return new ProviderError('not_found', '404: not_found', { status: 404, code: 'not_found' });
 }
 
-describe('a provider that denies everything', () => {
-  it('ends no more than the cap, and an operator is told', async () => {
+describe('a provider that answers 404 for everything', () => {
+  it('ends no more than the cap, with an alarm', async () => {
     denyAll();
     await setup.clock.advance(10 * MINUTE_MS);
     expect([await countOf('terminated-provider'), await countOf('running')]).toEqual([CAP, MACHINES - CAP]);
@@ -67,7 +67,7 @@ describe('a provider that denies everything', () => {
     expect(alarms()).toBe(2);
   });
 
-  it('is paid for what is held only up to its last answer', async () => {
+  it('has held deployments billed only up to its last answer', async () => {
     const from = setup.clock.now();
     denyAll();
     await setup.clock.advance(15 * MINUTE_MS);
@@ -77,7 +77,7 @@ describe('a provider that denies everything', () => {
     }
   });
 
-  it('holds nothing any more once it knows its machines again, which ran all the time', async () => {
+  it('releases all holds once it lists its machines again, which ran all the time', async () => {
     denyAll();
     await setup.clock.advance(15 * MINUTE_MS);
     setup.plain.faults.plan = () => 'none';
@@ -105,7 +105,7 @@ describe('a provider that denies everything', () => {
     expect(await countOf('terminated-provider')).toBe(CAP + 1);
   });
 
-  it('ends all that it denies, from its last answer on, once an operator accepts', async () => {
+  it('ends all lost deployments, from its last answer on, once an operator accepts', async () => {
     const from = setup.clock.now();
     denyAll();
     await setup.clock.advance(15 * MINUTE_MS);
@@ -116,7 +116,7 @@ describe('a provider that denies everything', () => {
     for (const { stoppedAt } of await records()) expect(stoppedAt).toBeLessThanOrEqual(from);
   });
 
-  it('is not believed that a machine is gone which its user has terminated meanwhile', async () => {
+  it('is not trusted about the end of a machine that its user has terminated in the meantime', async () => {
     denyAll();
     await setup.clock.advance(10 * MINUTE_MS);
     const held = (await records()).find(({ status }) => status === 'running');
@@ -143,7 +143,7 @@ describe('a provider that denies everything', () => {
   });
 });
 
-it('what ends in small numbers over time is not held', async () => {
+it('small numbers of losses over time are not held', async () => {
   for (let number = 1; number <= 7; number++) {
     setup.plain.vanish(`i-${number}`);
     await setup.clock.advance(3 * MINUTE_MS);
@@ -152,7 +152,7 @@ it('what ends in small numbers over time is not held', async () => {
   expect(alarms()).toBe(0);
 });
 
-it('what its provider says that it ended is no denial', async () => {
+it('an end that the provider reports does not count as a loss', async () => {
   for (let number = 1; number <= 7; number++) setup.plain.set(`i-${number}`, { status: 'DESTROYED' });
   await setup.clock.advance(5 * MINUTE_MS);
   expect(await countOf('terminated-provider')).toBe(7);

@@ -33,7 +33,7 @@ function failReads(error: ProviderError): () => void {
 }
 
 describe('a deployment that was accepted', () => {
-  it('is made, runs, and is billed from when that was seen [poll-to-running]', async () => {
+  it('is created, runs, and is billed from the first observation of that [poll-to-running]', async () => {
     const since = setup.clock.now();
     const id = await accept(setup, { tempSshKeyId: 'ssh-temp' });
     setup.workers.start();
@@ -56,7 +56,7 @@ describe('a deployment that was accepted', () => {
     ]);
   });
 
-  it('fails when it is not reachable in the time that its provider has, and is removed there [poll-deploy-timeout]', async () => {
+  it('fails when it is not reachable within the deploy timeout, and is removed there [poll-deploy-timeout]', async () => {
     setup.plain.options.bootMs = HOUR_MS;
     const id = await accept(setup, { tempSshKeyId: 'ssh-temp' });
     setup.workers.start();
@@ -71,7 +71,7 @@ describe('a deployment that was accepted', () => {
 });
 
 describe('a deployment that runs', () => {
-  it('is asked for every 10 to 30 seconds, and nothing is written but until when it was seen', async () => {
+  it('is polled every 10 to 30 seconds, and only the time of the last observation is written', async () => {
     const { id } = await running(setup);
     const before = await read(setup, id);
     const from = setup.clock.now();
@@ -87,7 +87,7 @@ describe('a deployment that runs', () => {
   });
 
   it.each(Object.keys(unreadableAnswers))(
-    'stays what it is while the answer is: %s (F54) [poll-unclear-answer]',
+    'keeps its status while the answer is: %s (F54) [poll-unclear-answer]',
     async (kind) => {
       const { id } = await running(setup);
       const error = unreadableAnswers[kind]?.() ?? notFound;
@@ -104,7 +104,7 @@ describe('a deployment that runs', () => {
     },
   );
 
-  it('survives a 404 that the next answer takes back (F53) [not-found-taken-back]', async () => {
+  it('survives a 404 that the next answer contradicts (F53) [not-found-taken-back]', async () => {
     const { id } = await running(setup);
     const recover = failReads(notFound);
     await setup.clock.advance(15_000);
@@ -114,14 +114,14 @@ describe('a deployment that runs', () => {
     expect((await billed(setup, id, 0)).length).toBe(1);
   });
 
-  it('survives 404 for as long as the list has it [not-found-but-listed]', async () => {
+  it('survives 404 while the list shows it [not-found-but-listed]', async () => {
     const { id } = await running(setup);
     failReads(notFound);
     await setup.clock.advance(10 * MINUTE_MS);
     expect((await read(setup, id)).status).toBe('running');
   });
 
-  it('is over when a second poll and the list confirm the 404, and costs nothing from the last sight on [not-found-confirmed]', async () => {
+  it('ends when a second poll and the list confirm the 404, and costs nothing after the last observation [not-found-confirmed]', async () => {
     const { id, instanceId } = await running(setup);
     await setup.clock.advance(20_000);
     setup.plain.vanish(instanceId);
@@ -143,7 +143,7 @@ describe('a deployment that runs', () => {
     expect(await setup.store.read.ledger.segmentsOf('deployment', id)).toHaveLength(1);
   });
 
-  it('that its provider parks is billed at the stopped rate from when it was [provider-parks]', async () => {
+  it('that its provider parks is billed at the stopped rate from that time [provider-parks]', async () => {
     const since = setup.clock.now();
     const { id, instanceId } = await running(setup);
     const startedAt = ((await read(setup, id)).startedAt ?? 0) - since;
@@ -162,7 +162,7 @@ describe('a deployment that runs', () => {
     ]);
   });
 
-  it('as SPOT is over as soon as its provider takes it, and follows its price [spot-reclaimed]', async () => {
+  it('as SPOT ends as soon as its provider reclaims it, and follows its price [spot-reclaimed]', async () => {
     const spot = { offerId: 'gpu-spot', instanceType: 'SPOT' } as const;
     const since = setup.clock.now();
     const { id, instanceId } = await running(setup, {
@@ -190,7 +190,7 @@ describe('a deployment that runs', () => {
     expect((await read(setup, id)).stoppedAt).toBeLessThanOrEqual(reclaimedAt + 5_000);
   });
 
-  it('measures a spot price by the one that was ordered, also where the first one seen is another [spot-price-of-order]', async () => {
+  it('compares a spot price with the ordered one, even where the first observed one differs [spot-price-of-order]', async () => {
     const rates = [
       'originalRateMicroUsd',
       'rateMicroUsd',
@@ -220,7 +220,7 @@ describe('a deployment that runs', () => {
     expect((await read(setup, id)).rateMicroUsd).toBe(10_000_000);
   });
 
-  it('measures a spot price by the first one, so that none creeps up, and none that was 0 for a moment stays so', async () => {
+  it('compares a spot price with the first one, so that it cannot creep up, or stay 0 after a moment at 0', async () => {
     const { instanceId, id } = await running(setup, { offerId: 'gpu-spot', instanceType: 'SPOT' });
     const first = (await read(setup, id)).originalRateMicroUsd;
     for (const factor of [9, 81, 729, 0, 1]) {
@@ -232,14 +232,14 @@ describe('a deployment that runs', () => {
   });
 });
 
-describe('a change of ours that is under way', () => {
+describe('a change in progress', () => {
   const begin = async (id: string, kind: 'pause' | 'restart' | 'volume') => {
     const record = await read(setup, id);
     const action = intent(kind, { since: setup.clock.now() });
     await setup.store.transact((tx) => tx.deployments.update({ ...record, action }));
   };
 
-  it('a stop without an answer is billed as one from when it was done (F56) [stop-without-answer]', async () => {
+  it('a stop without an answer is billed as a stop from the time it happened (F56) [stop-without-answer]', async () => {
     setup.plain.options.stopMs = 40_000;
     const since = setup.clock.now();
     const { id, instanceId } = await running(setup);
@@ -261,7 +261,7 @@ describe('a change of ours that is under way', () => {
     expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
   });
 
-  it('a restart that was taken just now is not over because it does not show yet', async () => {
+  it('a just accepted restart is not finished because it does not show yet', async () => {
     const { id } = await running(setup);
     for (let seconds = 0; seconds < 40; seconds++) {
       await begin(id, 'restart');
@@ -272,7 +272,7 @@ describe('a change of ours that is under way', () => {
     expect((await read(setup, id)).action).toBeNull();
   });
 
-  it('one that never shows is not waited for for ever', async () => {
+  it('a change that never shows is given up', async () => {
     const { id } = await running(setup);
     await begin(id, 'volume');
     await setup.clock.advance(15 * MINUTE_MS - 1);
@@ -282,7 +282,7 @@ describe('a change of ours that is under way', () => {
     expect(tellings(setup.told, 'warn', 'did not show')).toBe(1);
   });
 
-  it('a stop of which the provider shows nothing for a minute was not taken: others may be asked for', async () => {
+  it('a stop that does not show for a minute counts as not taken: other changes are allowed', async () => {
     const { id } = await running(setup);
     await begin(id, 'pause');
     await setup.clock.advance(MINUTE_MS - 1);
@@ -291,7 +291,7 @@ describe('a change of ours that is under way', () => {
     expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
   });
 
-  it('a look that was begun before it says nothing of it', async () => {
+  it('a poll that began before the change does not settle it', async () => {
     const { id } = await running(setup);
     const { client } = setup.plain;
     const { pollInstance } = client;
@@ -308,7 +308,7 @@ describe('a change of ours that is under way', () => {
   });
 });
 
-it('an answer that shows what was before a stop does not take the stop back [stop-stale-answer]', async () => {
+it('an answer with the state before a stop does not revert the stop [stop-stale-answer]', async () => {
   const { id } = await running(setup);
   await setup.clock.advance(10 * MINUTE_MS);
   const before = structuredClone(setup.plain.instances[0]);

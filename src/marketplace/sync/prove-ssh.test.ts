@@ -35,8 +35,8 @@ async function until(isSo: () => boolean | Promise<boolean>, stepMs = 1_000): Pr
 const isOnline = () => setup.plain.instances[0]?.status === 'ONLINE';
 const statusOf = async (id: string) => (await read(setup, id)).status;
 
-describe('a machine that its provider calls ONLINE', () => {
-  it('runs, and is billed, from when its user can log in, and not before [ssh-proof-starts-bill]', async () => {
+describe('a machine that its provider reports as ONLINE', () => {
+  it('runs and is billed from the first possible login of its user, not before [ssh-proof-starts-bill]', async () => {
     setup.ssh.fault = () => 'closed';
     const since = setup.clock.now();
     const id = await accept(setup);
@@ -60,8 +60,8 @@ describe('a machine that its provider calls ONLINE', () => {
   });
 
   it.each([
-    ['closed', 'its SSH port could not be connected to'],
-    ['hangs', 'no SSH server answered at its SSH port'],
+    ['closed', 'the connection to its SSH port failed'],
+    ['hangs', 'no SSH server answered on its SSH port'],
     ['refuses', 'its SSH server did not accept the key'],
   ] as const)(
     'and whose SSH is %s fails after ten minutes, unbilled, and is deleted [ssh-proof-fails]',
@@ -79,17 +79,17 @@ describe('a machine that its provider calls ONLINE', () => {
         failureReason: 'ssh_unreachable',
         startedAt: null,
         totalCostMicroUsd: 0,
-        failureDetails: `It could not be logged in to by SSH within 10 minutes: ${words}. It is removed.`,
+        failureDetails: `SSH login failed for 10 minutes: ${words}. The machine is being removed.`,
       });
       expect(await billed(setup, id, 0)).toEqual([]);
       await setup.clock.advance(MINUTE_MS);
       expect([setup.plain.instances, (await read(setup, id)).cleanup]).toEqual([[], 'done']);
       expect(await setup.store.read.sshKeys.byId('ssh-temp')).toBeNull();
-      expect(tellings(setup.told, 'warn', 'cannot be logged in to by SSH yet')).toBe(1);
+      expect(tellings(setup.told, 'warn', 'does not accept an SSH login yet')).toBe(1);
     },
   );
 
-  it('has its ten minutes also where the time to make it runs out meanwhile', async () => {
+  it('gets its ten minutes even where the deploy timeout ends first', async () => {
     setup.plain.options.bootMs = 14 * MINUTE_MS;
     setup.ssh.fault = () => 'closed';
     const id = await accept(setup);
@@ -102,7 +102,7 @@ describe('a machine that its provider calls ONLINE', () => {
     expect(await statusOf(id)).toBe('running');
   });
 
-  it('and whose provider does not answer any more ends when its time is over', async () => {
+  it('and whose provider stops answering fails when its time is over', async () => {
     setup.ssh.fault = () => 'closed';
     const id = await accept(setup);
     setup.workers.start();
@@ -170,7 +170,7 @@ describe('a machine that its provider calls ONLINE', () => {
       status: 'failed',
       failureReason: 'ssh_unreachable',
       failureDetails:
-        'It could not be logged in to by SSH within 20 minutes: its address changed after each login. It is removed.',
+        'SSH login failed for 20 minutes: its address changed after each login. The machine is being removed.',
       startedAt: null,
       totalCostMicroUsd: 0,
     });
@@ -184,7 +184,7 @@ function proofOf({ sshProof }: Awaited<ReturnType<typeof read>>) {
 }
 
 describe('a process that ends', () => {
-  it('leaves the proof, and the next needs no other', async () => {
+  it('keeps the proof for the next process', async () => {
     const id = await accept(setup);
     setup.workers.start();
     const provedAt = async () => (await read(setup, id)).sshProof?.provedAt ?? null;
@@ -202,7 +202,7 @@ describe('a process that ends', () => {
     await stopped(setup.clock, heir);
   });
 
-  it('leaves the time that is over, and the next goes on with it', async () => {
+  it('keeps the elapsed time for the next process', async () => {
     setup.ssh.fault = () => 'closed';
     const id = await accept(setup);
     setup.workers.start();
@@ -216,7 +216,7 @@ describe('a process that ends', () => {
     await stopped(setup.clock, heir);
   });
 
-  it('and of which none follows for long gives the machine more than one try', async () => {
+  it('and is not replaced for a long time leaves the machine more than one try', async () => {
     setup.ssh.fault = () => 'closed';
     const id = await accept(setup);
     setup.workers.start();
@@ -232,7 +232,7 @@ describe('a process that ends', () => {
     await stopped(setup.clock, heir);
   });
 
-  it('in the middle of a try writes nothing of it where another went on', async () => {
+  it('in the middle of a try writes nothing where another process has continued', async () => {
     const id = await accept(setup);
     setup.workers.start();
     await until(isOnline);
@@ -278,8 +278,8 @@ it('a host that hangs delays no other deployment, and no poll [ssh-proof-hang-is
   expect(await statusOf(live)).toBe('running');
 });
 
-describe('what needs no proof', () => {
-  it('a deployment that ran before there was one', async () => {
+describe('no proof is needed by', () => {
+  it('a deployment that ran before proofs existed', async () => {
     setup.ssh.fault = () => 'closed';
     const { id: instanceId } = setup.plain.create({
       configuration_id: 'gpu-1',
@@ -304,7 +304,7 @@ describe('what needs no proof', () => {
     expect([await statusOf(old.id), setup.ssh.probes]).toEqual(['running', []]);
   });
 
-  it('one that is stopped and started: it was proved once, and what its tenant closes is theirs', async () => {
+  it('a deployment that is stopped and started: it was proved once, and its tenant may close SSH', async () => {
     const { id, instanceId } = await running(setup);
     setup.ssh.fault = () => 'closed';
     setup.plain.stop(instanceId);
@@ -314,14 +314,14 @@ describe('what needs no proof', () => {
     expect(setup.ssh.probes).toHaveLength(1);
   });
 
-  it('one of a provider that is believed (`verify_ssh: false`)', async () => {
+  it('a deployment of a provider with `verify_ssh: false`', async () => {
     setup.ssh.fault = () => 'closed';
     setup.provider.sshProbe = null;
     const { id } = await running(setup);
     expect([await statusOf(id), setup.ssh.probes]).toEqual(['running', []]);
   });
 
-  it('but one that was being made when there was none yet does, with its saved key', async () => {
+  it('but a deployment that was deploying before proofs existed is proved with its saved key', async () => {
     const id = await accept(setup);
     setup.workers.start();
     await setup.clock.advance(10_000);
@@ -363,7 +363,7 @@ describe('an alarm', () => {
     setup.ssh.fault = () => 'none';
     await accept(setup, { number: 10 });
     await setup.clock.advance(5 * MINUTE_MS);
-    expect(tellings(setup.told, 'info', 'reached by SSH again')).toBe(1);
+    expect(tellings(setup.told, 'info', 'SSH login to new machines of the provider works again')).toBe(1);
   });
 
   it('is not raised for one machine where another was reached', async () => {

@@ -121,8 +121,8 @@ function isOver({ onlineAt, attempts }: SshProof, begunAt: number, windowMs: num
 }
 
 const stepTexts: Readonly<Record<ProbeStep, string>> = {
-  connect: 'its SSH port could not be connected to',
-  banner: 'no SSH server answered at its SSH port',
+  connect: 'the connection to its SSH port failed',
+  banner: 'no SSH server answered on its SSH port',
   handshake: 'its SSH server did not complete the key exchange',
   host_key: 'its SSH server showed different host keys',
   auth: 'its SSH server did not accept the key',
@@ -131,7 +131,7 @@ const stepTexts: Readonly<Record<ProbeStep, string>> = {
 function detailsOf({ failedAt, provedAt }: SshProof, windowMs: number): string {
   const minutes = Math.round(windowMs / 60_000);
   const why = provedAt === null ? stepTexts[failedAt ?? 'connect'] : 'its address changed after each login';
-  return `It could not be logged in to by SSH within ${minutes} minutes: ${why}. It is removed.`;
+  return `SSH login failed for ${minutes} minutes: ${why}. The machine is being removed.`;
 }
 
 async function report(
@@ -147,7 +147,7 @@ async function report(
     sshAlarm.proved(id);
     log.info(
       { ...fields, endpoint: toSshAddress(endpoint) },
-      'a new machine was reached by SSH with its key',
+      'SSH login to a new machine succeeded with its key',
     );
     return;
   }
@@ -155,7 +155,7 @@ async function report(
   if (before.failedAt !== step)
     log.warn(
       { ...fields, endpoint: toSshAddress(endpoint), step, detail },
-      'a new machine is ONLINE at its provider but cannot be logged in to by SSH yet: it is not running and not billed',
+      'a new machine is ONLINE at its provider but does not accept an SSH login yet: it is not running and not billed',
     );
   await sshAlarm.failed(record, before.onlineAt, step);
 }

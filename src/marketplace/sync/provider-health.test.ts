@@ -18,7 +18,7 @@ beforeEach(() => {
 const down = new ProviderError('timeout', 'no answer');
 const unreadable = new ProviderError('invalid', 'status: unknown');
 
-it('tells of what the whole provider suffers from once, however many ask', async () => {
+it('logs a provider-wide problem once, however many calls fail', async () => {
   for (let poll = 0; poll < 9; poll++) {
     health.failed(`dep-${poll % 3}`, down);
     await clock.advance(10_000);
@@ -27,7 +27,7 @@ it('tells of what the whole provider suffers from once, however many ask', async
   expect(told).toEqual(['timeout', 'unauthorized']);
 });
 
-it('tells of one that comes and goes once, and that it is over when it stayed away', async () => {
+it('logs a flapping problem once, and its end when it stays away', async () => {
   for (let poll = 0; poll < 9; poll++) {
     health.failed('dep-1', down);
     await clock.advance(10_000);
@@ -42,7 +42,7 @@ it('tells of one that comes and goes once, and that it is over when it stayed aw
   expect(told).toEqual(['timeout', 'over', 'timeout']);
 });
 
-it('tells of what one instance says until it says something else', () => {
+it('reports a problem of one instance until its answer changes', () => {
   health.failed('dep-1', unreadable);
   health.failed('dep-1', unreadable);
   health.failed('dep-2', unreadable);
@@ -52,7 +52,7 @@ it('tells of what one instance says until it says something else', () => {
   expect(told).toEqual(['invalid: status: unknown', 'invalid: status: unknown', 'no address', 'no address']);
 });
 
-describe('for how long calls fail', () => {
+describe('the failing time of calls', () => {
   it('counts each subject alone, and takes the longest', async () => {
     health.failed('dep-1', down);
     await clock.advance(100_000);

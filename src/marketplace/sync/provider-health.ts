@@ -68,7 +68,7 @@ export class ProviderHealth {
     if (!this.#problems.has(problem))
       this.#deps.log.warn(
         { provider: this.#providerId, problem, detail: message },
-        'calls to the provider fail: what is known of it is kept until it answers again',
+        'calls to the provider fail: its last known state is kept until it answers again',
       );
     const now = this.#deps.clock.now();
     const id = typeof subject === 'string' ? subject : subject.id;
@@ -84,7 +84,7 @@ export class ProviderHealth {
     this.#ignoredAnswers.set(id, reason);
     this.#deps.log.warn(
       { ...namesOf(subject), provider: this.#providerId, reason },
-      'an answer of the provider is ignored: what is known is kept',
+      'an answer of the provider is ignored: the last known state is kept',
     );
   }
 

@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => setup.close());
 
 describe('a provider that hangs', () => {
-  it('delays no other, and what it holds up goes on once it answers (F65) [provider-hang-isolated]', async () => {
+  it('delays no other provider, and its own work continues once it answers (F65) [provider-hang-isolated]', async () => {
     const slow = await Promise.all(
       Array.from({ length: 40 }, (_, index) => accept(setup, { number: index + 1 })),
     );
@@ -69,7 +69,7 @@ describe('a provider that hangs', () => {
 });
 
 describe('two processes on one database', () => {
-  it('tend each provider in one of them, and the other takes over', async () => {
+  it('sync each provider in one of them, and the other takes over', async () => {
     const second = new ProviderWorkers({ ...setup.deps, random: seededRandom(2) });
     const id = await accept(setup);
     setup.workers.start();
@@ -93,7 +93,7 @@ describe('two processes on one database', () => {
     await stopped(setup.clock, second);
   });
 
-  it('notice within seconds what the other has accepted, and at once what they are told of', async () => {
+  it('notice within seconds what the other has accepted, and at once after a wake', async () => {
     setup.workers.start();
     await setup.clock.advance(7_000);
     const { onWake } = setup.store;
@@ -113,7 +113,7 @@ describe('two processes on one database', () => {
     await stopped(setup.clock, second);
   });
 
-  it('begin a deployment that they are told of by its id, and read no other', async () => {
+  it('begin a deployment after a wake with its id, and read no other', async () => {
     setup.workers.start();
     await setup.clock.advance(7_000);
     const { deployments } = setup.store.read;
@@ -134,7 +134,7 @@ describe('two processes on one database', () => {
   });
 });
 
-describe('a change of a volume of which no process was told', () => {
+describe('a change of a volume without a wake', () => {
   let world: World;
   let workers: ProviderWorkers;
   const put = (changes: Partial<VolumeRecord>) =>
@@ -180,7 +180,7 @@ describe('a change of a volume of which no process was told', () => {
 });
 
 describe('an end', () => {
-  it('lets what runs come to its end, writes what was seen, and leaves no timer', async () => {
+  it('lets running work finish, writes the observations, and leaves no timer', async () => {
     const { id } = await running(setup);
     await setup.clock.advance(MINUTE_MS);
     const lastPoll = () => setup.plain.faults.calls.findLast(({ method }) => method === 'getInstance')?.at;

@@ -232,7 +232,7 @@ export class ProviderWorker {
   #end(ranges: readonly number[]): void {
     this.#deps.log.warn(
       { provider: this.#provider.id, ranges },
-      'leases on ranges of the provider are lost: another process may sync their deployments and volumes now',
+      'lost the leases on ranges of the provider: another process may now sync their deployments and volumes',
     );
     for (const range of ranges) void this.#leave(range);
   }
@@ -259,7 +259,7 @@ export class ProviderWorker {
   async #flushLast({ observations }: SyncContext): Promise<void> {
     await observations
       .flush()
-      .catch((error) => this.#deps.log.warn({ err: error }, 'the last observations could not be written'));
+      .catch((error) => this.#deps.log.warn({ err: error }, 'could not write the last observations'));
   }
 
   /** Sends the intent, then schedules a poll: at once if the provider did not answer. */

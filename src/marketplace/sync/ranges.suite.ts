@@ -259,7 +259,7 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
       expectPolled(since, longestPauseMs + 30_000);
     });
 
-    it('of a server that stood still are those of the others: what it writes late is refused, and it gets a share again [ranges-late-writes]', async () => {
+    it('of a suspended server go to the others: its late writes are refused, and it gets a share again [ranges-late-writes]', async () => {
       await begin(2);
       const { clock, plain, deps } = market;
       const [first, second] = servers as [Server, Server];
@@ -289,7 +289,7 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
       expectPolled(since, 30_000 + POLL_MS);
     });
 
-    it('have their troubles alone: one that another process takes, or whose steps fail, stops no other [range-trouble-isolated]', async () => {
+    it('are isolated: a range that another process takes, or whose steps fail, stops no other [range-trouble-isolated]', async () => {
       await begin(1);
       const { clock, deps } = market;
       const [only] = servers as [Server];
@@ -328,7 +328,7 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
       expect(polls.most).toBe(8);
     });
 
-    it('are where the wake of a deployment is heard: it is made once [ranges-woken]', async () => {
+    it('receive the wake of a deployment: it is made once [ranges-woken]', async () => {
       await begin(4);
       const { clock, deps } = market;
       for (const { workers } of servers) workers.start();

@@ -32,7 +32,7 @@ export async function removeInstance(
   if (holder === null) return provider.client.deleteInstance(id, region, call);
   log.error(
     { ...logNames(record), provider: provider.id, instance: id, holder: holder.id },
-    'an instance that another deployment has is not deleted: ask the provider why both have its id',
+    'not deleting an instance that belongs to another deployment: ask the provider why both have its id',
   );
   return null;
 }

@@ -22,7 +22,7 @@ function newSchedule(concurrency: number, tookMs = 0): Schedule {
   });
 }
 
-it('runs each at its time, and again when it says', async () => {
+it('runs each task at its time, and again when the task asks for it', async () => {
   const schedule = newSchedule(9);
   schedule.put('b', 20);
   schedule.put('a', 10);
@@ -35,7 +35,7 @@ it('runs each at its time, and again when it says', async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-it('brings forward, and never puts off', async () => {
+it('brings tasks forward, and never postpones them', async () => {
   const schedule = newSchedule(9);
   schedule.put('a', 50);
   schedule.put('a', 10);
@@ -45,7 +45,7 @@ it('brings forward, and never puts off', async () => {
   expect(schedule.has('a')).toBe(false);
 });
 
-it('runs so many at once, never the same twice, and what came in between again', async () => {
+it('runs a limited number at once, never the same twice, and reruns a task that was woken while it ran', async () => {
   const schedule = newSchedule(2, 10);
   for (const key of ['a', 'b', 'c']) schedule.put(key, 0);
   await clock.advance(5);
@@ -55,7 +55,7 @@ it('runs so many at once, never the same twice, and what came in between again',
   expect(ran).toEqual(['a at 0', 'b at 0', 'c at 10', 'a at 10']);
 });
 
-it('lets what runs come to its end when it stops', async () => {
+it('lets running tasks finish when it stops', async () => {
   const schedule = newSchedule(1, 10);
   pauseMs = 0;
   schedule.put('a', 0);
@@ -70,7 +70,7 @@ it('lets what runs come to its end when it stops', async () => {
   expect([isStopped, ran]).toEqual([true, ['a at 0']]);
 });
 
-it('begins those first that have been due for the longest', async () => {
+it('begins the tasks that have been due longest first', async () => {
   const schedule = newSchedule(1, 10);
   for (const [key, afterMs] of [
     ['busy', 0],
@@ -83,7 +83,7 @@ it('begins those first that have been due for the longest', async () => {
   expect(ran).toEqual(['busy at 0', 'early at 10', 'middle at 20', 'late at 30']);
 });
 
-it('sets its timer anew only for what is due sooner than all others', async () => {
+it('resets its timer only for a task due before all others', async () => {
   let timers = 0;
   const { setTimer } = clock;
   clock.setTimer = (...args) => {

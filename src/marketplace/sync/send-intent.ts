@@ -170,7 +170,7 @@ function refusalOf({ action, providerId }: Sent, error: ProviderError): ApiError
   if (shortageOf(error) === 'quota_exceeded')
     return new ApiError(
       'VALIDATION_ERROR',
-      `${providerId} gives this marketplace no more machines for now; the instance and its data are intact.`,
+      `The quota of this marketplace at ${providerId} is used up; the instance and its data are intact.`,
       { details: { reason: 'quota_exceeded' } },
     );
   if (action.kind === 'resume' && error.problem === 'conflict')

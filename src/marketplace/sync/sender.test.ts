@@ -58,7 +58,7 @@ describe('a request of the process that sends', () => {
     expect(stops()).toBe(1);
   });
 
-  it('leaves it to the process that has the lease by now', async () => {
+  it('leaves it to the process that now has the lease', async () => {
     const { leaseFor, send } = setup.workers;
     const before = setup.workers;
     const lease = leaseFor.call(before, await read(setup, id));
@@ -72,7 +72,7 @@ describe('a request of the process that sends', () => {
     await stopped(setup.clock, heir);
   });
 
-  it('has nothing sent after its end: what was asked for is withdrawn', async () => {
+  it('sends nothing after its end: the intent is withdrawn', async () => {
     const { deps, workers, clock } = setup;
     const late: Sender = {
       leaseFor: (record) => workers.leaseFor(record),
@@ -83,7 +83,7 @@ describe('a request of the process that sends', () => {
     expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
   });
 
-  it('gives the attempt back where its turn has not come, and sends what the row says then', async () => {
+  it('gives the attempt back where its turn has not come, and later sends the current row', async () => {
     const { deps, workers, clock, plain } = setup;
     const { polling } = deps.options;
     await stopped(clock, workers);
@@ -114,7 +114,7 @@ describe('a request of the process that sends', () => {
     await stopped(clock, narrow);
   });
 
-  it('waits for its turn where as many calls are under way as may be', async () => {
+  it('waits for its turn where the limit of concurrent calls is reached', async () => {
     const busy: Sender = { leaseFor: () => null, send: () => expect.unreachable() };
     expect(await pause(busy)).toBe('stopped');
     expect(stops()).toBe(1);

@@ -32,7 +32,7 @@ export async function settleAction(
   if (isTooOld)
     log.warn(
       { ...logNames(record), provider: record.providerId, action: action.kind, ageMs },
-      'a change did not show at the provider in time: it is given up',
+      'the provider did not show a change in time: it is given up',
     );
   const checkedAt = clock.now();
   await context.store.transact(async (tx) => {

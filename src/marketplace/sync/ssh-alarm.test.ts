@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { SshAlarm } from './ssh-alarm.ts';
 import { HOUR_MS, openProviderWorkers, read, running, tellings } from './sync.fixture.ts';
 
-it('does not sound where a machine is proved while it is read when the last one was [alarm-proved-meanwhile]', async () => {
+it('the SSH alarm is not raised where a machine is proved during the read of the last proof [alarm-proved-meanwhile]', async () => {
   const setup = await openProviderWorkers();
   const { id } = await running(setup);
   const record = await read(setup, id);

@@ -39,7 +39,7 @@ export class SshAlarm {
     this.#alarmedAt = null;
     this.#deps.log.info(
       { provider: this.#providerId },
-      'new machines of the provider are reached by SSH again',
+      'SSH login to new machines of the provider works again',
     );
   }
 
@@ -70,7 +70,7 @@ export class SshAlarm {
     if (steps.includes('auth'))
       this.#deps.log.error(
         fields,
-        'none of the new machines of the provider can be logged in to by SSH with its key: their deployments fail ' +
+        'none of the new machines of the provider accepts an SSH login with its key: their deployments fail ' +
           'and are not billed. Ask the provider whether it injects the keys; its offers are still sold',
       );
     else
@@ -78,7 +78,7 @@ export class SshAlarm {
         fields,
         'none of the new machines of the provider can be reached by SSH from here: their deployments fail and are ' +
           'not billed. Allow this server to connect to their SSH ports; if it never can, set `verify_ssh: false` ' +
-          'for the provider in marketplace.yaml, and no login is tried',
+          'for the provider in marketplace.yaml to skip the login check',
       );
   }
 }

@@ -26,7 +26,7 @@ export class StepFailures {
     if (this.#failing.has(cause)) return;
     this.#failing.add(cause);
     const fields = { err: error, ...(await this.#namesOf(subjectId)), provider: this.#providerId, step };
-    this.#deps.log.error(fields, 'a step failed with an error; it will be retried');
+    this.#deps.log.error(fields, 'a step failed; it will be retried');
   }
 
   /** Only the id while the store does not answer. */

@@ -51,7 +51,7 @@ export class Sweep {
         log,
         'warn',
         fields,
-        'an instance has our name but no deployment: it may cost money; check it at the provider',
+        'an instance has a name of this marketplace but no deployment: it may cost money; check it at the provider',
       );
       return null;
     }
@@ -60,7 +60,7 @@ export class Sweep {
         log,
         'error',
         { ...fields, ...logNames(record) },
-        'an instance is back whose deployment ended because the provider answered 404 for it: it is kept and may cost money; `berth marketplace losses clean-up` has it deleted',
+        'an instance reappeared after its deployment ended because the provider answered 404: it is kept and may cost money; `berth marketplace losses clean-up` deletes it',
       );
       return null;
     }
@@ -88,7 +88,7 @@ async function remove(context: SyncContext, record: DeploymentRecord, instance: 
   const { provider, health, log } = context;
   log.warn(
     { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },
-    'an instance belongs to no live deployment: it is deleted',
+    'an instance belongs to no live deployment: it is being deleted',
   );
   try {
     await removeInstance(context, record, instance);

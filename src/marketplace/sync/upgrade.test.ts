@@ -39,7 +39,7 @@ function migrated<Intent>(
 let world: World;
 afterEach(() => world.close());
 
-describe('what an earlier version left under way comes to its end [upgrade-intents]', () => {
+describe('a change begun by an earlier version is completed [upgrade-intents]', () => {
   it.each<[string, Partial<DeploymentRecord>, InstanceStatus, string]>([
     ['pause', {}, 'STOPPED', 'stopped'],
     ['pause', {}, 'ONLINE', 'running'],

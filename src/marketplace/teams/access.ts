@@ -66,7 +66,7 @@ export async function toOwners(
   { userId, teamId }: OwnershipFilter,
 ): Promise<{ teamIds: readonly string[]; userId?: string }> {
   if (userId !== undefined && userId !== caller.userId)
-    throw new ApiError('FORBIDDEN', 'userId: only your own can be listed.');
+    throw new ApiError('FORBIDDEN', 'userId: you can list only your own deployments.');
   const mine = (await teams.membershipsOf(caller.userId)).map((membership) => membership.teamId);
   if (teamId !== undefined && !mine.includes(teamId))
     throw (await teams.byId(teamId)) === null ? notFound('team') : forbidden('team');

@@ -4,7 +4,7 @@ import type { TeamLimits } from '../model/options.ts';
 import type { Reader } from '../model/store.ts';
 
 const units: Readonly<Record<keyof TeamLimits, string>> = {
-  deployments: 'deployments that are not over',
+  deployments: 'active deployments',
   volumes: 'volumes',
   volumeGb: 'GB of volumes',
 };
@@ -33,8 +33,8 @@ export async function assertWithinLimits(
     if (limit === null || used[name] + more <= limit) continue;
     throw new ApiError(
       'VALIDATION_ERROR',
-      `The team has ${used[name]} ${units[name]} and may have ${limit}; this would add ${more}. End or delete ` +
-        'something first, or ask for a higher limit.',
+      `The team has ${used[name]} ${units[name]} of at most ${limit}; this would add ${more}. End or delete ` +
+        'some first, or ask for a higher limit.',
       { details: { reason: 'quota_exceeded', quota: name, limit, used: used[name], requested: more } },
     );
   }

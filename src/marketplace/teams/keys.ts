@@ -30,7 +30,7 @@ export async function createKey(
     const user = await findUser(tx.users, email);
     if (!user.mayMakeKeys)
       throw new OperatorError(
-        `${user.email} may not have keys: \`berth marketplace users allow-keys ${user.email}\` lets them.`,
+        `${user.email} may not have keys: allow it with \`berth marketplace users allow-keys ${user.email}\`.`,
       );
     const record: ApiKeyRecord = {
       id: newId(random, 'key'),

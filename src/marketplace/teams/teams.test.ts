@@ -18,7 +18,7 @@ async function openTeams(balanceMicroUsd = 0) {
   return books;
 }
 
-it('lists the teams of the caller with what they have left now [teams-listed]', async () => {
+it('lists the teams of the caller with their current balance [teams-listed]', async () => {
   const books = await openTeams(10_000_000);
   const { id } = await books.run();
   await books.clock.advance(HOUR_MS);
@@ -55,7 +55,7 @@ it('shows the stored balance in the details, to members alone [team-details-bala
   await expect(teamDetails(books.deps, caller, 'team-9')).rejects.toMatchObject({ status: 404 });
 });
 
-it('makes a default personal team on the first call of who has none, and one alone [team-personal]', async () => {
+it('creates one default personal team on the first call of a user without a team [team-personal]', async () => {
   const books = await openTeams();
   const [first, second] = await Promise.all([
     listTeams(books.deps, stranger),
@@ -68,7 +68,7 @@ it('makes a default personal team on the first call of who has none, and one alo
   expect((await books.store.read.users.byId('usr-2'))?.currentTeamId).toBe(second);
 });
 
-it('resolves the team that is named, else the current one, else the oldest membership [team-resolved]', async () => {
+it('resolves the given team, else the current one, else the oldest membership [team-resolved]', async () => {
   const books = await openTeams();
   expect(await resolveTeam(books.deps, caller)).toBe(teamId);
   await expect(resolveTeam(books.deps, stranger, teamId)).rejects.toMatchObject({ status: 403 });
@@ -84,7 +84,7 @@ it('resolves the team that is named, else the current one, else the oldest membe
   await expect(resolveTeam(books.deps, { userId: 'usr-9' })).rejects.toMatchObject({ status: 404 });
 });
 
-it('tells the balances of all teams, of the current one, or of the one that is named [team-balances]', async () => {
+it('shows the balances of all teams, of the current one, or of the given one [team-balances]', async () => {
   const books = await openTeams(10_000_000);
   await books.store.transact(async (tx) => {
     await tx.teams.insert(team({ id: 'team-2', ownerId: 'usr-2' }));
@@ -111,7 +111,7 @@ it('tells the balances of all teams, of the current one, or of the one that is n
   await expect(listBalances(books.deps, caller, { teamId: 'team-9' })).rejects.toMatchObject({ status: 404 });
 });
 
-it('makes teams with a slug that nobody else has', async () => {
+it('creates teams with a unique slug', async () => {
   const books = await openTeams();
   const wanted = { name: 'Blue', owner: 'usr-2@example.com', slug: 'blue' };
   const blue = await createTeam(books.deps, wanted);

@@ -15,12 +15,12 @@ export async function createTeam(
   { store, ...deps }: Pick<Deps, 'store' | 'clock' | 'random'>,
   { name, owner, slug }: { name: string; owner: string; slug?: string | undefined },
 ): Promise<TeamRecord> {
-  if (name.trim() === '') throw new OperatorError('A team has a name.');
+  if (name.trim() === '') throw new OperatorError('A team needs a name.');
   if (slug !== undefined && (!SLUG.test(slug) || slug.length > MAX_LENGTH))
     throw new OperatorError(
       `"${slug}" is not a slug: use lower-case words joined by "-", of ${MAX_LENGTH} characters at most.`,
     );
-  const taken = () => new OperatorError(`There is a team "${slug}" already.`);
+  const taken = () => new OperatorError(`A team "${slug}" already exists.`);
   return store
     .transact(async (tx) => {
       if (slug !== undefined && (await tx.teams.bySlug(slug)) !== null) throw taken();

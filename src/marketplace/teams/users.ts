@@ -33,7 +33,7 @@ export async function addUser(
   const address = email.trim().toLowerCase();
   if (!EMAIL.test(address) || address.length > MAX_EMAIL_LENGTH)
     throw new OperatorError(`"${email}" is not an e-mail address.`);
-  const taken = () => new OperatorError(`There is a user ${address} already.`);
+  const taken = () => new OperatorError(`A user ${address} already exists.`);
   return store
     .transact(async (tx) => {
       if ((await tx.users.byEmail(address)) !== null) throw taken();
@@ -91,7 +91,7 @@ export async function findUser(users: UserReader, emailOrId: string): Promise<Us
 
 function assertSettings({ createLimit, minimumRuntimeMinutes }: UserRecord): void {
   if (createLimit !== null && (!Number.isInteger(createLimit) || createLimit < -1))
-    throw new OperatorError('A create limit is a whole number, 0 or more; -1 is no limit.');
+    throw new OperatorError('A create limit must be a whole number, 0 or more; -1 means no limit.');
   if (minimumRuntimeMinutes !== null && !(minimumRuntimeMinutes >= 0))
-    throw new OperatorError('A minimum runtime is a number of minutes, 0 or more.');
+    throw new OperatorError('A minimum runtime must be a number of minutes, 0 or more.');
 }

@@ -33,8 +33,8 @@ async function endDeployment(): Promise<void> {
   await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
 }
 
-describe('an attachment of which the answer is late', () => {
-  it('is not given up because a second call for it is refused for how often it came', async () => {
+describe('an attachment with a late answer', () => {
+  it('is not given up because a second call for it hits the rate limit', async () => {
     world.plain('a').faults.plan = (method, nth) => {
       if (method !== 'attachVolume') return 'none';
       return nth === 1 ? { lateMs: 25_000 } : { error: limited };
@@ -48,7 +48,7 @@ describe('an attachment of which the answer is late', () => {
   });
 });
 
-it('whose deployment has ended is detached, also where a request asked for that and its time is over', async () => {
+it('an attachment whose deployment has ended is detached, even where the request for that has timed out', async () => {
   expect(await attach()).toBe('done');
   await world.update(deploymentId, { status: 'terminated-provider', cleanup: 'none' });
   await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
@@ -65,7 +65,7 @@ it('whose deployment has ended is detached, also where a request asked for that 
   expect(await stored()).toMatchObject({ status: 'available', action: null });
 });
 
-it('of a volume that is still to be made for the deployment is refused, however long that takes', async () => {
+it('an attachment of a volume that is still being created for the deployment is refused, however long that takes', async () => {
   world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'lose' : 'none');
   const body = { ...bodyFor('a'), deploymentId } as never;
   ({ volumeId } = await world.settle(createVolume(world.deps, caller, body)));
@@ -87,7 +87,7 @@ describe('a detachment', () => {
     expect(await attach()).toBe('done');
   });
 
-  it('that was sent before is not undone because a second request is refused', async () => {
+  it('that was already sent is not undone because a second request is refused', async () => {
     world.plain('a').faults.plan = (method, nth) => {
       if (method !== 'detachVolume') return 'none';
       return nth === 1 ? { lateMs: 25_000 } : { error: limited };
@@ -100,7 +100,7 @@ describe('a detachment', () => {
     expect(await states()).toEqual([]);
   });
 
-  it('is not believed where the provider denies the instance of an active deployment', async () => {
+  it('is not inferred from a 404 for the instance of an active deployment', async () => {
     world.plain('a').faults.plan = (method, nth) =>
       method !== 'detachVolume' || nth > 3 ? 'none' : nth === 1 ? 'lose' : { error: denied };
     await detach();
@@ -109,7 +109,7 @@ describe('a detachment', () => {
     expect([await states(), truly()]).toEqual([[], []]);
   });
 
-  it('that is refused after its deployment has ended goes on [volume-detach-refused-at-end]', async () => {
+  it('that is refused after its deployment has ended is retried [volume-detach-refused-at-end]', async () => {
     const { client } = world.provider('a');
     vi.spyOn(client, 'detachVolume').mockImplementationOnce(async () => {
       await endDeployment();
@@ -123,7 +123,7 @@ describe('a detachment', () => {
     expect(await stored()).toMatchObject({ status: 'available', action: null });
   });
 
-  it('comes to its end where the volume has broken', async () => {
+  it('completes where the volume has broken', async () => {
     world.plain('a').options.volumeMs = 60_000;
     const asked = detach();
     await world.clock.advance(1_000);
@@ -139,7 +139,7 @@ describe('a detachment', () => {
   });
 });
 
-it('of a volume that broke is looked after when its deployment ends [broken-volume-released]', async () => {
+it('a detachment of a broken volume is completed when its deployment ends [broken-volume-released]', async () => {
   expect(await attach()).toBe('done');
   const record = await stored();
   if (record === null) throw new Error('there is no volume');
@@ -153,7 +153,7 @@ it('of a volume that broke is looked after when its deployment ends [broken-volu
   expect(await stored()).toMatchObject({ status: 'error', action: null });
 });
 
-describe('a larger size that is under way when the deployment ends', () => {
+describe('a resize in progress when the deployment ends', () => {
   beforeEach(async () => {
     expect(await attach()).toBe('done');
     const silent = new ProviderError('timeout', 'no answer', { mayHaveHappened: true });
@@ -165,7 +165,7 @@ describe('a larger size that is under way when the deployment ends', () => {
     await endDeployment();
   });
 
-  it('is not forgotten for a detachment', async () => {
+  it('is not dropped for a detachment', async () => {
     expect(await detach()).toBe('CHANGE_IN_PROGRESS');
     world.plain('a').faults.plan = () => 'none';
     for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
@@ -173,7 +173,7 @@ describe('a larger size that is under way when the deployment ends', () => {
     expect(await stored()).toMatchObject({ sizeGb: 300, status: 'available', action: null });
   });
 
-  it('leaves the detachment looked after when it is given up', async () => {
+  it('leaves the detachment to be completed when it is given up', async () => {
     world.plain('a').faults.plan = () => 'none';
     world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { size_gb: 100 });
     await world.clock.advance(world.deps.options.polling.actionMs);

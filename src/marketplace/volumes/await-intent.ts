@@ -79,7 +79,7 @@ function isOver(
   asked: AskedVolume,
   { isDone, goesOn }: Awaited,
 ): VolumeSnapshot | null {
-  if (snapshot === null) throw new Error(`the volume ${asked.id} is not there any more`);
+  if (snapshot === null) throw new Error(`the volume ${asked.id} no longer exists`);
   const { refusal, action } = snapshot.record;
   if (refusal?.id === asked.action.id) throw fromRefusal(refusal);
   if (isDone(snapshot)) return snapshot;

@@ -70,7 +70,7 @@ function assertValid(
   if (deploymentId !== undefined && !volumeProvider.profile.attach_at_create)
     throw invalid(
       'deploymentId',
-      `${volumeProvider.provider.profile.name} does not attach a volume when it is created; leave it out`,
+      `${volumeProvider.provider.profile.name} does not attach volumes at creation; omit it`,
     );
   return { region: place.location.id, cloudId: place.cloud?.id ?? null };
 }
@@ -165,7 +165,7 @@ function failed({ providerId, volumeId, refusal }: VolumeRecord): ApiError {
   if (refusal !== null) return fromRefusal(refusal);
   return new ApiError(
     'PROVIDER_REFUSED',
-    `${providerId} could not make the volume, or did not say that it did; nothing is billed.`,
+    `${providerId} failed to create the volume, or did not confirm it; nothing is billed.`,
     { details: { volumeId } },
   );
 }

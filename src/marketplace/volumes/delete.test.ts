@@ -27,7 +27,7 @@ const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
 const sync = (letter = 'a') => world.settle(world.sync(letter));
 const findings = async () => (await verifyLedger(world.deps.store, world.clock.now() + HOUR_MS)).findings;
 
-it('is accepted, and ends the cost, where the configuration does not have the provider any more', async () => {
+it('a deletion is accepted, and ends the billing, where the provider is no longer configured', async () => {
   const providers = { ids: () => [], get: () => undefined };
   const at = world.clock.now();
   await world.settle(deleteVolume({ ...world.deps, providers }, caller, volumeId));
@@ -42,7 +42,7 @@ it('is accepted, and ends the cost, where the configuration does not have the pr
   expect(await findings()).toEqual([]);
 });
 
-it('ends where billing got to, where a process with a clock that is ahead has posted more', async () => {
+it('a deletion ends at the last posting, where a process with a clock that is ahead has posted further', async () => {
   const [segment] = await world.deps.store.read.ledger.openSegments({ limit: 1 });
   if (segment === undefined) throw new Error('it is billed');
   await accrue(world.deps, segment, world.clock.now() + 10 * 60_000);
@@ -62,7 +62,7 @@ async function askAndDie(how: { isSent: boolean }): Promise<void> {
 }
 
 describe('a deletion whose answer was not written', () => {
-  it('is not taken back by an observation that still shows the volume, and ends only by proof [volume-delete-needs-proof]', async () => {
+  it('is not reverted by an observation that still shows the volume, and ends only by proof [volume-delete-needs-proof]', async () => {
     world.plain('a').options.volumeMs = 60_000;
     await askAndDie({ isSent: true });
     await world.settle(readVolume(world.deps, caller, volumeId));
@@ -86,7 +86,7 @@ describe('a deletion whose answer was not written', () => {
     expect((await stored())?.status).toBe('deleted');
   });
 
-  it('outlives a provider that says meanwhile that the volume broke', async () => {
+  it('continues where the provider reports the volume as broken in the meantime', async () => {
     world.plain('a').options.volumeMs = 60_000;
     await askAndDie({ isSent: true });
     world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { status: 'ERROR' });
@@ -94,7 +94,7 @@ describe('a deletion whose answer was not written', () => {
     expect(await stored()).toMatchObject({ status: 'deleting' });
   });
 
-  it('keeps attachments, sizes and launches out for as long as it lasts', async () => {
+  it('blocks attachments, resizes and launches while it lasts', async () => {
     const { id } = await world.deploy('a', (await stored())?.region ?? '');
     await askAndDie({ isSent: true });
     await world.clock.advance(2 * world.deps.options.polling.actionMs);
@@ -111,7 +111,7 @@ describe('a deletion whose answer was not written', () => {
   });
 });
 
-it('that the provider shows on a machine that runs is refused, and the attachment is taken over', async () => {
+it('a deletion of a volume that the provider shows on a running machine is refused, and the attachment is recorded', async () => {
   const { id, providerInstanceId } = await world.deploy('a', (await stored())?.region ?? '');
   // An attach took effect after the worker had given up on it.
   world.plain('a').attach(world.plain('a').volumes[0]?.id ?? '', [providerInstanceId ?? '']);
@@ -124,7 +124,7 @@ it('that the provider shows on a machine that runs is refused, and the attachmen
   expect(await world.codeOf(detachVolume(world.deps, caller, volumeId, id))).toBe('done');
 });
 
-it('that is not sent in time, since the provider does not answer, is withdrawn: nothing changed', async () => {
+it('a deletion that is not sent in time, since the provider does not answer, is withdrawn: nothing changed', async () => {
   const before = await stored();
   world.plain('a').faults.plan = (method) => (method === 'getVolume' ? 'hang' : 'none');
   expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
@@ -134,7 +134,7 @@ it('that is not sent in time, since the provider does not answer, is withdrawn: 
   expect(await stored()).toMatchObject({ status: 'available', action: null, deletedAt: before?.deletedAt });
 });
 
-it('of a volume that ended while it was asked for is success, and the end stays as it is [volume-delete-race-ended]', async () => {
+it('a deletion of a volume that ended during the request succeeds, and keeps the end [volume-delete-race-ended]', async () => {
   const before = await stored();
   if (before === null) throw new Error('there is no volume');
   const endedAt = world.clock.now();
@@ -149,7 +149,7 @@ it('of a volume that ended while it was asked for is success, and the end stays 
   expect((await stored())?.deletedAt).toBe(endedAt);
 });
 
-it('that is refused while the volume is still being made leaves its creation looked after [volume-delete-refused-creating]', async () => {
+it('a deletion that is refused while the volume is still being created does not stop its creation [volume-delete-refused-creating]', async () => {
   world.plain('a').options.volumeMs = 120_000;
   ({ volumeId } = await world.settle(createVolume(world.deps, caller, bodyFor('a') as never)));
   expect(await stored()).toMatchObject({ status: 'creating', action: { kind: 'create' } });
@@ -161,7 +161,7 @@ it('that is refused while the volume is still being made leaves its creation loo
   expect(await stored()).toMatchObject({ status: 'available', action: null });
 });
 
-describe('of a volume that is still on an instance of a deployment that is over', () => {
+describe('a deletion of a volume that is still on an instance of an ended deployment', () => {
   let deploymentId: string;
   beforeEach(async () => {
     ({ id: deploymentId } = await world.deploy('a', (await stored())?.region ?? ''));
@@ -170,7 +170,7 @@ describe('of a volume that is still on an instance of a deployment that is over'
     await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
   });
 
-  it('goes on once the provider has detached it', async () => {
+  it('continues once the provider has detached it', async () => {
     await world.settle(deleteVolume(world.deps, caller, volumeId));
     expect((await stored())?.status).toBe('deleting');
     await world.clock.advance(5_000);
@@ -182,7 +182,7 @@ describe('of a volume that is still on an instance of a deployment that is over'
     expect((await stored())?.status).toBe('deleted');
   });
 
-  it('leaves the detachment looked after where the provider refuses it [volume-detach-refused]', async () => {
+  it('leaves the detachment to be completed where the provider refuses the deletion [volume-detach-refused]', async () => {
     const refused = new ProviderError('refused', '400: no', { status: 400 });
     world.plain('a').faults.plan = (method) => (method === 'deleteVolume' ? { error: refused } : 'none');
     expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
@@ -194,7 +194,7 @@ describe('of a volume that is still on an instance of a deployment that is over'
     expect(await stored()).toMatchObject({ status: 'available', action: null });
   });
 
-  it('is not taken back by a detachment', async () => {
+  it('is not reverted by a detachment', async () => {
     await askAndDie({ isSent: false });
     expect(await world.codeOf(detachVolume(world.deps, caller, volumeId, deploymentId))).toBe(
       'CHANGE_IN_PROGRESS',
@@ -207,7 +207,7 @@ describe('of a volume that is still on an instance of a deployment that is over'
   });
 });
 
-describe('an operator is told of a deletion that is not proved', () => {
+describe('an unproved deletion raises an alarm', () => {
   const notProved = () =>
     world.logged.filter(
       ({ level, message }) => level === 'error' && message.includes('may still exist at the provider'),
@@ -237,7 +237,7 @@ describe('an operator is told of a deletion that is not proved', () => {
   });
 });
 
-describe('of a volume that two rows have', () => {
+describe('a deletion of a volume that two rows have', () => {
   const second = 'vol-second';
   /** Rows written by an earlier version, which did not prevent this. */
   beforeEach(async () => {
@@ -255,7 +255,7 @@ describe('of a volume that two rows have', () => {
     return record;
   };
   const other = () => world.deps.store.read.volumes.byVolumeId(second);
-  const kept = () => world.logged.filter(({ message }) => message.includes('another one has is not deleted'));
+  const kept = () => world.logged.filter(({ message }) => message.includes('not deleting a volume that belongs to another record'));
   const rounds = async () => {
     for (let round = 0; round < 3; round++) {
       await world.clock.advance(10_000);
@@ -263,7 +263,7 @@ describe('of a volume that two rows have', () => {
     }
   };
 
-  it('ends here alone, with an alarm, and the provider deletes it for the last one [shared-volume-deleted]', async () => {
+  it('ends only this row, with an alarm; the provider deletes the volume for the last row [shared-volume-deleted]', async () => {
     const deployment = await world.deploy('a', 'us-dallas', { teamId: 'team-2' });
     const stranger = { userId: 'usr-2' };
     await world.settle(attachVolume(world.deps, stranger, second, deployment.id));
@@ -281,7 +281,7 @@ describe('of a volume that two rows have', () => {
     expect([(await other())?.cleanup, world.plain('a').volumes]).toEqual(['done', []]);
   });
 
-  it('is done at the provider where both are deleted at the same moment', async () => {
+  it('is sent to the provider where both rows are deleted at the same moment', async () => {
     const { store } = world.deps;
     for (const record of [await stored(), await other()])
       await store.transact(async (tx) => {

@@ -37,7 +37,7 @@ async function endDeployment(): Promise<void> {
   await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
 }
 
-it('a detachment that is asked for again by a server that dies goes on [volume-detach-repeated-unsent]', async () => {
+it('a detachment continues after a server died while it repeated the request [volume-detach-repeated-unsent]', async () => {
   expect(await codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
   await endDeployment();
   // No worker is notified, and the requesting server is gone before the intent expires.
@@ -66,7 +66,7 @@ it('a detachment that is asked for again by a server that dies goes on [volume-d
   });
 });
 
-it('a name that is given while a larger size is under way is kept', async () => {
+it('a rename during a resize is kept', async () => {
   world.plain('a').faults.plan = (method) => (method === 'resizeVolume' ? 'lose' : 'none');
   expect(await codeOf(updateVolume(world.deps, caller, volumeId, { name: 'first', sizeInGb: 300 }))).toBe(
     'PROVIDER_SLOW',
@@ -77,7 +77,7 @@ it('a name that is given while a larger size is under way is kept', async () => 
   expect(await stored()).toMatchObject({ sizeGb: 300, name: 'second' });
 });
 
-it('an attachment of a shared volume whose answer is late is not undone because another of its machines ends', async () => {
+it('an attachment of a shared volume with a late answer is not undone because another of its machines ends', async () => {
   expect(await codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
   const limited = new ProviderError('limited', '429: too many', { status: 429 });
   const second = await world.deploy('a', (await stored())?.region ?? '');
@@ -97,7 +97,7 @@ it('an attachment of a shared volume whose answer is late is not undone because 
   expect(await statesOf(second.id)).toEqual(['attached']);
 });
 
-it('an attachment of a shared volume that is withdrawn leaves the detachment of another machine to be done [volume-withdrawn-beside-detach]', async () => {
+it('a withdrawn attachment of a shared volume does not drop the detachment of another machine [volume-withdrawn-beside-detach]', async () => {
   expect(await codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
   const down = new ProviderError('timeout', 'no answer');
   world.plain('a').faults.plan = () => ({ error: down });

@@ -32,9 +32,9 @@ export async function planLaunchVolumes(
   const { caller, teamId, provider, region, volumeIds } = wanted;
   if (volumeIds.length === 0) return [];
   const volumeProvider = toVolumeProvider(provider);
-  if (volumeProvider === null) throw invalid(FIELD, `${provider.profile.name} has no volumes; leave it out`);
+  if (volumeProvider === null) throw invalid(FIELD, `${provider.profile.name} does not offer volumes; omit it`);
   const repeated = volumeIds.find((id, index) => volumeIds.indexOf(id) !== index);
-  if (repeated !== undefined) throw invalid(FIELD, `${repeated} is named twice`);
+  if (repeated !== undefined) throw invalid(FIELD, `${repeated} is given twice`);
   assertRoom(FIELD, volumeProvider, volumeIds.length);
   const volumes = new Map<string, VolumeRecord>();
   // Every launch locks volumes in one order, so that two launches with the same volumes cannot deadlock.
@@ -43,7 +43,7 @@ export async function planLaunchVolumes(
     const existing = await read.volumes.attachmentsOf({ volumeId: volume.id });
     assertFits(FIELD, volumeProvider, volume, existing, { providerId: provider.id, region, teamId });
     if (volume.providerVolumeId === null)
-      throw new ApiError('CHANGE_IN_PROGRESS', `${volumeId} is not there yet; try again in a moment.`);
+      throw new ApiError('CHANGE_IN_PROGRESS', `${volumeId} does not exist yet; try again in a moment.`);
     // A shared volume may be attached to a second instance while it is being attached to a first.
     if (!volumeProvider.profile.shareable || isExclusive(volume)) assertIdle(volume, clock.now(), options);
     volumes.set(volumeId, volume);

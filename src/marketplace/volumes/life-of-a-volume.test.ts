@@ -50,7 +50,7 @@ async function attached(letter: string) {
 }
 
 describe('a create', () => {
-  it('answers with an available volume as M: shows it, with where provider-a mounts it from [volume-create]', async () => {
+  it('answers with an available volume as M: shows it, with the mount address of provider-a [volume-create]', async () => {
     const volume = volumeSchema.strict().parse(await create('a'));
     const id = world.plain('a').volumes[0]?.id;
     expect(volume).toMatchObject({
@@ -65,12 +65,12 @@ describe('a create', () => {
     });
   });
 
-  it('leaves out what is not known: M: has no null for these fields', async () => {
+  it('omits unknown fields: M: has no null for them', async () => {
     expect(Object.entries(await create('d')).filter(([, value]) => value === null)).toEqual([]);
     expect(await create('d')).not.toHaveProperty('usedCapacityBytes');
   });
 
-  it('asks for the type of provider-d, and for the cloud of provider-c at its price [volume-type-and-cloud]', async () => {
+  it('sends the type of provider-d, and the cloud of provider-c at its price [volume-type-and-cloud]', async () => {
     expect((await create('d')).extras).toEqual({ volumeType: 'nvme-network' });
     expect(world.plain('d').volumes[0]?.type).toBe('nvme-network');
     const inCloud = await create('c');
@@ -93,7 +93,7 @@ describe('a create', () => {
     expect(record?.startedAt).toBeGreaterThan(record?.createdAt ?? 0);
   });
 
-  it('counts and is billed from the same moment, though the clock goes on meanwhile', async () => {
+  it('is counted and billed from the same moment, although the clock advances in between', async () => {
     let read = 0;
     const clock = {
       now: () => world.clock.now() + ++read,
@@ -105,7 +105,7 @@ describe('a create', () => {
     expect((await segments(record?.id ?? ''))[0]?.startedAt).toBe(record?.startedAt);
   });
 
-  it('on a deployment answers once it is attached, and gives the deployment free again [volume-create-attached]', async () => {
+  it('on a deployment answers once it is attached, and releases the deployment [volume-create-attached]', async () => {
     const { id } = await world.deploy('e', 'eu-frankfurt');
     const volume = await create('e', { deploymentId: id });
     expect(volume).toMatchObject({ status: 'attached', attachedToDeploymentIds: [id] });
@@ -126,7 +126,7 @@ describe('a create', () => {
     expect(world.plain('a').volumes).toEqual([]);
   });
 
-  it('whose answer is lost is sent again with the same key where the provider knows keys', async () => {
+  it('whose answer is lost is sent again with the same key where the provider supports idempotency keys', async () => {
     const keys = (): unknown[] =>
       world.plain('a').faults.calls.flatMap(({ method, args }) => (method === 'createVolume' ? [args] : []));
     world.plain('a').faults.plan = (method, nth) =>
@@ -145,7 +145,7 @@ describe('a create', () => {
     });
   };
 
-  it('that is refused after another process has sent it again is left to that one [volume-create-refused-late]', async () => {
+  it('that is refused after another process has resent it is left to that process [volume-create-refused-late]', async () => {
     const { client } = world.provider('a');
     vi.spyOn(client, 'createVolume').mockImplementationOnce(async () => {
       await fromAnotherProcess();
@@ -155,7 +155,7 @@ describe('a create', () => {
     expect(world.plain('a').volumes).toHaveLength(1);
   });
 
-  it('that is not answered after another process has sent it again is left to that one [volume-create-lost-late]', async () => {
+  it('that is not answered after another process has resent it is left to that process [volume-create-lost-late]', async () => {
     for (const offer of world.provider('a').catalog.offers.values()) Object.assign(offer, { extras: {} });
     const { client } = world.provider('a');
     vi.spyOn(client, 'createVolume').mockImplementationOnce(async () => {
@@ -197,7 +197,7 @@ describe('a create', () => {
     expect((await only())?.providerVolumeId).not.toBeNull();
   });
 
-  it('whose answer is lost is not sent again to any other provider: an operator is told, nobody pays', async () => {
+  it('whose answer is lost is not resent to a provider without keys: an alarm is logged, and nothing is billed', async () => {
     for (const offer of world.provider('a').catalog.offers.values()) Object.assign(offer, { extras: {} });
     world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'commit-then-lose' : 'none');
     expect((await failure(createVolume(world.deps, caller, bodyFor('a')))).status).toBe(502);
@@ -222,7 +222,7 @@ describe('a create', () => {
 });
 
 describe('an attachment', () => {
-  it('is reported until the provider has no record of it any more [volume-attachment-reported]', async () => {
+  it('is reported until the provider no longer has a record of it [volume-attachment-reported]', async () => {
     const { volumeId, deploymentId } = await attached('d');
     expect(await read(volumeId)).toMatchObject({
       status: 'attached',
@@ -234,7 +234,7 @@ describe('an attachment', () => {
     expect(world.plain('d').volumes[0]?.attached_instance_ids).toEqual([]);
   });
 
-  it('is answered, as its end and a larger size are, with the fields that M: names [volume-attachment-fields]', async () => {
+  it('answers with the fields that M: names, as do a detach and a resize [volume-attachment-fields]', async () => {
     const { volumeId, region } = await create('e');
     const { id } = await world.deploy('e', region);
     const attach = await world.settle(attachVolume(world.deps, caller, volumeId, id));
@@ -250,7 +250,7 @@ describe('an attachment', () => {
     expect(grown).toMatchObject({ volumeId, sizeInGb: 200, hourlyRate: 0.022 });
   });
 
-  it('keeps other changes of the deployment out while it is made: 409', async () => {
+  it('blocks other changes of the deployment while it is in progress: 409', async () => {
     const volume = await create('d');
     const { id } = await world.deploy('d', volume.region, {
       action: intent('restart', { since: world.clock.now() }),
@@ -293,7 +293,7 @@ describe('an attachment', () => {
     expect(await only()).toMatchObject({ status: 'attached', action: null });
   });
 
-  it('whose answer is lost is asked for again', async () => {
+  it('whose answer is lost is requested again', async () => {
     const volume = await create('d');
     const { id } = await world.deploy('d', volume.region);
     world.plain('d').faults.plan = (method, nth) =>
@@ -303,7 +303,7 @@ describe('an attachment', () => {
     expect(world.plain('d').faults.countOf('attachVolume')).toBe(2);
   });
 
-  it('goes with its deployment: the volume is available once the provider has let go [volume-freed-with-deployment]', async () => {
+  it('ends with its deployment: the volume is available once the provider has detached it [volume-freed-with-deployment]', async () => {
     const { volumeId, deploymentId } = await attached('d');
     const { store, clock } = world.deps;
     await world.update(deploymentId, { status: 'terminated', cleanup: 'wanted' });
@@ -342,7 +342,7 @@ describe('a deletion', () => {
     expect(world.plain('a').faults.countOf('deleteVolume')).toBe(1);
   });
 
-  it('detaches what lingers on an instance that nobody has any more', async () => {
+  it('detaches the volume from an instance that no deployment has any more', async () => {
     const volume = await create('d');
     const instance = world
       .plain('d')
@@ -368,7 +368,7 @@ describe('a deletion', () => {
   });
 });
 
-describe('a larger size', () => {
+describe('a resize', () => {
   it('costs its price from then on [volume-resize-price]', async () => {
     const volume = await create('a');
     const changed = await world.settle(
@@ -384,10 +384,10 @@ describe('a larger size', () => {
     for (const offer of world.provider('a').catalog.offers.values())
       Object.assign(offer, { announcesVolumeResize: false });
     const error = await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 300 }));
-    expect(error.message).toMatch(/does not announce that it can resize/);
+    expect(error.message).toMatch(/does not announce support for resizing/);
   });
 
-  it('is waited for until the provider says what the volume has, whoever asks for something else meanwhile [volume-resize-awaited]', async () => {
+  it('stays pending until the provider shows the new size, through other requests in the meantime [volume-resize-awaited]', async () => {
     const volume = await create('a');
     const silent = new ProviderError('timeout', 'no answer', { mayHaveHappened: true });
     world.plain('a').faults.plan = (method) =>
@@ -451,7 +451,7 @@ describe('a change that the provider refuses', () => {
 });
 
 it.each(Object.keys(unreadableAnswers))(
-  'shows what is known when the provider answers: %s [volume-known-state-shown]',
+  'shows the known state when the provider answers: %s [volume-known-state-shown]',
   async (kind) => {
     const volume = await create('a');
     const before = await only();
@@ -461,7 +461,7 @@ it.each(Object.keys(unreadableAnswers))(
   },
 );
 
-describe('a volume that the provider does not know any more while it is resized', () => {
+describe('a volume that the provider no longer knows during a resize', () => {
   const gone = new ProviderError('not_found', '404', { status: 404, code: 'not_found' });
   let volumeId: string;
   beforeEach(async () => {
@@ -473,7 +473,7 @@ describe('a volume that the provider does not know any more while it is resized'
     await sync('a');
   });
 
-  it('is kept, the operator is told once, and its size is taken over when the provider knows it again [volume-resize-denied]', async () => {
+  it('is kept, with one alarm, and its size is taken over when the provider knows it again [volume-resize-denied]', async () => {
     expect((await read(volumeId)).status).toBe('available');
     expect(await only()).toMatchObject({ sizeGb: 100, action: { kind: 'resize' } });
     expect(world.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
@@ -491,7 +491,7 @@ describe('a volume that the provider does not know any more while it is resized'
     expect(await only()).toMatchObject({ status: 'deleted', action: null });
   });
 
-  it('goes on being resized where the provider refuses to delete it', async () => {
+  it('continues its resize where the provider refuses to delete it', async () => {
     const refused = new ProviderError('refused', '400: no', { status: 400 });
     world.plain('a').faults.plan = (method) => ({ error: method === 'deleteVolume' ? refused : gone });
     expect((await failure(deleteVolume(world.deps, caller, volumeId))).code).toBe('PROVIDER_REFUSED');
@@ -510,7 +510,7 @@ it('a resize that the provider never shows is given up after a time', async () =
   expect(await only()).toMatchObject({ status: 'available', sizeGb: 100, action: null });
 });
 
-it('gives volumes of other teams to nobody: 403, and 404 for those that are not there', async () => {
+it('refuses volumes of other teams (403) and unknown ones (404)', async () => {
   const { volumeId } = await create('a');
   const { id } = await world.deploy('a', 'us-dallas');
   const calls = (who: { userId: string }, name: string) => [
@@ -542,7 +542,7 @@ it("lists a page of one team's volumes, without deleted ones unless they are ask
   expect((await listVolumes(world.deps, stranger, {})).total).toBe(0);
 });
 
-it('prices a GB by provider, region and cloud, and lists where volumes can be [volume-pricing]', async () => {
+it('prices a GB by provider, region and cloud, and lists the regions with volumes [volume-pricing]', async () => {
   const price = (query: object) => readVolumePricing(world.deps, query).hourlyRatePerGb;
   expect(price({ provider: 'provider-d', region: 'ap-tokyo' })).toBe(0.000123);
   expect(price({ provider: 'provider-d' })).toBe(0.000096);

@@ -60,13 +60,13 @@ export function assertFits(
   if (volume.region !== target.region)
     throw invalid(field, `${named} is in ${volume.region}, the deployment in ${target.region}`);
   if (volume.teamId !== target.teamId)
-    throw invalid(field, `${named} belongs to another team than the deployment`);
+    throw invalid(field, `${named} belongs to a different team than the deployment`);
   if (volume.status !== 'available' && volume.status !== 'attached')
     throw invalid(field, `${named} is ${volume.status}; it must be available`);
   if (existing.length > 0 && !profile.shareable)
     throw invalid(
       field,
-      `${named} is on another deployment; on ${provider.profile.name} a volume is on one instance at a time`,
+      `${named} is attached to another deployment; on ${provider.profile.name} a volume can be attached to one instance at a time`,
     );
 }
 
@@ -79,5 +79,5 @@ export function assertRoom(field: string, { provider, profile }: VolumeProvider,
   const { max_per_instance: max } = profile;
   if (max === null || wanted <= max) return;
   const limit = max === 1 ? '1 volume' : `${max} volumes`;
-  throw invalid(field, `${provider.profile.name} has at most ${limit} per instance`);
+  throw invalid(field, `${provider.profile.name} allows at most ${limit} per instance`);
 }

@@ -64,7 +64,7 @@ function withoutCloud([place]: VolumePlace[], name: string, cloudId: string | un
 }
 
 function namesOf(names: readonly string[]): string {
-  return [...new Set(names)].join(', ') || 'there is none now';
+  return [...new Set(names)].join(', ') || 'none is available now';
 }
 
 /**

@@ -41,9 +41,9 @@ it('all lines of a volume share its id, its team and the request that made it, t
   for (const { message, fields } of logged) expect({ message, ...fields }).toMatchObject(shared);
   const told = new Set(logged.map(({ level, message }) => `${level}: ${message}`));
   expect([...told].sort()).toEqual([
-    'debug: a call about a volume did not succeed',
+    'debug: a call about a volume failed',
     'error: a deleted volume may still exist at the provider and cost money: its deletion is retried until the provider confirms it',
-    'error: the provider answers 404 for one of our volumes: it is kept and billed here; check it at the provider',
+    'error: the provider answers 404 for a volume of this marketplace: it is kept and billed; check it at the provider',
     'warn: a volume could not be attached in time: it is given up',
   ]);
 });

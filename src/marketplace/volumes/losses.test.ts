@@ -47,21 +47,21 @@ const statuses = async () => {
 const losses = () =>
   countLosses(world.deps.store.read, 'provider-a', world.deps.options.maxLosses, world.clock.now());
 
-it('volumes that their provider deletes are no losses, however many', async () => {
+it('volumes that their provider deletes do not count as losses, however many', async () => {
   await deleteAll();
   await sync();
   expect([await statuses(), world.plain('a').volumes]).toEqual([[['deleted', VOLUMES]], []]);
   expect(await losses()).toMatchObject({ count: 0, held: 0 });
 });
 
-describe('a provider that denies every volume', () => {
+describe('a provider that answers 404 for every volume', () => {
   beforeEach(async () => {
     denyAll();
     await deleteAll();
     await sync();
   });
 
-  it('ends the deletion of no more than the cap: the others are not taken for gone, and are deleted when it knows them', async () => {
+  it('ends the deletion of no more volumes than the cap: the others are not considered gone, and are deleted when it lists them again', async () => {
     expect((await statuses()).sort()).toEqual([
       ['deleted', CAP],
       ['deleting', VOLUMES - CAP],

@@ -229,7 +229,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       const { id } = await deploy(letter);
       return () => attachVolume(world.deps, caller, volumeId, id);
     },
-    is: { a: 'ok', d: /on Provider D a volume is on one instance at a time$/, e: 'ok' },
+    is: { a: 'ok', d: /on Provider D a volume can be attached to one instance at a time$/, e: 'ok' },
   },
   'an eleventh volume of a deployment [eleventh-volume]': {
     given: async (letter) => {
@@ -362,9 +362,9 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
     is: {
       a: 'ok',
       e: 'ok',
-      c: /is on one instance at a time/,
-      d: /is on one instance at a time/,
-      f: /is on one instance at a time/,
+      c: /can be attached to one instance at a time/,
+      d: /can be attached to one instance at a time/,
+      f: /can be attached to one instance at a time/,
     },
   },
 };
@@ -394,7 +394,7 @@ it.each(['a', 'c', 'd', 'e', 'f'])(
   },
 );
 
-it('an attachment of the launch is given up in time where the deployment was stopped before [attach-while-stopped]', async () => {
+it('an attachment of the launch is given up in time where the deployment was stopped first [attach-while-stopped]', async () => {
   const { volumeId } = await made('a');
   const { id } = await launch('a', [volumeId]);
   const volume = () => world.deps.store.read.volumes.byVolumeId(volumeId);

@@ -68,7 +68,7 @@ it.each([
   // After a pause, the process's connections are closed, and the first new one fails.
   ['a broken connection of', new ProviderError('unreachable', 'connect ECONNREFUSED')],
 ])(
-  'V1: an attach that another server has sent meanwhile is not undone by %s a request that had stood still',
+  'V1: an attach that another server has sent meanwhile is not undone by %s a suspended request',
   async (_, error) => {
     sentElsewhere('attachVolume', error);
     await world.codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
@@ -80,7 +80,7 @@ it.each([
   },
 );
 
-it('V2: nor is a detach: a volume that the provider has detached does not read as attached for good', async () => {
+it('V2: a detach is not undone either: a volume that the provider has detached does not stay attached', async () => {
   expect(await world.codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
   sentElsewhere('detachVolume', busy);
   await world.codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
@@ -88,7 +88,7 @@ it('V2: nor is a detach: a volume that the provider has detached does not read a
   expect(await atRest()).toEqual([0, [], 'available']);
 });
 
-it('V4: a resize that is sent after it was given up leaves no larger volume than the one that is billed', async () => {
+it('V4: a resize sent after it was given up leaves no volume larger than the billed one', async () => {
   const { client } = world.provider('a');
   const resizeVolume = client.resizeVolume.bind(client);
   vi.spyOn(client, 'resizeVolume').mockImplementationOnce(async (...call) => {

@@ -43,17 +43,17 @@ it('names clouds for provider-c alone [volume-clouds]', () => {
     }
 });
 
-describe('what can be deployed beside a volume', () => {
+describe('the offers in the region of a volume', () => {
   const gpus = () => list('d').regions.map(({ id, hasGpuOffers }) => [id, hasGpuOffers]);
 
-  it('is told of GPUs for each region, and of anything for all of them [beside-volume-gpus]', () => {
+  it('set hasGpuOffers by region, and hasAnyOffers over all regions [beside-volume-gpus]', () => {
     stock('d', [{ isGpu: true, region: 'ap-tokyo' }]);
     expect(gpus()).toContainEqual(['ap-tokyo', true]);
     expect(gpus().filter(([, hasGpuOffers]) => hasGpuOffers)).toHaveLength(1);
     expect(list('d').hasAnyOffers).toBe(true);
   });
 
-  it('is anything where there are CPU offers, and nothing where all is sold out [beside-volume-cpus]', () => {
+  it('set hasAnyOffers for CPU offers, and clear it where all are sold out [beside-volume-cpus]', () => {
     stock('d', [{ isGpu: false, region: 'us-phoenix' }]);
     expect(gpus().filter(([, hasGpuOffers]) => hasGpuOffers)).toEqual([]);
     expect(list('d').hasAnyOffers).toBe(true);

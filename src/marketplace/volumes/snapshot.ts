@@ -62,7 +62,7 @@ export async function transactOnVolume<T>(
 ): Promise<T> {
   for (let last = known; ; last = undefined) {
     const snapshot = last ?? (await readVolumeSnapshot(store.read, id));
-    if (snapshot === null) throw new Error(`the volume ${id} is not there any more`);
+    if (snapshot === null) throw new Error(`the volume ${id} no longer exists`);
     const result = await store.transact(async (tx) => {
       await first?.(tx);
       const locked = await lockSnapshot(tx, snapshot);

@@ -40,13 +40,13 @@ const refusalOf = (promise: Promise<unknown>) =>
     (error: ApiError) => error.details?.['reason'] ?? error.message,
   );
 
-it('does not make a volume of 10 TB for one cent, and sends nothing', async () => {
+it('refuses a volume of 10 TB with a balance of one cent, and sends nothing', async () => {
   await setBalance(10_000);
   expect(await refusalOf(create({ sizeInGb: 10_000 }))).toBe('insufficient_balance');
   expect([world.writes(), await world.volumes()]).toEqual([[], []]);
 });
 
-it('makes no volume for who is taken out of the team while it is being made [removed-within-volume-create]', async () => {
+it('creates no volume for a user who is removed from the team during the create [removed-within-volume-create]', async () => {
   const { store } = world.deps;
   const guest = user({ id: 'usr-guest' });
   await store.transact(async (tx) => {
@@ -64,7 +64,7 @@ it('makes no volume for who is taken out of the team while it is being made [rem
   expect([world.writes(), await world.volumes()]).toEqual([[], []]);
 });
 
-it('makes no more volumes than the balance lasts for an hour, where fifty are asked for at once', async () => {
+it('creates only as many volumes as the balance covers for an hour, where fifty are requested at once', async () => {
   await setBalance(4 * HOUR_OF_100_GB + 1_000);
   const asked = Array.from({ length: 50 }, (_, index) => refusalOf(create({ name: `data-${index}` })));
   const answers = await Promise.all(asked);
@@ -73,7 +73,7 @@ it('makes no more volumes than the balance lasts for an hour, where fifty are as
   expect(await world.volumes()).toHaveLength(4);
 });
 
-it('makes a volume larger only where the balance lasts an hour for its new size', async () => {
+it('resizes a volume only where the balance covers an hour of its new size', async () => {
   const { volumeId } = await world.settle(create());
   const grow = (sizeInGb: number) => updateVolume(world.deps, caller, volumeId, { sizeInGb });
   await setBalance(2 * HOUR_OF_100_GB);
@@ -85,7 +85,7 @@ it('makes a volume larger only where the balance lasts an hour for its new size'
   expect(await refusalOf(grow(300))).toBe('accepted');
 });
 
-it('begins one of two larger sizes that are asked for at once, where the balance is for one', async () => {
+it('begins one of two concurrent resizes where the balance covers one', async () => {
   const volumes = [await world.settle(create()), await world.settle(create({ name: 'more' }))];
   await setBalance(5 * HOUR_OF_100_GB);
   const answers = await Promise.all(
@@ -94,7 +94,7 @@ it('begins one of two larger sizes that are asked for at once, where the balance
   expect(answers.toSorted()).toEqual(['accepted', 'insufficient_balance']);
 });
 
-it('bills no size above the limit of the provider, and says so once [volume-size-not-believed]', async () => {
+it('does not bill a size above the limit of the provider, and logs it once [volume-size-not-believed]', async () => {
   const { volumeId } = await world.settle(create());
   const plain = world.plain('a');
   const show = async (sizeGb: number) => {
@@ -106,7 +106,7 @@ it('bills no size above the limit of the provider, and says so once [volume-size
   const inBytes = 100 * 1024 ** 3;
   expect(await show(inBytes)).toEqual([100, HOUR_OF_100_GB]);
   const ignored = () => world.logged.filter(({ message }) => message.includes('is ignored'));
-  const reason = `its size of ${inBytes} GB is more than 10000 GB: it is ignored`;
+  const reason = `its size of ${inBytes} GB is above the limit of 10000 GB: it is ignored`;
   expect(ignored()).toMatchObject([{ level: 'warn', fields: { volume: volumeId, reason } }]);
   expect(await show(10_000)).toEqual([10_000, 100 * HOUR_OF_100_GB]);
   // After a credible size, the next bad one is logged again.
@@ -114,7 +114,7 @@ it('bills no size above the limit of the provider, and says so once [volume-size
   expect(ignored()).toHaveLength(2);
 });
 
-it('does not take such a size for the end of a resize', async () => {
+it('does not treat a size above the limit as the end of a resize', async () => {
   const { volumeId } = await world.settle(create());
   world.plain('a').faults.plan = (method) =>
     method === 'resizeVolume' || method === 'getVolume'
@@ -128,7 +128,7 @@ it('does not take such a size for the end of a resize', async () => {
   expect(record).toMatchObject({ sizeGb: 200, rateMicroUsd: 2 * HOUR_OF_100_GB, action: null });
 });
 
-it('attaches no volume of a team without balance, and attaches it again once there is some', async () => {
+it('attaches no volume of a team without balance, and attaches it once there is a balance', async () => {
   const { volumeId, region } = await world.settle(create());
   const { id } = await world.deploy('a', region);
   const attach = () => refusalOf(attachVolume(world.deps, caller, volumeId, id));
@@ -153,7 +153,7 @@ it.each([
   expect(answers.toSorted()).toEqual(['accepted', 'accepted', 'quota_exceeded']);
 });
 
-it('counts the GB that a volume is made larger by', async () => {
+it('counts the added GB of a resize', async () => {
   limitTo({ volumeGb: 200 });
   const { volumeId } = await world.settle(create());
   expect(await refusalOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 201 }))).toBe(

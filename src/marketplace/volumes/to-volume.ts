@@ -13,7 +13,7 @@ export async function showVolume(
   volumeId: string,
 ): Promise<Volume> {
   const record = await read.volumes.byVolumeId(volumeId);
-  if (record === null) throw new Error(`the volume ${volumeId} is not there any more`);
+  if (record === null) throw new Error(`the volume ${volumeId} no longer exists`);
   return toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), providers);
 }
 

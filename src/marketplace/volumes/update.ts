@@ -89,7 +89,7 @@ function assertAllowed(
 ): number | null {
   const { provider, profile } = volumeProvider;
   if (!profile.grow && !profile.rename)
-    throw invalid('', `Volumes of ${provider.profile.name} cannot be changed after they were created.`);
+    throw invalid('', `Volumes of ${provider.profile.name} cannot be changed after creation.`);
   if (record.status !== 'available' && record.status !== 'attached')
     throw invalid('', `The volume is ${record.status} and cannot be changed.`);
   if (name !== undefined) {
@@ -102,7 +102,7 @@ function assertAllowed(
     throw invalid('sizeInGb', `a volume never shrinks; expected at least ${record.sizeGb} GB`);
   assertSize(volumeProvider, record.region, sizeInGb);
   if (!canResize(provider))
-    throw invalid('sizeInGb', `${provider.profile.name} does not announce that it can resize volumes`);
+    throw invalid('sizeInGb', `${provider.profile.name} does not announce support for resizing volumes`);
   return sizeInGb;
 }
 

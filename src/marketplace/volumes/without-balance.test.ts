@@ -82,7 +82,7 @@ async function expectRightBooks(): Promise<void> {
   expect(findings).toEqual([]);
 }
 
-it('is told at zero, three days and one day before, and is deleted seven days after, ended by proof', async () => {
+it('a volume without balance is announced at zero, three days and one day before, and is deleted seven days after, ended by proof', async () => {
   world.plain('a').options.volumeMs = HOUR;
   await exhaust();
   const [first] = await mails();
@@ -114,7 +114,7 @@ it('is told at zero, three days and one day before, and is deleted seven days af
   await expectRightBooks();
 });
 
-it('is not deleted at once by the first start after an upgrade, however long the balance was used up', async () => {
+it('a volume without balance is not deleted at once by the first start after an upgrade, however long the balance was used up', async () => {
   await exhaust();
   const { volumesDeleteAt: _, volumesNoticeMs: __, ...older } = await watch();
   await world.deps.store.transact(async (tx) => {
@@ -131,7 +131,7 @@ it('is not deleted at once by the first start after an upgrade, however long the
   expect((await stored())?.status).toBe('deleted');
 });
 
-it('waits for the end of the deployment that it is on', async () => {
+it('a volume without balance is deleted only after the deployment that it is attached to ends', async () => {
   const { id } = await world.deploy('a', (await stored())?.region ?? '');
   await world.settle(attachVolume(world.deps, caller, volumeId, id));
   // A deploying deployment is not ended for lack of balance.
@@ -151,7 +151,7 @@ describe('money that comes back', () => {
   const pay = (amountMicroUsd = 500_000_000) =>
     topUp(world.deps, { teamId, amountMicroUsd, reference: `pay-${world.clock.now()}` });
 
-  it('ends it all, and the next time the days count from the beginning', async () => {
+  it('cancels the deletion, and the next time the days count from the start', async () => {
     await exhaust();
     await passUntil(exhaustedAt + 6.5 * DAY);
     await pay();
@@ -171,7 +171,7 @@ describe('money that comes back', () => {
     expect((await stored())?.status).toBe('deleted');
   });
 
-  it('keeps the volume where it arrives just before the deletion begins, and nothing is sent', async () => {
+  it('keeps the volume where it arrives just before the deletion begins, without a call to the provider', async () => {
     await exhaust();
     await passUntil(exhaustedAt + 7 * DAY - HOUR);
     // The payment arrives between the decision to delete the volume and the transaction that begins it.
@@ -205,7 +205,7 @@ describe('money that comes back', () => {
   });
 });
 
-it('that its provider does not delete is tried again, and holds up nothing else', async () => {
+it('a volume without balance that its provider does not delete is retried, and delays nothing else', async () => {
   const other = await world.settle(
     createVolume(world.deps, caller, bodyFor('e', { region: 'eu-frankfurt' }) as never),
   );

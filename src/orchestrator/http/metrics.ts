@@ -160,7 +160,7 @@ export class Metrics extends ServerMetrics {
     );
     this.gauge(
       'berth_store_up',
-      'Whether the store answers and takes writes. While it does not answer, what is counted in it is not told.',
+      'Whether the store answers and takes writes. While it does not answer, the metrics that are counted in it are missing.',
       async () =>
         Number((await answerOf(read.marks.get('restored_from'))) !== undefined && writes.areWritesTaken),
     );

@@ -20,11 +20,11 @@ import { deploymentLink, teamLink } from '../parts.ts';
 
 const PATH = '/console/books';
 const MEANINGS: Readonly<Record<string, string>> = {
-  teams: 'what teams have left to spend',
-  cash: 'paid in by teams',
-  promotion: 'granted to teams',
-  'revenue:compute': 'earned with deployments',
-  'revenue:storage': 'earned with volumes',
+  teams: 'balances of all teams',
+  cash: 'payments by teams',
+  promotion: 'grants to teams',
+  'revenue:compute': 'revenue from deployments',
+  'revenue:storage': 'revenue from volumes',
 };
 
 type Verdict = Awaited<ReturnType<typeof readBooks>>['verified'];
@@ -38,18 +38,18 @@ export const booksPage: Page = async ({ store: { read } }, { query, now }) => {
     title: 'Books',
     body: html`<div class="head"><h1>Books</h1></div>
 ${live('verdict', tellVerdict(verified, now))}
-${live('booked', html`<h2>Payments, grants and corrections</h2>${table(bookingColumns, booked, 'Nothing was booked.')}`)}
+${live('booked', html`<h2>Payments, grants and corrections</h2>${table(bookingColumns, booked, 'No bookings.')}`)}
 ${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href="${withQuery(PATH, { after: next })}">Older »</a></nav>`}
-<form class="card filter" action="/console/bills"><label class="field grow"><span>Explain the bill of a deployment or a volume, by its id</span><input name="id" required></label><button class="primary">Explain</button></form>`,
+<form class="card filter" action="/console/bills"><label class="field grow"><span>Explain the bill of a deployment or volume (id)</span><input name="id" required></label><button class="primary">Explain</button></form>`,
   };
 };
 
 function tellVerdict(verified: Verdict, now: number): Html {
   if (verified === null)
-    return html`<h2>Never checked</h2><p><code>berth marketplace verify-ledger</code> checks every entry, in a process of its own, and its verdict stands here.</p>`;
+    return html`<h2>Never checked</h2><p><code>berth marketplace verify-ledger</code> checks every entry in a separate process; its result is shown here.</p>`;
   const { at, findings, counts, accounts } = verified;
   const all = counts['findings'] ?? findings.length;
-  return html`<div class="head"><h2>Checked ${ago(at, now)}</h2>${badge(all === 0 ? 'right' : `${all} findings`, all === 0 ? 'good' : 'bad')}</div>
+  return html`<div class="head"><h2>Checked ${ago(at, now)}</h2>${badge(all === 0 ? 'no findings' : `${all} findings`, all === 0 ? 'good' : 'bad')}</div>
 ${facts([
   ['Teams', count(counts['teams'] ?? 0)],
   ['Deployments and volumes', count(counts['subjects'] ?? 0)],
@@ -62,7 +62,7 @@ ${table(accountColumns, accounts, '')}`;
 
 const findingColumns = [
   { head: 'Finding about', cell: ({ id }: { id: string }) => html`<code>${id}</code>` },
-  { head: 'What is wrong', cell: ({ problem }: { problem: string }) => given(problem) },
+  { head: 'Problem', cell: ({ problem }: { problem: string }) => given(problem) },
 ];
 
 const accountColumns = [
@@ -95,14 +95,14 @@ export const billPage: Page = async ({ store: { read } }, { params, query, now }
 ${live(
   'sums',
   facts([
-    ['Taken from the balance', usdToDollars(bill.taken_usd)],
+    ['Charged to the balance', usdToDollars(bill.taken_usd)],
     ['Used since', usdToDollars(bill.used_since_usd)],
-    ['Asked by the provider', bill.provider_usd === null ? 'not known' : usdToDollars(bill.provider_usd)],
+    ['Charged by the provider', bill.provider_usd === null ? 'not known' : usdToDollars(bill.provider_usd)],
     ['Margin', bill.margin_usd === null ? '' : usdToDollars(bill.margin_usd)],
   ]),
 )}
 ${live('rates', html`<h2>Rate by rate</h2>${table(segmentColumns, bill.segments, 'Nothing was billed for it.')}`)}
-${live('days', html`<h2>Day by day</h2>${table(dayColumns, daysOf(bill), 'Nothing was taken yet.')}`)}`,
+${live('days', html`<h2>Day by day</h2>${table(dayColumns, daysOf(bill), 'Nothing was charged yet.')}`)}`,
   };
 };
 
@@ -110,10 +110,10 @@ const segmentColumns: readonly Column<BillView['segments'][number]>[] = [
   { head: 'From', cell: ({ from }) => clockTime(Date.parse(from)) },
   { head: 'Until', cell: ({ until }) => (until === null ? 'now' : clockTime(Date.parse(until))) },
   { head: 'State', cell: ({ state }) => state },
-  { head: 'An hour', cell: ({ hourly_rate_usd: usd }) => usdToDollars(usd), isNumber: true },
+  { head: 'Per hour', cell: ({ hourly_rate_usd: usd }) => usdToDollars(usd), isNumber: true },
   { head: 'Discount', cell: ({ discount_percent: percent }) => (percent === 0 ? '' : `${percent} %`) },
   {
-    head: 'The provider asks',
+    head: 'Provider rate',
     cell: ({ provider_hourly_rate_usd: usd }) => (usd === null ? '' : usdToDollars(usd)),
     isNumber: true,
   },

@@ -49,14 +49,14 @@ export const deploymentsPage: Page = async ({ store: { read }, providers }, { qu
   });
   return {
     title: 'Deployments',
-    body: html`<div class="head"><h1>Deployments</h1><span class="soft">of all teams, the newest first</span></div>
+    body: html`<div class="head"><h1>Deployments</h1><span class="soft">all teams, newest first</span></div>
 <form class="card filter" action="${PATH}">
-<label class="field grow"><span>Id, name, address, failure, or its name at the provider</span><input type="search" name="q" value="${wanted.q ?? ''}"></label>
-${choice('status', 'Status', ['all', ...deploymentStatuses], wanted.status, undefined, 'not over')}
+<label class="field grow"><span>Id, name, address, failure or name at the provider</span><input type="search" name="q" value="${wanted.q ?? ''}"></label>
+${choice('status', 'Status', ['all', ...deploymentStatuses], wanted.status, undefined, 'not ended')}
 ${choice('provider', 'Provider', [...providers().keys()], wanted.provider)}
 ${wanted.team === undefined ? '' : choice('team', 'Team', [wanted.team], wanted.team)}
 <button class="primary">Find</button><a class="button" href="${PATH}">Clear</a></form>
-${live('deployments', table(columnsAt(now), deployments, 'No deployment is found.'))}
+${live('deployments', table(columnsAt(now), deployments, 'No deployments found.'))}
 <nav class="pager" aria-label="Pages of the list">
 ${after === undefined ? '' : html`<a class="button" href="${withQuery(PATH, wanted)}">« First page</a>`}
 ${next === null ? '' : html`<a class="button" rel="next" href="${withQuery(PATH, { ...wanted, after: next })}">Next »</a>`}
@@ -79,7 +79,7 @@ function columnsAt(now: number): readonly Column<DeploymentRow>[] {
     },
     { head: 'Provider', cell: ({ provider }) => provider },
     { head: 'Team', cell: ({ team_id: team }) => teamLink(team) },
-    { head: 'An hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
+    { head: 'Per hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
     { head: 'Created', cell: ({ created_at: at }) => ago(at, now) },
     { head: 'Confirmed', cell: ({ confirmed_at: at }) => ago(at, now) },
   ];
@@ -95,17 +95,17 @@ export const deploymentPage: Page = async ({ store: { read } }, { params, now, s
     ['Started', found.started_at],
     ['Stopped', found.paused_at],
     ['Ended', found.ended_at],
-    ['Confirmed by its provider', found.confirmed_at],
+    ['Confirmed by the provider', found.confirmed_at],
   ] as const;
   return {
     title: id,
     body: html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(status)}<span class="soft">${named(name)}</span></div>
-${live('why', reason === null ? '' : html`<div class="notice bad"><h2>It failed: ${reason}</h2><p>${given(details)}</p></div>`, '')}
+${live('why', reason === null ? '' : html`<div class="notice bad"><h2>Failed: ${reason}</h2><p>${given(details)}</p></div>`, '')}
 ${live('lost', found.lost ? lostNotice(found, session.csrf) : '', '')}
 <div class="columns">
 ${live(
   'what',
-  html`<h2>What it is</h2>${facts([
+  html`<h2>Details</h2>${facts([
     ['Team', teamLink(found.team_id)],
     ['User', found.user_id],
     ['Offer', named(found.offer)],
@@ -114,19 +114,19 @@ ${live(
     ['Instance type', found.instance_type],
     ['SSH', found.endpoint === null ? 'no address yet' : html`<code>${given(found.endpoint)}</code>`],
     ['SSH proof', given(found.ssh)],
-    ['Price', `${usdToDollars(found.usd_per_hour)} an hour`],
+    ['Price', `${usdToDollars(found.usd_per_hour)} per hour`],
     ['Cost so far', html`${usdToDollars(found.cost_usd)} ${billLink(id, 'rate by rate')}`],
   ])}`,
 )}
 ${live(
   'provider',
-  html`<h2>At its provider</h2>${facts([
+  html`<h2>At the provider</h2>${facts([
     ['Provider', found.provider],
     ['Instance', html`<code>${given(found.provider_instance_id ?? 'none yet')}</code>`],
-    ['Its name there', html`<code>${named(found.provider_name)}</code>`],
+    ['Name there', html`<code>${named(found.provider_name)}</code>`],
     ['Launch', found.launch],
     ['Request', given(found.request_id)],
-    ['Change under way', given(found.action)],
+    ['Change in progress', given(found.action)],
     ['To be confirmed', given(found.suspicion)],
     ['Clean-up', found.cleanup],
   ])}`,
@@ -145,7 +145,7 @@ ${live(
 };
 
 function lostNotice({ id, provider, provider_instance_id: instance }: DeploymentDetail, csrf: string): Html {
-  return html`<div class="notice wait"><h2>It is lost</h2>
-<p>${provider} answered 404 for its instance <code>${given(instance)}</code>. If the instance is there again, it is kept and may cost money. The button deletes it with its data, as does <code>berth marketplace losses clean-up ${id}</code>.</p>
+  return html`<div class="notice wait"><h2>Instance lost</h2>
+<p>${provider} answered 404 for its instance <code>${given(instance)}</code>. If the instance reappears, it is kept and may cost money. The button deletes it with its data; so does <code>berth marketplace losses clean-up ${id}</code>.</p>
 <form method="post" action="${PATH}/clean-up">${csrfField(csrf)}<input type="hidden" name="id" value="${id}"><button class="danger">Delete the instance</button></form></div>`;
 }

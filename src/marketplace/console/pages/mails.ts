@@ -27,12 +27,12 @@ export const mailsPage: Page = async ({ store: { read } }, { query, now, session
   const { mails, waiting, next } = await listMails(read, { to, state, after });
   return {
     title: 'Mails',
-    body: html`<div class="head"><h1>Mails</h1><span class="soft">${count(waiting)} wait to be sent</span></div>
+    body: html`<div class="head"><h1>Mails</h1><span class="soft">${count(waiting)} waiting to be sent</span></div>
 <form class="card filter" action="${PATH}">
 <label class="field grow"><span>To this address</span><input name="to" value="${to ?? ''}"></label>
 ${choice('state', 'State', mailStateSchema.options, state)}
 <button class="primary">Find</button><a class="button" href="${PATH}">Clear</a></form>
-${live('mails', table(columnsAt(now, session.csrf), mails, 'There is no such mail.'))}
+${live('mails', table(columnsAt(now, session.csrf), mails, 'No mails found.'))}
 ${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href="${withQuery(PATH, { to, state, after: next })}">Older »</a></nav>`}`,
   };
 };

@@ -30,8 +30,8 @@ export const overviewPage: Page = async ({ store: { read }, providers: knownOf, 
     return figure(count(n), one, { href, tone: n > 0 ? toneOf(one) : 'none' });
   })}
 ${figure(usdToDollars(status.teams.burn_usd_per_hour), 'an hour, before discounts')}
-${figure(count(status.teams.spending), `of ${count(status.teams.count)} teams spend`, { href: '/console/teams' })}
-${figure(count(mails.waiting), 'mails wait', { href: '/console/mails?state=waiting', tone: isLate ? 'wait' : undefined })}
+${figure(count(status.teams.spending), `of ${count(status.teams.count)} teams are billed`, { href: '/console/teams' })}
+${figure(count(mails.waiting), 'mails waiting', { href: '/console/mails?state=waiting', tone: isLate ? 'wait' : undefined })}
 ${mails.given_up === 0 ? '' : figure(count(mails.given_up), 'mails given up in 24 hours', { href: '/console/mails?state=given_up', tone: 'bad' })}
 ${figure(count(status.losses_held), 'losses held', { href: '/console/providers', tone: status.losses_held > 0 ? 'bad' : undefined })}
 ${figure(books.findings === null ? '–' : count(books.findings), 'findings in the books', {
@@ -44,9 +44,9 @@ ${figure(books.findings === null ? '–' : count(books.findings), 'findings in t
 ${live('figures', figures, 'figures')}
 <div class="columns">
 ${live('providers', html`<h2>Providers</h2>${table(providerColumns(now), providers, 'No provider is configured.')}`)}
-${live('causes', html`<h2>Failed deployments by cause, 24 hours</h2>${table(causeColumns, causesOf(providers), 'None failed.')}`)}
+${live('causes', html`<h2>Failed deployments by cause, 24 hours</h2>${table(causeColumns, causesOf(providers), 'No deployment failed.')}`)}
 </div>
-${live('teams', html`<h2>Teams that run out first</h2>${table(burnColumns, teams, 'No team is billed for anything.')}`)}`,
+${live('teams', html`<h2>Teams whose balance runs out first</h2>${table(burnColumns, teams, 'No team is billed now.')}`)}`,
   };
 };
 
@@ -72,7 +72,7 @@ interface Cause {
 const causeColumns = [
   { head: 'Cause', cell: ({ reason }: Cause) => html`<code>${reason}</code>` },
   { head: 'Provider', cell: ({ provider }: Cause) => provider },
-  { head: 'How many', cell: (cause: Cause) => count(cause.count), isNumber: true },
+  { head: 'Count', cell: (cause: Cause) => count(cause.count), isNumber: true },
 ];
 
 function causesOf(providers: readonly ProviderRow[]): Cause[] {

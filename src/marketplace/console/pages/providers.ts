@@ -24,17 +24,17 @@ ${facts([
     `${count(row.running)} running, ${count(row.deploying)} deploying, ${count(row.stopped)} stopped`,
   ],
   ['Volumes', count(row.volumes)],
-  ['Confirmed until', ago(row.confirmed_until, now) || 'it has confirmed none'],
+  ['Confirmed until', ago(row.confirmed_until, now) || 'nothing confirmed yet'],
   ['Catalog read', ago(row.catalog_read_at, now) || 'never'],
-  ['Its TLS certificate ends', ago(row.certificate_ends_at, now)],
+  ['TLS certificate expires', ago(row.certificate_ends_at, now)],
   ['Offers', offers === null ? '' : `${count(offers)}, ${count(row.offers_in_stock ?? 0)} in stock`],
-  ['ONLINE and no SSH yet', count(row.waiting_for_ssh)],
+  ['ONLINE, waiting for SSH', count(row.waiting_for_ssh)],
   ['To be synced', count(row.to_sync)],
-  ['Made in 24 hours', `${count(made)}, ${count(failed)} of them failed`],
-  ['Why', failures.map(({ reason, count: n }) => `${reason} ${n}`).join(', ')],
+  ['Created in 24 hours', `${count(made)}, ${count(failed)} of them failed`],
+  ['Failure reasons', failures.map(({ reason, count: n }) => `${reason} ${n}`).join(', ')],
   [
     'Losses',
-    `${count(row.losses)} ended of ${count(row.losses_cap)} that may, ${count(row.losses_held)} held`,
+    `${count(row.losses)} ended (limit ${count(row.losses_cap)}), ${count(row.losses_held)} held`,
   ],
   ['Losses accepted until', ago(row.losses_accepted_until, now)],
 ])}`;
@@ -42,6 +42,6 @@ ${facts([
 
 function whatToDo({ provider, losses_held: held }: ProviderRow): Html {
   return held === 0
-    ? html`<p>What is known of it is kept until it answers again. <code>berth marketplace providers check</code> says what is wrong with its key or address.</p>`
-    : html`<p>Check that the key and base_url are those of our account. If all of it is really lost: <code>berth marketplace losses accept ${provider}</code></p>`;
+    ? html`<p>Its last known state is kept until it answers again. To test its key and address: <code>berth marketplace providers check</code></p>`
+    : html`<p>Check that the key and base_url belong to our account. If the instances are really lost: <code>berth marketplace losses accept ${provider}</code></p>`;
 }

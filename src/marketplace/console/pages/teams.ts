@@ -28,7 +28,7 @@ export const burnColumns: readonly Column<TeamRow>[] = [
   { head: 'Owner', cell: ({ owner }) => named(owner) },
   { head: 'Balance', cell: ({ balance_usd: usd }) => usdToDollars(usd), isNumber: true },
   {
-    head: 'An hour',
+    head: 'Per hour',
     cell: ({ burn_usd_per_hour: usd }) => (usd === 0 ? '' : usdToDollars(usd)),
     isNumber: true,
   },
@@ -41,14 +41,14 @@ export const teamsPage: Page = async ({ store: { read } }, { query, now }) => {
   const q = query('q')?.slice(0, MAX_TEXT);
   const isAll = query('all') === 'yes' || q !== undefined;
   const { teams, next } = await listTeams(read, { text: q, isSpending: !isAll, after: query('after') }, now);
-  const order = isAll ? 'by their names' : 'that spend, the soonest to run out first';
+  const order = isAll ? 'by name' : 'billed now, first to run out first';
   return {
     title: 'Teams',
     body: html`<div class="head"><h1>Teams</h1><span class="soft">${order}</span></div>
 <form class="card filter" action="${PATH}">
 <label class="field grow"><span>Id, slug or name</span><input type="search" name="q" value="${q ?? ''}"></label>
-<button class="primary">Find</button><a class="button" href="${PATH}?all=yes">All</a><a class="button" href="${PATH}">Those that spend</a></form>
-${live('teams', table(burnColumns, teams, 'No team is found.'))}
+<button class="primary">Find</button><a class="button" href="${PATH}?all=yes">All</a><a class="button" href="${PATH}">Billed now</a></form>
+${live('teams', table(burnColumns, teams, 'No teams found.'))}
 ${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href="${withQuery(PATH, { q, all: 'yes', after: next })}">Next »</a></nav>`}`,
   };
 };
@@ -65,17 +65,17 @@ export const teamPage: Page = async ({ store: { read } }, { params, now }) => {
 ${live(
   'money',
   html`<h2>Money</h2>${facts([
-    ['Left to spend', usdToDollars(team.balance_usd)],
-    ['Billed an hour, before discounts', usdToDollars(team.burn_usd_per_hour)],
-    ['That lasts', team.hours_left === null ? 'nothing is billed' : counted(team.hours_left, 'hour')],
+    ['Balance', usdToDollars(team.balance_usd)],
+    ['Cost per hour, before discounts', usdToDollars(team.burn_usd_per_hour)],
+    ['Balance lasts', team.hours_left === null ? 'nothing is billed' : counted(team.hours_left, 'hour')],
     ['At zero since', ago(team.exhausted_at, now)],
     ['Created', ago(team.created_at, now)],
   ])}<p><a href="/console/deployments?team=${encodeURIComponent(id)}">its deployments</a></p>`,
 )}
-${live('members', html`<h2>Members</h2>${table(memberColumns, team.members, 'It has none.')}`)}
+${live('members', html`<h2>Members</h2>${table(memberColumns, team.members, 'No members.')}`)}
 </div>
-${live('pays', html`<h2>What it pays for now</h2>${table(paidColumns(now), team.pays_for, 'Nothing is billed to it.')}`)}
-${live('booked', html`<h2>The newest rows of its books</h2>${table(bookedColumns, team.booked, 'Nothing was booked.')}`)}`,
+${live('pays', html`<h2>Billed now</h2>${table(paidColumns(now), team.pays_for, 'Nothing is billed now.')}`)}
+${live('booked', html`<h2>Latest bookings</h2>${table(bookedColumns, team.booked, 'No bookings.')}`)}`,
   };
 };
 
@@ -87,10 +87,10 @@ const memberColumns: readonly Column<TeamDetail['members'][number]>[] = [
 
 function paidColumns(now: number): readonly Column<TeamDetail['pays_for'][number]>[] {
   return [
-    { head: 'What', cell: ({ id, kind }) => html`${billLink(id, id)}<span class="why">${kind}</span>` },
+    { head: 'Resource', cell: ({ id, kind }) => html`${billLink(id, id)}<span class="why">${kind}</span>` },
     { head: 'State', cell: ({ state }) => state },
-    { head: 'An hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
-    { head: 'At this rate since', cell: ({ since }) => ago(since, now) },
+    { head: 'Per hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
+    { head: 'Rate since', cell: ({ since }) => ago(since, now) },
     { head: 'Taken', cell: ({ taken_usd: usd }) => usdToDollars(usd), isNumber: true },
   ];
 }

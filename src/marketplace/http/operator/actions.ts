@@ -29,13 +29,13 @@ const creditSchema = z
       .meta({ description: 'Below zero only for an adjustment.' }),
     reference: z.string().min(1).max(200).meta({
       description:
-        'Of the payment, or what the sender calls this order: with the same one nothing is booked twice.',
+        'Reference of the payment or order. A reference is booked only once.',
     }),
     reason: z.string().min(1).max(500).optional(),
   })
   .refine(({ kind, reason }) => kind !== 'adjustment' || reason !== undefined, {
     path: ['reason'],
-    error: 'expected why; it stays in the books',
+    error: 'expected a reason; it is kept in the books',
   });
 
 const creditRoute = createRoute({
@@ -44,7 +44,7 @@ const creditRoute = createRoute({
   path: '/teams/{team}/credit',
   operationId: 'bookCredit',
   summary: 'Book a payment, a grant or a correction',
-  description: 'It is booked once, however often it is sent with its reference.',
+  description: 'Idempotent: a repeated request with the same reference books nothing more.',
   request: {
     params: z.object({ team: z.string().meta({ description: 'The slug or the id of a team.' }) }),
     body: {
@@ -59,7 +59,7 @@ const creditRoute = createRoute({
   },
   responses: errors.replies(
     201,
-    'What is booked.',
+    'The booking.',
     z.object({ id: z.string(), team_id: z.string(), memo: z.string() }),
     [...refusals, 'not_found'],
   ),
@@ -74,7 +74,7 @@ const acceptRoute = createRoute({
   path: '/providers/{provider}/losses/accept',
   operationId: 'acceptLosses',
   summary: 'Accept the losses of a provider',
-  description: 'For this long, what the provider answers 404 for is ended, however much it is.',
+  description: 'For `for_s` seconds, deployments and volumes that the provider answers 404 for end, without the limit on losses.',
   request: {
     params: z.object({ provider: z.string() }),
     body: {
@@ -86,7 +86,7 @@ const acceptRoute = createRoute({
             .min(60)
             .max(LONGEST_S)
             .default(USUAL_S)
-            .meta({ description: 'For how long, in seconds.' }),
+            .meta({ description: 'Duration in seconds.' }),
         }),
         { for_s: USUAL_S },
       ),
@@ -94,7 +94,7 @@ const acceptRoute = createRoute({
   },
   responses: errors.replies(
     200,
-    'Until when.',
+    'When the acceptance ends.',
     z.object({ provider: z.string(), accepted_until: timestampSchema }),
     refusals,
   ),
@@ -105,14 +105,14 @@ const cleanUpRoute = createRoute({
   method: 'post',
   path: '/deployments/{deploymentId}/clean-up',
   operationId: 'cleanUpLost',
-  summary: 'Have the instance of a lost deployment deleted',
+  summary: 'Delete the instance of a lost deployment',
   description:
     'A deployment is lost if it ended because its provider answered 404 for its instance. The instance is kept until ' +
     'this orders its deletion; then it is deleted within seconds, or once its provider lists it again.',
   request: { params: z.object({ deploymentId: z.string() }) },
   responses: errors.replies(
     200,
-    'What is deleted.',
+    'The deployment and its instance.',
     z.object({ id: z.string(), provider: z.string(), provider_instance_id: z.string(), cleanup: z.string() }),
     [...refusals, 'not_found'],
   ),
@@ -123,8 +123,8 @@ const resendRoute = createRoute({
   method: 'post',
   path: '/mails/{mailId}/resend',
   operationId: 'resendMail',
-  summary: 'Have a mail that waits, or was given up, tried now',
-  description: 'One that was sent is not sent twice.',
+  summary: 'Try a waiting or given-up mail now',
+  description: 'A mail that was sent is refused.',
   request: { params: z.object({ mailId: z.string() }) },
   responses: errors.replies(200, 'The mail.', mailRowSchema, [...refusals, 'not_found']),
 });

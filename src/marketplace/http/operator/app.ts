@@ -19,11 +19,11 @@ export function createOperatorApp(
     about: {
       title: 'Berth marketplace operator API',
       description:
-        'What an operator of the marketplace sees and does, on the admin listener. The keys of users do not open it, and its keys open nothing of a user.',
-      credential: 'The key of an operator: `berth marketplace operators create` makes one.',
+        'Views and actions of the marketplace operator, on the admin listener. Operator keys and user keys are separate: neither is accepted in place of the other.',
+      credential: 'An operator key, created with `berth marketplace operators create`.',
       tags: [
         { name: 'Views', description: 'Providers, deployments, teams, mails and the books.' },
-        { name: 'Actions', description: 'What an operator does: each leaves a row in the audit log.' },
+        { name: 'Actions', description: 'Operator actions; each is recorded in the audit log.' },
       ],
     },
   });

@@ -31,8 +31,8 @@ const statusRoute = createRoute({
   method: 'get',
   path: '/status',
   operationId: 'getStatus',
-  summary: 'What there is, in figures',
-  description: 'Deployments, teams and what they burn, mails, held losses, and the last check of the books.',
+  summary: 'Summary figures',
+  description: 'Deployments, teams and their spend, mails, held losses, and the last check of the books.',
   responses: errors.replies(200, 'The figures.', statusViewSchema, ['unauthorized']),
 });
 
@@ -41,9 +41,9 @@ const providersRoute = createRoute({
   method: 'get',
   path: '/providers',
   operationId: 'listProviders',
-  summary: 'Providers with their health, how old what is known of them is, and what failed there',
+  summary: 'Providers with their health, age of their data, and recent failures',
   description:
-    'Those of the configuration, then others that rows name. Problems are those that this server met.',
+    'Configured providers first, then others that still have deployments or volumes. Problems are those seen by this server.',
   responses: errors.replies(200, 'The providers.', providerListSchema, ['unauthorized']),
 });
 
@@ -54,7 +54,7 @@ const deploymentsRoute = createRoute({
   operationId: 'findDeployments',
   summary: 'Deployments of all teams, page by page',
   description:
-    'The newest first. `q` is looked for in id, name, the names at the provider, address and failure. Without a status, those that are not over.',
+    'Newest first. `q` searches id, name, the names at the provider, address and failure. Without a status: deployments that have not ended.',
   request: {
     query: z.object({
       team: z.string().optional().meta({ description: 'The slug or the id of a team.' }),
@@ -73,8 +73,8 @@ const deploymentRoute = createRoute({
   method: 'get',
   path: '/deployments/{deploymentId}',
   operationId: 'showDeployment',
-  summary: 'All that is known of a deployment',
-  description: 'Also of one that is over.',
+  summary: 'One deployment with all its details',
+  description: 'Ended deployments are included.',
   request: { params: z.object({ deploymentId: z.string() }) },
   responses: errors.replies(200, 'The deployment.', deploymentDetailSchema, ['unauthorized', 'not_found']),
 });
@@ -84,8 +84,8 @@ const teamsRoute = createRoute({
   method: 'get',
   path: '/teams',
   operationId: 'listTeams',
-  summary: 'Teams with what they have left and how fast it is used',
-  description: 'By their slugs, page by page; `spending=true`: those that run out first, on one page.',
+  summary: 'Teams with their balance and hourly cost',
+  description: 'Sorted by slug, in pages; `spending=true`: teams that are billed now, first to run out first, on one page.',
   request: {
     query: z.object({
       q: textSchema,
@@ -102,7 +102,7 @@ const teamRoute = createRoute({
   method: 'get',
   path: '/teams/{team}',
   operationId: 'showTeam',
-  summary: 'One team: its members, what it pays for, and the newest rows of its books',
+  summary: 'One team: its members, billed resources and latest bookings',
   description: 'By its slug or its id.',
   request: { params: z.object({ team: z.string() }) },
   responses: errors.replies(200, 'The team.', teamDetailSchema, ['unauthorized', 'not_found']),
@@ -113,8 +113,8 @@ const mailsRoute = createRoute({
   method: 'get',
   path: '/mails',
   operationId: 'listMails',
-  summary: 'The outbox: mails that wait, were sent, or were given up',
-  description: 'The newest first, page by page, without their texts.',
+  summary: 'The outbox: waiting, sent and given-up mails',
+  description: 'Newest first, in pages, without their texts.',
   request: {
     query: z.object({
       to: z.string().max(320).optional(),
@@ -131,9 +131,9 @@ const booksRoute = createRoute({
   method: 'get',
   path: '/books',
   operationId: 'readBooks',
-  summary: 'Whether the books were right when they were last checked, and what was booked beside use',
+  summary: 'Result of the last check of the books, and bookings other than usage',
   description:
-    '`berth marketplace verify-ledger` checks them, in a process of its own. Payments, grants and corrections, the newest first.',
+    '`berth marketplace verify-ledger` checks them in a separate process. Payments, grants and corrections, newest first.',
   request: { query: z.object({ after: afterSchema, limit: limitSchema }) },
   responses: errors.replies(200, 'The books.', booksSchema, ['unauthorized']),
 });
@@ -143,8 +143,8 @@ const billRoute = createRoute({
   method: 'get',
   path: '/bills/{subjectId}',
   operationId: 'explainBill',
-  summary: 'What was billed for a deployment or a volume, rate by rate',
-  description: 'As `berth marketplace explain-bill` shows it, with what its provider asks.',
+  summary: 'Bill of a deployment or volume, rate by rate',
+  description: 'Same content as `berth marketplace explain-bill`, with the cost at the provider.',
   request: { params: z.object({ subjectId: z.string() }), query: z.object({ by_day: flagSchema }) },
   responses: errors.replies(200, 'The bill.', billSchema, ['unauthorized', 'not_found']),
 });
@@ -157,7 +157,7 @@ const operatorKeysRoute = createRoute({
   path: '/operator-keys',
   operationId: 'listOperatorKeys',
   summary: 'Keys of operators',
-  description: 'They are made and revoked on the command line: `berth marketplace operators`.',
+  description: 'Create and revoke them on the command line: `berth marketplace operators`.',
   responses: errors.replies(200, 'The keys.', operatorKeyListSchema, ['unauthorized']),
 });
 

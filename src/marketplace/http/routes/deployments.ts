@@ -44,7 +44,7 @@ const createRouteOfDeployment = createRoute({
   operationId: 'createDeployment',
   summary: 'Deploy an offer',
   description:
-    'Buys a machine of an offer in one of its `clusters`, with a saved key or with `ssh_public_key`. Poll it until it is `running`: then its `sshCommand` is there and billing begins.',
+    'Buys a machine of an offer in one of its `clusters`, with a saved key or with `ssh_public_key`. Poll until it is `running`: then `sshCommand` is set and billing begins.',
   request: { body: { required: true, content: jsonContent(createDeploymentSchema, createExample) } },
   responses: errors.replies(201, 'Accepted: deploying.', deploymentSchema, [
     ...ofOthers,
@@ -60,13 +60,13 @@ const listRoute = createRoute({
   operationId: 'listDeployments',
   summary: 'The deployments',
   description:
-    "Those of the caller's teams, or of one team. `status=active` lists what deploys, runs or is stopped, `inactive` what is over.",
+    "Deployments of the caller's teams, or of one team. `status=active` lists those that are deploying, running or stopped; `inactive` lists those that have ended.",
   request: {
     query: z.object({
       userId: z.string().optional().meta({ description: "Must be the caller's own." }),
       teamId: z.string().optional(),
       status: z.enum(deploymentFilters).optional(),
-      limit: limitSchema.meta({ description: 'Absent: all of them.' }),
+      limit: limitSchema.meta({ description: 'Default: all.' }),
       page: pageSchema,
     }),
   },
@@ -78,8 +78,8 @@ const readRoute = createRoute({
   method: 'get',
   path: '/api/deployments/{deploymentId}',
   operationId: 'getDeployment',
-  summary: 'A deployment as it is now',
-  description: 'Its state, its rates, what it has cost so far, and how to log in once it runs.',
+  summary: 'One deployment',
+  description: 'Its state, rates, cost so far, and the SSH command once it runs.',
   request: { params: oneDeployment },
   responses: errors.replies(200, 'The deployment.', deploymentSchema, ofOthers),
 });
@@ -90,7 +90,7 @@ const renameRoute = createRoute({
   path: '/api/deployments/{deploymentId}',
   operationId: 'renameDeployment',
   summary: 'Rename a deployment',
-  description: 'Only `name` can be changed: a label that is stored as it is.',
+  description: 'Only `name` can be changed: a label that is stored verbatim.',
   request: {
     params: oneDeployment,
     body: { required: true, content: jsonContent(renameDeploymentSchema) },
@@ -107,7 +107,7 @@ const terminateRoute = createRoute({
   description:
     'Ends a running or stopped deployment and its billing, and deletes its disk; its volumes are kept. Refused until the minimum runtime is over: see `can-terminate`.',
   request: { params: oneDeployment },
-  responses: errors.replies(200, 'It is terminated.', terminatedSchema, ofOthers),
+  responses: errors.replies(200, 'The deployment is terminated.', terminatedSchema, ofOthers),
 });
 
 const canTerminateRoute = createRoute({
@@ -115,9 +115,9 @@ const canTerminateRoute = createRoute({
   method: 'get',
   path: '/api/deployments/{deploymentId}/can-terminate',
   operationId: 'canTerminateDeployment',
-  summary: 'Whether it may be terminated now',
+  summary: 'Whether a deployment may be terminated now',
   description:
-    'How long it has run, and how many minutes are left of the minimum runtime. Time stopped does not count.',
+    'Minutes run, and minutes left of the minimum runtime. Time stopped does not count.',
   request: { params: oneDeployment },
   responses: errors.replies(200, 'The check.', terminationCheckSchema, ofOthers),
 });

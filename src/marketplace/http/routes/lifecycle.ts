@@ -30,8 +30,8 @@ const quoteRoute = createRoute({
   method: 'get',
   path: '/api/deployments/{deploymentId}/pause-quote',
   operationId: 'quotePause',
-  summary: 'What it costs while it is stopped',
-  description: 'The rate while it is stopped, of what it is made up, and the rate now. It changes nothing.',
+  summary: 'Price of a deployment while it is stopped',
+  description: 'The stopped rate with its components, and the current rate. Nothing is changed.',
   responses: errors.replies(200, 'The quote.', stopQuoteSchema, failures),
 });
 
@@ -42,7 +42,7 @@ const pauseRoute = createRoute({
   operationId: 'pauseDeployment',
   summary: 'Stop a deployment',
   description:
-    'The GPU is released, the disk kept, and it is billed at `stoppedHourlyRate`. 504: the request went through, poll the deployment.',
+    'The GPU is released, the disk is kept, and the deployment is billed at `stoppedHourlyRate`. 504: the request went through; poll the deployment.',
   responses: errors.replies(200, 'It is stopped.', deploymentSchema, failures),
 });
 
@@ -53,7 +53,7 @@ const resumeRoute = createRoute({
   operationId: 'resumeDeployment',
   summary: 'Start a stopped deployment',
   description:
-    'The same disk and address. 503: the hardware is not there now; the disk is intact, and it stays stopped.',
+    'Disk and address stay the same. 503: no hardware is free now; the disk is intact and the deployment stays stopped.',
   responses: errors.replies(200, 'It runs.', deploymentSchema, failures),
 });
 
@@ -64,7 +64,7 @@ const restartRoute = createRoute({
   operationId: 'restartDeployment',
   summary: 'Restart a running deployment',
   description:
-    'A hard reboot: what is in memory is lost, billing goes on and the status stays. `reboot-status` says when it is over.',
+    'A hard reboot: memory is lost, billing continues and the status does not change. `reboot-status` shows when it has finished.',
   responses: errors.replies(200, 'The restart has begun.', deploymentSchema, failures),
 });
 
@@ -74,7 +74,7 @@ const rebootStatusRoute = createRoute({
   path: '/api/deployments/{deploymentId}/reboot-status',
   operationId: 'getRebootStatus',
   summary: 'Whether a restart is in flight',
-  description: '`restarting`, and since when, from the acceptance of a restart until it is over.',
+  description: '`restarting`, with its start time, from the acceptance of a restart until it has finished.',
   responses: errors.replies(200, 'The status.', rebootStatusSchema, failures),
 });
 

@@ -17,7 +17,7 @@ const providersRoute = createRoute({
   path: '/api/providers',
   operationId: 'listProviders',
   summary: 'The ids of the providers',
-  description: 'Public: these ids are what `provider` takes everywhere else.',
+  description: 'Public. Use these ids as `provider` in all other calls.',
   security: [],
   responses: errors.replies(200, 'The ids.', z.array(z.string())),
 });
@@ -27,9 +27,9 @@ const offersRoute = createRoute({
   method: 'get',
   path: '/api/gpu-offers',
   operationId: 'listOffers',
-  summary: 'What is in stock',
+  summary: 'Offers in stock',
   description:
-    'Groups of offers by GPU type, page by page; `CPU` is one group. Sold-out offers are not listed. Public; with a credential each offer has the discount of the team.',
+    'Groups of offers by GPU type, page by page; `CPU` is one group. Sold-out offers are not listed. Public; with a credential, prices include the discount of the team.',
   security: [{}, ...bearer],
   request: { query: offerQuerySchema },
   responses: errors.replies(
@@ -45,9 +45,9 @@ const reservedRoute = createRoute({
   method: 'get',
   path: '/api/gpu-offers-with-reserved',
   operationId: 'listOffersWithReserved',
-  summary: 'What the listed providers sell, sold-out offers included',
+  summary: 'Offers of the given providers, sold-out ones included',
   description:
-    'As the list of offers, of the providers that `providers` names with commas, and with what is sold out.',
+    'Same form as the list of offers. `providers` is a comma-separated list of provider ids.',
   security: bearer,
   request: { query: reservedOfferQuerySchema },
   responses: errors.replies(200, 'Grouped by GPU type.', offerPageSchema, ['UNAUTHORIZED']),

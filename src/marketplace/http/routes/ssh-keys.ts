@@ -35,7 +35,7 @@ const createKeyRoute = createRoute({
   path: '/api/ssh-keys',
   operationId: 'createSshKey',
   summary: 'Save a key',
-  description: 'For deployments of the team: an OpenSSH public key, also of an ECDSA or a FIDO security key.',
+  description: 'An OpenSSH public key for deployments of the team; ECDSA and FIDO security keys are supported.',
   request: { body: { required: true, content: jsonContent(createSshKeySchema, createExample) } },
   responses: errors.replies(201, 'The key.', sshKeySchema, [
     'UNAUTHORIZED',
@@ -61,10 +61,10 @@ const deleteRoute = createRoute({
   method: 'delete',
   path: '/api/ssh-keys/{id}',
   operationId: 'deleteSshKey',
-  summary: 'Forget a key',
-  description: 'Machines that have it keep it.',
+  summary: 'Delete a key',
+  description: 'Machines that already have the key keep it.',
   request: { params: oneKey },
-  responses: errors.replies(200, 'It is gone.', successSchema, ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND']),
+  responses: errors.replies(200, 'The key is deleted.', successSchema, ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND']),
 });
 
 /** M: SSH keys. */

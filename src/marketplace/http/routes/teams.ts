@@ -13,8 +13,8 @@ const balanceRoute = createRoute({
   method: 'get',
   path: '/api/balance',
   operationId: 'getBalance',
-  summary: 'What the teams have left to spend',
-  description: 'In USD, of each team that the caller is in; `all=false` leaves the current team.',
+  summary: 'Balances of the teams',
+  description: 'In USD, for each team of the caller; `all=false`: the current team only.',
   request: {
     query: z.object({
       teamId: z.string().optional(),

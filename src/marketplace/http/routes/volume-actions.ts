@@ -30,7 +30,7 @@ const attachRoute = createRoute({
   operationId: 'attachVolume',
   summary: 'Attach a volume to a running deployment',
   description:
-    'The deployment runs, with the same provider, in the same region. With some providers the machine restarts for it.',
+    'The deployment must be running, at the same provider and in the same region. With some providers the machine restarts.',
   responses: errors.replies(200, 'It is attached.', attachedVolumeSchema, failures),
 });
 
@@ -40,7 +40,7 @@ const detachRoute = createRoute({
   path: '/api/volumes/{volumeId}/detach',
   operationId: 'detachVolume',
   summary: 'Detach a volume from a deployment',
-  description: 'What is on it stays.',
+  description: 'Its data is kept.',
   responses: errors.replies(200, 'It is detached.', detachedVolumeSchema, failures),
 });
 

@@ -32,7 +32,7 @@ const listRoute = createRoute({
   path: '/api/volumes',
   operationId: 'listVolumes',
   summary: 'The volumes of a team',
-  description: 'Page by page; `status` picks those of one status.',
+  description: 'In pages; `status` selects one status.',
   request: {
     query: z.object({
       teamId: z.string().optional().meta({ description: 'Default: the current team.' }),
@@ -53,7 +53,7 @@ const createRouteOfVolume = createRoute({
   operationId: 'createVolume',
   summary: 'Create a volume',
   description:
-    'Where a provider sells volumes is at `/api/volumes/regions`. With `deploymentId` it is attached too, where the provider can.',
+    '`/api/volumes/regions` lists the regions with volumes. With `deploymentId` the volume is also attached, where the provider supports it.',
   request: { body: { required: true, content: jsonContent(createVolumeSchema, createExample) } },
   responses: errors.replies(
     201,
@@ -68,8 +68,8 @@ const pricingRoute = createRoute({
   method: 'get',
   path: '/api/volumes/pricing',
   operationId: 'getVolumePricing',
-  summary: 'What a gigabyte costs',
-  description: 'The price per gigabyte and hour, which `/api/volumes/regions` has too.',
+  summary: 'Price of volume storage',
+  description: 'Price per gigabyte and hour, as also listed by `/api/volumes/regions`.',
   request: {
     query: z.object({
       provider: z.string().optional().meta({ description: 'Required.' }),
@@ -85,8 +85,8 @@ const regionsRoute = createRoute({
   method: 'get',
   path: '/api/volumes/regions',
   operationId: 'listVolumeRegions',
-  summary: 'Where a provider sells volumes',
-  description: 'With what a volume may measure and costs in each, and whether offers are sold there.',
+  summary: 'Regions with volumes',
+  description: 'With size limits, price, and whether offers are sold in each region.',
   request: { query: z.object({ provider: z.string().optional().meta({ description: 'Required.' }) }) },
   responses: errors.replies(200, 'The regions.', volumeRegionsSchema, ['UNAUTHORIZED']),
 });
@@ -97,7 +97,7 @@ const readRoute = createRoute({
   path: '/api/volumes/{volumeId}',
   operationId: 'getVolume',
   summary: 'A volume with fresh usage data',
-  description: 'Its size is as sold; `usedCapacityBytes` is as its provider tells, where it does.',
+  description: 'The size is the billed size; `usedCapacityBytes` is the value reported by the provider, if any.',
   request: { params: oneVolume },
   responses: errors.replies(200, 'The volume.', volumeSchema, ofOthers),
 });
@@ -109,7 +109,7 @@ const updateRoute = createRoute({
   operationId: 'updateVolume',
   summary: 'Rename or enlarge a volume',
   description:
-    'Name and size, as far as the provider can change them; a volume never shrinks. A new size has its new rate at once.',
+    'Changes name and size, where the provider supports it; a volume never shrinks. A new size is billed at its new rate at once.',
   request: { params: oneVolume, body: { required: true, content: jsonContent(updateVolumeSchema) } },
   responses: errors.replies(200, 'What changed.', updatedVolumeSchema, [...withBody, 'PROVIDER_SLOW']),
 });
@@ -120,7 +120,7 @@ const deleteRoute = createRoute({
   path: '/api/volumes/{volumeId}',
   operationId: 'deleteVolume',
   summary: 'Delete a volume that is not attached',
-  description: 'With all that is on it. One that is attached to an active deployment is refused.',
+  description: 'Deletes all its data. A volume that is attached to an active deployment is refused.',
   request: { params: oneVolume },
   responses: errors.replies(200, 'It is being deleted.', successSchema, withProvider),
 });

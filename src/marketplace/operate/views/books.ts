@@ -13,7 +13,7 @@ const verdictSchema = z.object({
   at: timestampSchema,
   findings: z.array(z.object({ id: z.string(), problem: z.string() })),
   counts: z.record(z.string(), z.int()),
-  accounts: z.array(accountSchema).meta({ description: '`teams`: what all of them have left.' }),
+  accounts: z.array(accountSchema).meta({ description: '`teams`: the balances of all teams.' }),
 });
 type Verdict = z.infer<typeof verdictSchema>;
 
@@ -119,9 +119,9 @@ export const billSchema = z
         margin_usd: amount,
       }),
     ),
-    taken_usd: z.number().meta({ description: 'From the balance of its team.' }),
+    taken_usd: z.number().meta({ description: 'Charged to the balance of its team.' }),
     used_since_usd: z.number(),
-    provider_usd: amount.meta({ description: 'What its provider asks for it; null: nobody knows.' }),
+    provider_usd: amount.meta({ description: 'Cost at the provider; null: not known.' }),
     margin_usd: amount,
   })
   .meta({ id: 'Bill' });

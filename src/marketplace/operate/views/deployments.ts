@@ -42,7 +42,7 @@ const text = z.string().nullable();
 /** The details of a deployment. */
 export const deploymentDetailSchema = deploymentRowSchema
   .extend({
-    provider_name: z.string().meta({ description: 'Its name at the provider.' }),
+    provider_name: z.string().meta({ description: 'Name of the instance at the provider.' }),
     user_id: z.string(),
     gpu: z.string(),
     instance_type: z.string(),
@@ -50,13 +50,13 @@ export const deploymentDetailSchema = deploymentRowSchema
     request_id: text,
     endpoint: text,
     failure_details: text,
-    action: text.meta({ description: 'A change that is under way.' }),
-    suspicion: text.meta({ description: 'What the provider shows, and has still to be confirmed.' }),
+    action: text.meta({ description: 'Change in progress.' }),
+    suspicion: text.meta({ description: 'State shown by the provider and not confirmed yet.' }),
     ssh: text,
     cleanup: z.string(),
     lost: z.boolean().meta({
       description:
-        'Its provider answered 404 for its instance, which is kept until an operator cleans it up.',
+        'The provider answered 404 for the instance. It is kept until an operator cleans it up.',
     }),
     started_at: timeOrNullSchema,
     paused_at: timeOrNullSchema,

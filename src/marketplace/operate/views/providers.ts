@@ -30,14 +30,14 @@ export const providerRowSchema = z
     provider: z.string(),
     state: z.enum(providerStates).meta({
       description:
-        '`failing`: calls fail, or losses are held · `stale`: what is known of it is older than five minutes · `not_configured`: rows name it, and nobody calls it · `unknown`: it was not called, as on a command line without `--ask`.',
+        '`failing`: calls fail, or losses are held · `stale`: its data is older than five minutes · `not_configured`: it has deployments or volumes but is missing in the configuration · `unknown`: it was not called, as on a command line without `--ask`.',
     }),
     problems: z.array(z.string()),
     catalog_read_at: timeOrNullSchema.meta({
-      description: 'By the server that reads the catalog; null: never.',
+      description: 'When a server last read its catalog; null: never.',
     }),
     certificate_ends_at: timeOrNullSchema.meta({
-      description: 'Of the TLS certificate that it showed last; null: none was seen.',
+      description: 'Expiry of the TLS certificate seen last; null: none was seen.',
     }),
     offers: z.int().nullable(),
     offers_in_stock: z.int().nullable(),
@@ -50,15 +50,15 @@ export const providerRowSchema = z
     losses_held: z.int(),
     losses: z
       .int()
-      .meta({ description: 'What ended because it answered 404, within the window of the cap.' }),
+      .meta({ description: 'Deployments and volumes that ended because it answered 404, within the window of the cap.' }),
     losses_cap: z.int(),
     losses_accepted_until: timeOrNullSchema,
     confirmed_until: timeOrNullSchema.meta({
-      description: 'When it confirmed the deployment that it has been silent about for longest.',
+      description: 'Last confirmation of the deployment that has been unconfirmed for longest.',
     }),
     made: z.int().meta({ description: 'Deployments made in the last 24 hours.' }),
-    failed: z.int().meta({ description: 'How many of these failed.' }),
-    failures: z.array(failureSchema).meta({ description: 'Why, the most frequent first.' }),
+    failed: z.int().meta({ description: 'Of these, the failed ones.' }),
+    failures: z.array(failureSchema).meta({ description: 'Failure reasons, most frequent first.' }),
   })
   .meta({ id: 'Provider' });
 export type ProviderRow = z.infer<typeof providerRowSchema>;

@@ -8,28 +8,28 @@ import { readVerdict } from './books.ts';
 const mailsViewSchema = z.object({
   waiting: z.int(),
   oldest_created_at: timeOrNullSchema.meta({
-    description: 'When the one that waits longest was written, however often it was tried since.',
+    description: 'When the oldest waiting mail was written. A failed attempt does not reset it.',
   }),
-  next_try_at: timeOrNullSchema.meta({ description: 'When one of them is tried next; null: none waits.' }),
-  given_up: z.int().meta({ description: 'Those that were given up in the last 24 hours.' }),
+  next_try_at: timeOrNullSchema.meta({ description: 'Time of the next attempt; null: no mail is waiting.' }),
+  given_up: z.int().meta({ description: 'Mails given up in the last 24 hours.' }),
 });
 export type MailsView = z.infer<typeof mailsViewSchema>;
 
 /** The status in figures. */
 export const statusViewSchema = z
   .object({
-    deployments: z.record(z.string(), z.int()).meta({ description: 'How many are not over, by status.' }),
+    deployments: z.record(z.string(), z.int()).meta({ description: 'Deployments that have not ended, by status.' }),
     teams: z.object({
       count: z.int(),
-      spending: z.int().meta({ description: 'Those that are billed for something.' }),
-      without_balance: z.int().meta({ description: 'Of these, those whose balance is used up.' }),
-      burn_usd_per_hour: z.number().meta({ description: 'Of all of them, before discounts.' }),
+      spending: z.int().meta({ description: 'Teams that are billed now.' }),
+      without_balance: z.int().meta({ description: 'Billed teams whose balance is used up.' }),
+      burn_usd_per_hour: z.number().meta({ description: 'Hourly cost of all teams, before discounts.' }),
     }),
     mails: mailsViewSchema,
     losses_held: z.int(),
     books: z.object({
       verified_at: timeOrNullSchema,
-      findings: z.int().nullable().meta({ description: 'Of the last check; null: there was none.' }),
+      findings: z.int().nullable().meta({ description: 'Findings of the last check; null: never checked.' }),
     }),
   })
   .meta({ id: 'Status' });

@@ -12,13 +12,13 @@ export const teamRowSchema = z
     id: z.string(),
     slug: z.string(),
     name: z.string(),
-    owner: z.string().meta({ description: 'The e-mail address of who owns it.' }),
-    balance_usd: z.number().meta({ description: 'What is left, less what was used and not taken yet.' }),
+    owner: z.string().meta({ description: 'E-mail address of the owner.' }),
+    balance_usd: z.number().meta({ description: 'Balance, less usage that is not charged yet.' }),
     burn_usd_per_hour: z
       .number()
-      .meta({ description: 'What it is billed for costs an hour, before discounts.' }),
-    hours_left: z.number().nullable().meta({ description: 'Null: nothing is billed to it.' }),
-    billed: z.int().meta({ description: 'How many deployments and volumes are billed to it now.' }),
+      .meta({ description: 'Hourly cost of everything billed now, before discounts.' }),
+    hours_left: z.number().nullable().meta({ description: 'Hours until the balance is used up; null: nothing is billed.' }),
+    billed: z.int().meta({ description: 'Number of deployments and volumes billed now.' }),
     exhausted_at: timeOrNullSchema.meta({ description: 'When its balance reached zero.' }),
     created_at: timestampSchema,
   })
@@ -31,12 +31,12 @@ export const teamPageSchema = z
 type TeamPage = z.infer<typeof teamPageSchema>;
 
 const billedSchema = z.object({
-  id: z.string().meta({ description: 'Of a deployment or a volume.' }),
+  id: z.string().meta({ description: 'Id of a deployment or volume.' }),
   kind: z.enum(['deployment', 'volume']),
   state: z.string(),
   usd_per_hour: z.number(),
   since: timestampSchema,
-  taken_usd: z.number().meta({ description: 'At this rate, from the balance.' }),
+  taken_usd: z.number().meta({ description: 'Charged to the balance at this rate.' }),
 });
 
 /** The details of a team: its members, what it pays for, and its newest ledger transactions. */
@@ -51,7 +51,7 @@ export const teamDetailSchema = teamRowSchema
         joined_at: timestampSchema,
       }),
     ),
-    pays_for: z.array(billedSchema).meta({ description: 'What costs most an hour first.' }),
+    pays_for: z.array(billedSchema).meta({ description: 'Highest hourly cost first.' }),
     booked: z.array(
       z.object({
         id: z.string(),

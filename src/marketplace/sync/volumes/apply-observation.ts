@@ -76,7 +76,7 @@ function withCredibleSize(
     health.forget(record.id);
     return volume;
   }
-  const reason = `its size of ${volume.size_gb} GB is more than ${limitGb} GB: it is ignored`;
+  const reason = `its size of ${volume.size_gb} GB is above the limit of ${limitGb} GB: it is ignored`;
   health.ignored(record, reason);
   return { ...volume, size_gb: record.sizeGb };
 }

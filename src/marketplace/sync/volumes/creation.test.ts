@@ -83,7 +83,7 @@ it('a volume whose create another server gave up before it was answered is delet
   expect([world.plain('a').volumes, (await volume()).status]).toEqual([[], 'deleted']);
 });
 
-it('and so is one that its user has deleted since: they read it as deleted all the time', async () => {
+it('a late volume that its user has deleted is deleted too, and the user sees it as deleted all the time', async () => {
   const { answer } = await beginCreation();
   await giveUp();
   await deleteVolume(world.deps, caller, (await volume()).volumeId);
@@ -94,7 +94,7 @@ it('and so is one that its user has deleted since: they read it as deleted all t
   expect(await volume()).toMatchObject({ status: 'deleted', cleanup: 'done', totalCostMicroUsd: 0 });
 });
 
-it('a second volume of one create is told of, with both ids', async () => {
+it('a second volume of one create is logged, with both ids', async () => {
   const { answer } = await beginCreation();
   await world.anotherWorker('a').syncVolumes();
   const { providerVolumeId } = await volume();
@@ -128,13 +128,13 @@ describe('the id of a volume that was made, while the database does not answer',
   it('is written once it answers again', async () => {
     const providerVolumeId = await makeDuringOutage(4);
     expect(providerVolumeId).toBe(world.plain('a').volumes[0]?.id);
-    expect(alarms().join()).not.toContain('could not be written');
+    expect(alarms().join()).not.toContain('could not write the id');
   });
 
   it('is logged with what to do if the database stays silent for long', async () => {
     expect(await makeDuringOutage(5)).toBeInstanceOf(StoreUnavailable);
     expect(world.logged.find(({ level }) => level === 'error')).toMatchObject({
-      message: expect.stringContaining('the id of a volume that the provider has made could not be written'),
+      message: expect.stringContaining('could not write the id of a volume that the provider made'),
       fields: { provider: 'provider-a', providerVolumeId: world.plain('a').volumes[0]?.id },
     });
   });
@@ -157,7 +157,7 @@ it('a create that is repeated and refused is not over while its first request ma
   expect([(await volume()).status, world.plain('a').volumes.length]).toEqual(['available', 1]);
 });
 
-it('and is over once no earlier request can arrive any more', async () => {
+it('a repeated and refused create is over once no earlier request can arrive any more', async () => {
   const { polling } = world.deps.options;
   world.plain('a').faults.plan = (method, nth) =>
     method !== 'createVolume' ? 'none' : nth === 1 ? 'lose' : { error: refused };

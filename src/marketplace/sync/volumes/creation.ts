@@ -113,7 +113,7 @@ async function keepMade(context: VolumeContext, record: VolumeRecord, made: Prov
       }
       log.error(
         { ...logNames(record), err: error, provider: record.providerId, providerVolumeId: made.id },
-        'the id of a volume that the provider has made could not be written: if the volume becomes `error` here, delete it there',
+        'could not write the id of a volume that the provider made: if the volume becomes `error` here, delete it there',
       );
       throw error;
     }
@@ -155,14 +155,14 @@ async function recordMade(
   if (outcome === 'taken')
     log.error(
       fields,
-      'the provider answered a create with the volume of another create: nothing is assigned or deleted; ask the provider what it has made',
+      'the provider answered a create with the volume of another create: nothing is assigned or deleted; ask the provider which volume it made',
     );
   if (outcome === 'too late')
-    log.warn(fields, 'the provider has made a volume after its create was given up: it is deleted there');
+    log.warn(fields, 'the provider made a volume after its create was given up: it is being deleted there');
   if (outcome === 'recorded' && known.providerVolumeId !== providerVolumeId)
     log.error(
       { ...fields, recorded: known.providerVolumeId },
-      'the provider has made a second volume for one create: delete it there',
+      'the provider made a second volume for one create: delete it there',
     );
 }
 

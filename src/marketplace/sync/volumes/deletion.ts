@@ -201,7 +201,7 @@ async function endShared(
   if (ended === null) return;
   log.error(
     { ...logNames(ended.record), provider: providerId, providerVolumeId, holder: ended.holder.volumeId },
-    'a volume that another one has is not deleted: ask the provider why both have its id',
+    'not deleting a volume that belongs to another record: ask the provider why both have its id',
   );
 }
 

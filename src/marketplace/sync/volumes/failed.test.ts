@@ -31,13 +31,13 @@ const endFailed = () => world.settle(world.sync('a'));
 const open = async () => (await world.deps.store.read.ledger.openSegments({ limit: 10 })).length;
 const findings = async () => (await verifyLedger(world.deps.store, world.clock.now() + HOUR_MS)).findings;
 
-it('that the provider has is billed as before', async () => {
+it('a broken volume that the provider has is billed as before', async () => {
   await endFailed();
   expect(await stored()).toMatchObject({ status: 'error', deletedAt: null });
   expect(await open()).toBe(1);
 });
 
-it('that the provider does not have costs nothing from then on, and stays in error', async () => {
+it('a broken volume that the provider no longer has costs nothing from then on, and stays in error', async () => {
   deny();
   const at = world.clock.now();
   await endFailed();
@@ -49,7 +49,7 @@ it('that the provider does not have costs nothing from then on, and stays in err
 });
 
 it.each(['timeout', 'failed', 'unauthorized'] as const)(
-  'is billed on where the provider says nothing: %s',
+  'a broken volume stays billed where the provider gives no answer: %s',
   async (problem) => {
     world.plain('a').faults.plan = (method) =>
       method === 'getVolume' ? { error: new ProviderError(problem, problem) } : 'none';
@@ -58,7 +58,7 @@ it.each(['timeout', 'failed', 'unauthorized'] as const)(
   },
 );
 
-it('keeps the end of its bill when its user deletes it later', async () => {
+it('a broken volume keeps the end of its bill when its user deletes it later', async () => {
   deny();
   const at = world.clock.now();
   await endFailed();

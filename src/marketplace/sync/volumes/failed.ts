@@ -20,7 +20,7 @@ export async function endBillOfFailed(context: VolumeContext, record: VolumeReco
   });
   context.log.info(
     { ...logNames(record), provider: providerId },
-    'the provider does not have a broken volume: it is not billed any more',
+    'the provider no longer has a broken volume: its billing has ended',
   );
 }
 

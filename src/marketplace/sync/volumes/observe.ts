@@ -29,7 +29,7 @@ export async function getKnownVolume(
   if (!logged.has(volumeId))
     log.error(
       { ...logNames(record), provider: provider.id, providerVolumeId },
-      'the provider answers 404 for one of our volumes: it is kept and billed here; check it at the provider',
+      'the provider answers 404 for a volume of this marketplace: it is kept and billed; check it at the provider',
     );
   logged.add(volumeId);
   return null;

@@ -140,8 +140,8 @@ export function isDecided({ mayHaveHappened, code, problem }: ProviderError): bo
 
 const shortages: Readonly<Record<Shortage, string>> = {
   out_of_stock:
-    'has not enough free storage there now: try a smaller size, another region or another provider',
-  quota_exceeded: 'gives this marketplace no more storage for now: try another provider',
+    'does not have enough free storage there: try a smaller size, another region or another provider',
+  quota_exceeded: 'allows this marketplace no more storage: try another provider',
 };
 
 /** The error for the user. The provider's own text goes to the log only. */

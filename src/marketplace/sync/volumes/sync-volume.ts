@@ -35,7 +35,7 @@ export async function syncVolume(sync: SyncContext, id: string): Promise<number 
     if (!(error instanceof ProviderError)) throw error;
     const { problem, message } = error;
     const fields = { ...logNames(snapshot.record), provider: volumeProvider.provider.id, problem, message };
-    context.log.debug(fields, 'a call about a volume did not succeed');
+    context.log.debug(fields, 'a call about a volume failed');
   }
   const after = await readVolumeSnapshot(sync.store.read, id);
   if (after === null) return null;

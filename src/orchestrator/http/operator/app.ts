@@ -37,7 +37,7 @@ export function createOperatorApp(
         { name: 'Views', description: 'What there is, what is done about it, and what stands wrong.' },
         { name: 'Instances', description: 'Instances of all accounts, with their history.' },
         { name: 'Accounts', description: 'Accounts and keys.' },
-        { name: 'Actions', description: 'What an operator does: each leaves a row in the audit log.' },
+        { name: 'Actions', description: 'Operator actions; each is recorded in the audit log.' },
       ],
     },
   });
