@@ -132,7 +132,7 @@ describe('a program of version 1', () => {
     await expect.poll(() => readBy(program)).toHaveLength(1);
     controller.abort();
     await program.clock.advance(0);
-    expect(settled()).toBe('rejected: the driver did not answer stop before it was given up');
+    expect(settled()).toBe('rejected: the driver did not answer stop before it was cancelled');
     await program.clock.advance(6_000);
     expect(readBy(program)).toHaveLength(1);
     expect(isRunning(program.pid)).toBe(true);
@@ -216,7 +216,7 @@ describe.each([1, 2])('a driver over HTTP of version %d', (protocol) => {
     const asked = driver.destroy('a', null, anOrder, call);
     await expect.poll(() => webhook.requests.length).toBe(2);
     controller.abort();
-    await expect(asked).rejects.toThrow('did not answer destroy before it was given up');
+    await expect(asked).rejects.toThrow('did not answer destroy before it was cancelled');
     await closed;
     expect(await driver.destroy('a', null, anOrder, call)).toMatchObject({
       code: 'transient',

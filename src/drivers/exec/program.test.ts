@@ -34,8 +34,8 @@ function isRunning(pid: number): boolean {
 }
 
 it.each([
-  ['9 KB', 9_000, 'unknown', 'the driver failed over get'],
-  ['5 MB', 5_000_000, 'gone', 'no error that is a text of at most 10000 characters'],
+  ['9 KB', 9_000, 'unknown', 'the driver reported an error for get'],
+  ['5 MB', 5_000_000, 'gone', 'neither a result nor an error of at most 10000 characters'],
 ])(
   'a hostile error of %s comes out short, on one line and without controls',
   async (_size, length, answer, said) => {
@@ -125,7 +125,7 @@ describe('a program that answers', () => {
       cloudInitBytes: 0,
     });
     expect(program.said()).toContain(
-      'names capabilities that this Berth does not know, and does not use: resmue',
+      'announces capabilities that this version of Berth ignores: resmue',
     );
     expect(await driver.stop('a', null)).toEqual({ outcome: 'pending', cookie: 'begun', pollAfterMs: 1_000 });
     expect(await driver.inventory?.()).toEqual({
@@ -200,7 +200,7 @@ describe('a program that answers', () => {
       { TOKEN },
     );
     const asked = program.driver.destroy('a', null, anOrder).catch(String);
-    await expect.poll(() => program.said()).toContain('its id is no string');
+    await expect.poll(() => program.said()).toContain('its id is not a string');
     const told = await program.clock.advanceUntilSettled(asked, 1_000);
     expect(told).toContain('instead it wrote an invalid line');
     for (const text of [told, program.said()]) expect(text).not.toContain(TOKEN);
@@ -219,7 +219,7 @@ describe('a program that answers', () => {
       { TOKEN: 'a-secret-of-the-provider' },
     );
     const asked = program.driver.get('a');
-    await expect.poll(() => program.said()).toContain('no answer (it is nested too deeply)');
+    await expect.poll(() => program.said()).toContain('invalid line (it is nested too deeply)');
     expect(await program.clock.advanceUntilSettled(asked, 1_000)).toEqual({
       answer: 'unknown',
       reason: expect.stringContaining('it is nested too deeply'),
@@ -323,7 +323,7 @@ describe('an answer that is not as the protocol says', () => {
       'gave an invalid answer to destroy',
     );
     await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow(
-      'failed over destroy: the disk is full',
+      'an error for destroy: the disk is full',
     );
   });
 });
@@ -333,7 +333,7 @@ describe('a program that cannot be used is refused at the start', () => {
     [
       'is too new',
       `read -r line; ${say(infoAnswer({ protocol: 7 }))}; ${LISTEN}`,
-      /speaks version 7 of the driver protocol, which is too new \(this Berth speaks 2 and 1\): upgrade Berth/,
+      /speaks version 7 of the driver protocol, which is too new \(this version of Berth supports 2 and 1\): upgrade Berth/,
     ],
     [
       'is too old',
@@ -388,7 +388,7 @@ describe('a program that ends', () => {
     writeFileSync(join(program.place, 'go'), '');
     await expect
       .poll(() => program.said())
-      .toContain('nothing is begun or concluded until it answers again {"again_in_s":1}');
+      .toContain('Berth starts no work and changes no state until it answers again {"again_in_s":1}');
     await clock.advance(999);
     expect(await driver.get('a')).toMatchObject({ answer: 'unknown' });
     await clock.advance(1);
@@ -420,7 +420,7 @@ describe('a program that ends', () => {
     await program.clock.advance(1_000);
     await expect
       .poll(() => program.said())
-      .toContain('says otherwise than before what it can do (stop): restart Berth');
+      .toContain('changed its capabilities (stop): restart Berth');
     expect(await program.driver.stop('a', null)).toMatchObject({ code: 'transient', sideEffect: 'none' });
   });
 
@@ -436,7 +436,7 @@ describe('a program that ends', () => {
     expect(isRunning(pid)).toBe(true);
     await program.clock.advanceUntilSettled(program.driver.close(), 1_000);
     await expect.poll(() => isRunning(pid)).toBe(false);
-    expect(program.said()).toContain('child processes that the driver left running were killed');
+    expect(program.said()).toContain('killed child processes that the driver left running');
   });
 
   it('is over also where a process of another session keeps its standard output', async () => {
@@ -449,7 +449,7 @@ describe('a program that ends', () => {
       asked.catch(() => undefined);
       await expect.poll(() => isRunning(program.pid)).toBe(false);
       await expect(program.clock.advanceUntilSettled(asked, 10)).rejects.toThrow('exit code 1');
-      expect(program.said()).toContain('still holds its standard output, which is no longer read');
+      expect(program.said()).toContain('still holds its standard output; Berth no longer reads it');
       expect(isRunning(pid)).toBe(true);
     } finally {
       process.kill(pid, 'SIGKILL');
@@ -473,13 +473,13 @@ describe('a program that misbehaves', () => {
       'the driver wrote an invalid line (not JSON: log text belongs on standard error): "Hello, world"',
     );
     expect(program.said()).toContain('the driver answered a request that is unknown or already answered');
-    expect(program.said()).toContain('its id is 2, and must be the string of the request');
+    expect(program.said()).toContain('its id is 2; expected the id of the request');
   });
 
   it('is ended when it babbles', async () => {
     await using program = await startProgram(`${GREETING}; read -r line; while echo babble; do :; done`);
     await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow(
-      'wrote 100 lines that are no answers before it answered destroy',
+      'wrote 100 lines that are not answers before it answered destroy',
     );
   });
 
@@ -496,7 +496,7 @@ describe('a program that misbehaves', () => {
     writeFileSync(join(program.place, 'go'), '');
     await expect
       .poll(() => program.said())
-      .toContain('answered destroy 7.5 s after it was asked: too late, and the answer is dropped');
+      .toContain('answered destroy 7.5 s after the request: too late, the answer is dropped');
     expect(await driver.get('a')).toEqual({ answer: 'gone' });
   });
 
@@ -516,7 +516,7 @@ describe('a program that misbehaves', () => {
     });
     await clock.advance(5_000);
     await expect.poll(() => isRunning(pid)).toBe(false);
-    expect(program.said()).toContain('does not end after SIGTERM: it is killed');
+    expect(program.said()).toContain('did not exit after SIGTERM: sending SIGKILL');
     await expect.poll(() => program.said()).toContain('"again_in_s":1}');
     await clock.advance(1_000);
     await expect.poll(() => program.said().match(/the driver answers/g)).toHaveLength(2);
@@ -596,7 +596,7 @@ describe('a program that berth doctor looks at', () => {
       ['ok', 'it is script 1.2, speaks version 1 and answered info in 0 ms'],
       ['ok', expect.stringMatching(/^stop true, .*attach_volume none.*inventory true/)],
       ['ok', 'it has 0 machines of Berth; that took 0 ms'],
-      ['ok', 'free are 2 of o in d; that took 0 ms'],
+      ['ok', 'free units: 2 of o in d; that took 0 ms'],
     ]);
   });
 

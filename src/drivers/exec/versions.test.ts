@@ -68,7 +68,7 @@ describe('version 1', () => {
 
   it.each(['elsewhere', 'unfinished'])('has no failure code %s', async (code) => {
     await using program = await startProgram(answering(1, { ...FAILED, code }));
-    await expect(program.driver.stop('a', null)).rejects.toThrow('no answer of the protocol: code');
+    await expect(program.driver.stop('a', null)).rejects.toThrow('an invalid answer to stop: code');
   });
 
   it('has no places, and drops what only version 2 shows', async () => {
@@ -86,7 +86,7 @@ describe('version 1', () => {
       Array(4).fill(undefined),
     );
     expect(driver.manifest).toMatchObject({ fences: false });
-    expect(program.said()).toContain('does not use: place, place_volume, copy_volume, disown, fences');
+    expect(program.said()).toContain('this version of Berth ignores: place, place_volume, copy_volume, disown, fences');
     expect(await driver.list()).toEqual({
       answer: 'listed',
       items: [{ ref: 'a', power: 'running', createdAt: 1 }],
@@ -190,7 +190,7 @@ describe('version 2', () => {
     await expect(driver.destroy('a', null, ORDER)).rejects.toThrow();
     await expect.poll(() => program.said()).toContain('"again_in_s":1}');
     await program.clock.advance(1_000);
-    await expect.poll(() => program.said()).toContain('what it can do (protocol): restart Berth');
+    await expect.poll(() => program.said()).toContain('changed its capabilities (protocol): restart Berth');
   });
 });
 
