@@ -267,7 +267,7 @@ describe('an answer that is not as the protocol says', () => {
   it.each<[string, unknown, string]>([
     ['no answer', { answer: 'perhaps' }, 'answer: Invalid'],
     ['no power that there is', { answer: 'observed', value: { ...machine, power: 'on' } }, 'value.power'],
-    ['another machine', { answer: 'observed', value: { ...machine, ref: 'b' } }, 'answers get of a with b'],
+    ['another machine', { answer: 'observed', value: { ...machine, ref: 'b' } }, 'answered get of a with the other ref b'],
     [
       'a time that is none',
       { answer: 'observed', value: { ...machine, created_at: -1 } },

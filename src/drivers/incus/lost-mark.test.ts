@@ -86,6 +86,6 @@ it('an instance that Incus does not find and still lists is unknown: its pool or
   const machines = new Machines({ api, options, instances } as unknown as MachineDeps);
   expect(await machines.get(REF)).toEqual({
     answer: 'unknown',
-    reason: `Incus lists ${REF}, and does not find it`,
+    reason: `Incus lists ${REF}, but does not find it`,
   });
 });

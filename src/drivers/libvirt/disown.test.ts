@@ -163,7 +163,7 @@ it('a machine that was released is not defined anew by a create of the same name
     outcome: 'failed',
     code: 'already_exists',
     sideEffect: 'none',
-    detail: `kvm-1 has ${REF}, which was released: it is not Berth's`,
+    detail: `kvm-1 has ${REF}, which was disowned: it is not Berth's`,
   });
   expect(await definition()).toBe(before);
 });

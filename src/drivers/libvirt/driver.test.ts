@@ -34,7 +34,7 @@ describe('a machine whose domain lost its mark', () => {
 
   it('is unknown and never gone, and is left as it is', async () => {
     const { host, driver } = await unmarked();
-    const reason = expect.stringContaining('without the metadata');
+    const reason = expect.stringContaining("without Berth's metadata");
     expect(await driver.get(REF)).toEqual({ answer: 'unknown', reason });
     expect(await driver.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'failed', detail: reason });
     expect([...host.domains.keys()]).toEqual([REF]);
@@ -48,7 +48,7 @@ describe('a machine whose domain lost its mark', () => {
       expect.objectContaining({
         verdict: 'broken',
         subject: `machine ${REF} on host kvm-1`,
-        finding: expect.stringContaining('without the metadata'),
+        finding: expect.stringContaining("without Berth's metadata"),
       }),
     ]);
   });
@@ -101,7 +101,7 @@ it('an image that goes missing in the midst of a create is image_missing', async
   expect(await bench.driver.create(bench.spec(REF), 'kvm-1')).toMatchObject({
     outcome: 'failed',
     code: 'image_missing',
-    detail: 'kvm-1 has no debian.qcow2: berth image import puts it there',
+    detail: 'kvm-1 has no debian.qcow2: run berth image import',
   });
 });
 
@@ -164,7 +164,7 @@ describe('a machine that libvirt has paused', () => {
   it.each([
     ['user', { power: 'paused', detail: 'user' }],
     ['I/O error', { power: 'paused', detail: 'I/O error (vda: no space)' }],
-    ['pmsuspended', { power: 'paused', detail: 'its guest has suspended itself' }],
+    ['pmsuspended', { power: 'paused', detail: 'the guest suspended itself' }],
     [
       'dumping',
       {
@@ -224,9 +224,9 @@ describe('what does not stop a machine is its fault', () => {
     expect(await fault()).toBeUndefined();
     host.files.delete(`${REF}.qcow2`);
     const finding = `its disk /images/${REF}.qcow2 is not there`;
-    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Save what is on it') });
+    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Copy its data from inside the guest') });
     await bench.stop(REF);
-    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Put the file back') });
+    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Restore the file') });
   });
 
   it.each([
@@ -311,7 +311,7 @@ it.each([
   ['it has no flock', { facts: ['clock\t1', 'state\twritable', 'missing\tflock'] }],
   ['its state folder /var/lib/berth cannot be written', { facts: ['clock\t1'] }],
   ['its pool has no debian.qcow2', { files: new Map() }],
-  ['its libvirt has no UEFI firmware', { capabilities: { uefi: false, kvm: true } }],
+  ['it has no UEFI firmware for libvirt', { capabilities: { uefi: false, kvm: true } }],
   ['its libvirt has no KVM', { capabilities: { uefi: true, kvm: false } }],
 ])('a host sells nothing and gets no machine where %s [libvirt-startable]', async (reason, hurt) => {
   const hosts = twoHosts();

@@ -123,7 +123,7 @@ describe('a machine whose domain somebody undefined', () => {
     expect(await driver.get(REF)).toEqual({
       answer: 'unknown',
       reason: expect.stringMatching(
-        /^kvm-1 has no domain of it, and still berth-a.qcow2, berth-a.seed: define it again .* or delete it/,
+        /^kvm-1 has berth-a.qcow2, berth-a.seed, but not its domain: define it again .* or delete the instance/,
       ),
     });
     expect(await driver.list()).toMatchObject({
@@ -219,7 +219,7 @@ describe('a machine that two hosts have', () => {
     expect(await driver.start(REF, null)).toMatchObject({
       outcome: 'failed',
       code: 'conflict',
-      detail: expect.stringContaining('undefine the one whose disk is the older'),
+      detail: expect.stringContaining('undefine the one with the older disk'),
     });
     await to.virsh(['undefine', REF]);
     expect(await bench.start(REF)).toMatchObject({ host: 'kvm-1' });

@@ -161,7 +161,7 @@ it('what an interrupted create left whole is used, and what is not whole is made
   const whole = disk.bytes;
   disk.bytes = 0;
   await expect(other.create('suite-a', { host: 'kvm-1' })).rejects.toThrow(
-    'suite-a.qcow2 of an earlier call, and it is not whole',
+    'suite-a.qcow2 of an earlier call, which is incomplete',
   );
   disk.bytes = whole;
   await other.create('suite-a', { host: 'kvm-1' });

@@ -55,8 +55,8 @@ describe('what is written', () => {
   );
 
   it.each(['', 'a b', 'a>', '1a', 'a/', 'a:b:c', ':a'])('is refused under the name %j', (name) => {
-    expect(() => serializeXml(element(name))).toThrow('is no name of XML');
-    expect(() => serializeXml(element('a', { [name]: '' }))).toThrow('is no name of XML');
+    expect(() => serializeXml(element(name))).toThrow('is not an XML name');
+    expect(() => serializeXml(element('a', { [name]: '' }))).toThrow('is not an XML name');
   });
 });
 

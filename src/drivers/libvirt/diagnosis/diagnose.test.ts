@@ -115,7 +115,7 @@ describe('a host where all is well', () => {
       'ok: image debian-12 on host kvm-1: it is the volume debian.qcow2',
       'ok: network filter on host kvm-1: clean-traffic is there',
       'ok: network berth on host kvm-1: it is active',
-      'ok: accelerator of host kvm-1: kvm: a guest on KVM counted to 100 million in time',
+      'ok: accelerator of host kvm-1: kvm: a test guest ran on KVM',
     ]);
   });
 });

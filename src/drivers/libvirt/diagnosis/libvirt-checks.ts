@@ -172,7 +172,7 @@ async function diagnoseNat(host: Patient['host'], network: string): Promise<Diag
         broken(
           subject,
           'it is not active: nothing reaches the machines of this host',
-          `virsh net-start ${network} && virsh net-autostart ${network} && systemctl restart libvirtd, which puts the cards of running guests back.`,
+          `virsh net-start ${network} && virsh net-autostart ${network} && systemctl restart libvirtd, which reattaches the interfaces of running guests.`,
         ),
       ];
     const active = ok(subject, 'it is active');

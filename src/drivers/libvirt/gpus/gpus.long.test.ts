@@ -116,7 +116,7 @@ describe('a mark', () => {
     expect(await markGpu(shell, place, card, 'berth', '1')).toBe(false);
     expect(await markGpu(shell, place, card, 'berth-a', '3')).toBe(true);
     expect(brief(listGpus(await scanGpus(shell, place), types, nobody))).toEqual([
-      [card, 'RTX_4090', 'dirty', 'it was not reset since a machine had it'],
+      [card, 'RTX_4090', 'dirty', 'it was not reset after its last machine'],
     ]);
   });
 

@@ -36,15 +36,15 @@ describe('the accelerator', () => {
     expect(await chooseAccelerator(host, place, facts, 'auto')).toEqual({
       accelerator: 'kvm',
       doubtful: false,
-      finding: 'a guest on KVM counted to 100 million in time',
+      finding: 'a test guest ran on KVM',
     });
   });
 
   it.each<[string, string, Partial<HostFacts>, string]>([
-    ['the guest hangs', 'kill -9 $$', {}, 'a guest on it did not finish within'],
+    ['the guest hangs', 'kill -9 $$', {}, 'the test guest did not finish within'],
     ['QEMU fails', 'echo no MSR; exit 134', {}, 'QEMU on KVM ended with status 134: no MSR'],
     ['the guest powers off without a word', 'exit 0', {}, 'ended with status 0'],
-    ['QEMU is not there', 'exit 127', {}, 'qemu-system-x86_64 is not there'],
+    ['QEMU is not there', 'exit 127', {}, 'qemu-system-x86_64, needed to test KVM, is not installed'],
     ['there is no device', 'exit 67', { hasKvmDevice: false }, 'there is no /dev/kvm'],
     ['the processor runs no guests', 'exit 67', { virtualization: undefined }, 'neither vmx nor svm'],
   ])(
@@ -132,7 +132,7 @@ describe('a host says', () => {
   it('nothing where its shell is none', async () => {
     const shell = { name: 'kvm-1', run: async () => ({ status: 127, stdout: '', stderr: 'sh: not found' }) };
     await expect(readHostFacts(shell, place)).rejects.toThrow(
-      'kvm-1: its shell does not run what Berth asks',
+      'kvm-1: its shell failed to run the script of Berth',
     );
   });
 });

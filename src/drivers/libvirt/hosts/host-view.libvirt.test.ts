@@ -95,8 +95,8 @@ describe('a host of libvirt', () => {
     ['1', undefined],
     ['3', 'unknown'],
     ['5', undefined],
-    ['6', 'its guest has crashed'],
-    ['7', 'its guest has suspended itself'],
+    ['6', 'the guest crashed'],
+    ['7', 'the guest suspended itself'],
   ])('has a domain in the state %s, whose processors are halted because: %s', async (state, reason) => {
     const host = openTestHost([foreign('one', state)]);
     const [domain] = await listDomains(host);
@@ -105,7 +105,7 @@ describe('a host of libvirt', () => {
   });
 
   it('is cordoned by its configuration, by a file at once, and by a full pool', async () => {
-    expect((await view(openTestHost([], { cordoned: true }))).cordon).toBe('the configuration says so');
+    expect((await view(openTestHost([], { cordoned: true }))).cordon).toBe('in the configuration');
     const host = openTestHost([]);
     // The test driver's host has no active network.
     expect(unitsOn({ ...(await view(host)), fault: undefined }, aWish({ diskGb: 0 }))).toBe(7);

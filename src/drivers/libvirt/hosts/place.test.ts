@@ -22,10 +22,10 @@ describe('the room of a host', () => {
     ['another group', { group: 'big' }, 'not in the group default'],
     ['another datacenter', { datacenter: 'ams' }, 'not in fra'],
     ['a cordon', { cordon: 'a disk is replaced' }, 'it is cordoned: a disk is replaced'],
-    ['no vCPUs', { claims: [aClaim({ vcpus: 13 })] }, 'it has 3 vCPUs left of 4'],
-    ['no memory', { claims: [aClaim({ memoryMb: 65_000 })] }, 'it has 536 MiB of memory left of 8192'],
-    ['no address', { addresses: 0 }, 'it has no port and address left'],
-    ['no disk', { otherDiskGb: 460.5 }, 'it has 39 GB of disk left of 50'],
+    ['no vCPUs', { claims: [aClaim({ vcpus: 13 })] }, 'it has 3 free vCPUs, but 4 are needed'],
+    ['no memory', { claims: [aClaim({ memoryMb: 65_000 })] }, 'it has 536 MiB of free memory, but 8192 are needed'],
+    ['no address', { addresses: 0 }, 'it has no free port and address'],
+    ['no disk', { otherDiskGb: 460.5 }, 'it has 39 GB of free disk, but 50 are needed'],
   ])('is none with %s', (_name, host, reason) => {
     expect(obstacleOf(aHost(host), aWish())).toContain(reason);
     expect(unitsOn(aHost(host), aWish())).toBe(0);
@@ -42,7 +42,7 @@ describe('the room of a host', () => {
     const gpus = states.map((state, at) => aGpu(`0000:1${at}:00.0`, { state }));
     const host = aHost({ gpus: [...gpus, aGpu('0000:20:00.0', { type: 'L40' })] });
     expect(unitsOn(host, gpuWish(1))).toBe(1);
-    expect(obstacleOf(host, gpuWish(2))).toBe('it has 1 free H100 of 2');
+    expect(obstacleOf(host, gpuWish(2))).toBe('it has 1 free H100, but 2 are needed');
   });
 
   it('in units is what could be placed one after another [libvirt-units]', () => {
@@ -115,8 +115,8 @@ describe('a machine is placed', () => {
     const hosts = ['kvm-1', 'kvm-2'].map((name) => aHost({ name, gpus: [aGpu('0000:18:00.0')] }));
     expect(placeMachine(gpuWish(2), [...hosts, aHost({ name: 'kvm-3', cordon: 'x' })], 'pack')).toEqual({
       refused: [
-        { host: 'kvm-1', reason: 'it has 1 free H100 of 2' },
-        { host: 'kvm-2', reason: 'it has 1 free H100 of 2' },
+        { host: 'kvm-1', reason: 'it has 1 free H100, but 2 are needed' },
+        { host: 'kvm-2', reason: 'it has 1 free H100, but 2 are needed' },
         { host: 'kvm-3', reason: 'it is cordoned: x' },
       ],
     });

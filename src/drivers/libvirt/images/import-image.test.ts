@@ -171,8 +171,8 @@ describe('nothing is uploaded', () => {
     ['that is damaged', () => anImage({ 72: 2n }), /damaged/],
     ['with a feature that is not known', () => anImage({ 72: 1n << 40n }), /damaged/],
     ['that is encrypted', () => anImage({ 32: 2n << 32n }), /encrypted/],
-    ['that is no qcow2', () => aFile(Buffer.alloc(4096)), /no qcow2/],
-    ['that is cut off', () => aFile(Buffer.from('QFI\xfb', 'latin1')), /no qcow2/],
+    ['that is no qcow2', () => aFile(Buffer.alloc(4096)), /not a qcow2 file/],
+    ['that is cut off', () => aFile(Buffer.from('QFI\xfb', 'latin1')), /not a qcow2 file/],
     ['that is not there', () => ({ path: join(folder, 'none') }), /cannot be read/],
     ['that is a folder', () => ({ path: folder }), /is no file/],
     [
