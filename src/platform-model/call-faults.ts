@@ -161,7 +161,7 @@ export class FaultInjector {
       case 'misclaim':
         if (!isStep(made)) throw unfit(fault.kind, made);
         if (fault.isDone) await call();
-        return failed(fault.code, `${made.method} claims that it failed`, fault.sideEffect) as T;
+        return failed(fault.code, `${made.method} reported an injected failure`, fault.sideEffect) as T;
     }
   }
 

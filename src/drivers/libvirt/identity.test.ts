@@ -54,7 +54,7 @@ describe('a machine that somebody renamed', () => {
   it('is found by berth doctor', async () => {
     const { host } = await renamed();
     expect(await diagnoseMachines([host])).toMatchObject([
-      { subject: `machine ${REF} on host kvm-1`, finding: 'it is called web-1' },
+      { subject: `machine ${REF} on host kvm-1`, finding: 'it was renamed to web-1' },
     ]);
   });
 });

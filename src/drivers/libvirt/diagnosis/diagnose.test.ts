@@ -107,10 +107,10 @@ describe('a host where all is well', () => {
       'ok: libvirt on host kvm-1: qemu:///system answers',
       'ok: libvirt on host kvm-1: libvirt 9.0.0',
       'ok: libvirt on host kvm-1: QEMU 7.2.22',
-      'ok: shell on host kvm-1: it runs what Berth asks',
+      'ok: shell on host kvm-1: it runs the commands of Berth',
       'ok: state folder on host kvm-1: /var/lib/berth can be written',
-      'ok: clock of host kvm-1: it differs from ours by 0.0 s',
-      'ok: hook on host kvm-1: it is there',
+      'ok: clock of host kvm-1: it differs from the clock of Berth by 0.0 s',
+      'ok: hook on host kvm-1: it is installed',
       'ok: pool berth on host kvm-1: it runs, 50.0 GB are free',
       'ok: image debian-12 on host kvm-1: it is the volume debian.qcow2',
       'ok: network filter on host kvm-1: clean-traffic is there',
@@ -148,21 +148,21 @@ describe('each ailment has its sentence and its remedy', () => {
       'there is no firmware for an offer',
       { offer: { uefi: true }, virsh: { domcapabilities: capabilities('<domain>kvm</domain>') } },
       'broken',
-      'libvirt has no firmware',
+      'libvirt has no UEFI firmware',
       'ovmf',
     ],
     [
       'there is no KVM, and nothing else is allowed',
       { accelerator: 'kvm', virsh: { domcapabilities: capabilities('<domain>qemu</domain>') } },
       'broken',
-      'libvirt has none',
+      'libvirt has no KVM',
       'kvm_intel',
     ],
     [
       'there is no pool',
       { virsh: { 'pool-info': 'no_pool' } },
       'broken',
-      'there is none',
+      'it does not exist',
       'pool-define-as berth dir',
     ],
     [
@@ -193,7 +193,7 @@ describe('each ailment has its sentence and its remedy', () => {
       'no volume debian.qcow2',
       'berth image import',
     ],
-    ['the image has no name here', { images: {} }, 'broken', 'has none of that name', 'platform.images'],
+    ['the image has no name here', { images: {} }, 'broken', 'has no image of that name', 'platform.images'],
     [
       'there is no filter',
       { virsh: { 'nwfilter-list': ' 7 my-clean-traffic-2\n' } },
@@ -201,7 +201,7 @@ describe('each ailment has its sentence and its remedy', () => {
       'no clean-traffic',
       'nwfilter',
     ],
-    ['there is no network', { virsh: { 'net-info': 'no_network' } }, 'broken', 'there is none', 'net-define'],
+    ['there is no network', { virsh: { 'net-info': 'no_network' } }, 'broken', 'it does not exist', 'net-define'],
     [
       'the network is off',
       { virsh: { 'net-info': 'Active: no' } },
@@ -223,11 +223,11 @@ describe('each ailment has its sentence and its remedy', () => {
         shell: answering(facts),
       },
       'broken',
-      'there is none',
-      'Make it',
+      'it does not exist',
+      'Create it',
     ],
     ['its clock is late', { clockMs: NOW - 5_000 }, 'warning', 'differs from ours by -5.0 s', 'chrony'],
-    ['its clock is off', { clockMs: NOW + 90_000 }, 'broken', 'differs from ours by 90.0 s', 'chrony'],
+    ['its clock is off', { clockMs: NOW + 90_000 }, 'broken', 'differs from the clock of Berth by 90.0 s', 'chrony'],
     [
       'its state cannot be written',
       { says: facts.filter((one) => !one.startsWith('state')) },
@@ -239,7 +239,7 @@ describe('each ailment has its sentence and its remedy', () => {
       'it cannot refuse what comes too late',
       { says: [...facts, 'missing\tflock'] },
       'broken',
-      'there is no flock',
+      'flock is not installed',
       'util-linux has flock',
     ],
     [
@@ -390,7 +390,7 @@ describe('GPUs', () => {
     ]);
     const none = facts.filter((one) => !/^(iommu|vfio)/.test(one));
     expect(await ofGpus({ gpuTypes, shell: withTree(geForce, none).shell })).toEqual([
-      'broken: IOMMU of host kvm-1: it is off: no GPU can be given to a machine',
+      'broken: IOMMU of host kvm-1: it is off: machines cannot get GPUs',
       'broken: vfio-pci on host kvm-1: it is not loaded',
       expect.stringContaining('ok: GPU'),
     ]);
@@ -409,7 +409,7 @@ describe('GPUs', () => {
       'broken',
       'GPU 0000:65:00.0 (RTX_4090) on host kvm-1',
       'it is out of use: its fan',
-      "Mend it, then echo 'dirty operator 1' > /var/lib/berth/gpus/0000:65:00.0: Berth tries it again.",
+      "Repair it, then run echo 'dirty operator 1' > /var/lib/berth/gpus/0000:65:00.0: Berth tries to reset it again.",
     ]);
   });
 });
@@ -420,9 +420,9 @@ it('an offer that no host can have is found', async () => {
   for await (const one of diagnose({ ...config, hosts: [] }, { catalog, clock }))
     found.push(`${one.subject}: ${one.finding}`);
   expect(found).toEqual([
-    'offer small: it is sold in eu1, and no host of the group default is in fra',
-    'offer small: it is sold in eu2, and no host of the group default is in ams',
-    'offer gpu: gpu_types does not say what H100 is',
-    'offer gpu: it is sold in eu1, and no host of the group default is in fra',
+    'offer small: it is sold in eu1, but no host of the group default is in fra',
+    'offer small: it is sold in eu2, but no host of the group default is in ams',
+    'offer gpu: gpu_types has no entry for H100',
+    'offer gpu: it is sold in eu1, but no host of the group default is in fra',
   ]);
 });

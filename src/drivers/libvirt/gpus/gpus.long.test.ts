@@ -218,7 +218,7 @@ describe('a plan of a reset', () => {
     const neighbour: SysfsTree = { ...geForce, '0000:65:01.0': { ...sound(), id: '8086:10d3', group: 15 } };
     const { scan, gpus } = await functionsOf(neighbour);
     expect(planReset(gpus[0]?.functions ?? [], scan)).toEqual({
-      impossible: 'a reset of 0000:65:00.0 would reset 0000:65:01.0 with it',
+      impossible: 'a reset of 0000:65:00.0 would also reset 0000:65:01.0',
     });
   });
 
@@ -232,8 +232,8 @@ describe('a plan of a reset', () => {
   });
 
   it.each([
-    ['bus', '0000:65:00.0 is reset with its bus only, and its bridge has no reset_subordinate'],
-    ['', 'the kernel knows no reset for 0000:65:00.0 (10de:2684)'],
+    ['bus', '0000:65:00.0 can be reset only with its bus, but its bridge has no reset_subordinate'],
+    ['', 'the kernel has no reset method for 0000:65:00.0 (10de:2684)'],
   ])('is none where the kernel has only %j and the bridge nothing', async (resetMethods, impossible) => {
     const tree = {
       ...changed(card, { resetMethods }),
@@ -279,9 +279,9 @@ describe('after a reset', () => {
   it.each<[Partial<PciFunction>, string]>([
     [{ answersAs: undefined }, 'answers as nothing'],
     [{ driver: undefined }, 'is bound to no driver'],
-    [{ fatalErrors: 3 }, 'fatal errors'],
-    [{ nonfatalErrors: 4 }, 'reported errors'],
-    [{ linkWidth: 8 }, 'has 8 lanes after the reset, and had 16'],
+    [{ fatalErrors: 3 }, 'fatal PCIe errors'],
+    [{ nonfatalErrors: 4 }, 'reported PCIe errors'],
+    [{ linkWidth: 8 }, 'has 8 lanes after the reset instead of 16'],
   ])('%j is damage', (is, reason) => {
     expect(damageOf([was], seenAs(is))).toContain(reason);
   });
@@ -307,7 +307,7 @@ describe('a sweep', () => {
       [card, 'RTX_4090', 'free'],
     ]);
     expect(lines.map(({ level, fields }) => [level, fields['gpu'], fields['reason']])).toEqual([
-      ['error', '0000:2a:00.0', 'the kernel knows no reset for 0000:2a:00.0 (10de:2330)'],
+      ['error', '0000:2a:00.0', 'the kernel has no reset method for 0000:2a:00.0 (10de:2330)'],
       ['info', card, undefined],
     ]);
     expect(await sweepGpus(shell, place, types, new Set(['0000:18:00.0']), log)).toBe(0);

@@ -18,7 +18,7 @@ describe('a claim that was just defined', () => {
       settleClaim(aHost({ claims: [open('berth-a'), aClaim({ ref: 'berth-z', vcpus: 7 })] }), 'berth-a'),
     ).toEqual({
       verdict: 'lost',
-      reason: '1 vCPUs are missing',
+      reason: 'the host is short of 1 vCPUs',
     });
   });
 
