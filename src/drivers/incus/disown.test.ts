@@ -78,7 +78,7 @@ it('a machine that was released is gone, and keeps what is not of Berth', async 
   expect(await driver.disown?.(REF, null)).toEqual(DONE);
 });
 
-it('an order to stop, start or destroy a machine that was released changes nothing of it', async () => {
+it('a stop, start or destroy of a disowned machine changes nothing of it', async () => {
   const { cluster, driver, machine } = await aMachine();
   await driver.disown?.(REF, null);
   const before = structuredClone(machine());

@@ -177,7 +177,7 @@ const spec: MachineSpec = {
   note: 'a note',
 };
 
-describe('a machine that somebody renamed', () => {
+describe('a renamed machine', () => {
   it('is followed: it is shown under its ref, and each order goes to the name that it has now', async () => {
     const { instances, machines, rename, changes } = anIncus();
     instances.set(REF, aMachine());

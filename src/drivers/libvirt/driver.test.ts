@@ -54,7 +54,7 @@ describe('a machine whose domain lost its mark', () => {
   });
 });
 
-describe('a machine that somebody copied to a second host', () => {
+describe('a machine that was copied to a second host', () => {
   async function copied() {
     const hosts = twoHosts();
     const { bench } = openMemoryPlatform(hosts);
@@ -65,7 +65,7 @@ describe('a machine that somebody copied to a second host', () => {
     return { hosts, from, to, bench };
   }
 
-  it('is the one that runs, listed once', async () => {
+  it('is listed once, as the running one', async () => {
     const { from, to, bench } = await copied();
     const presence = await bench.driver.get(REF);
     expect(presence).toMatchObject({ answer: 'observed', value: { power: 'running', host: from.name } });
@@ -92,7 +92,7 @@ describe('a machine that somebody copied to a second host', () => {
   });
 });
 
-it('an image that goes missing in the midst of a create is image_missing', async () => {
+it('fails a create with image_missing when the image disappears during it', async () => {
   const host = new MemoryHost();
   const { bench } = openMemoryPlatform([host]);
   const first = await bench.driver.create(bench.spec(REF), null);
@@ -105,7 +105,7 @@ it('an image that goes missing in the midst of a create is image_missing', async
   });
 });
 
-it('a host that hangs keeps neither the listing nor the count of the others', async () => {
+it('a host that hangs delays neither the listing nor the inventory of the others', async () => {
   const hosts = twoHosts();
   const { bench } = openMemoryPlatform(hosts);
   vi.useFakeTimers();
@@ -122,7 +122,7 @@ it('a host that hangs keeps neither the listing nor the count of the others', as
   }
 });
 
-it('a host that is away takes no machine, what it has stays unknown, and the listing of the others names it', async () => {
+it('a host that is away gets no machine, its machines stay unknown, and the listing of the others names it', async () => {
   const hosts = twoHosts();
   const { bench } = openMemoryPlatform(hosts);
   hosts[0].isAway = true;
@@ -138,7 +138,7 @@ it('a host that is away takes no machine, what it has stays unknown, and the lis
   expect(await bench.driver.list()).toMatchObject({ answer: 'unknown' });
 });
 
-it('a host that an operator has cordoned in Berth takes no machine', async () => {
+it('a host that an operator has cordoned in Berth gets no machine', async () => {
   const { bench } = openMemoryPlatform(twoHosts());
   const create = (avoidHosts: string[]) => bench.driver.create({ ...bench.spec(REF), avoidHosts }, null);
   expect(await create(['kvm-1', 'kvm-2'])).toMatchObject({ outcome: 'failed', code: 'capacity' });
@@ -212,8 +212,8 @@ describe('a machine that libvirt has paused', () => {
   );
 });
 
-describe('what does not stop a machine is its fault', () => {
-  it('a disk whose file is gone, as it runs and stopped', async () => {
+describe('a problem that does not stop a machine is reported as its fault', () => {
+  it('for a missing disk file, while it runs and while it is stopped', async () => {
     const host = new MemoryHost();
     const { bench } = openMemoryPlatform([host]);
     await bench.create(bench.ref('a'));
@@ -250,7 +250,7 @@ describe('what does not stop a machine is its fault', () => {
   });
 });
 
-it('a start without the disk ends for good, and one without the whole pool does not [libvirt-disk-lost]', async () => {
+it('a start fails finally without the disk, but not without the whole pool [libvirt-disk-lost]', async () => {
   const host = new MemoryHost();
   const { bench } = openMemoryPlatform([host]);
   await bench.create(bench.ref('a'));
@@ -295,7 +295,7 @@ it('a delete waits for the snapshots of an operator, and names their files [libv
   expect(host.domains.size).toBe(0);
 });
 
-it('and removes them where the configuration says so', async () => {
+it('a delete removes the snapshots if the configuration says so', async () => {
   const host = new MemoryHost();
   const { bench } = openMemoryPlatform([host], undefined, { on_foreign_snapshot: 'delete' });
   await bench.create(bench.ref('a'));

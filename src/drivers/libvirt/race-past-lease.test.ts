@@ -103,7 +103,7 @@ it.each([
   },
 );
 
-it('L2: nor does it leave a disk and a seed, with the secrets of its tenant, of a machine that was deleted meanwhile', async () => {
+it('L2: a server that slept past its lease leaves no disk or seed, with tenant secrets, of a machine that was deleted in the meantime', async () => {
   const host = new MemoryHost();
   const { slow, other, holdAt } = twoServers([host]);
   const { reached, wake } = holdAt(
@@ -120,7 +120,7 @@ it('L2: nor does it leave a disk and a seed, with the secrets of its tenant, of 
   expect([...host.files.keys()].filter((name) => name.startsWith('suite-a'))).toEqual([]);
 });
 
-it('L3: a volume that was deleted while its create was under way elsewhere leaves no disk', async () => {
+it('L3: a volume that was deleted while another server created it leaves no disk', async () => {
   const host = new MemoryHost();
   const { slow, other, holdAt } = twoServers([host]);
   const { reached, wake } = holdAt(
@@ -136,7 +136,7 @@ it('L3: a volume that was deleted while its create was under way elsewhere leave
   expect([...host.files.keys()].filter((name) => name.startsWith('suite-v'))).toEqual([]);
 });
 
-it('L3: nor one that had made nothing before it was deleted', async () => {
+it('L3: a volume that was deleted before its create made anything leaves no disk', async () => {
   const host = new MemoryHost();
   const { slow, other, holdAt } = twoServers([host]);
   const { reached, wake } = holdAt(
@@ -150,7 +150,7 @@ it('L3: nor one that had made nothing before it was deleted', async () => {
   expect([...host.files.keys()].filter((name) => name.startsWith('suite-v'))).toEqual([]);
 });
 
-it('what an interrupted create left whole is used, and what is not whole is made under another name', async () => {
+it('a create uses complete leftovers of an interrupted one, and makes incomplete ones under another name', async () => {
   const host = new MemoryHost();
   const { slow, other, holdAt } = twoServers([host]);
   const { reached, wake } = holdAt((line) => line.startsWith('vol-upload'));

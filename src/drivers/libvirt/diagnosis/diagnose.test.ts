@@ -99,7 +99,7 @@ async function findingsOf(ailment: Ailment): Promise<string[][]> {
 const notOk = async (ailment: Ailment): Promise<string[][]> =>
   (await findingsOf(ailment)).filter(([verdict]) => verdict !== 'ok');
 
-describe('a host where all is well', () => {
+describe('a healthy host', () => {
   it('has a line for each prerequisite', async () => {
     expect(
       (await findingsOf({})).map(([verdict, subject, finding]) => `${verdict}: ${subject}: ${finding}`),
@@ -120,7 +120,7 @@ describe('a host where all is well', () => {
   });
 });
 
-describe('each ailment has its sentence and its remedy', () => {
+describe('each problem has a finding and a remedy', () => {
   it.each<[string, Ailment, string, string, string]>([
     ['libvirt refuses us', { virsh: { version: 'refused' } }, 'broken', 'refused', 'usermod -aG libvirt'],
     [
@@ -273,7 +273,7 @@ describe('each ailment has its sentence and its remedy', () => {
     ]);
   });
 
-  it('a host that is down: libvirt and the shell, and nothing that follows from that', async () => {
+  it('reports only libvirt and the shell of a host that is down, and no consequences', async () => {
     const shell: HostShell = {
       name: 'kvm-1',
       run: async () => Promise.reject(new VirshError('unreachable', 'ssh to kvm-1: No route to host')),
@@ -285,14 +285,14 @@ describe('each ailment has its sentence and its remedy', () => {
     ]);
   });
 
-  it('libvirt that goes away while it is looked at', async () => {
+  it('reports libvirt that goes away during the checks', async () => {
     expect(await notOk({ virsh: { 'nwfilter-list': 'unreachable' } })).toEqual([
       ['broken', 'host kvm-1', expect.stringContaining('unreachable'), expect.any(String)],
     ]);
   });
 });
 
-describe('what brings packets to a machine behind NAT', () => {
+describe('the prerequisites of NAT', () => {
   const hook = 'etc/libvirt/hooks/qemu.d/berth';
   const whole: Record<string, string> = {
     [hook]: '#!/bin/sh\n',
@@ -341,7 +341,7 @@ describe('what brings packets to a machine behind NAT', () => {
     ]);
   });
 
-  it('nothing is broken on a host with all of it, or whose address is of a router that the operator declared', async () => {
+  it('reports nothing on a host that has them all, or whose address is declared to be on a router', async () => {
     expect(await notOk({ shell: withFiles(whole) })).toEqual([]);
     const options = { public_ip: '198.51.100.7', public_ip_elsewhere: true };
     expect(await notOk({ options, shell: withFiles(whole) })).toEqual([]);
@@ -378,11 +378,11 @@ describe('GPUs', () => {
       .filter(([, subject]) => /GPU|IOMMU|vfio/.test(subject ?? ''))
       .map(([verdict, subject, finding]) => `${verdict}: ${subject}: ${finding}`);
 
-  it('are not looked at where none is sold', async () => {
+  it('are not checked when no offer has any', async () => {
     expect(await ofGpus({ shell: withTree(geForce).shell })).toEqual([]);
   });
 
-  it('each has a line, after the IOMMU and the driver', async () => {
+  it('have one line each, after the IOMMU and the driver', async () => {
     expect(await ofGpus({ gpuTypes, shell: withTree(geForce).shell })).toEqual([
       'ok: IOMMU of host kvm-1: it is on',
       'ok: vfio-pci on host kvm-1: it is loaded',
@@ -399,7 +399,7 @@ describe('GPUs', () => {
     ]);
   });
 
-  it('that wait for a reset or are out of use say so, with the way back', async () => {
+  it('are reported with a remedy when they wait for a reset or are out of use', async () => {
     const { shell, real, place } = withTree(geForce);
     await markGpu(real, place, '0000:65:00.0', 'berth-a', '1');
     expect((await ofGpus({ gpuTypes, shell })).at(-1)).toContain('warning: GPU');
@@ -414,7 +414,7 @@ describe('GPUs', () => {
   });
 });
 
-it('an offer that no host can have is found', async () => {
+it('reports an offer that fits no host', async () => {
   const { config, catalog, clock } = aPatient({});
   const found = [];
   for await (const one of diagnose({ ...config, hosts: [] }, { catalog, clock }))

@@ -64,7 +64,7 @@ describe('the accelerator', () => {
     },
   );
 
-  it('is what the configuration says, untried', async () => {
+  it('is the configured one, without a test', async () => {
     const host = openHostWhereQemu('exit 1');
     for (const wanted of ['kvm', 'tcg'] as const)
       expect(await chooseAccelerator(host, place, facts, wanted)).toMatchObject({
@@ -74,8 +74,8 @@ describe('the accelerator', () => {
   });
 });
 
-describe('a host says', () => {
-  it('what it has', async () => {
+describe('a host reports', () => {
+  it('its hardware and facts', async () => {
     const root = mkdtempSync(join(tmpdir(), 'berth-host-'));
     onTestFinished(() => rmSync(root, { recursive: true }));
     const shell = openHostShell({ name: 'kvm-1', uri: 'qemu:///system' });
@@ -111,7 +111,7 @@ describe('a host says', () => {
     expect((await read()).cordon).toBe('the file gives no reason');
   });
 
-  it('which addresses it has spoken with, and not those that did not answer', async () => {
+  it('the addresses that answered it, and no others', async () => {
     const root = mkdtempSync(join(tmpdir(), 'berth-host-'));
     onTestFinished(() => rmSync(root, { recursive: true }));
     mkdirSync(join(root, 'proc/net'), { recursive: true });
@@ -129,7 +129,7 @@ describe('a host says', () => {
     ]);
   });
 
-  it('nothing where its shell is none', async () => {
+  it('nothing if its shell does not work', async () => {
     const shell = { name: 'kvm-1', run: async () => ({ status: 127, stdout: '', stderr: 'sh: not found' }) };
     await expect(readHostFacts(shell, place)).rejects.toThrow(
       'kvm-1: its shell failed to run the script of Berth',

@@ -112,7 +112,7 @@ const contentOf = (pool: Pool, volume = VOLUME): Buffer | undefined =>
   pool.volumes.get(pool.volumes.get(volume)?.backing ?? '')?.content;
 
 describe('an image that is imported', () => {
-  it('is in the pool of each host, whole, under the name that the configuration gives it', async () => {
+  it('is complete in the pool of each host, under the configured name', async () => {
     const pools = [aPool(), aPool()];
     const { path, sha256 } = anImage();
     const findings = await importTo(pools, path, { image: { sha256 } });
@@ -132,13 +132,13 @@ describe('an image that is imported', () => {
     );
   });
 
-  it('without a digest in the configuration tells which one to write there', async () => {
+  it('reports the digest to configure if there is none', async () => {
     const { path, sha256 } = anImage();
     const [first] = await importTo([aPool()], path);
     expect(first).toMatchObject({ verdict: 'warning', remedy: expect.stringContaining(sha256) });
   });
 
-  it('a second time changes nothing, and says so', async () => {
+  it('changes nothing the second time, and says so', async () => {
     const pool = aPool();
     const { path } = anImage();
     await importTo([pool], path);
@@ -148,7 +148,7 @@ describe('an image that is imported', () => {
     expect(pool.calls).toEqual([]);
   });
 
-  it('is what an offer asks for where the digest is that of its own image', async () => {
+  it('goes to the image of an offer if the digest is that of its own image', async () => {
     const pool = aPool();
     const { path, sha256 } = anImage();
     const own = { volume: 'other.qcow2', user: 'debian', sha256 };
@@ -188,7 +188,7 @@ describe('nothing is uploaded', () => {
     expect(pool.calls).toEqual([]);
   });
 
-  it('over an image that is there', async () => {
+  it('over an existing image', async () => {
     const pool = aPool();
     await importTo([pool], anImage().path);
     pool.calls.length = 0;
@@ -200,7 +200,7 @@ describe('nothing is uploaded', () => {
     expect(pool.calls).toEqual([]);
   });
 
-  it('over an image that machines were made from, also when it may be replaced', async () => {
+  it('over an image that machines are based on, even with --replace', async () => {
     const pool = aPool();
     await importTo([pool], anImage().path);
     pool.volumes.set('berth-inst-1.qcow2', { content: Buffer.alloc(0), backing: VOLUME });
@@ -214,7 +214,7 @@ describe('nothing is uploaded', () => {
   });
 });
 
-it('an image that nothing was made from is replaced, and what it was goes', async () => {
+it('an image that nothing is based on is replaced, and the old one is removed', async () => {
   const pool = aPool();
   await importTo([pool], anImage().path);
   const { path, sha256 } = anImage({}, 'newer');
