@@ -101,7 +101,7 @@ it.each<[string, (response: ServerResponse, request: Request) => void, string]>(
   expect(await pair.driver.list()).toMatchObject({ answer: 'unknown' });
 });
 
-it('waits for a reply that comes drop by drop no longer than for any', async () => {
+it('applies the same time limit to a reply that arrives in small pieces', async () => {
   await using pair = await pairWith((response) => {
     response.writeHead(200, json);
     response.write('{');
@@ -115,7 +115,7 @@ it('waits for a reply that comes drop by drop no longer than for any', async () 
   await expect(asked).rejects.toThrow('did not answer destroy within 7 s');
 });
 
-it('sends the token as a bearer, and shows it to no log', async () => {
+it('sends the token as a bearer token, and never logs it', async () => {
   await using pair = await pairWith((response) => response.writeHead(500, json).end(`you sent ${TOKEN}`), {
     BERTH_DRIVER_TOKEN: TOKEN,
   });
@@ -127,7 +127,7 @@ it('sends the token as a bearer, and shows it to no log', async () => {
   expect(pair.said()).not.toContain(TOKEN);
 });
 
-it('has no token in what the driver tells of a failure', async () => {
+it('redacts the token in failures of the driver', async () => {
   const failed = { outcome: 'failed', code: 'invalid', side_effect: 'none', detail: `no such key: ${TOKEN}` };
   await using pair = await pairWith((response, { id }) => sendJson(response, { id, result: failed }), {
     BERTH_DRIVER_TOKEN: TOKEN,
@@ -139,7 +139,7 @@ it.each([
   [401, 'auth', 'no token was sent'],
   [403, 'auth', 'no token was sent'],
   [429, 'transient', 'too many requests'],
-])('takes a %d for an order that was not begun', async (status, code, detail) => {
+])('treats a %d as a request that was not started', async (status, code, detail) => {
   await using pair = await pairWith((response) => response.writeHead(status, json).end('{}'));
   expect(await pair.driver.destroy('a', null, anOrder)).toEqual({
     outcome: 'failed',
@@ -150,7 +150,7 @@ it.each([
   expect(await pair.driver.get('a')).toMatchObject({ answer: 'unknown' });
 });
 
-it('has begun nothing where nobody listens any more', async () => {
+it('has started nothing if the server is down', async () => {
   const clock = new VirtualClock();
   const { log, lines } = collectLog();
   const webhook = await startWebhook((request, response) =>
@@ -170,7 +170,7 @@ it('has begun nothing where nobody listens any more', async () => {
   await driver.close();
 });
 
-it('greets anew what answers after contact was lost, which may be another program by then', async () => {
+it('requests info again after a lost connection, because another program may answer', async () => {
   const clock = new VirtualClock();
   let protocol = 1;
   await using webhook = await startWebhook((request, response) => {
@@ -191,7 +191,7 @@ it('greets anew what answers after contact was lost, which may be another progra
   await driver.close();
 });
 
-it('waits at the start for a driver that does not listen yet, and then says so', async () => {
+it('waits at startup for a driver that does not listen yet, and then reports it', async () => {
   const options = exec.configSchema.parse({ driver: 'exec', url: 'http://127.0.0.1:1/', start_timeout_s: 3 });
   const clock = new VirtualClock();
   const opening = exec.open(options, setting({ clock }));

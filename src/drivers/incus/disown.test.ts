@@ -78,7 +78,7 @@ it('a disowned machine is gone for Berth, and keeps its foreign configuration', 
   expect(await driver.disown?.(REF, null)).toEqual(DONE);
 });
 
-it('a stop, start or destroy of a disowned machine changes nothing of it', async () => {
+it('a stop, start or destroy of a disowned machine changes nothing', async () => {
   const { cluster, driver, machine } = await aMachine();
   await driver.disown?.(REF, null);
   const before = structuredClone(machine());

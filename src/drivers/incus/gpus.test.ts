@@ -193,7 +193,7 @@ it('a machine that lost its GPUs before its first run never starts without them'
   expect(instances.get('berth-a')).toMatchObject({ status_code: 102 });
 });
 
-it('a running machine, or one held by another project, keeps its GPU against a later claim', async () => {
+it('a machine keeps its GPU when another one claims it later', async () => {
   const { instances, put, berth } = aDaemon(1);
   const gpu = { gpu0: { type: 'gpu', gputype: 'physical', pci: FIRST } };
   put('berth-b', { config: ours('berth-b'), devices: gpu });

@@ -58,7 +58,7 @@ describe('a machine is, of the instances that have its mark,', () => {
     expect(unclear).toEqual(['one of two of an earlier Berth, and neither has its name']);
   });
 
-  it('used as the holder of a volume, while a copy keeps its own name', () => {
+  it('known by its ref as the holder of a volume, while a copy keeps its own name', () => {
     const foreign = { name: 'theirs', config: {} } as unknown as Instance;
     const refs = refsByName([renamed, anInstance('bar', 'u2'), foreign]);
     expect(Object.fromEntries(refs)).toEqual({ foo: REF, bar: 'bar', theirs: 'theirs' });

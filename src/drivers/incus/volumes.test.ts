@@ -111,7 +111,7 @@ describe('a copy', () => {
     expect(cluster.at('m2', COPY)?.config[mark.createdBy]).toBeUndefined();
   });
 
-  it('is discarded once the original was attached again or grown', async () => {
+  it('is unfinished once the original was attached again or grown', async () => {
     const { volumes, cluster, copy, copied } = await aVolume();
     await copied();
     await volumes.attach(REF, ON_M1, null);
