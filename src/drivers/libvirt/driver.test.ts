@@ -180,7 +180,7 @@ describe('a machine that libvirt has paused', () => {
   });
 
   it.each(['starting up', 'shutting down'])(
-    'for "%s", as in each start and stop, is running without a fault',
+    'for "%s", as during a start or stop, is running without a fault',
     async (reason) => {
       const { listed } = await paused(reason);
       const { power, fault } = (await listed()) ?? {};
@@ -189,7 +189,7 @@ describe('a machine that libvirt has paused', () => {
   );
 
   it.each(['user', 'pmsuspended'])(
-    'for "%s" goes on with a start, with what it has in memory',
+    'for "%s" resumes on a start, with its memory kept',
     async (reason) => {
       const { bench, domain } = await paused(reason);
       const { live } = domain;
@@ -267,7 +267,7 @@ it('a start fails finally without the disk, but not without the whole pool [libv
 });
 
 it.each(['/images/suite-a.flat', '/nvme/suite-a.qcow2'])(
-  'a disk that an operator has put at %s is not lost',
+  'a disk that an operator moved to %s is not lost',
   async (path) => {
     const host = new MemoryHost();
     const { bench } = openMemoryPlatform([host]);

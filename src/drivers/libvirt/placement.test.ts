@@ -22,7 +22,7 @@ it.each([
   ['spread', ['kvm-2', 'kvm-1']],
   ['pack', ['kvm-1', 'kvm-2']],
 ])(
-  'the hosts with room come in the order of the policy %s, each with what fits and what is counted',
+  'hosts with room are listed in the order of the policy %s, each with its units and the counted machines',
   async (placement, order) => {
     const { bench, place } = aFleet({ placement });
     const before = await place();

@@ -171,7 +171,7 @@ it('a create uses complete leftovers of an interrupted one, and makes incomplete
 });
 
 it.each([true, false])(
-  'L4: a create of a volume that comes late to one host does not hide the data on another (the late one is removed before: %s)',
+  'L4: a late create of a volume on one host does not hide the data on another (the late one is removed first: %s)',
   async (isRemoved) => {
     const hosts = [new MemoryHost({ name: 'a' }), new MemoryHost({ name: 'b' })];
     const { slow, other, holdAt } = twoServers(hosts);
@@ -198,7 +198,7 @@ it.each([true, false])(
 );
 
 it.each([true, false])(
-  'L5: a create that comes late to one host does not take the place of the machine, with its data, on another (the late one is removed before: %s)',
+  'L5: a late create on one host does not replace the machine, with its data, on another (the late one is removed first: %s)',
   async (isRemoved) => {
     const hosts = [new MemoryHost({ name: 'a' }), new MemoryHost({ name: 'b' })];
     const { slow, other, holdAt } = twoServers(hosts);

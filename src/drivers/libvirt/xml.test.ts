@@ -47,7 +47,7 @@ describe('what is written', () => {
   });
 
   it.each(['\0', '\u0008', '\u001b', '\ud800', '\udc00\ud800', '\ufffe', '\uffff'])(
-    'is refused where XML cannot hold it: %j',
+    'is refused if XML cannot represent it: %j',
     (character) => {
       expect(() => serializeXml(element('a', {}, [`x${character}`]))).toThrow(XmlError);
       expect(() => serializeXml(element('a', { b: character }))).toThrow(XmlError);

@@ -226,7 +226,7 @@ describe('each problem has a finding and a remedy', () => {
       'it does not exist',
       'Create it',
     ],
-    ['its clock is late', { clockMs: NOW - 5_000 }, 'warning', 'differs from ours by -5.0 s', 'chrony'],
+    ['its clock is late', { clockMs: NOW - 5_000 }, 'warning', 'differs from the clock of Berth by -5.0 s', 'chrony'],
     ['its clock is off', { clockMs: NOW + 90_000 }, 'broken', 'differs from the clock of Berth by 90.0 s', 'chrony'],
     [
       'its state cannot be written',
@@ -236,7 +236,7 @@ describe('each problem has a finding and a remedy', () => {
       'install -d',
     ],
     [
-      'it cannot refuse what comes too late',
+      'it cannot reject late calls',
       { says: [...facts, 'missing\tflock'] },
       'broken',
       'flock is not installed',
@@ -326,7 +326,7 @@ describe('the prerequisites of NAT', () => {
       ['hook on host kvm-1', `there is no /${hook}`, 'install -D -m 755 examples/libvirt/berth-hook'],
     ],
     [
-      'a host that hands no packets on',
+      'a host that does not forward packets',
       { ...whole, 'proc/sys/net/ipv4/ip_forward': '0\n' },
       ['forwarding on host kvm-1', 'net.ipv4.ip_forward is 0', 'sysctl --system'],
     ],

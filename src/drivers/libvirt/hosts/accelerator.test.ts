@@ -43,12 +43,12 @@ describe('the accelerator', () => {
   it.each<[string, string, Partial<HostFacts>, string]>([
     ['the guest hangs', 'kill -9 $$', {}, 'the test guest did not finish within'],
     ['QEMU fails', 'echo no MSR; exit 134', {}, 'QEMU on KVM ended with status 134: no MSR'],
-    ['the guest powers off without a word', 'exit 0', {}, 'ended with status 0'],
-    ['QEMU is not there', 'exit 127', {}, 'qemu-system-x86_64, needed to test KVM, is not installed'],
+    ['the guest powers off without output', 'exit 0', {}, 'ended with status 0'],
+    ['QEMU is not installed', 'exit 127', {}, 'qemu-system-x86_64, needed to test KVM, is not installed'],
     ['there is no device', 'exit 67', { hasKvmDevice: false }, 'there is no /dev/kvm'],
     ['the processor runs no guests', 'exit 67', { virtualization: undefined }, 'neither vmx nor svm'],
   ])(
-    'is TCG, with a word to the operator, where %s [kvm-probed]',
+    'is TCG, with a warning for the operator, if %s [kvm-probed]',
     async (_name, does, otherwise, finding) => {
       const verdict = await chooseAccelerator(
         openHostWhereQemu(does),

@@ -171,10 +171,10 @@ describe('nothing is uploaded', () => {
     ['that is damaged', () => anImage({ 72: 2n }), /damaged/],
     ['with a feature that is not known', () => anImage({ 72: 1n << 40n }), /damaged/],
     ['that is encrypted', () => anImage({ 32: 2n << 32n }), /encrypted/],
-    ['that is no qcow2', () => aFile(Buffer.alloc(4096)), /not a qcow2 file/],
+    ['that is not qcow2', () => aFile(Buffer.alloc(4096)), /not a qcow2 file/],
     ['that is cut off', () => aFile(Buffer.from('QFI\xfb', 'latin1')), /not a qcow2 file/],
     ['that is not there', () => ({ path: join(folder, 'none') }), /cannot be read/],
-    ['that is a folder', () => ({ path: folder }), /is no file/],
+    ['that is a folder', () => ({ path: folder }), /is not a file/],
     [
       'that may be several images',
       anImage,
@@ -242,7 +242,7 @@ const breaksOff = (): Buffer => {
 };
 it.each([
   ['that breaks off', breaksOff],
-  ['of which a part is missing', (content: Buffer) => content.subarray(0, 100)],
+  ['with a missing part', (content: Buffer) => content.subarray(0, 100)],
 ])('an upload %s makes no image, and the other hosts get theirs', async (_what, upload) => {
   const bad = aPool(upload);
   const good = aPool();
@@ -256,7 +256,7 @@ it.each([
 });
 
 it.each(['half', 'all'])(
-  'when an import was killed after %s of the upload, it is uploaded anew',
+  'an import that was killed after %s of the upload is uploaded again',
   async (part) => {
     const pool = aPool();
     const { path, sha256 } = anImage();
