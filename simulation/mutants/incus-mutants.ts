@@ -68,7 +68,7 @@ export const incusMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/drivers/incus/making.ts',
-        find: "    return unfinished('its making was interrupted, and its disk may be incomplete');",
+        find: "    return unfinished('its creation was interrupted, and its disk may be incomplete');",
         replace:
           "    await api.client.send('DELETE', pathOf(name), { call } as never);\n    return pending('make', POLL_MS);",
       },

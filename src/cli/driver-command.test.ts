@@ -7,7 +7,7 @@ it.each([
 ])('`%s %s ./driver` leaves the program what it is', async (...flag) => {
   const args = ['test', ...flag, '/nowhere/driver', '--units', '4'];
   await expect(driverCommand().parseAsync(args, { from: 'user' })).rejects.toThrow(
-    'The driver /nowhere/driver cannot be run: there is no such file.',
+    'The driver /nowhere/driver cannot be run: the file does not exist.',
   );
 });
 

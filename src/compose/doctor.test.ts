@@ -87,7 +87,7 @@ describe('the doctor', () => {
     mkdirSync(join(folder, 'berth.db.simulator'));
     const findings = await examine('platform: { driver: simulator }\n');
     const finding = findings.find(({ subject }) => subject === 'driver simulator')?.finding;
-    expect(finding).toContain('see that its disk has room');
+    expect(finding).toContain('check that its disk has free space');
     expect(finding).not.toContain('delete');
   });
 

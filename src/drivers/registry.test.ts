@@ -47,8 +47,8 @@ function write(text: string): string {
 }
 const load = (text: string) => loadConfigAs(schema, { file: write(text), flags: {}, env: {} }).config;
 
-describe('a driver that is registered', () => {
-  it('is chosen by its name, and its options are read', () => {
+describe('a registered driver', () => {
+  it('is chosen by its name, with its options', () => {
     const { platform } = load('platform: { driver: hypervisor, host: rack-1 }\n');
     expect(platform).toEqual({ driver: 'hypervisor', host: 'rack-1', retries: 3 });
   });
@@ -94,7 +94,7 @@ describe('a driver that is registered', () => {
     expect(() => load(text)).toThrow(finding);
   });
 
-  it('is checked and opened with what the configuration says', async () => {
+  it('is checked and opened with the configured options', async () => {
     const { catalog, ...config } = load('platform: { driver: hypervisor, host: rack-1 }\n');
     const [platform] = platformsOf(config).values();
     if (platform === undefined) throw new Error('it is not there');
@@ -116,13 +116,13 @@ describe('a driver that is registered', () => {
   });
 });
 
-it('each driver has a name of its own, which its schema asks for', () => {
+it('each driver has a unique name, which its schema requires', () => {
   expect(new Set(drivers.map(({ name }) => name)).size).toBe(drivers.length);
   for (const { name, configSchema } of drivers)
     expect(configSchema.safeParse({ driver: `not-${name}` }).success).toBe(false);
 });
 
-it('each driver imports images, or says how they get there', () => {
+it('each driver imports images, or has advice on how to provide them', () => {
   for (const { importImage, imageAdvice } of drivers)
     expect([importImage, imageAdvice].filter((one) => one !== undefined)).toHaveLength(1);
 });

@@ -103,7 +103,7 @@ export class FaultInjector {
       typeof fault === 'string' ? this.#plain(made, fault, call) : this.#graded(made, fault, call);
     if (signal === undefined || fault === 'none') return answering;
     const { promise, reject } = Promise.withResolvers<never>();
-    signal.addEventListener('abort', () => reject(new InjectedFault(`${method} was given up`)));
+    signal.addEventListener('abort', () => reject(new InjectedFault(`${method} was cancelled`)));
     answering.catch(() => undefined);
     return Promise.race([answering, promise]);
   }
@@ -161,7 +161,7 @@ export class FaultInjector {
       case 'misclaim':
         if (!isStep(made)) throw unfit(fault.kind, made);
         if (fault.isDone) await call();
-        return failed(fault.code, `${made.method} claims that it failed`, fault.sideEffect) as T;
+        return failed(fault.code, `${made.method} reported an injected failure`, fault.sideEffect) as T;
     }
   }
 

@@ -49,7 +49,7 @@ beforeEach(async () => {
   there = hosts.all.find((host) => host !== here) as PlatformHost;
 });
 
-it('a silent host hides its machines, says so, and takes no order; nothing is made a second time', async () => {
+it('a silent host hides its machines, is reported, and accepts no order; nothing is made twice', async () => {
   here.state = 'silent';
   const asked = { answered: [there.name], silent: [here.name] };
   expect(await driver.get('a')).toMatchObject({ answer: 'unknown', hosts: asked });
@@ -63,7 +63,7 @@ it('a silent host hides its machines, says so, and takes no order; nothing is ma
   expect(await driver.list()).toMatchObject({ answer: 'unknown' });
 });
 
-it('a host that is not configured is not asked, and what it has reads as gone to whoever asks no more than that', async () => {
+it('a host that is not configured is not asked, so its machines read as gone', async () => {
   here.state = 'unconfigured';
   expect(await driver.get('a')).toEqual({ answer: 'gone', hosts: { answered: [there.name], silent: [] } });
   expect(await driver.destroy('a', null, anOrder)).toMatchObject({ outcome: 'done' });
@@ -72,7 +72,7 @@ it('a host that is not configured is not asked, and what it has reads as gone to
   expect(await driver.get('a')).toMatchObject({ value: { power: 'running', host: 'n9' } });
 });
 
-it('a removal goes on beside a silent host, and ends for the caller that it was begun for', async () => {
+it('a removal continues while another host is silent, and ends for its own caller', async () => {
   there.state = 'silent';
   expect(await driver.destroy('a', null, anOrder)).toMatchObject({ outcome: 'pending' });
   clock.at = 20;

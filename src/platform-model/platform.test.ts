@@ -62,7 +62,7 @@ it('shows a machine when it becomes visible; a create before that makes a second
   ]);
 });
 
-it('goes on with a create by its cookie, and says that the machine is gone when it is', () => {
+it('continues a create by its cookie, and answers gone when the machine is gone', () => {
   const { machines } = platform();
   const begun = machines.create(machine('a'), null);
   const cookie = begun.outcome === 'pending' ? begun.cookie : '';
@@ -72,7 +72,7 @@ it('goes on with a create by its cookie, and says that the machine is gone when 
   expect(machines.all()).toEqual([]);
 });
 
-it('ends what is due with the time at which it was due, however late it is asked', () => {
+it('completes due work with the time at which it was due, even if it is read late', () => {
   const { machines, clock } = platform({ reapStoppedAfterMs: 50 });
   machines.create(machine('a'), null);
   clock.at = 10;
@@ -83,7 +83,7 @@ it('ends what is due with the time at which it was due, however late it is asked
   expect(machines.get('a')).toEqual({ answer: 'gone' });
 });
 
-it('shows a restart as its rules say, and is then up again', () => {
+it('shows a restart as its rules say, and then runs again', () => {
   const { machines, clock } = platform({ restartPower: () => 'stopping' });
   machines.create(machine('a'), null);
   clock.at = 10;
@@ -95,7 +95,7 @@ it('shows a restart as its rules say, and is then up again', () => {
   expect(machines.all()).toMatchObject([{ boots: 2, bootedAt: 20 }]);
 });
 
-it('reads nothing of the other machines to create, read, stop or destroy one', () => {
+it('does not read other machines to create, read, stop or destroy one', () => {
   const { machines, clock } = platform({ units: () => 10_000 });
   let reads = 0;
   const counted = (ref: string): MachineSpec =>
@@ -117,7 +117,7 @@ it('reads nothing of the other machines to create, read, stop or destroy one', (
   expect([alone > 0, readsOf('beside-many')]).toEqual([true, alone]);
 });
 
-it('keeps the state as it was when a write fails, and goes on when writes work again', () => {
+it('keeps its state when a write fails, and continues when writes work again', () => {
   let isFull = false;
   const write = () => {
     if (isFull) throw new Error('the disk is full');
@@ -135,7 +135,7 @@ it('keeps the state as it was when a write fails, and goes on when writes work a
   expect([machines.get('b'), volumes.get('vol')]).toEqual([{ answer: 'gone' }, { answer: 'gone' }]);
 });
 
-it('leaves an attachment record behind where records outlive machines, and it is no holder then', () => {
+it('leaves an attachment record behind if records outlive machines, and does not treat it as a holder', () => {
   const { machines, volumes, clock } = platform({ recordsLinger: true, isShareable: () => false });
   machines.create(machine('a'), null);
   volumes.create(volume, null);
@@ -150,7 +150,7 @@ it('leaves an attachment record behind where records outlive machines, and it is
   expect(volumes.attach('vol', 'b')).toEqual({ outcome: 'done', value: null });
 });
 
-it('makes a machine in as many calls as it takes, with the cookie or without, and no second one', () => {
+it('makes one machine over several calls, with or without the cookie', () => {
   const { machines, clock } = platform({ createCalls: () => 3, units: () => 1 });
   const first = machines.create(machine('a'), null);
   expect(first).toMatchObject({ outcome: 'pending', pollAfterMs: 1 });
@@ -163,7 +163,7 @@ it('makes a machine in as many calls as it takes, with the cookie or without, an
   expect(machines.of('a')).toHaveLength(1);
 });
 
-it('keeps what a refused part leaves of a machine, and the unit that it takes, until it is removed', () => {
+it('keeps the parts and the unit of a partly refused machine until it is removed', () => {
   const refusal = { outcome: 'failed', code: 'transient', sideEffect: 'none', detail: 'no disk' } as const;
   const { machines, clock } = platform({
     createCalls: () => 2,
@@ -183,7 +183,7 @@ it('keeps what a refused part leaves of a machine, and the unit that it takes, u
   expect([machines.get('a'), machines.inventory()]).toEqual([{ answer: 'gone' }, counted(2)]);
 });
 
-it('a machine that is stopped can be disowned: it is not shown any more, keeps its record, and its unit and volumes are free', () => {
+it('disowns a stopped machine: it is hidden, keeps its record, and its unit and volumes are free', () => {
   const kept = new Map<string, MachineRecord>();
   const storage = {
     machine: (before: MachineRecord | undefined, after: MachineRecord | undefined) =>

@@ -147,7 +147,7 @@ export class Volumes<M extends MachineRecord> {
     if (hasGb > sizeGb) return failed('invalid', `the volume has ${hasGb} GB and cannot shrink`);
     if (hasGb < sizeGb && volume.state === 'available') {
       if (resizeVolume === 'detached' && this.holders(ref).length > 0)
-        return failed('conflict', 'this platform can resize only what is attached to nothing');
+        return failed('conflict', 'this platform can resize only detached volumes');
       const until = this.#endOf('resize', `${ref}/${sizeGb}`);
       this.#put({ ...volume, state: 'resizing', until, nextSizeGb: sizeGb });
     }

@@ -22,13 +22,13 @@ it('gives every item once, in order, and lets others run in between', async () =
   expect([largest < 1_000, turns >= 3]).toEqual([true, true]);
 });
 
-it('of nothing is one slice of nothing, without a pause', async () => {
+it('returns one empty slice for no items, without a pause', async () => {
   const slices: unknown[][] = [];
   for await (const slice of inSlices([])) slices.push(slice);
   expect(slices).toEqual([[]]);
 });
 
-it('runs work for each of them side by side, lets others run in between, and ends where it is stopped', async () => {
+it('runs work for all items concurrently, lets others run in between, and ends when it is stopped', async () => {
   const items = Array.from({ length: 1_700 }, (_, index) => index);
   const done: number[] = [];
   let [underWay, most, isStopped] = [0, 0, false];

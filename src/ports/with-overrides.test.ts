@@ -14,7 +14,7 @@ class Counter {
   }
 }
 
-it('replaces the members that are given, and leaves the target as it is', () => {
+it('replaces the given members, and does not change the target', () => {
   const counter = new Counter();
   const doubled = withOverrides(counter, { add: (times) => counter.add(2 * times) });
   doubled.add(1);
@@ -23,7 +23,7 @@ it('replaces the members that are given, and leaves the target as it is', () => 
   expect(doubled.count).toBe(3);
 });
 
-it('gives methods and getters their instance, and reads what changes anew', () => {
+it('binds methods and getters to their instance, and reads changing values again', () => {
   const counter = new Counter();
   const wrapped = withOverrides(withOverrides(counter, {}), {});
   const { add } = wrapped;
@@ -33,7 +33,7 @@ it('gives methods and getters their instance, and reads what changes anew', () =
   expect(wrapped).toBeInstanceOf(Counter);
 });
 
-it('can be spread with what it replaces', () => {
+it('can be spread together with its replacements', () => {
   const target = { a: 1, b: 2 };
   expect({ ...withOverrides(target, { b: 3 }) }).toEqual({ a: 1, b: 3 });
 });

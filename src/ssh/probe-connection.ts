@@ -104,7 +104,7 @@ export class ProbeConnection {
       if (this.#key === undefined) this.#succeed();
     });
     // At this point the server may only answer PK_OK. A server that accepts an unsigned key accepts every client.
-    client.once('ready', () => this.#fail('was let in without a signature: the server admits anybody'));
+    client.once('ready', () => this.#fail('was accepted without a signature: the server lets anybody in'));
     client.connect({
       sock: socket,
       username: this.#target.username,

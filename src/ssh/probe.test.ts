@@ -71,7 +71,7 @@ function fingerprintOfPrivate(pem: string): string {
 }
 
 describe('an SSH endpoint that works', () => {
-  it('passes with every kind of key, one connection per key, and nothing is ever signed', async () => {
+  it('passes with every type of key, with one connection per key and without a signature', async () => {
     const seen = { offered: [], signed: 0 };
     const hostKey = newHostKey();
     const target = await listenSsh(accepting(everyKey, seen), [hostKey]);
@@ -95,7 +95,7 @@ describe('an SSH endpoint that works', () => {
 });
 
 describe('an SSH endpoint that fails', () => {
-  it('names the key that was refused and its place [ssh-key-not-accepted]', async () => {
+  it('names the refused key and its position [ssh-key-not-accepted]', async () => {
     const target = await listenSsh(accepting([ed25519], { offered: [], signed: 0 }));
     const fingerprint = fingerprintOf(Buffer.from(ecdsa.split(' ')[1] ?? '', 'base64'));
 
@@ -125,7 +125,7 @@ describe('an SSH endpoint that fails', () => {
     expect(await probe.probe(target, [ed25519, ecdsa])).toMatchObject({ ok: false, step: 'host_key' });
   });
 
-  it('fails at auth when the server lets an unsigned key in', async () => {
+  it('fails at auth when the server accepts a key without a signature', async () => {
     const target = await listenSsh((context) => {
       const { accept } = Object.getPrototypeOf(Object.getPrototypeOf(context)) as ssh2.AuthContext;
       accept.call(context);
@@ -135,7 +135,7 @@ describe('an SSH endpoint that fails', () => {
     expect(result).toHaveProperty('detail', expect.stringContaining('without a signature'));
   });
 
-  it('refuses text that is no public key before it connects', async () => {
+  it('rejects text that is not a public key before it connects', async () => {
     const target = { host: '127.0.0.1', port: 1, username: 'ubuntu' };
     expect(await probe.probe(target, [ed25519, 'ssh-ed25519 AAAA'])).toMatchObject({
       ok: false,
@@ -146,7 +146,7 @@ describe('an SSH endpoint that fails', () => {
   });
 });
 
-describe('a TCP endpoint that is no working SSH server', () => {
+describe('a TCP endpoint without a working SSH server', () => {
   it('is refused when nothing listens there', async () => {
     const target = await listen(() => {});
     for (const cleanup of cleanups.splice(0)) await cleanup();
@@ -157,7 +157,7 @@ describe('a TCP endpoint that is no working SSH server', () => {
     });
   });
 
-  it('fails at connect for a port that cannot be', async () => {
+  it('fails at connect for an impossible port', async () => {
     const target = { host: '127.0.0.1', port: 70_000, username: 'ubuntu' };
     expect(await probe.probe(target, [ed25519])).toMatchObject({ ok: false, step: 'connect' });
   });
@@ -222,7 +222,7 @@ describe('a TCP endpoint that is no working SSH server', () => {
   });
 });
 
-describe('an address that is forbidden', () => {
+describe('a forbidden address', () => {
   const forLoopback = createSshProbe({ isForbidden: (address) => /^(127\.|::1$)/.test(address) });
 
   it.each(['127.0.0.1', 'localhost', '2130706433'])('is never connected to: %s', async (host) => {
@@ -236,7 +236,7 @@ describe('an address that is forbidden', () => {
     expect(connections).toBe(0);
   });
 
-  it('is one of those that it is told of', async () => {
+  it('is connected to if the given rule allows it', async () => {
     const target = await listenSsh(accepting([ed25519], { offered: [], signed: 0 }));
     const forNone = createSshProbe({ isForbidden: () => false });
     for (const host of ['127.0.0.1', 'localhost'])
@@ -259,8 +259,8 @@ describe('what a server sends', () => {
   };
   const talks: [string, (socket: Socket) => void][] = [
     ['as a greeting', (socket) => void socket.write(`${secret}\r\n`)],
-    ['as the version of its software', (socket) => void socket.end(`SSH-2.0-${secret}\r\n`)],
-    ['as a banner that is none', (socket) => void socket.write(`SSH-9.9-${secret}\r\n`)],
+    ['as its software version', (socket) => void socket.end(`SSH-2.0-${secret}\r\n`)],
+    ['as an invalid banner', (socket) => void socket.write(`SSH-9.9-${secret}\r\n`)],
     ['when it disconnects', disconnect],
   ];
   it.each(talks)('is in no result: %s', async (_name, talk) => {
@@ -271,7 +271,7 @@ describe('what a server sends', () => {
   });
 });
 
-it('ends within the time that it is given as a whole, at the step that it has got to', async () => {
+it('ends within its total time limit, at its current step', async () => {
   const target = await listen((socket) => void socket.write('SSH-2.0-Test\r\n'));
   expect(await probe.probe(target, [ed25519, ecdsa], undefined, 150)).toMatchObject({
     ok: false,
@@ -303,7 +303,7 @@ describe.skipIf(!hasOpenSshServer)('OpenSSH', () => {
     cleanups.push(() => sshd.close());
   };
 
-  it('accepts every kind of key that it knows', async () => {
+  it('accepts every type of key that it knows', async () => {
     await start(everyKey);
     const result = await probe.probe(targetOf(sshd.username), everyKey, sshd.hostKeyFingerprint);
     expect(result, sshd.log()).toEqual({ ok: true, hostKeyFingerprint: sshd.hostKeyFingerprint });

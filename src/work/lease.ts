@@ -48,7 +48,7 @@ export function fenced<Tx extends LeaseTransaction, T>(
 ): (tx: Tx) => Promise<T> {
   return async (tx) => {
     if (!(await tx.leases.isHeld(lease)))
-      throw new LeaseLost(`the lease ${lease.name} is another process's by now`);
+      throw new LeaseLost(`the lease ${lease.name} is now held by another process`);
     return body(tx);
   };
 }

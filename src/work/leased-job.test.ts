@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { openBooks } from '../marketplace/ledger/ledger.fixture.ts';
 import { leasedJob } from '../marketplace/model/fenced-store.ts';
 
-it('works in one process at a time, and in another one once the first is gone', async () => {
+it('runs in one process at a time, and in another once the first is gone', async () => {
   const books = await openBooks();
   const rounds: string[] = [];
   const job = (name: string) =>
@@ -29,7 +29,7 @@ it('works in one process at a time, and in another one once the first is gone', 
   expect(rounds.slice(3)).toEqual(['third']);
 });
 
-it('writes nothing more in a round that another process has replaced [job-fenced]', async () => {
+it('writes nothing more in a run that another process has taken over [job-fenced]', async () => {
   const books = await openBooks();
   const written: string[] = [];
   const job = (name: string, between: () => Promise<void>) =>
@@ -56,7 +56,7 @@ it('writes nothing more in a round that another process has replaced [job-fenced
   });
 });
 
-it('goes on after a round that fails, and leaves no timer when it is stopped', async () => {
+it('continues after a failed run, and leaves no timer when it is stopped', async () => {
   const books = await openBooks();
   let rounds = 0;
   const job = leasedJob(books.deps, {
@@ -78,7 +78,7 @@ it('goes on after a round that fails, and leaves no timer when it is stopped', a
   expect(rounds).toBe(before);
 });
 
-it('runs one round at a time', async () => {
+it('runs once at a time', async () => {
   const books = await openBooks();
   let rounds = 0;
   const job = leasedJob(books.deps, { name: 'once', everyMs: 1_000, work: async () => void rounds++ });

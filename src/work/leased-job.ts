@@ -20,7 +20,7 @@ export interface LeasedJobDeps<S> {
 }
 
 const MIN_LEASE_MS = 60_000;
-const LOST = 'a round of a job outlasted its lease: another process has it now and does the rest';
+const LOST = 'a job run outlasted its lease: another process has taken over';
 
 /**
  * Repeats a job in the process that holds its lease. A round that outlasts the lease may overlap with a round in
@@ -60,7 +60,7 @@ export class LeasedJob<S extends LeasingStore> {
     const { name } = this.#job;
     await store
       .transact((tx) => tx.leases.release([name], this.#holder))
-      .catch((err) => log.warn({ err, job: name }, 'a lease was not released; it runs out by itself'));
+      .catch((err) => log.warn({ err, job: name }, 'a lease was not released; it expires by itself'));
   }
 
   /** Starts a round, or joins the current one. Never rejects. */
@@ -81,7 +81,7 @@ export class LeasedJob<S extends LeasingStore> {
       if (lease !== undefined) await work(fence(store, lease));
     } catch (err) {
       if (err instanceof LeaseLost) return log.warn({ job: name }, LOST);
-      log.error({ err, job: name }, 'a round of a job failed; it will be retried');
+      log.error({ err, job: name }, 'a job run failed; it will be retried');
     }
   }
 }

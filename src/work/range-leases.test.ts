@@ -78,7 +78,7 @@ function overlap(...members: Member[]): number {
 }
 
 describe('ranges', () => {
-  it('are all those of a process that is alone, at once', async () => {
+  it('all belong at once to a process that is alone', async () => {
     const one = new Member('one');
     one.leases.start();
     await clock.advance(0);
@@ -104,7 +104,7 @@ describe('ranges', () => {
     for (const member of members) await member.stop();
   });
 
-  it('are handed over within 20 s to a process that has come, although no signal is heard [ranges-without-signals]', async () => {
+  it('are handed over to a new process within 20 s, even without signals [ranges-without-signals]', async () => {
     const [one, two] = [new Member('one'), new Member('two')];
     one.hears = two.hears = false;
     one.leases.start();
@@ -116,7 +116,7 @@ describe('ranges', () => {
     await two.stop();
   });
 
-  it('go over at once when a process ends, and after 30 s when it is killed [ranges-taken-over]', async () => {
+  it('move at once when a process ends, and after 30 s when it is killed [ranges-taken-over]', async () => {
     const members = ['one', 'two', 'three'].map((name) => new Member(name));
     const [one, two, three] = members as [Member, Member, Member];
     for (const { leases } of members) leases.start();
@@ -137,7 +137,7 @@ describe('ranges', () => {
     await three.stop();
   });
 
-  it('stay with a process until nothing runs in them any more [ranges-drained]', async () => {
+  it('stay with a process until its work in them has ended [ranges-drained]', async () => {
     const [one, two] = [new Member('one'), new Member('two')];
     const running = Promise.withResolvers<void>();
     one.drained = running.promise;
@@ -154,7 +154,7 @@ describe('ranges', () => {
     await two.stop();
   });
 
-  it('are lost to a process that stood still, whose late writes are refused [ranges-fenced]', async () => {
+  it('are lost to a suspended process, whose late writes are refused [ranges-fenced]', async () => {
     const [one, two] = [new Member('one'), new Member('two')];
     one.leases.start();
     await clock.advance(1);
@@ -175,7 +175,7 @@ describe('ranges', () => {
     await two.stop();
   });
 
-  it('begin anew in a process that stood still for longer than a lease, and kept them', async () => {
+  it('start again in a process that was suspended for longer than a lease and kept them', async () => {
     const one = new Member('one');
     one.leases.start();
     await clock.advance(1);
@@ -186,7 +186,7 @@ describe('ranges', () => {
     await one.stop();
   });
 
-  it('are lost one by one: the others stay [range-lost-alone]', async () => {
+  it('are lost individually: the others stay [range-lost-alone]', async () => {
     const one = new Member('one');
     one.leases.start();
     await clock.advance(1);
@@ -197,7 +197,7 @@ describe('ranges', () => {
     await one.stop();
   });
 
-  it('that are lost while they are handed over are handed over once they are won again [range-lost-draining]', async () => {
+  it('are handed over after they are regained, if they were lost during the handover [range-lost-draining]', async () => {
     const [one, two] = [new Member('one'), new Member('two')];
     const running = Promise.withResolvers<void>();
     one.drained = running.promise;
@@ -227,14 +227,14 @@ describe('a division', () => {
   const seated = (holder: string, seat: number) => ({ name: names.seats[seat] ?? '', holder });
   const leaving = new Set<number>();
 
-  it('counts a process that has no range yet, by its seat', () => {
+  it('counts a process without a range by its seat', () => {
     const taken = [...held('a', ...all), seated('a', 0), seated('b', 1)];
     const { surplus, isNew } = divide(names, taken, { holder: 'a', leaving });
     expect([surplus, isNew]).toEqual([[8, 9, 10, 11, 12, 13, 14, 15], false]);
     expect(divide(names, taken, { holder: 'b', leaving }).wanted).toEqual([names.seats[1]]);
   });
 
-  it('hands over first what is being left already', () => {
+  it('hands over ranges that are already being released first', () => {
     const taken = [...held('a', ...all), seated('a', 0), seated('b', 1)];
     const { surplus } = divide(names, taken, { holder: 'a', leaving: new Set([0, 1]) });
     expect(surplus).toEqual([10, 11, 12, 13, 14, 15, 0, 1]);
@@ -248,6 +248,6 @@ describe('a division', () => {
   });
 });
 
-it('an id is in the range of its last hexadecimal digit', () => {
+it('puts an id into the range of its last hexadecimal digit', () => {
   expect(['dep-0', 'vol-09', 'dep-a', 'vol-f', 'list', ''].map(rangeOf)).toEqual([0, 9, 10, 15, 0, 0]);
 });

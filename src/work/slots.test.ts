@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { Slots } from './slots.ts';
 
-it('counts the steps of each kind for themselves', () => {
+it('counts the steps of each kind separately', () => {
   const places = new Slots(new VirtualClock(), 2);
   const releaseSlot = places.take('instance');
   places.take('instance');
@@ -12,7 +12,7 @@ it('counts the steps of each kind for themselves', () => {
   expect(places.free('instance')).toBe(1);
 });
 
-it('takes no place for a step that is slow', async () => {
+it('does not count a slow step', async () => {
   const clock = new VirtualClock();
   const places = new Slots(clock, 2);
   places.take('volume');
@@ -23,7 +23,7 @@ it('takes no place for a step that is slow', async () => {
   expect(places.free('volume')).toBe(2);
 });
 
-it('holds 1,024 steps of a kind, however slow', async () => {
+it('allows at most 1,024 steps of a kind, including slow ones', async () => {
   const clock = new VirtualClock();
   const places = new Slots(clock, 64);
   for (let step = 0; step < 1_000; step++) places.take('instance');

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { Throttle } from './throttle.ts';
 
-it('takes up what is due at a pace after an outage, and as it comes at any other time', async () => {
+it('limits the rate of due work after an outage only', async () => {
   const clock = new VirtualClock();
   const warmUp = new Throttle(clock);
   expect([warmUp.allowance, warmUp.pauseMs]).toEqual([Number.POSITIVE_INFINITY, 0]);
@@ -19,7 +19,7 @@ it('takes up what is due at a pace after an outage, and as it comes at any other
   expect(warmUp.allowance).toBe(Number.POSITIVE_INFINITY);
 });
 
-it('begins anew with each outage', async () => {
+it('starts again with each outage', async () => {
   const clock = new VirtualClock();
   const warmUp = new Throttle(clock);
   warmUp.begin();

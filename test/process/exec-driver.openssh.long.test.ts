@@ -241,7 +241,7 @@ describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () =
 
     site.mode('die');
     const made = await create();
-    await logged(/the driver ended with exit code 9: nothing is begun or concluded until it answers again/);
+    await logged(/the driver ended with exit code 9: Berth starts no work and changes no state until it answers again/);
     await expectUnchanged();
     site.mode('garbage');
     await client.waitFor(made, 'ONLINE');
@@ -249,7 +249,7 @@ describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () =
     await expectUnchanged();
     site.mode('hang');
     await client.request('DELETE', made);
-    await logged(/the driver answered nothing for \d+ s: nothing is begun or concluded/);
+    await logged(/the driver answered nothing for \d+ s: Berth starts no work and changes no state/);
     expect((await client.request('GET', made)).status).toBe(200);
     await expectUnchanged();
     site.mode('well');
@@ -276,7 +276,7 @@ describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () =
       },
     );
     expect(stderr).toContain(
-      'The driver sh cannot be used: the driver speaks version 9 of the driver protocol, which is too new (this Berth speaks 2 and 1): upgrade Berth',
+      'The driver sh cannot be used: the driver speaks version 9 of the driver protocol, which is too new (this version of Berth supports 2 and 1): upgrade Berth',
     );
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   });
@@ -325,7 +325,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     const refused = await runBerth(['driver', 'test', '--url', url]);
     server.kill();
     await once(server, 'close');
-    expect(refused.stderr).toContain('cannot be used: the driver answers 401: it was sent no token');
+    expect(refused.stderr).toContain('cannot be used: the driver answers 401: no token was sent');
     expect(refused.code).toBe(1);
   });
 
@@ -399,7 +399,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
       /found: .*value\.created_at: it is missing, expected number\n(.*\n)* {2}change: {6}Correct the field that is named/,
     );
     expect(await driven('machine.make(request["spec"])', 'raise Exception("no region")')).toMatch(
-      /found: .*the driver failed over create: Exception\('no region'\)\n(.*\n)* {2}change: {6}Correct what the error says/,
+      /found: .*the driver reported an error for create: Exception\('no region'\)\n(.*\n)* {2}change: {6}Correct what the error says/,
     );
     expect(await driven('machine.make(request["spec"])', 'time.sleep(600)')).toMatch(
       /found: .*the driver did not answer create within 1 s\n(.*\n)* {2}change: {6}Answer each request within/,

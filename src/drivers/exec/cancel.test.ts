@@ -51,7 +51,7 @@ function stopWith({ driver, clock }: Program, deadlineMs = 60_000): UnderWay {
 const CANCELLED = JSON.stringify({ method: 'cancel', request: '2' });
 
 describe('a program of version 2', () => {
-  it('hears which request is given up, and the call settles when it has answered that', async () => {
+  it('is sent a cancel, and the call settles when it has answered the cancelled request', async () => {
     await using program = await startProgram(
       `${greetingFor({ protocol: 2 })}; ${NOTE_LINE}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: stopped })}; ${LISTEN}`,
     );
@@ -66,7 +66,7 @@ describe('a program of version 2', () => {
     expect(program.said()).not.toContain('too late');
   });
 
-  it('hears it too when the time of a call is over', async () => {
+  it('is also sent a cancel when a call times out', async () => {
     await using program = await startProgram(`${greetingFor({ protocol: 2 })}; ${NOTE_ALL}`);
     const { settled } = stopWith(program, 2_000);
     await expect.poll(() => readBy(program)).toHaveLength(1);
@@ -77,7 +77,7 @@ describe('a program of version 2', () => {
     expect(settled()).toBeUndefined();
   });
 
-  it('is ended with its children when it does not answer, the call settles only then, and it is started again', async () => {
+  it('is killed with its children if it does not answer a cancel; only then the call settles, and the program is restarted', async () => {
     await using program = await startProgram(
       `if [ -e "$PLACE/go" ]; then ${greetingFor({ protocol: 2 })}; ${LISTEN}; fi; ${greetingFor({ protocol: 2 })}; touch "$PLACE/go"; read -r line; ${CHILD} ${LISTEN}`,
     );
@@ -102,7 +102,7 @@ describe('a program of version 2', () => {
     await expect.poll(() => program.said().match(/the driver answers/g)).toHaveLength(2);
   });
 
-  it('hears nothing of a look that is late: it changes nothing', async () => {
+  it('is sent no cancel for a late read, which changes nothing', async () => {
     await using program = await startProgram(`${greetingFor({ protocol: 2 })}; ${NOTE_ALL}`);
     const looked = program.driver.get('a');
     await expect.poll(() => readBy(program)).toHaveLength(1);
@@ -113,7 +113,7 @@ describe('a program of version 2', () => {
 });
 
 describe('a program of version 1', () => {
-  it('is not blamed for its answer to what was given up at a signal', async () => {
+  it('may answer a request that was aborted by its signal', async () => {
     await using program = await startProgram(
       `${greetingFor({})}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: stopped })}; read -r line; ${say({ id: '3', result: { answer: 'gone' } })}; ${LISTEN}`,
     );
@@ -126,13 +126,13 @@ describe('a program of version 1', () => {
     expect(program.lines.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
-  it('hears of no cancel, and the call settles at its signal', async () => {
+  it('is sent no cancel, and the call settles at its signal', async () => {
     await using program = await startProgram(`${greetingFor({})}; ${NOTE_ALL}`);
     const { controller, settled } = stopWith(program);
     await expect.poll(() => readBy(program)).toHaveLength(1);
     controller.abort();
     await program.clock.advance(0);
-    expect(settled()).toBe('rejected: the driver did not answer stop before it was given up');
+    expect(settled()).toBe('rejected: the driver did not answer stop before it was cancelled');
     await program.clock.advance(6_000);
     expect(readBy(program)).toHaveLength(1);
     expect(isRunning(program.pid)).toBe(true);
@@ -140,7 +140,7 @@ describe('a program of version 1', () => {
 });
 
 describe.each([1, 2])('a program of version %d', (protocol) => {
-  it('never reads what was given up while it waited for its turn', async () => {
+  it('is never sent a request that was aborted in the queue', async () => {
     await using program = await startProgram(
       `${greetingFor({ protocol })}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: { answer: 'gone' } })}; ${NOTE_LINE}; ${say({ id: '4', result: { answer: 'gone' } })}; ${LISTEN}`,
     );
@@ -155,7 +155,7 @@ describe.each([1, 2])('a program of version %d', (protocol) => {
     expect(readBy(program).map((line) => JSON.parse(line).ref)).toEqual(['first', 'last']);
   });
 
-  it('never reads what waited here while Berth stood still past its deadline', async () => {
+  it('is never sent a request that passed its deadline in the queue while Berth was suspended', async () => {
     await using program = await startProgram(
       `${greetingFor({ protocol })}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: { answer: 'gone' } })}; ${NOTE_LINE}; ${say({ id: '4', result: { answer: 'gone' } })}; ${LISTEN}`,
     );
@@ -171,7 +171,7 @@ describe.each([1, 2])('a program of version %d', (protocol) => {
     expect(settled()).toMatch(/^transient, none/);
   });
 
-  it('never reads what is given up or too late before it is sent', async () => {
+  it('is never sent a request that is aborted or too late', async () => {
     await using program = await startProgram(`${greetingFor({ protocol })}; ${NOTE_ALL}`);
     const { driver, clock } = program;
     const fence = 1;
@@ -183,7 +183,7 @@ describe.each([1, 2])('a program of version %d', (protocol) => {
     expect(readBy(program)).toEqual([]);
   });
 
-  it('that ends during a call is waited for until its children have ended', async () => {
+  it('holds the call until its children have ended, if it ends during the call', async () => {
     await using program = await startProgram(
       `${greetingFor({ protocol })}; read -r line; ${CHILD} while [ ! -e "$PLACE/pid" ]; do sleep 0.02; done; exit 1`,
     );
@@ -202,7 +202,7 @@ describe.each([1, 2])('a program of version %d', (protocol) => {
 });
 
 describe.each([1, 2])('a driver over HTTP of version %d', (protocol) => {
-  it('sees its connection closed when a request is given up', async () => {
+  it('sees its connection closed when a request is aborted', async () => {
     const clock = new VirtualClock();
     const { promise: closed, resolve: close } = Promise.withResolvers<void>();
     await using webhook = await startWebhook((request, response) => {
@@ -216,7 +216,7 @@ describe.each([1, 2])('a driver over HTTP of version %d', (protocol) => {
     const asked = driver.destroy('a', null, anOrder, call);
     await expect.poll(() => webhook.requests.length).toBe(2);
     controller.abort();
-    await expect(asked).rejects.toThrow('did not answer destroy before it was given up');
+    await expect(asked).rejects.toThrow('did not answer destroy before it was cancelled');
     await closed;
     expect(await driver.destroy('a', null, anOrder, call)).toMatchObject({
       code: 'transient',

@@ -86,7 +86,7 @@ export class Greeter {
     const changed = changesOf(this.#first, info.data);
     if (changed.length > 0)
       throw new Incompatible(
-        `the driver says otherwise than before what it can do (${changed.join(', ')}): restart Berth to go by that`,
+        `the driver changed its capabilities (${changed.join(', ')}): restart Berth to use the new ones`,
       );
     return info.data;
   }
@@ -98,7 +98,7 @@ export class Greeter {
     if (names.length > 0)
       this.#log.warn(
         {},
-        `the driver names capabilities that this Berth does not know, and does not use: ${cleanText(names.join(', '))}`,
+        `the driver announces capabilities that this version of Berth ignores: ${cleanText(names.join(', '))}`,
       );
   }
 }
@@ -106,9 +106,9 @@ export class Greeter {
 function versionProblem(version: number): string {
   const isNewer = version > Math.max(...PROTOCOL_VERSIONS);
   const remedy = isNewer
-    ? 'upgrade Berth, or have the driver answer info with a version that it is offered'
+    ? 'upgrade Berth, or let the driver answer info with one of the offered versions'
     : 'upgrade the driver';
-  const ours = `this Berth speaks ${PROTOCOL_VERSIONS.join(' and ')}`;
+  const ours = `this version of Berth supports ${PROTOCOL_VERSIONS.join(' and ')}`;
   return `the driver speaks version ${version} of the driver protocol, which is too ${isNewer ? 'new' : 'old'} (${ours}): ${remedy}`;
 }
 
@@ -126,7 +126,7 @@ export function problemOf({
 }: {
   issues: readonly { path: PropertyKey[]; message: string }[];
 }): string {
-  if (issue === undefined) return 'it is not as the protocol says';
+  if (issue === undefined) return 'it does not match the protocol';
   const place = issue.path.map(String).join('.');
   const message = issue.message.replace(
     /^Invalid input: (expected .*), received undefined$/,

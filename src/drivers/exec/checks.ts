@@ -18,11 +18,11 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
   return [
     {
       id: 'too-late',
-      title: 'does not begin a create whose time is over',
-      why: 'A request may wait in a pipe while Berth gives it up, dies and starts again. Begun after that, it makes a machine that nobody waits for.',
+      title: 'does not start a create after its deadline',
+      why: 'A request can wait in a pipe while Berth abandons it, crashes and restarts. If the driver starts it then, it creates a machine that Berth does not expect.',
       async run(bench) {
         if (channel().isSerial)
-          return { untried: 'Berth sends it a request when the last one is answered: none waits in a pipe' };
+          return { untried: 'Berth sends a request only after the last one is answered: none waits in a pipe' };
         const ref = bench.ref('late');
         const spec = toPlatform(bench.spec(ref), undefined, 'ubuntu');
         const result = await channel().ask('create', { ref, cookie: null, spec, expires_at: now() - 1_000 });
@@ -38,8 +38,8 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
     },
     {
       id: 'destroy-silences',
-      title: 'leaves nothing that answers at the endpoint of a machine that is destroyed',
-      why: 'A machine that runs on, and that get and list do not show any more, is found by nobody; its tenant still uses it.',
+      title: 'leaves nothing listening at the endpoint of a destroyed machine',
+      why: 'A machine that keeps running but is missing from get and list is never found, and its tenant still uses it.',
       async run(bench) {
         const { guest } = bench.context;
         const made = await bench.create(bench.ref('a'));
@@ -51,17 +51,17 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
         if (refused?.startsWith('connect:')) return undefined;
         const { publicIp, sshPort } = made.endpoint;
         throw new CheckFailure(
-          `destroy is done, and ${publicIp}:${sshPort} still answers: ${refused ?? 'it lets the keys in'}`,
+          `destroy is done, and ${publicIp}:${sshPort} still answers: ${refused ?? 'it accepts the keys'}`,
         );
       },
     },
     {
       id: 'machines-survive',
-      title: 'leaves its machines running when it ends and is started again',
-      why: 'A driver ends with each restart of Berth. What is in its process group ends with it: a machine that is, is lost.',
+      title: 'keeps its machines running across a restart of the driver',
+      why: 'A driver ends with each restart of Berth, and its process group ends with it: a machine in that group is lost.',
       async run(bench) {
         const { reopen } = bench.context;
-        if (reopen === undefined) return { untried: 'a driver over HTTP is not started by Berth' };
+        if (reopen === undefined) return { untried: 'Berth does not start a driver over HTTP' };
         const made = await bench.create(bench.ref('a'));
         await reopen();
         same('get in the next process', await bench.driver.get(made.ref), {
@@ -73,21 +73,21 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
     },
     {
       id: 'output',
-      title: 'writes nothing to standard output but its answers, one to each request',
-      why: 'Berth logs such a line and drops it; after a hundred of them it starts the driver again, and what was under way is unknown.',
+      title: 'writes only answers to standard output, one for each request',
+      why: 'Berth logs and drops any other line; after a hundred of them it restarts the driver, and the outcome of open requests is unknown.',
       async run({ context: { reopen } }) {
         if (reopen === undefined) return { untried: 'a driver over HTTP has no standard output' };
         const [first, ...more] = logged().filter(isComplaint);
         if (first === undefined) return undefined;
-        throw new CheckFailure(more.length === 0 ? first : `${first}; and ${more.length} lines more`);
+        throw new CheckFailure(more.length === 0 ? first : `${first}; and ${more.length} more lines`);
       },
     },
     {
       id: 'ends',
       title: 'ends when its standard input is closed',
-      why: 'After kill -9 of Berth that is all that tells the driver: otherwise two of them run side by side.',
+      why: 'After kill -9 of Berth this is the only signal that the driver gets. A driver that ignores it runs beside its successor.',
       async run({ context: { reopen } }) {
-        if (reopen === undefined) return { untried: 'a driver over HTTP is not started by Berth' };
+        if (reopen === undefined) return { untried: 'Berth does not start a driver over HTTP' };
         await reopen();
         if (logged().includes(STDIN_IGNORED)) throw new CheckFailure(STDIN_IGNORED);
         return undefined;

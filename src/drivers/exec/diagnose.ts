@@ -22,7 +22,7 @@ interface Deps {
   timeoutMs: number;
 }
 
-const LOOK_AT_STDERR = 'Run `berth driver test` with it, and read what it writes to standard error.';
+const LOOK_AT_STDERR = 'Run `berth driver test` and read the standard error output of the driver.';
 
 /** Asks the driver for its capabilities, machines and units, and measures the response times. Changes nothing. */
 export async function* diagnose({
@@ -65,7 +65,7 @@ export async function* diagnose({
       const free = inventory.free.map(
         ({ offerId, datacenter, units }) => `${units} of ${offerId} in ${datacenter}`,
       );
-      return `free are ${free.join(', ') || 'units of no offer'}`;
+      return `free units: ${free.join(', ') || 'none'}`;
     });
   } finally {
     await channel.close();
@@ -82,7 +82,7 @@ function notOpened(subject: string, error: unknown): Diagnosis {
     ? warning(
         subject,
         finding,
-        `Nothing, if it waits for the process that \`berth serve\` runs; otherwise: ${LOOK_AT_STDERR}`,
+        `Ignore this if the driver allows one process at a time and \`berth serve\` runs it now. Otherwise:  ${LOOK_AT_STDERR}`,
       )
     : broken(subject, finding, LOOK_AT_STDERR);
 }
@@ -107,6 +107,6 @@ async function timed(
   return warning(
     subject,
     `${found}; that took ${ms} of at most ${timeoutMs} ms`,
-    'Have it answer sooner, or make `timeout_s` longer.',
+    'Make the driver answer faster, or raise `timeout_s`.',
   );
 }

@@ -131,7 +131,7 @@ function environmentOf(names: readonly string[], env: DriverSetting['env']): Rec
     names.map((name) => {
       const value = env[name];
       if (value !== undefined) return [name, value];
-      throw new Fatal(`platform.environment names ${name}, which is not set: set it, or take it out.`);
+      throw new Fatal(`platform.environment names ${name}, which is not set: set it, or remove it from the list.`);
     }),
   );
 }
@@ -146,18 +146,18 @@ function assertProgram(program: string, env: DriverSetting['env']): void {
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
   if (!folders.some((folder) => problemOf(join(folder, program)) === undefined))
     throw new Fatal(
-      `The driver ${program} is in no folder of PATH: write where it is, such as /usr/local/bin/${program}.`,
+      `The driver ${program} is not found in PATH: give its full path, such as /usr/local/bin/${program}.`,
     );
 }
 
 function problemOf(file: string): string | undefined {
   try {
-    if (!statSync(file).isFile()) return 'it is no file';
+    if (!statSync(file).isFile()) return 'it is not a file';
     accessSync(file, constants.X_OK);
     return undefined;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EACCES'
       ? 'it is not executable (chmod +x)'
-      : 'there is no such file';
+      : 'the file does not exist';
   }
 }

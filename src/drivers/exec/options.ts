@@ -22,7 +22,7 @@ export const execConfigSchema = z
     /** The address of a driver that answers over HTTP. */
     url: z
       .url({ protocol: /^https?$/, error: 'expected an address such as https://driver.example.com/berth' })
-      .refine(isSafe, 'expected https: plain http is for this machine only')
+      .refine(isSafe, 'expected https: plain http is allowed for this machine only')
       .refine((text) => {
         const url = URL.parse(text);
         return url === null || (url.username === '' && url.password === '' && url.hash === '');

@@ -242,12 +242,12 @@ function machineOf(value: WireMachine, ref: OwnerRef, method: Method): ObservedM
 /** @throws {AnswerLost} if the answer is about another machine or volume */
 function aboutThat<T extends ObservedMachine | ObservedVolume>(value: T, ref: OwnerRef, method: Method): T {
   if (value.ref === ref) return value;
-  throw new AnswerLost(`the driver answers ${method} of ${ref} with ${value.ref}`, 'invalid');
+  throw new AnswerLost(`the driver answered ${method} of ${ref} with the other ref ${value.ref}`, 'invalid');
 }
 
 /** Berth does not request a capability that the driver does not have. */
 function cannot(capability: string): Step<never> {
-  const detail = `the driver says that it has no ${capability}`;
+  const detail = `the driver does not announce the capability ${capability}`;
   return { outcome: 'failed', code: 'unsupported', sideEffect: 'none', detail };
 }
 

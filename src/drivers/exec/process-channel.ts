@@ -105,7 +105,7 @@ export class ProcessChannel implements Channel {
     this.#problem = reason;
     log.error(
       { again_in_s: waitMs / 1000 },
-      `${reason}: nothing is begun or concluded until it answers again`,
+      `${reason}: Berth starts no work and changes no state until it answers again`,
     );
     this.#restart = clock.setTimer(waitMs, () => void this.#again());
   }

@@ -34,10 +34,10 @@ function isRunning(pid: number): boolean {
 }
 
 it.each([
-  ['9 KB', 9_000, 'unknown', 'the driver failed over get'],
-  ['5 MB', 5_000_000, 'gone', 'no error that is a text of at most 10000 characters'],
+  ['9 KB', 9_000, 'unknown', 'the driver reported an error for get'],
+  ['5 MB', 5_000_000, 'gone', 'neither a result nor an error of at most 10000 characters'],
 ])(
-  'a hostile error of %s comes out short, on one line and without controls',
+  'a hostile error of %s is shortened to one line without control characters',
   async (_size, length, answer, said) => {
     await using program = await startProgram(
       `${GREETING}; read -r line; cat "$PLACE/answer"; ${gone('2')}; ${LISTEN}`,
@@ -59,7 +59,7 @@ it.each([
 );
 
 describe('a program that answers', () => {
-  it('is asked several things at once, and may answer in any order', async () => {
+  it('gets several requests at once, and may answer in any order', async () => {
     await using program = await startProgram(
       `${greetingFor({ concurrency: 2 })}; read -r a; read -r b; ${done('3')}; ${gone('2')}; ${LISTEN}`,
     );
@@ -71,7 +71,7 @@ describe('a program that answers', () => {
     expect(step).toEqual({ outcome: 'done', value: null });
   });
 
-  it('is asked one thing after another unless it says otherwise: what waits for its turn was not begun [exec-serial]', async () => {
+  it('gets one request at a time by default: a queued request has not started [exec-serial]', async () => {
     await using program = await startProgram(
       `${GREETING}; while read -r line; do echo "$line" >> "$PLACE/read"; [ -e "$PLACE/go" ] && ${gone('2')}; done`,
     );
@@ -92,7 +92,7 @@ describe('a program that answers', () => {
     expect(readFileSync(join(place, 'read'), 'utf8')).toMatch(/^.*"ref":"a".*\n$/);
   });
 
-  it('is asked the next thing when it has answered, however late [exec-serial-late]', async () => {
+  it('gets the next request after its answer, even a late one [exec-serial-late]', async () => {
     await using program = await startProgram(
       `${GREETING}; read -r a; ${WAIT_FOR_GO}; ${done('2')}; read -r b; ${gone('3')}; ${LISTEN}`,
     );
@@ -106,7 +106,7 @@ describe('a program that answers', () => {
     expect(await second).toEqual({ answer: 'gone' });
   });
 
-  it('cannot what it does not name, is told of a name that there is not, and may leave out what has a default', async () => {
+  it('has only the capabilities that it names: unknown names are logged, and omitted ones have defaults', async () => {
     const capabilities = { stop: true, resmue: true, inventory: true, create_visible_within_ms: 0 };
     const counted = { answer: 'counted', free: 3 };
     await using program = prepareProgram(
@@ -125,7 +125,7 @@ describe('a program that answers', () => {
       cloudInitBytes: 0,
     });
     expect(program.said()).toContain(
-      'names capabilities that this Berth does not know, and does not use: resmue',
+      'announces capabilities that this version of Berth ignores: resmue',
     );
     expect(await driver.stop('a', null)).toEqual({ outcome: 'pending', cookie: 'begun', pollAfterMs: 1_000 });
     expect(await driver.inventory?.()).toEqual({
@@ -136,12 +136,12 @@ describe('a program that answers', () => {
     });
   });
 
-  it('has a create visible only once its deadline is over too', async () => {
+  it('has a create visible at the end of its time limit at the earliest', async () => {
     await using program = await startProgram(`${GREETING}; ${LISTEN}`, { timeout_s: 4 });
     expect(program.driver.manifest).toMatchObject({ name: 'script', createVisibleWithinMs: 4_000 });
   });
 
-  it('is given no more of the environment than is named, and no named value is in a log', async () => {
+  it('gets only the named environment variables, and their values are in no log', async () => {
     const script = `echo "it is $TOKEN, not $OTHER" >&2; ${GREETING}; ${LISTEN}`;
     const env = { TOKEN: 'a-secret-of-the-provider', OTHER: 'the-key-of-berth' };
     await using program = await startProgram(script, { environment: ['TOKEN'] }, env);
@@ -150,7 +150,7 @@ describe('a program that answers', () => {
     expect(program.said()).not.toContain('key-of-berth');
   });
 
-  it('has no named value in what it tells of a failure, nor a line of one in a log [exec-secrets]', async () => {
+  it('has named values redacted in its failures, and each of their lines in its log [exec-secrets]', async () => {
     const detail = 'GET https://api.test/?key=a%2Fsecret%2Fof%2Fours refused: a/secret/of/ours';
     const failed = { outcome: 'failed', code: 'invalid', side_effect: 'none', detail };
     const unknown = { answer: 'unknown', reason: detail };
@@ -175,7 +175,7 @@ describe('a program that answers', () => {
     await expect.poll(() => program.said()).toContain('it is [redacted]');
   });
 
-  it('has no named value in what it tells of a failure, however its JSON is written', async () => {
+  it('has named values redacted in its failures, with any JSON escapes', async () => {
     const failed = {
       outcome: 'failed',
       code: 'invalid',
@@ -191,7 +191,7 @@ describe('a program that answers', () => {
     expect(await program.driver.destroy('a', null, anOrder)).toMatchObject({ detail: 'no: [redacted]' });
   });
 
-  it('has no named value in what it tells of a line that is no answer, nor the whole line', async () => {
+  it('has named values redacted, and the line shortened, in the report of an invalid line', async () => {
     const TOKEN = 'a-secret-of-the-provider';
     const answer = JSON.stringify({ id: [TOKEN, 'x'.repeat(1_000)] });
     await using program = await startProgram(
@@ -200,7 +200,7 @@ describe('a program that answers', () => {
       { TOKEN },
     );
     const asked = program.driver.destroy('a', null, anOrder).catch(String);
-    await expect.poll(() => program.said()).toContain('its id is no string');
+    await expect.poll(() => program.said()).toContain('its id is not a string');
     const told = await program.clock.advanceUntilSettled(asked, 1_000);
     expect(told).toContain('instead it wrote an invalid line');
     for (const text of [told, program.said()]) expect(text).not.toContain(TOKEN);
@@ -208,9 +208,9 @@ describe('a program that answers', () => {
   });
 
   it.each([
-    ['beside what is read', '{"answer":"gone","more":', '}'],
+    ['in an unknown field', '{"answer":"gone","more":', '}'],
     ['as a whole', '', ''],
-  ])('loses an answer that is nested too deeply %s [exec-deep-answer]', async (_where, start, end) => {
+  ])('rejects an answer that is nested too deeply %s [exec-deep-answer]', async (_where, start, end) => {
     const brackets = (bracket: string) => `head -c 20000 /dev/zero | tr '\\0' '${bracket}'`;
     await using program = await startProgram(
       `${GREETING}; read -r a; printf '{"id":"2","result":${start}'; ${brackets('[')}; ${brackets(']')}; ` +
@@ -219,14 +219,14 @@ describe('a program that answers', () => {
       { TOKEN: 'a-secret-of-the-provider' },
     );
     const asked = program.driver.get('a');
-    await expect.poll(() => program.said()).toContain('no answer (it is nested too deeply)');
+    await expect.poll(() => program.said()).toContain('invalid line (it is nested too deeply)');
     expect(await program.clock.advanceUntilSettled(asked, 1_000)).toEqual({
       answer: 'unknown',
       reason: expect.stringContaining('it is nested too deeply'),
     });
   });
 
-  it('is told in create and inventory which hosts are cordoned; without a cordon the field is absent', async () => {
+  it('gets the cordoned hosts in create and inventory; without a cordon the field is absent', async () => {
     const counted = (id: string) => say({ id, result: { answer: 'counted', free: 1 } });
     const refused = { outcome: 'failed', code: 'capacity', side_effect: 'none', detail: 'full' };
     await using program = await startProgram(
@@ -252,7 +252,7 @@ describe('a program that answers', () => {
     expect(Object.keys(asked[2].spec)).not.toContain('avoid_hosts');
   });
 
-  it('fills no log', async () => {
+  it('cannot flood the log', async () => {
     await using program = await startProgram(
       `i=0; while [ $i -lt 5000 ]; do echo "line $i"; i=$((i+1)); done >&2; ${GREETING}; ${LISTEN}`,
     );
@@ -262,14 +262,14 @@ describe('a program that answers', () => {
   });
 });
 
-describe('an answer that is not as the protocol says', () => {
+describe('an answer that violates the protocol', () => {
   const machine = { ref: 'a', power: 'running', created_at: 1 };
   it.each<[string, unknown, string]>([
     ['no answer', { answer: 'perhaps' }, 'answer: Invalid'],
-    ['no power that there is', { answer: 'observed', value: { ...machine, power: 'on' } }, 'value.power'],
-    ['another machine', { answer: 'observed', value: { ...machine, ref: 'b' } }, 'answers get of a with b'],
+    ['an unknown power', { answer: 'observed', value: { ...machine, power: 'on' } }, 'value.power'],
+    ['another machine', { answer: 'observed', value: { ...machine, ref: 'b' } }, 'answered get of a with the other ref b'],
     [
-      'a time that is none',
+      'an invalid time',
       { answer: 'observed', value: { ...machine, created_at: -1 } },
       'value.created_at',
     ],
@@ -279,7 +279,7 @@ describe('an answer that is not as the protocol says', () => {
       'ssh_port',
     ],
     ['null', null, 'the result'],
-  ])('is not believed: %s', async (_what, result, problem) => {
+  ])('is rejected: %s', async (_what, result, problem) => {
     await using program = await startProgram(
       `${GREETING}; read -r line; ${say({ id: '2', result } as object)}; ${LISTEN}`,
     );
@@ -289,7 +289,7 @@ describe('an answer that is not as the protocol says', () => {
     });
   });
 
-  it('is read only where it has fields that the protocol names', async () => {
+  it('has its unknown fields ignored', async () => {
     const value = { ...machine, host: 'h1', admin: true };
     await using program = await startProgram(
       `${GREETING}; read -r line; ${say({ id: '2', result: { answer: 'observed', value } })}; ${LISTEN}`,
@@ -300,7 +300,7 @@ describe('an answer that is not as the protocol says', () => {
     });
   });
 
-  it('tells which hosts have answered, and proves nothing where it says so in other words', async () => {
+  it('names the answered hosts, and proves nothing if it does so in the wrong form', async () => {
     const hosts = { answered: ['h1'], silent: ['h2'] };
     const answers = [
       { answer: 'gone', hosts },
@@ -315,7 +315,7 @@ describe('an answer that is not as the protocol says', () => {
     expect(await driver.get('a')).toMatchObject({ answer: 'unknown' });
   });
 
-  it('leaves the outcome of a step open, and so does an error of the driver', async () => {
+  it('leaves the outcome of a step unknown, as does an error of the driver', async () => {
     await using program = await startProgram(
       `${GREETING}; read -r line; ${say({ id: '2', result: { outcome: 'maybe' } })}; read -r line; ${say({ id: '3', error: 'the disk is full' })}; ${LISTEN}`,
     );
@@ -323,7 +323,7 @@ describe('an answer that is not as the protocol says', () => {
       'gave an invalid answer to destroy',
     );
     await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow(
-      'failed over destroy: the disk is full',
+      'an error for destroy: the disk is full',
     );
   });
 });
@@ -333,7 +333,7 @@ describe('a program that cannot be used is refused at the start', () => {
     [
       'is too new',
       `read -r line; ${say(infoAnswer({ protocol: 7 }))}; ${LISTEN}`,
-      /speaks version 7 of the driver protocol, which is too new \(this Berth speaks 2 and 1\): upgrade Berth/,
+      /speaks version 7 of the driver protocol, which is too new \(this version of Berth supports 2 and 1\): upgrade Berth/,
     ],
     [
       'is too old',
@@ -341,7 +341,7 @@ describe('a program that cannot be used is refused at the start', () => {
       /too old .*: upgrade the driver/,
     ],
     [
-      'says nothing of what it can',
+      'announces no capabilities',
       `read -r line; ${say(infoAnswer({ capabilities: {} }))}; ${LISTEN}`,
       /gave an invalid answer to info: capabilities.create_visible_within_ms/,
     ],
@@ -352,7 +352,7 @@ describe('a program that cannot be used is refused at the start', () => {
     await expect(program.open()).rejects.toThrow(sentence);
   });
 
-  it('one that answers nothing, which is killed', async () => {
+  it('one that never answers, and is killed', async () => {
     await using program = prepareProgram(
       `echo $$ > "$PLACE/pid.new"; mv "$PLACE/pid.new" "$PLACE/pid"; trap '' TERM; ${LISTEN}; sleep 600`,
     );
@@ -367,7 +367,7 @@ describe('a program that cannot be used is refused at the start', () => {
 });
 
 describe('a program that ends', () => {
-  it('leaves open what it was asked, proves nothing while it is away, and is started again later and later', async () => {
+  it('leaves its requests unknown, proves nothing while it is down, and is restarted with increasing delays', async () => {
     const second = `${GREETING}; read -r line; ${gone('2')}; ${LISTEN}`;
     await using program = await startProgram(
       `if [ -e "$PLACE/go" ]; then ${second}; else ${GREETING}; read -r line; echo dying >&2; exit 4; fi`,
@@ -388,14 +388,14 @@ describe('a program that ends', () => {
     writeFileSync(join(program.place, 'go'), '');
     await expect
       .poll(() => program.said())
-      .toContain('nothing is begun or concluded until it answers again {"again_in_s":1}');
+      .toContain('Berth starts no work and changes no state until it answers again {"again_in_s":1}');
     await clock.advance(999);
     expect(await driver.get('a')).toMatchObject({ answer: 'unknown' });
     await clock.advance(1);
     await expect.poll(() => driver.get('a')).toEqual({ answer: 'gone' });
   });
 
-  it('is started again after twice as long each time', async () => {
+  it('is restarted after twice the delay each time', async () => {
     await using program = await startProgram(`${GREETING}; exit 5`);
     for (const seconds of [1, 2, 4, 8]) {
       await expect.poll(() => program.said()).toContain(`"again_in_s":${seconds}}`);
@@ -403,7 +403,7 @@ describe('a program that ends', () => {
     }
   });
 
-  it('is not used when it comes back able to do other things', async () => {
+  it('is not used when it comes back with other capabilities', async () => {
     const other = say(
       infoAnswer({
         capabilities: {
@@ -420,11 +420,11 @@ describe('a program that ends', () => {
     await program.clock.advance(1_000);
     await expect
       .poll(() => program.said())
-      .toContain('says otherwise than before what it can do (stop): restart Berth');
+      .toContain('changed its capabilities (stop): restart Berth');
     expect(await program.driver.stop('a', null)).toMatchObject({ code: 'transient', sideEffect: 'none' });
   });
 
-  it('takes along what it left in its process group', async () => {
+  it('has its process group killed with it', async () => {
     await using program = await startProgram(
       `sh -c 'trap "" TERM; ${TELL_PID}; while :; do sleep 1; done' & ${WAIT_FOR_PID}; ${GREETING}; read -r line; exit 1`,
     );
@@ -436,10 +436,10 @@ describe('a program that ends', () => {
     expect(isRunning(pid)).toBe(true);
     await program.clock.advanceUntilSettled(program.driver.close(), 1_000);
     await expect.poll(() => isRunning(pid)).toBe(false);
-    expect(program.said()).toContain('child processes that the driver left running were killed');
+    expect(program.said()).toContain('killed child processes that the driver left running');
   });
 
-  it('is over also where a process of another session keeps its standard output', async () => {
+  it('counts as ended even if a process in another session holds its standard output', async () => {
     await using program = await startProgram(
       `setsid sh -c '${TELL_PID}; exec sleep 600' & ${WAIT_FOR_PID}; ${GREETING}; read -r line; exit 1`,
     );
@@ -449,7 +449,7 @@ describe('a program that ends', () => {
       asked.catch(() => undefined);
       await expect.poll(() => isRunning(program.pid)).toBe(false);
       await expect(program.clock.advanceUntilSettled(asked, 10)).rejects.toThrow('exit code 1');
-      expect(program.said()).toContain('still holds its standard output, which is no longer read');
+      expect(program.said()).toContain('still holds its standard output; Berth no longer reads it');
       expect(isRunning(pid)).toBe(true);
     } finally {
       process.kill(pid, 'SIGKILL');
@@ -457,7 +457,7 @@ describe('a program that ends', () => {
   });
 });
 
-it('adds no listener to the process with each program: Node warns of more than ten', async () => {
+it('adds no process listener for each program: Node warns above ten', async () => {
   await using _first = await startProgram(`${GREETING}; ${LISTEN}`);
   const listeners = process.listenerCount('exit');
   await using _second = await startProgram(`${GREETING}; ${LISTEN}`);
@@ -465,7 +465,7 @@ it('adds no listener to the process with each program: Node warns of more than t
 });
 
 describe('a program that misbehaves', () => {
-  it('is heard over what is no answer', async () => {
+  it('is understood despite invalid lines', async () => {
     const noise = `echo 'Hello, world'; echo '{"id":"99","result":{}}'; echo '{"id":2}'`;
     await using program = await startProgram(`${GREETING}; read -r line; ${noise}; ${gone('2')}; ${LISTEN}`);
     expect(await program.driver.get('a')).toEqual({ answer: 'gone' });
@@ -473,17 +473,17 @@ describe('a program that misbehaves', () => {
       'the driver wrote an invalid line (not JSON: log text belongs on standard error): "Hello, world"',
     );
     expect(program.said()).toContain('the driver answered a request that is unknown or already answered');
-    expect(program.said()).toContain('its id is 2, and must be the string of the request');
+    expect(program.said()).toContain('its id is 2; expected the id of the request');
   });
 
-  it('is ended when it babbles', async () => {
+  it('is killed when it keeps writing invalid lines', async () => {
     await using program = await startProgram(`${GREETING}; read -r line; while echo babble; do :; done`);
     await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow(
-      'wrote 100 lines that are no answers before it answered destroy',
+      'wrote 100 lines that are not answers before it answered destroy',
     );
   });
 
-  it('has its answer dropped when that is late, and told of', async () => {
+  it('has a late answer dropped and logged', async () => {
     await using program = await startProgram(
       `${GREETING}; read -r line; ${WAIT_FOR_GO}; ${done('2')}; read -r line; ${gone('3')}; ${LISTEN}`,
     );
@@ -496,11 +496,11 @@ describe('a program that misbehaves', () => {
     writeFileSync(join(program.place, 'go'), '');
     await expect
       .poll(() => program.said())
-      .toContain('answered destroy 7.5 s after it was asked: too late, and the answer is dropped');
+      .toContain('answered destroy 7.5 s after the request: too late, the answer is dropped');
     expect(await driver.get('a')).toEqual({ answer: 'gone' });
   });
 
-  it('is killed when it hangs, also where it ignores SIGTERM, and begun anew', async () => {
+  it('is killed when it hangs, even if it ignores SIGTERM, and is restarted', async () => {
     await using program = await startProgram(
       `echo $$ > "$PLACE/pid"; if [ -e "$PLACE/go" ]; then ${GREETING}; ${LISTEN}; fi; trap '' TERM; ${greetingFor({ concurrency: 3 })}; touch "$PLACE/go"; while :; do sleep 1; done`,
     );
@@ -516,13 +516,13 @@ describe('a program that misbehaves', () => {
     });
     await clock.advance(5_000);
     await expect.poll(() => isRunning(pid)).toBe(false);
-    expect(program.said()).toContain('does not end after SIGTERM: it is killed');
+    expect(program.said()).toContain('did not exit after SIGTERM: sending SIGKILL');
     await expect.poll(() => program.said()).toContain('"again_in_s":1}');
     await clock.advance(1_000);
     await expect.poll(() => program.said().match(/the driver answers/g)).toHaveLength(2);
   });
 
-  it('has begun nothing of what it does not read', async () => {
+  it('has not started a request that it has not read', async () => {
     await using program = await startProgram(`${greetingFor({ concurrency: 100 })}; exec sleep 600`);
     const { driver, clock } = program;
     const spec = machineSpec({ ref: 'a', note: 'x'.repeat(8_000) });
@@ -545,7 +545,7 @@ describe('a program that misbehaves', () => {
     await expect.poll(sleepOn).toContain('answered nothing for 21 s and reads nothing');
   });
 
-  it('rejects what is under way when it is closed, and ends', async () => {
+  it('rejects open requests when it is closed, and ends', async () => {
     await using program = await startProgram(`${GREETING}; ${LISTEN}; touch "$PLACE/ended"`);
     const asked = program.driver.destroy('a', null, anOrder);
     asked.catch(() => undefined);
@@ -555,7 +555,7 @@ describe('a program that misbehaves', () => {
     expect(program.clock.pendingTimers).toBe(0);
   });
 
-  it('is not blamed for an answer to what was under way when it was closed', async () => {
+  it('may answer a request that was open when it was closed', async () => {
     await using program = await startProgram(`${GREETING}; ${LISTEN}; ${done('2')}`);
     program.driver.destroy('a', null, anOrder).catch(() => undefined);
     await program.driver.close();
@@ -563,7 +563,7 @@ describe('a program that misbehaves', () => {
   });
 });
 
-describe('a program that berth doctor looks at', () => {
+describe('a program that berth doctor checks', () => {
   const diagnosed = async (script: string, isEnded = true): Promise<Diagnosis[]> => {
     await using program = prepareProgram(script, { start_timeout_s: 5 });
     const { place, clock } = program;
@@ -582,7 +582,7 @@ describe('a program that berth doctor looks at', () => {
     return isEnded ? all : clock.advanceUntilSettled(all, 1_000);
   };
 
-  it('tells what it can do, what it has and what is free', async () => {
+  it('reports its capabilities, its machines and its free units', async () => {
     const counted = say({
       id: '3',
       result: { answer: 'counted', free: [{ offer_id: 'o', datacenter: 'd', units: 2 }] },
@@ -596,11 +596,11 @@ describe('a program that berth doctor looks at', () => {
       ['ok', 'it is script 1.2, speaks version 1 and answered info in 0 ms'],
       ['ok', expect.stringMatching(/^stop true, .*attach_volume none.*inventory true/)],
       ['ok', 'it has 0 machines of Berth; that took 0 ms'],
-      ['ok', 'free are 2 of o in d; that took 0 ms'],
+      ['ok', 'free units: 2 of o in d; that took 0 ms'],
     ]);
   });
 
-  it('is broken where it ends, or its answer is none, with what to do', async () => {
+  it('is broken, with a remedy, if it ends or gives an invalid answer', async () => {
     expect(await diagnosed('exit 3')).toMatchObject([
       { verdict: 'broken', finding: expect.stringContaining('exit code 3') },
     ]);
@@ -613,13 +613,13 @@ describe('a program that berth doctor looks at', () => {
     });
   });
 
-  it('is no more than a warning where it is silent, as beside the berth serve that runs it', async () => {
+  it('is only a warning if it is silent, as it is while berth serve runs it', async () => {
     expect(await diagnosed(LISTEN, false)).toMatchObject([
       { verdict: 'warning', remedy: expect.stringContaining('berth serve') },
     ]);
   });
 
-  it('that does not end either has been told of and killed before the doctor gives it up', async () => {
+  it('is reported and killed before the check times out, if it does not exit either', async () => {
     const script = `${TELL_PID}; trap '' TERM; while :; do sleep 1; done`;
     await using program = prepareProgram(script);
     const { place, clock } = program;

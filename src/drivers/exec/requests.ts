@@ -68,7 +68,7 @@ export class Requests {
     const askedAt = clock.now();
     const withinMs = Math.min(timeoutMs, (limits?.deadline ?? Number.POSITIVE_INFINITY) - askedAt);
     if (withinMs <= 0 || limits?.signal.aborted === true)
-      return Promise.reject(new NotSent(`${method} was given up before it was sent to the driver`));
+      return Promise.reject(new NotSent(`${method} was cancelled before it was sent to the driver`));
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const id = String(this.#nextId++);
     const line = `${JSON.stringify({ id, method, expires_at: Math.floor(askedAt + withinMs), ...args })}\n`;
@@ -176,7 +176,7 @@ export class Requests {
     timer.cancel();
     this.#asked.delete(id);
     this.#queue = this.#queue.filter((waiting) => waiting !== asked);
-    const within = cause === 'time' ? `within ${secondsOf(withinMs)} s` : 'before it was given up';
+    const within = cause === 'time' ? `within ${secondsOf(withinMs)} s` : 'before it was cancelled';
     if (isWritten) {
       asked.givenUpBy = cause;
       this.#late.set(id, asked);

@@ -25,10 +25,10 @@ export interface RunOptions {
 const MAX_GARBAGE = 100;
 const MAX_LOG_LINE_BYTES = 64 * 1024;
 /** Logged for a program that does not end after its standard input is closed. */
-export const STDIN_IGNORED = 'the driver does not end when its standard input is closed: it is sent SIGTERM';
+export const STDIN_IGNORED = 'the driver did not exit after its standard input was closed: sending SIGTERM';
 /** Whether a log message reports an invalid or late answer of a driver. */
 export const isComplaint = (sentence: string): boolean =>
-  /^the driver (wrote |answered (a request that there was not|.* too late))/.test(sentence);
+  /^the driver (wrote |answered (a request that is unknown|.* too late))/.test(sentence);
 /** Time to read output that is still in the pipes of a program that ended. */
 const DRAIN_MS = 500;
 /** How often to check, every 10 ms, whether a killed process group has ended. */
@@ -182,7 +182,7 @@ export class Run {
     if (!(await promise))
       this.#options.log.warn(
         { driver_pid: this.pid },
-        'the driver ended, and a process that it started still holds its standard output, which is no longer read',
+        'the driver exited, but a child process still holds its standard output; Berth no longer reads it',
       );
     timer.cancel();
     for (const stream of [stdin, stdout, stderr]) stream?.destroy();
@@ -195,7 +195,7 @@ export class Run {
     this.#options.clock.setTimer(this.#options.stopTimeoutMs, resolve);
     await promise;
     if (this.#signal('SIGKILL'))
-      this.#options.log.warn({ driver_pid: this.pid }, 'child processes that the driver left running were killed');
+      this.#options.log.warn({ driver_pid: this.pid }, 'killed child processes that the driver left running');
   }
 
   /** Waits for killed processes to end. Zombies that init does not reap stay in the group, so the wait is limited. */
@@ -207,7 +207,7 @@ export class Run {
     this.#signal('SIGTERM');
     this.#killing?.cancel();
     this.#killing = this.#options.clock.setTimer(this.#options.stopTimeoutMs, () => {
-      this.#options.log.warn({ driver_pid: this.pid }, 'the driver does not end after SIGTERM: it is killed');
+      this.#options.log.warn({ driver_pid: this.pid }, 'the driver did not exit after SIGTERM: sending SIGKILL');
       this.#isKilled = true;
       this.#signal('SIGKILL');
     });
@@ -248,19 +248,19 @@ export class Run {
   #tellLate({ method, askedAt }: Asked): void {
     const seconds = ((this.#options.clock.now() - askedAt) / 1000).toFixed(1);
     this.#garbageTold.tell(
-      `the driver answered ${method} ${seconds} s after it was asked: too late, and the answer is dropped`,
+      `the driver answered ${method} ${seconds} s after the request: too late, the answer is dropped`,
     );
   }
 
   #settle({ method, resolve, reject }: Asked, answer: Answer): void {
     if ('error' in answer)
-      reject(new AnswerLost(`the driver failed over ${method}: ${this.#told.clean(answer.error)}`, 'error'));
+      reject(new AnswerLost(`the driver reported an error for ${method}: ${this.#told.clean(answer.error)}`, 'error'));
     else resolve(answer.result);
   }
 
   #complain(problem: string): void {
     this.#garbageTold.tell(`the driver ${problem}`);
-    if (++this.#garbage >= MAX_GARBAGE) this.kill(`wrote ${MAX_GARBAGE} lines that are no answers`);
+    if (++this.#garbage >= MAX_GARBAGE) this.kill(`wrote ${MAX_GARBAGE} lines that are not answers`);
   }
 
   #hear(line: string): void {
@@ -274,11 +274,11 @@ function whyNoAnswer(line: string): string {
   if (isNestedTooDeeply(line)) return 'it is nested too deeply';
   const value = parseJson(line);
   if (value === undefined) return 'not JSON: log text belongs on standard error';
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is no object';
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is not an object';
   const { id } = value as { id?: unknown };
   if (typeof id !== 'string')
-    return `its id is ${typeof id === 'number' ? id : 'no string'}, and must be the string of the request`;
-  return `it has no result, and no error that is a text of at most ${MAX_TEXT} characters`;
+    return `its id is ${typeof id === 'number' ? id : 'not a string'}; expected the id of the request`;
+  return `it has neither a result nor an error of at most ${MAX_TEXT} characters`;
 }
 
 function parseAnswer(line: string): Answer | undefined {

@@ -31,11 +31,11 @@ it('removes each line of a long value in base64', () => {
   expect(lines.map((line) => cleaned.clean(line))).toEqual(lines.map(() => '[redacted]'));
 });
 
-it('leaves a short value, which is a word that a log may have', () => {
+it('keeps a short value, which may be an ordinary word', () => {
   expect(new Secrets(['debug']).clean('debug 6465627567 ZGVidWc=')).toBe('debug 6465627567 ZGVidWc=');
 });
 
-it('removes it from the words of an answer, at any depth, and from nothing else', () => {
+it('removes it from the texts of an answer, at any depth, and from nothing else', () => {
   const answer = { ref: SECRET, items: [{ host: 'h', detail: SECRET, power: null }], text: base64(SECRET) };
   expect(new Secrets([SECRET]).cleanAnswer(answer)).toEqual({
     ref: SECRET,

@@ -21,7 +21,7 @@ const templates = [
 ].filter(({ program }) => spawnSync(program, ['--version']).error === undefined);
 
 describe.each(templates)('$template', ({ template, program }) => {
-  it('a stop is done when the killed server has ended, not when its arguments are gone', () => {
+  it('a stop is done when the killed server has exited, not when its arguments are gone', () => {
     using folder = temporaryFolder();
     const own = (name: string): string => join(folder.path, name);
     mkdirSync(own('machines/x'), { recursive: true });
@@ -36,7 +36,7 @@ describe.each(templates)('$template', ({ template, program }) => {
     expect(readFileSync(own('ps.calls'), 'utf8').trim()).toBe('5');
   });
 
-  it('a machine has a port that the system gives to no other program, also while it is stopped', () => {
+  it('a machine keeps a port that the system assigns to no other program, even while it is stopped', () => {
     using folder = temporaryFolder();
     mkdirSync(join(folder.path, 'machines'));
     // Without a host key the server does not start; the port is chosen before that.

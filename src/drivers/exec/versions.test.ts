@@ -68,10 +68,10 @@ describe('version 1', () => {
 
   it.each(['elsewhere', 'unfinished'])('has no failure code %s', async (code) => {
     await using program = await startProgram(answering(1, { ...FAILED, code }));
-    await expect(program.driver.stop('a', null)).rejects.toThrow('no answer of the protocol: code');
+    await expect(program.driver.stop('a', null)).rejects.toThrow('an invalid answer to stop: code');
   });
 
-  it('has no places, and drops what only version 2 shows', async () => {
+  it('has no place methods, and drops fields of version 2', async () => {
     const value = { ref: 'a', power: 'running', created_at: 1, renamed_to: 'b' };
     const volume = { ref: 'v', attached_to: [], created_at: 1, host: 'n1', renamed_to: 'w' };
     await using program = await startProgram(
@@ -86,7 +86,7 @@ describe('version 1', () => {
       Array(4).fill(undefined),
     );
     expect(driver.manifest).toMatchObject({ fences: false });
-    expect(program.said()).toContain('does not use: place, place_volume, copy_volume, disown, fences');
+    expect(program.said()).toContain('this version of Berth ignores: place, place_volume, copy_volume, disown, fences');
     expect(await driver.list()).toEqual({
       answer: 'listed',
       items: [{ ref: 'a', power: 'running', createdAt: 1 }],
@@ -126,7 +126,7 @@ describe('version 2', () => {
     expect(await program.driver.stop('a', null)).toMatchObject({ code, sideEffect: 'certain' });
   });
 
-  it('tells of names that were changed, of copies and of leftovers', async () => {
+  it('reports changed names, copies and leftovers', async () => {
     const hosts = { answered: ['n1'], silent: [] };
     const value = { ref: 'a', power: 'running', created_at: 1, renamed_to: 'b' };
     const volume = { ref: 'v', attached_to: [], created_at: 1, host: 'n1', renamed_to: 'w' };
@@ -157,7 +157,7 @@ describe('version 2', () => {
     expect(await driver.volumes?.get('v')).toEqual({ answer: 'gone', hosts });
   });
 
-  it('is asked for places, and proves nothing by an answer that is none', async () => {
+  it('answers place, and proves nothing with an invalid answer', async () => {
     const placed = { answer: 'placed', hosts: [{ host: 'n1', units: 2, counted: ['a'] }] };
     const refused = { answer: 'refused', code: 'image_missing', detail: 'no host has it' };
     await using program = await startProgram(
@@ -181,7 +181,7 @@ describe('version 2', () => {
     expect(askedOf(program)[0]).toMatchObject({ method: 'info', protocols: [2, 1] });
   });
 
-  it('is not used where the driver spoke version 1 before it was started again', async () => {
+  it('is not used if the driver spoke version 1 before its restart', async () => {
     const [first, then] = [1, 2].map((protocol) => greetingFor({ protocol }));
     await using program = prepareProgram(
       `if [ -e "$PLACE/go" ]; then ${then}; ${LISTEN}; else touch "$PLACE/go"; ${first}; read -r line; fi`,
@@ -190,13 +190,13 @@ describe('version 2', () => {
     await expect(driver.destroy('a', null, ORDER)).rejects.toThrow();
     await expect.poll(() => program.said()).toContain('"again_in_s":1}');
     await program.clock.advance(1_000);
-    await expect.poll(() => program.said()).toContain('what it can do (protocol): restart Berth');
+    await expect.poll(() => program.said()).toContain('changed its capabilities (protocol): restart Berth');
   });
 });
 
 it.each([
   ['the deadline of the call', 5_000, 5_000],
-  ['what Berth waits for, where that is earlier', 9_000, 7_000],
+  ['the time that Berth waits, if that is earlier', 9_000, 7_000],
 ])('a request expires at %s', async (_when, deadlineMs, expiresMs) => {
   await using program = await startProgram(answering(1, FAILED));
   const now = program.clock.now();

@@ -96,7 +96,7 @@ export class WebhookChannel implements Channel {
     this.#greeting = undefined;
     if (this.#isLost || this.#closed.signal.aborted) return;
     this.#isLost = true;
-    this.#options.log.error({}, `${messageOf(error)}: nothing is concluded from that`);
+    this.#options.log.error({}, `${messageOf(error)}: Berth starts no work and changes no state until it answers again`);
   }
 
   async #greet(): Promise<void> {
@@ -113,19 +113,19 @@ export class WebhookChannel implements Channel {
     const now = clock.now();
     const withinMs = Math.min(timeoutMs, (limits?.deadline ?? Number.POSITIVE_INFINITY) - now);
     if (withinMs <= 0 || limits?.signal.aborted === true)
-      throw new NotSent(`${method} was given up before it was sent to the driver`);
+      throw new NotSent(`${method} was cancelled before it was sent to the driver`);
     const id = String(this.#nextId++);
     const body = JSON.stringify({ id, method, expires_at: Math.floor(now + withinMs), ...args });
     const { status, type, text } = await this.#exchange(method, body, withinMs, limits?.signal);
     const said = (): string => quoted(this.secrets.clean(text));
     if (status === 401 || status === 403) {
-      const remedy = this.#options.token === undefined ? 'it was sent no token' : 'it refuses the token';
+      const remedy = this.#options.token === undefined ? 'no token was sent' : 'it rejected the token';
       throw new Unauthorized(`the driver answers ${status}: ${remedy}`);
     }
-    if (status === 429) throw new NotSent(`the driver answers 429, which is too many requests: ${said()}`);
+    if (status === 429) throw new NotSent(`the driver answers 429 (too many requests): ${said()}`);
     if (status >= 300 && status < 400)
       throw new AnswerLost(
-        `the driver answers ${status}, a redirect, which is not followed: set url to where it really is`,
+        `the driver answers ${status}, a redirect, which Berth does not follow: set url to the final address`,
         'invalid',
       );
     if (status !== 200)
@@ -191,19 +191,19 @@ export class WebhookChannel implements Channel {
       fail(
         isSent
           ? `broke off before it answered ${method} (${error.code ?? messageOf(error)})`
-          : `is not reached at ${this.#url.origin} (${error.code ?? messageOf(error)})`,
+          : `cannot be reached at ${this.#url.origin} (${error.code ?? messageOf(error)})`,
       );
     });
     /** Closes the connection, which signals the cancellation to the driver. */
     const giveUp = (when: string): void => {
       fail(
-        isSent ? `did not answer ${method} ${when}` : `is not reached at ${this.#url.origin} ${when}`,
+        isSent ? `did not answer ${method} ${when}` : `cannot be reached at ${this.#url.origin} ${when}`,
         'silence',
       );
       outgoing.destroy();
     };
     const timer = clock.setTimer(withinMs, () => giveUp(`within ${Math.round(withinMs / 100) / 10} s`));
-    const abort = (): void => giveUp('before it was given up');
+    const abort = (): void => giveUp('before it was cancelled');
     signal?.addEventListener('abort', abort);
     outgoing.end(body);
     return promise.finally(() => {
@@ -232,6 +232,6 @@ function resultOf(method: Method, id: string, text: string, said: () => string):
       `the driver gave an invalid answer to ${method}: expected {"id": ${JSON.stringify(id)}, "result": …}, got ${said()}`,
       'invalid',
     );
-  if ('error' in answer.data) throw new AnswerLost(`the driver failed over ${method}: ${said()}`, 'error');
+  if ('error' in answer.data) throw new AnswerLost(`the driver reported an error for ${method}: ${said()}`, 'error');
   return answer.data.result;
 }

@@ -63,7 +63,7 @@ it.each<[string, (response: ServerResponse, request: Request) => void, string]>(
   [
     'a redirect',
     (response) => response.writeHead(307, { Location: 'http://127.0.0.1:1/elsewhere' }).end(),
-    'answers 307, a redirect, which is not followed: set url to where it really is',
+    'answers 307, a redirect, which Berth does not follow: set url to the final address',
   ],
   [
     'another content type',
@@ -76,12 +76,12 @@ it.each<[string, (response: ServerResponse, request: Request) => void, string]>(
   [
     'no JSON',
     (response) => response.writeHead(200, json).end('<html>'),
-    'what is no answer to it: expected {"id": "2"',
+    'gave an invalid answer to destroy: expected {"id": "2"',
   ],
   [
     'the answer to another request',
     (response) => sendJson(response, { id: '1', result: { outcome: 'done', value: null } }),
-    'what is no answer to it',
+    'gave an invalid answer to destroy',
   ],
   [
     'an answer that is nested too deeply',
@@ -91,9 +91,9 @@ it.each<[string, (response: ServerResponse, request: Request) => void, string]>(
         .end(
           `{"id":"${id}","result":{"outcome":"done","value":null,"more":${'['.repeat(201)}${']'.repeat(201)}}}`,
         ),
-    'what is no answer to it: expected {"id": "2"',
+    'gave an invalid answer to destroy: expected {"id": "2"',
   ],
-  ['an error', (response, { id }) => sendJson(response, { id, error: 'no disk' }), 'failed over destroy'],
+  ['an error', (response, { id }) => sendJson(response, { id, error: 'no disk' }), 'an error for destroy'],
 ])('proves nothing by %s', async (_what, reply, sentence) => {
   await using pair = await pairWith(reply);
   await expect(pair.driver.destroy('a', null, anOrder)).rejects.toThrow(sentence);
@@ -101,7 +101,7 @@ it.each<[string, (response: ServerResponse, request: Request) => void, string]>(
   expect(await pair.driver.list()).toMatchObject({ answer: 'unknown' });
 });
 
-it('waits for a reply that comes drop by drop no longer than for any', async () => {
+it('applies the same time limit to a reply that arrives in small pieces', async () => {
   await using pair = await pairWith((response) => {
     response.writeHead(200, json);
     response.write('{');
@@ -115,7 +115,7 @@ it('waits for a reply that comes drop by drop no longer than for any', async () 
   await expect(asked).rejects.toThrow('did not answer destroy within 7 s');
 });
 
-it('sends the token as a bearer, and shows it to no log', async () => {
+it('sends the token as a bearer token, and never logs it', async () => {
   await using pair = await pairWith((response) => response.writeHead(500, json).end(`you sent ${TOKEN}`), {
     BERTH_DRIVER_TOKEN: TOKEN,
   });
@@ -127,7 +127,7 @@ it('sends the token as a bearer, and shows it to no log', async () => {
   expect(pair.said()).not.toContain(TOKEN);
 });
 
-it('has no token in what the driver tells of a failure', async () => {
+it('redacts the token in failures of the driver', async () => {
   const failed = { outcome: 'failed', code: 'invalid', side_effect: 'none', detail: `no such key: ${TOKEN}` };
   await using pair = await pairWith((response, { id }) => sendJson(response, { id, result: failed }), {
     BERTH_DRIVER_TOKEN: TOKEN,
@@ -136,10 +136,10 @@ it('has no token in what the driver tells of a failure', async () => {
 });
 
 it.each([
-  [401, 'auth', 'it was sent no token'],
-  [403, 'auth', 'it was sent no token'],
+  [401, 'auth', 'no token was sent'],
+  [403, 'auth', 'no token was sent'],
   [429, 'transient', 'too many requests'],
-])('takes a %d for an order that was not begun', async (status, code, detail) => {
+])('treats a %d as a request that was not started', async (status, code, detail) => {
   await using pair = await pairWith((response) => response.writeHead(status, json).end('{}'));
   expect(await pair.driver.destroy('a', null, anOrder)).toEqual({
     outcome: 'failed',
@@ -150,7 +150,7 @@ it.each([
   expect(await pair.driver.get('a')).toMatchObject({ answer: 'unknown' });
 });
 
-it('has begun nothing where nobody listens any more', async () => {
+it('has started nothing if the server is down', async () => {
   const clock = new VirtualClock();
   const { log, lines } = collectLog();
   const webhook = await startWebhook((request, response) =>
@@ -163,14 +163,14 @@ it('has begun nothing where nobody listens any more', async () => {
   await expect.poll(destroy).toMatchObject({
     code: 'transient',
     sideEffect: 'none',
-    detail: expect.stringContaining('is not reached at http://127.0.0.1:'),
+    detail: expect.stringContaining('cannot be reached at http://127.0.0.1:'),
   });
   expect(await driver.get('a')).toMatchObject({ answer: 'unknown' });
   expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1);
   await driver.close();
 });
 
-it('greets anew what answers after contact was lost, which may be another program by then', async () => {
+it('requests info again after a lost connection, because another program may answer', async () => {
   const clock = new VirtualClock();
   let protocol = 1;
   await using webhook = await startWebhook((request, response) => {
@@ -191,19 +191,19 @@ it('greets anew what answers after contact was lost, which may be another progra
   await driver.close();
 });
 
-it('waits at the start for a driver that does not listen yet, and then says so', async () => {
+it('waits at startup for a driver that does not listen yet, and then reports it', async () => {
   const options = exec.configSchema.parse({ driver: 'exec', url: 'http://127.0.0.1:1/', start_timeout_s: 3 });
   const clock = new VirtualClock();
   const opening = exec.open(options, setting({ clock }));
   await expect(clock.advanceUntilSettled(opening, 100)).rejects.toThrow(
-    'The driver at http://127.0.0.1:1/ cannot be used: the driver is not reached at http://127.0.0.1:1 (ECONNREFUSED).',
+    'The driver at http://127.0.0.1:1/ cannot be used: the driver cannot be reached at http://127.0.0.1:1 (ECONNREFUSED).',
   );
   expect(clock.now() - new VirtualClock().now()).toBeGreaterThan(1_900);
 });
 
 it.each([
-  [{ url: 'http://driver.example.com/' }, 'plain http is for this machine only'],
-  [{ url: 'http://127.evil.example/' }, 'plain http is for this machine only'],
+  [{ url: 'http://driver.example.com/' }, 'plain http is allowed for this machine only'],
+  [{ url: 'http://127.evil.example/' }, 'plain http is allowed for this machine only'],
   [{ url: 'https://user:secret@driver.example.com/' }, 'the token comes from the environment'],
   [{ url: 'http://127.0.0.1:1/', command: ['x'] }, 'expected either command or url'],
   [{}, 'expected either command or url'],
@@ -213,9 +213,9 @@ it.each([
 });
 
 it.each([
-  [{ command: ['/nowhere/driver'] }, {}, 'The driver /nowhere/driver cannot be run: there is no such file.'],
+  [{ command: ['/nowhere/driver'] }, {}, 'The driver /nowhere/driver cannot be run: the file does not exist.'],
   [{ command: [import.meta.filename] }, {}, 'it is not executable (chmod +x)'],
-  [{ command: ['no-such-driver'] }, {}, 'is in no folder of PATH'],
+  [{ command: ['no-such-driver'] }, {}, 'is not found in PATH'],
   [
     { command: ['sh'], environment: ['MY_TOKEN'] },
     {},

@@ -87,7 +87,7 @@ afterAll(async () => {
 });
 
 describe('the client of Incus', () => {
-  it('proves itself with its certificate, names the project, and brings the tag of what it replaces', async () => {
+  it('sends its certificate, the project, and the ETag of what it replaces', async () => {
     const reply = await open([address]).send('PUT', '/1.0/x', { body: {}, etag: '"6"' });
     expect(reply).toEqual({
       metadata: { subject: 'client', project: 'p', match: '"6"' },
@@ -96,33 +96,33 @@ describe('the client of Incus', () => {
     });
   });
 
-  it('names none where it asks for what all projects have, which Incus would refuse', async () => {
+  it('sends no project when it lists all projects, because Incus would reject it', async () => {
     const { metadata } = await open([address]).get('/1.0/x', { 'all-projects': 'true' });
     expect(metadata).toMatchObject({ project: null });
   });
 
-  it('speaks to the daemon with the pinned certificate alone: nothing is sent to another', async () => {
+  it('sends nothing to a daemon without the pinned certificate', async () => {
     const problem = await open([address], stranger.certificate)
       .send('POST', '/1.0/x')
       .catch((error) => error);
     expect(problem).toBeInstanceOf(NotReached);
   });
 
-  it('tells a refusal by its own code, and the id of an operation', async () => {
+  it('returns the code of a refusal, and the id of an operation', async () => {
     await expect(open([address]).get('/no')).rejects.toThrow(new IncusRefusal(409, 'because', 'GET'));
     expect(await open([address]).send('POST', '/async')).toMatchObject({
       operation: '5c3d55ca-a7c6-443f-a021-359f3a35c6c2',
     });
   });
 
-  it('asks the next member where one is not reached, and the one that answered first from then on', async () => {
+  it('tries the next member when one cannot be reached, and then stays with the one that answered', async () => {
     const cluster = open(['unix:/nowhere/unix.socket', address]);
     expect(await cluster.send('POST', '/1.0/x')).toMatchObject({ metadata: { subject: 'client' } });
     expect(await cluster.get('/1.0/x')).toMatchObject({ metadata: { subject: 'client' } });
     await expect(open(['unix:/nowhere/unix.socket']).get('/1.0')).rejects.toThrow(NotReached);
   });
 
-  it('leaves the outcome of a lost answer open: the order is not sent again', async () => {
+  it('leaves the outcome of a lost answer open, and does not send the request again', async () => {
     const problem = await open([address, address])
       .send('POST', '/lost')
       .catch((error) => error);
@@ -130,7 +130,7 @@ describe('the client of Incus', () => {
     expect(problem.message).toContain('was lost');
   });
 
-  it('sends no change of a call that is over, by its deadline or because it was given up', async () => {
+  it('sends no change for a call that is past its deadline or cancelled', async () => {
     const one = open([address]);
     const call: Call = { deadline: 1_000, fence: 1, signal: new AbortController().signal };
     const late = new IncusClient({ addresses: [address], project: 'p', now: () => 1_000, tls: pinned });
@@ -143,7 +143,7 @@ describe('the client of Incus', () => {
     expect(asked).toEqual(['POST /1.0/x']);
   });
 
-  it('waits no longer for a change once its call is given up, whose outcome is not known then', async () => {
+  it('stops waiting for a change when its call is cancelled, and reports its outcome as unknown', async () => {
     const given = new AbortController();
     const call: Call = { deadline: Number.POSITIVE_INFINITY, fence: 1, signal: given.signal };
     hanging = () => given.abort();
@@ -155,7 +155,7 @@ describe('the client of Incus', () => {
     expect(asked).toEqual(['POST /hangs']);
   });
 
-  it('says what answered that is no Incus', async () => {
+  it('reports an answer that is not from Incus', async () => {
     await expect(open([address]).get('/garbage')).rejects.toThrow('no JSON: <html>');
     const problem = await open([address])
       .get('/proxy')

@@ -61,7 +61,7 @@ async function aMachine({ code = STOPPED, config = {} as Record<string, string> 
   return { cluster, driver, machine: () => cluster.machines.get(REF) };
 }
 
-it('a machine that was released is gone, and keeps what is not of Berth', async () => {
+it('a disowned machine is gone for Berth, and keeps its foreign configuration', async () => {
   const { cluster, driver, machine } = await aMachine();
   expect(await driver.disown?.(REF, null)).toEqual(DONE);
   expect(machine()).toMatchObject({
@@ -78,7 +78,7 @@ it('a machine that was released is gone, and keeps what is not of Berth', async 
   expect(await driver.disown?.(REF, null)).toEqual(DONE);
 });
 
-it('an order to stop, start or destroy a machine that was released changes nothing of it', async () => {
+it('a stop, start or destroy of a disowned machine changes nothing', async () => {
   const { cluster, driver, machine } = await aMachine();
   await driver.disown?.(REF, null);
   const before = structuredClone(machine());
@@ -91,7 +91,7 @@ it('an order to stop, start or destroy a machine that was released changes nothi
   expect(cluster.log).toEqual([]);
 });
 
-it('a volume of a machine that is released stays one of ours, attached to nothing', async () => {
+it('a volume of a disowned machine stays Berth’s, and is detached', async () => {
   const { cluster, driver } = await aMachine();
   expect(await driver.volumes.get(VOLUME)).toMatchObject({ value: { attachedTo: [REF] } });
   await driver.disown?.(REF, null);
@@ -99,7 +99,7 @@ it('a volume of a machine that is released stays one of ours, attached to nothin
   expect(cluster.at('m1', VOLUME)?.data).toBe('what the tenant wrote');
 });
 
-it('a machine that runs, or that was not made to its end, is not released', async () => {
+it('a machine that runs, or whose create never completed, is not disowned', async () => {
   const running = await aMachine({ code: 103 });
   expect(await running.driver.disown?.(REF, null)).toEqual({
     outcome: 'failed',
@@ -118,7 +118,7 @@ it('a machine that runs, or that was not made to its end, is not released', asyn
   }
 });
 
-it('a machine that changes while it is released is read again', async () => {
+it('a machine that changes while it is disowned is read again', async () => {
   const { cluster, driver, machine } = await aMachine();
   const { answer } = cluster;
   let isStarted = false;
@@ -139,7 +139,7 @@ it('a machine that changes while it is released is read again', async () => {
   expect(machine()?.config?.[mark.ref]).toBe(REF);
 });
 
-it('a machine is not released while another instance could be taken for it', async () => {
+it('a machine is not disowned while another instance has its mark', async () => {
   const { cluster, driver, machine } = await aMachine();
   const { [mark.uuid]: _noted, ...config } = machine()?.config ?? {};
   cluster.machines.set('backup', { location: 'm1', code: STOPPED, config, devices: { root } });

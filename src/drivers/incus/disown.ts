@@ -41,7 +41,7 @@ export async function disown(
     case 'foreign':
     case 'absent':
       if (found.silent.size > 0)
-        return failed('transient', `${[...found.silent].join(', ')} may have ${ref}, and does not answer`);
+        return failed('transient', `${[...found.silent].join(', ')} may have ${ref}, but does not answer`);
       await reach.takeBack(ref, call);
       return done(null);
     case 'ours': {
@@ -54,7 +54,7 @@ export async function disown(
       if (found.doubtful.length > 0)
         return failed(
           'conflict',
-          `${found.doubtful.join(', ')} has the mark of ${ref} too, and may be a copy: unset ${mark.ref} there`,
+          `${found.doubtful.join(', ')} also has the mark of ${ref}, and may be a copy: unset ${mark.ref} there`,
         );
       return unmark(parts, ref, found.instance.name, call);
     }
@@ -76,7 +76,7 @@ async function unmark(parts: Parts, ref: OwnerRef, name: string, call?: Call): P
   if (!isStopped({ status_code: Number(value['status_code']) }))
     return failed('conflict', `${name} is ${String(value['status']).toLowerCase()}: stop it first`);
   if (config[mark.phase] !== phases.created)
-    return failed('conflict', `${name} was not made to its end: destroy it instead`);
+    return failed('conflict', `${name} was not created completely: destroy it instead`);
   await reach.takeBack(ref, call);
   const ours = new Set(volumes.filter(isMarked).map((volume) => volume.name));
   const isOurs = ({ type, source = '', pool: of = pool }: Record<string, string>): boolean =>

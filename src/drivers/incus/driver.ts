@@ -66,6 +66,6 @@ function readPem(name: string, file: string): string {
       { cause: error },
     );
   }
-  if (!text.includes('-----BEGIN ')) throw new Fatal(`platform.${name}: ${file} is no PEM file.`);
+  if (!text.includes('-----BEGIN ')) throw new Fatal(`platform.${name}: ${file} is not a PEM file.`);
   return text;
 }

@@ -90,12 +90,12 @@ const replies: readonly [status: number, message: string, code: string][] = [
   [500, 'something that nobody has seen', 'internal'],
 ];
 
-describe('a reply of Incus', () => {
+describe('an error reply of Incus', () => {
   it.each(replies)('%i %s is %s', (status, message, code) => {
     expect(classify({ status, message })).toBe(code);
   });
 
-  it('of a code that says that nothing was begun has no side effect; any other may have one', () => {
+  it('has no side effect if its code proves that nothing was started; any other may have one', () => {
     const effectOf = (status: number, message: string): unknown => {
       const step = toFailure(new IncusRefusal(status, message, 'POST'));
       return step.outcome === 'failed' && step.sideEffect;
@@ -114,7 +114,7 @@ describe('a reply of Incus', () => {
     expect(isNotFound(new IncusRefusal(status, message, 'GET'))).toBe(expected);
   });
 
-  it('that never came is transient where nothing was sent, and is thrown for the core to doubt otherwise', () => {
+  it('that never arrives is transient if nothing was sent; otherwise it is thrown, and the outcome is unknown', () => {
     expect(toFailure(new NotReached('nobody there'))).toMatchObject({
       code: 'transient',
       sideEffect: 'none',

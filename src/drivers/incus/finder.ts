@@ -110,13 +110,13 @@ export class Finder {
     const making = running.find(({ description }) => /^Creating/.test(description));
     if (making !== undefined && !isNameTaken) return { is: 'coming', since: making.created_at };
     const moving = running.find(isMove);
-    return moving && { is: 'unknown', reason: `Incus has not ended "${moving.description}" of ${ref}` };
+    return moving && { is: 'unknown', reason: `Incus is still running "${moving.description}" of ${ref}` };
   }
 
   /** A 404 may refer to something that the instance needs, such as its pool. */
   #absent(ref: OwnerRef, names: readonly string[], silent: ReadonlySet<string>): Found {
     return names.includes(ref)
-      ? { is: 'unknown', reason: `Incus lists ${ref}, and does not find it` }
+      ? { is: 'unknown', reason: `Incus lists ${ref}, but does not find it` }
       : { is: 'absent', silent };
   }
 
@@ -128,7 +128,7 @@ export class Finder {
     if (isUnclear)
       return {
         is: 'unknown',
-        reason: `${namesOf(all)} have the mark of ${ref}, and nothing says which of them is the machine`,
+        reason: `${namesOf(all)} have the mark of ${ref}, and Berth cannot tell which one is the machine`,
       };
     if (machine === undefined) return undefined;
     const instance = await this.#api.instance(machine.name);

@@ -15,7 +15,7 @@ const port = (ref: string, listen: number, address: string, project = 'default')
   target_address: address,
 });
 
-it('ports of another Berth on the network stay; one that led to an address before us goes', async () => {
+it('keeps ports of another Berth on the network, and removes an older one that led to the same address', async () => {
   const other = port('berth-in-another-project', 22_001, '10.0.0.9');
   const stale = port('berth-ended', 22_002, '10.0.0.5');
   const forward: Forward = {
@@ -104,7 +104,7 @@ function forwardsOfTwo() {
   return { listen, stored, instances, berth };
 }
 
-it('a machine whose ports another Berth removed at the same moment gets them again when it is read [incus-forwards-undone]', async () => {
+it('a read restores the ports of a machine that another Berth removed at the same moment [incus-forwards-undone]', async () => {
   const { listen, stored, berth } = forwardsOfTwo();
   const { promise: isLate, resolve: goOn } = Promise.withResolvers<void>();
   const late = berth(() => isLate).get('berth-b');
@@ -120,7 +120,7 @@ it('a machine whose ports another Berth removed at the same moment gets them aga
   ]);
 });
 
-it('a machine that runs without its ports, such as one that was moved, gets them by a listing too, which then shows that it runs [incus-forwards-moved]', async () => {
+it('a listing also restores the ports of a running machine that has none, such as a moved one, and shows it running [incus-forwards-moved]', async () => {
   const { listen, berth } = forwardsOfTwo();
   const machines = berth();
   const list = () => machines.list();
@@ -136,7 +136,7 @@ it('a machine that runs without its ports, such as one that was moved, gets them
   );
 });
 
-it('a machine whose ports another Berth puts back while it is removed is looked at again [incus-forwards-late]', async () => {
+it('a destroy checks again when another Berth restores the ports of the machine meanwhile [incus-forwards-late]', async () => {
   const { stored, instances, berth } = forwardsOfTwo();
   await berth().get('berth-a');
   const { promise: isLate, resolve: goOn } = Promise.withResolvers<void>();
@@ -153,7 +153,7 @@ it('a machine whose ports another Berth puts back while it is removed is looked 
   expect(stored.ports.map(({ description }) => description)).toEqual([forwardMark('berth-b', 'default')]);
 });
 
-it('ports that a call which came late leads to a machine that is gone are taken back, those of other projects stay [incus-forwards-swept]', async () => {
+it('ports that a late call forwarded to a removed machine are removed, and those of other projects stay [incus-forwards-swept]', async () => {
   const { stored, instances, berth } = forwardsOfTwo();
   await berth().get('berth-a');
   await berth().get('berth-b');
@@ -172,7 +172,7 @@ it('ports that a call which came late leads to a machine that is gone are taken 
   expect(shown()).toHaveLength(2);
 });
 
-it('so are they where somebody has copied the machine, and it is gone [incus-forwards-copied]', async () => {
+it('ports of a removed machine are also removed if a copy of it exists [incus-forwards-copied]', async () => {
   const { stored, instances, berth } = forwardsOfTwo();
   await berth().get('berth-a');
   await berth().get('berth-b');
@@ -186,7 +186,7 @@ it('so are they where somebody has copied the machine, and it is gone [incus-for
   await expect.poll(shown).toEqual([forwardMark('berth-b', 'default')]);
 });
 
-it('the ports of a machine of the same name in another project are not its own, and stay when it goes [incus-forwards-project]', async () => {
+it('the ports of a machine with the same name in another project stay when the machine is destroyed [incus-forwards-project]', async () => {
   const { stored, instances, berth } = forwardsOfTwo();
   const elsewhere = port('berth-a', 22_007, '10.0.0.7', 'restored');
   stored.ports = [elsewhere];
@@ -204,7 +204,7 @@ it('the ports of a machine of the same name in another project are not its own, 
   expect(stored.ports).toEqual([elsewhere]);
 });
 
-it('ports that an older Berth made, without their project, are those of the machine', async () => {
+it('ports made by an older Berth, without a project, belong to the machine', async () => {
   const { stored, instances, berth } = forwardsOfTwo();
   stored.ports = [{ ...port('berth-a', 22_007, '10.0.0.0'), description: 'berth berth-a' }];
   expect(await berth().get('berth-a')).toMatchObject({ value: { endpoint: { sshPort: 22_007 } } });
@@ -213,7 +213,7 @@ it('ports that an older Berth made, without their project, are those of the mach
   expect(stored.ports).toEqual([]);
 });
 
-it('the last port takes the object of an address with it by an order alone: a sweep leaves it empty', async () => {
+it('only an order deletes the network forward with its last port: a sweep leaves it empty', async () => {
   const stored: Forward[] = [
     {
       listen_address: '192.0.2.1',

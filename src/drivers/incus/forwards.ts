@@ -164,7 +164,7 @@ export class Forwards {
       const known = mine.find(({ target_port: port }) => Number(port) === target);
       const candidates = Array.from({ length: count }, (_, index) => first + ((start + index) % count));
       const port = known ? Number(known.listen_port) : candidates.find((candidate) => !taken.has(candidate));
-      if (port === undefined) throw new NoPortLeft(`no port from ${first} to ${last} is left`);
+      if (port === undefined) throw new NoPortLeft(`no port from ${first} to ${last} is free`);
       taken.add(port);
       return {
         description: forwardMark(ref, this.#api.client.project),

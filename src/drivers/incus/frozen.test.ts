@@ -47,7 +47,7 @@ it.each([
   ['freezing', 109],
   ['frozen', 110],
 ])(
-  'a machine that is %s is paused, with what to do, in a listing and by itself [incus-frozen]',
+  'a machine that is %s is paused, with a remedy, in list and in get [incus-frozen]',
   async (_state, code) => {
     const { machines } = aMachine(code);
     expect(await machines.get(REF)).toMatchObject({ answer: 'observed', value: PAUSED });
@@ -55,19 +55,19 @@ it.each([
   },
 );
 
-it('a start resumes it', async () => {
+it('a start resumes a frozen machine', async () => {
   const { machines, sent } = aMachine(110);
   expect(await machines.start(REF, null)).toMatchObject({ outcome: 'pending' });
   expect(sent).toEqual([{ action: 'unfreeze' }]);
 });
 
-it('a stop switches it off, as it cannot shut down', async () => {
+it('a stop forces a frozen machine off, because it cannot shut down', async () => {
   const { machines, sent } = aMachine(110);
   expect(await machines.stop(REF, null)).toMatchObject({ outcome: 'pending' });
   expect(sent).toEqual([{ action: 'stop', force: true, timeout: -1 }]);
 });
 
-it('one that was thawed, and one that says it is ready, run', async () => {
+it('a thawed machine, and one that reports ready, are running', async () => {
   for (const code of [103, 111, 113])
     expect(await aMachine(code).machines.get(REF)).toMatchObject({ value: { power: 'running' } });
 });

@@ -149,7 +149,7 @@ function meeting(of: number): () => Promise<void> {
 it.each([
   ['one Berth', 'one'],
   ['two Berths', 'two'],
-])('two machines that start at once by %s get a GPU each [incus-gpus-start]', async (_what, berths) => {
+])('two machines started at once by %s get one GPU each [incus-gpus-start]', async (_what, berths) => {
   const { instances, put, berth } = aDaemon(2, berths === 'two' ? meeting(2) : undefined);
   for (const name of ['berth-a', 'berth-b']) put(name, { config: ours(name) });
   const first = berth();
@@ -162,7 +162,7 @@ it.each([
   expect(gpusOf(instances).sort()).toEqual([FIRST, SECOND]);
 });
 
-it('two Berths that make a machine at once do not give both the same GPU: one is made anew, and finds no room [incus-gpus-create]', async () => {
+it('two Berths that make a machine at once do not assign the same GPU twice: one create is repeated, and finds no capacity [incus-gpus-create]', async () => {
   const { instances, berth } = aDaemon(1, meeting(2));
   const steps = await Promise.all(
     ['berth-a', 'berth-b'].map((ref) => {
@@ -183,7 +183,7 @@ it('two Berths that make a machine at once do not give both the same GPU: one is
   expect(gpusOf(instances)).toEqual([FIRST]);
 });
 
-it('a machine that gave its GPUs up before it first ran never starts without them', async () => {
+it('a machine that lost its GPUs before its first run never starts without them', async () => {
   const { instances, put, berth } = aDaemon(1);
   put('berth-a', { config: { ...ours('berth-a'), [mark.phase]: 'built', [mark.gpus]: 'open' } });
   expect(await berth().create(spec('berth-a'), null)).toMatchObject({
@@ -193,7 +193,7 @@ it('a machine that gave its GPUs up before it first ran never starts without the
   expect(instances.get('berth-a')).toMatchObject({ status_code: 102 });
 });
 
-it('a machine that runs, or that another has, keeps its GPU when one claims it later', async () => {
+it('a machine keeps its GPU when another one claims it later', async () => {
   const { instances, put, berth } = aDaemon(1);
   const gpu = { gpu0: { type: 'gpu', gputype: 'physical', pci: FIRST } };
   put('berth-b', { config: ours('berth-b'), devices: gpu });
@@ -204,7 +204,7 @@ it('a machine that runs, or that another has, keeps its GPU when one claims it l
   expect(instances.get('berth-b')).toMatchObject({ devices: gpu });
 });
 
-it('a start waits for a member that does not show what it has, and is no lack of GPUs', async () => {
+it('a start waits for a member that does not report its resources, and does not fail with capacity', async () => {
   const { host, put, berth } = aDaemon(1);
   put('berth-a', { config: ours('berth-a') });
   host.isOnline = false;
@@ -244,7 +244,7 @@ async function readFleet(foreign: readonly object[]): Promise<Fleet> {
 const options = incusConfigSchema.parse({ driver: 'incus' });
 const foreign = { ...fresh('berth-a'), project: 'lab', location: 'n1' };
 
-it('a GPU that an instance of another project has is not free, nor is its part of the member', async () => {
+it('a GPU of an instance in another project is not free, nor are the other resources of that instance', async () => {
   const config = { 'limits.cpu': '60' };
   const gpu = { type: 'gpu', pci: FIRST };
   const fleet = await readFleet([{ ...foreign, expanded_config: config, expanded_devices: { gpu } }]);
@@ -256,7 +256,7 @@ it('a GPU that an instance of another project has is not free, nor is its part o
   expect(fleet.names).toEqual(['berth-b']);
 });
 
-it('a member is silent where Incus names an instance of another project on it, and not what that has', async () => {
+it('a member is silent if Incus lists an instance of another project on it without its resources', async () => {
   const unread = {
     status_code: 112,
     config: null,

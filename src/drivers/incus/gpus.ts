@@ -78,7 +78,7 @@ export class Gpus {
     const now = await fleet.read();
     const host = now.hosts.find(({ name }) => name === instance.location);
     if (host?.isOnline !== true)
-      return failed('transient', `the GPUs of ${instance.location} are unknown now`);
+      return failed('transient', `the GPUs of ${instance.location} cannot be read now`);
     const free = freeGpus(host, now, offerOf(offer));
     if (free.length < count)
       return failed('capacity', `${free.length} of ${count} GPUs are free on ${instance.location}`);

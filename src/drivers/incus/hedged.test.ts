@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { hedged } from './hedged.ts';
 
-describe('a read that is sent to several', () => {
+describe('a hedged read', () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -12,7 +12,7 @@ describe('a read that is sent to several', () => {
     new Promise<string>((resolve) => setTimeout(() => resolve(answer), ms));
   const fails = (problem: string) => () => Promise.reject(new Error(problem));
 
-  it('goes to the next where one is silent, and takes the first answer', async () => {
+  it('goes to the next member when one is silent, and takes the first answer', async () => {
     const third = vi.fn(answersIn(0, 'third'));
     const answer = hedged([answersIn(60_000, 'first'), answersIn(10, 'second'), third], 1_000);
     await vi.advanceTimersByTimeAsync(1_010);
@@ -20,7 +20,7 @@ describe('a read that is sent to several', () => {
     expect(third).not.toHaveBeenCalled();
   });
 
-  it('goes to one alone where that answers in time, and waits for one that is slower than the next', async () => {
+  it('goes to one member if that answers in time, and still accepts a slow answer after trying the next', async () => {
     const second = vi.fn(fails('refused'));
     const quick = hedged([answersIn(900, 'first'), second], 1_000);
     await vi.advanceTimersByTimeAsync(900);
@@ -30,7 +30,7 @@ describe('a read that is sent to several', () => {
     expect(await slow).toBe('first');
   });
 
-  it('goes to the next at once where one fails, and tells every problem', async () => {
+  it('goes to the next member at once when one fails, and reports every problem', async () => {
     expect(await hedged([fails('a'), async () => 'second'], 1_000)).toBe('second');
     const problem = await hedged([fails('a'), fails('b')], 1_000).catch((error) => error);
     expect(problem.errors.map(String)).toEqual(['Error: a', 'Error: b']);

@@ -53,12 +53,12 @@ describe('a machine is, of the instances that have its mark,', () => {
     }
   });
 
-  it('unclear only where several of an earlier Berth have other names', () => {
+  it('unknown only if several of an earlier Berth have other names', () => {
     const unclear = cases.filter(([, marked]) => identify(REF, marked).isUnclear).map(([title]) => title);
     expect(unclear).toEqual(['one of two of an earlier Berth, and neither has its name']);
   });
 
-  it('what a volume is attached to: a copy keeps its own name', () => {
+  it('known by its ref as the holder of a volume, while a copy keeps its own name', () => {
     const foreign = { name: 'theirs', config: {} } as unknown as Instance;
     const refs = refsByName([renamed, anInstance('bar', 'u2'), foreign]);
     expect(Object.fromEntries(refs)).toEqual({ foo: REF, bar: 'bar', theirs: 'theirs' });

@@ -61,7 +61,7 @@ describe('the instances of a cluster', () => {
     vi.useRealTimers();
   });
 
-  it('are all ours where no other project has one, and no member is waited for', async () => {
+  it('are all Berth’s if no other project has one, without waiting for members', async () => {
     const { state, api } = cluster();
     state.lost = 'n3';
     const others = api.instancesOfOthers();
@@ -70,7 +70,7 @@ describe('the instances of a cluster', () => {
     expect(await others).toEqual([]);
   });
 
-  it('are shown while Incus still waits for a member that lost its power, without those on it', async () => {
+  it('are listed while Incus still waits for a member without power, except those on it', async () => {
     const { state, reader } = cluster();
     await reader.read({ state: true });
     state.lost = 'n3';
@@ -81,7 +81,7 @@ describe('the instances of a cluster', () => {
     expect([names, [...silent]]).toEqual([['a', 'b', 'c'], ['n3']]);
   });
 
-  it('name the member that Incus knows to be offline', async () => {
+  it('name the member that Incus reports offline', async () => {
     const { state, reader } = cluster();
     state.lost = 'n2';
     state.isNoticed = true;
@@ -90,7 +90,7 @@ describe('the instances of a cluster', () => {
     expect(state.asked).toEqual(['/1.0/instances']);
   });
 
-  it('are unknown where nobody knows which member is silent', async () => {
+  it('are unknown if it is unclear which member is silent', async () => {
     const { state, reader } = cluster();
     state.lost = 'n3';
     const reading = expect(reader.read({ state: true })).rejects.toThrow(NotReached);
@@ -98,7 +98,7 @@ describe('the instances of a cluster', () => {
     await reading;
   });
 
-  it('ask a silent member once for all that are on it', async () => {
+  it('send one request to a silent member for all instances on it', async () => {
     const { state, places, reader } = cluster();
     for (let index = 0; index < 50; index++) places[`more-${index}`] = 'n3';
     await reader.read({ state: true });
@@ -110,14 +110,14 @@ describe('the instances of a cluster', () => {
     expect(state.asked.length).toBeLessThan(10);
   });
 
-  it('are not asked for one by one where Incus refuses to list them', async () => {
+  it('are not requested one by one if Incus refuses to list them', async () => {
     const { state, reader } = cluster();
     state.refusal = 403;
     await expect(reader.read({ state: true })).rejects.toThrow(IncusRefusal);
     expect(state.asked).toEqual(['/1.0/instances']);
   });
 
-  it('are never none because the project has another name: Incus lists that as empty [incus-no-such-project]', async () => {
+  it('are never empty because the project name is wrong: Incus lists an unknown project as empty [incus-no-such-project]', async () => {
     const { state, places, reader } = cluster();
     for (const name of Object.keys(places)) delete places[name];
     expect(await reader.read({ state: true })).toMatchObject({ instances: [] });

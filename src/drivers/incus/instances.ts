@@ -51,7 +51,7 @@ export class InstanceReader {
       }
     };
     const each = async (): Promise<InstanceList> => {
-      if (isRefused) throw new Error('no instance is shown where their list is refused');
+      if (isRefused) throw new Error('Incus refuses the list of instances');
       return this.#oneByOne();
     };
     try {

@@ -15,7 +15,7 @@ const callOf = (fence: number) => ({
  * it.
  */
 it.each(['attach', 'detach'] as const)(
-  'a late %s is refused after later claims have done and undone it',
+  'a late %s is refused after later claims have applied and reverted it',
   async (late) => {
     const cluster = await aCluster();
     cluster.machines.set(MACHINE, { location: 'm1', devices: {} });

@@ -44,7 +44,7 @@ function aDaemon(config: Record<string, string>, code = 102) {
 const WORDS = "only a part of Berth's mark";
 const SAID = expect.stringContaining(WORDS);
 
-it('a machine that has lost a part of its mark is unknown and never gone, and is left as it is [incus-lost-mark]', async () => {
+it('a machine with an incomplete mark is unknown, never gone, and left alone [incus-lost-mark]', async () => {
   const { machines, sent } = aDaemon(part);
   expect(await machines.get(REF)).toEqual({ answer: 'unknown', reason: SAID });
   expect(await machines.destroy(REF, null, anOrder)).toMatchObject({
@@ -55,14 +55,14 @@ it('a machine that has lost a part of its mark is unknown and never gone, and is
   expect(sent).toEqual([]);
 });
 
-it('and so is a volume', async () => {
+it('a volume with an incomplete mark is unknown, never gone, and left alone', async () => {
   const { volumes, sent } = aDaemon(part);
   await expect(volumes.get(REF)).rejects.toThrow(WORDS);
   await expect(volumes.destroy(REF, null, anOrder)).rejects.toThrow(WORDS);
   expect(sent).toEqual([]);
 });
 
-it('with nothing of it they are not of Berth, and what a move has copied so far is no volume yet', async () => {
+it('without a mark they are not Berth’s, and an incomplete copy of a move is not a volume yet', async () => {
   const foreign = aDaemon({ 'user.theirs': 'x' });
   expect(await foreign.machines.get(REF)).toMatchObject({ answer: 'gone' });
   expect(await foreign.volumes.get(REF)).toEqual({ answer: 'gone' });
@@ -70,12 +70,12 @@ it('with nothing of it they are not of Berth, and what a move has copied so far 
   expect(await aDaemon(whole).volumes.get(REF)).toMatchObject({ answer: 'observed' });
 });
 
-it('an instance that its member cannot show, which comes without any configuration, is unknown', async () => {
+it('an instance that its member lists without a configuration is unknown', async () => {
   const reason = `Incus shows ${REF} in the state Error`;
   expect(await aDaemon({}, 112).machines.get(REF)).toEqual({ answer: 'unknown', reason });
 });
 
-it('an instance that Incus does not find and still lists is unknown: its pool or its network may be what is missing', async () => {
+it('an instance that Incus lists but does not find is unknown: its pool or its network may be missing', async () => {
   const api = {
     instance: async () => undefined,
     operations: async () => [],
@@ -86,6 +86,6 @@ it('an instance that Incus does not find and still lists is unknown: its pool or
   const machines = new Machines({ api, options, instances } as unknown as MachineDeps);
   expect(await machines.get(REF)).toEqual({
     answer: 'unknown',
-    reason: `Incus lists ${REF}, and does not find it`,
+    reason: `Incus lists ${REF}, but does not find it`,
   });
 });

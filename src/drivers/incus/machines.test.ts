@@ -177,8 +177,8 @@ const spec: MachineSpec = {
   note: 'a note',
 };
 
-describe('a machine that somebody renamed', () => {
-  it('is followed: it is shown under its ref, and each order goes to the name that it has now', async () => {
+describe('a renamed machine', () => {
+  it('is shown under its ref, and each order goes to its current name', async () => {
     const { instances, machines, rename, changes } = anIncus();
     instances.set(REF, aMachine());
     rename(REF, 'foo');
@@ -196,7 +196,7 @@ describe('a machine that somebody renamed', () => {
     expect(await machines.destroy(REF, null, anOrder)).toEqual({ outcome: 'done', value: null });
   });
 
-  it('is not gone while Incus renames it, nor where it was renamed between two reads', async () => {
+  it('is not gone while Incus renames it, or when it is renamed between two reads', async () => {
     const { instances, operations, machines } = anIncus();
     operations.push(running('Renaming instance', REF));
     expect(await machines.get(REF)).toMatchObject({
@@ -212,13 +212,13 @@ describe('a machine that somebody renamed', () => {
     expect(await machines.get(REF)).toMatchObject({ answer: 'observed' });
   });
 
-  it('is found where it had been between two names while the instances were read', async () => {
+  it('is found even if it was between two names while the instances were read', async () => {
     const { instances, machines, meanwhile } = anIncus();
     meanwhile.reads = () => instances.set('foo', aMachine());
     expect(await machines.get(REF)).toMatchObject({ answer: 'observed', value: { renamedTo: 'foo' } });
   });
 
-  it('is not the copy of it that has its name now', async () => {
+  it('is not confused with a copy that has its old name', async () => {
     const { instances, machines, changes } = anIncus();
     instances.set('foo', aMachine({ code: STOPPED }));
     instances.set(REF, aMachine({ code: STOPPED, uuid: 'u2' }));
@@ -228,7 +228,7 @@ describe('a machine that somebody renamed', () => {
     expect(changes()).toEqual(['PUT foo/state']);
   });
 
-  it('keeps its name from a create: nothing is made of that name beside it', async () => {
+  it('blocks a create with its old name', async () => {
     const { instances, machines, changes } = anIncus();
     instances.set('foo', { ...aMachine({ code: STOPPED }) });
     await machines.create(spec, null);
@@ -242,8 +242,8 @@ describe('a machine that somebody renamed', () => {
   });
 });
 
-describe('a copy that somebody made', () => {
-  it('is told of, and is never the machine, nor removed with it [incus-copy]', async () => {
+describe('a copy made by hand', () => {
+  it('is reported, is never treated as the machine, and is not removed with it [incus-copy]', async () => {
     const { instances, machines, changes } = anIncus();
     instances.set(REF, aMachine({ code: STOPPED }));
     instances.set('backup', { ...aMachine({ code: STOPPED, uuid: 'u2' }), location: 'm2' });
@@ -257,7 +257,7 @@ describe('a copy that somebody made', () => {
     expect(changes()).toEqual([`DELETE ${REF}`]);
   });
 
-  it('of before the upgrade could be taken for the machine once that is gone: that is removed only when the copy has no mark', async () => {
+  it('from before the upgrade blocks the removal of the machine until its mark is unset', async () => {
     const { instances, machines, changes } = anIncus();
     instances.set(REF, aMachine({ code: STOPPED, noted: null }));
     instances.set('backup', aMachine({ code: STOPPED, uuid: 'u2', noted: null }));
@@ -274,8 +274,8 @@ describe('a copy that somebody made', () => {
   });
 });
 
-describe('which instance a machine is', () => {
-  it('is written down when one of an earlier Berth is read or changed, while no other has its mark', async () => {
+describe('the identity of a machine', () => {
+  it('is recorded when a machine of an earlier Berth is read or changed, if no other instance has its mark', async () => {
     const { instances, machines, changes } = anIncus();
     instances.set(REF, aMachine({ noted: null }));
     await machines.get(REF);
@@ -292,7 +292,7 @@ describe('which instance a machine is', () => {
     expect(changes()).toHaveLength(3);
   });
 
-  it('is written with the mark of a disk that is complete, before anybody could copy it', async () => {
+  it('is recorded together with the mark of a complete disk, before it can be copied', async () => {
     const { instances, operations, machines, sent } = anIncus();
     const making = aMachine({ code: STOPPED, noted: null });
     delete making.config[mark.phase];
@@ -302,7 +302,7 @@ describe('which instance a machine is', () => {
     expect(sent[0]?.body).toEqual({ config: { [mark.phase]: 'built', [mark.uuid]: 'u1' } });
   });
 
-  it('is written anew where a move has changed it under its own name', async () => {
+  it('is recorded again if a move changed it under the same name', async () => {
     const { instances, machines } = anIncus();
     instances.set(REF, aMachine({ uuid: 'u2' }));
     expect(await machines.get(REF)).toMatchObject({ answer: 'observed' });
@@ -311,7 +311,7 @@ describe('which instance a machine is', () => {
 });
 
 describe('a machine that Incus moves, such as to evacuate its member,', () => {
-  it('is itself under the temporary name, and nothing is begun with it until it has its own [incus-evacuated]', async () => {
+  it('is recognized under its temporary name, and not changed until it has its own name again [incus-evacuated]', async () => {
     const { instances, operations, machines, changes, rename } = anIncus();
     instances.set('move-of-17', { ...aMachine({ code: STOPPED }), location: 'm2' });
     operations.push({ ...running('Evacuating cluster member', ''), resources: null });
@@ -330,7 +330,7 @@ describe('a machine that Incus moves, such as to evacuate its member,', () => {
     expect(changes()).toEqual([`PUT ${REF}/state`]);
   });
 
-  it('is itself also where the move was interrupted, and is told of under that name', async () => {
+  it('is recognized after an interrupted move, and reported under its temporary name', async () => {
     const { instances, machines, changes } = anIncus();
     instances.set('move-of-17', aMachine({ code: STOPPED }));
     expect(await machines.list()).toMatchObject({ items: [{ ref: REF, renamedTo: 'move-of-17' }] });
@@ -338,7 +338,7 @@ describe('a machine that Incus moves, such as to evacuate its member,', () => {
     expect(changes()).toEqual(['DELETE move-of-17']);
   });
 
-  it('is no copy of itself while both are there', async () => {
+  it('is not reported as its own copy while both exist', async () => {
     const { instances, operations, machines } = anIncus();
     instances.set(REF, aMachine());
     instances.set('move-of-17', aMachine({ code: STOPPED }));
@@ -349,8 +349,8 @@ describe('a machine that Incus moves, such as to evacuate its member,', () => {
   });
 });
 
-describe('a change that arrives late', () => {
-  it('meets what its successor has changed as a conflict [incus-stale-etag]', async () => {
+describe('a late change', () => {
+  it('conflicts with what its successor has changed [incus-stale-etag]', async () => {
     const { instances, machines, meanwhile, sent } = anIncus();
     instances.set(REF, aMachine());
     const successor = JSON.stringify({ id: 'r2', since: 'then', isDone: true });
@@ -360,7 +360,7 @@ describe('a change that arrives late', () => {
     expect(sent.map(({ method }) => method)).toEqual(['PATCH']);
   });
 
-  it('of a stop asks a run of the machine that began since to shut down, and does not switch it off', async () => {
+  it('to stop only requests a shutdown of a newer run, and does not force it off', async () => {
     const { instances, machines, sent } = anIncus();
     instances.set(REF, aMachine());
     const first = await machines.stop(REF, null);
@@ -373,7 +373,7 @@ describe('a change that arrives late', () => {
 });
 
 describe('a create', () => {
-  it('removes nothing: what an interrupted making left is unfinished, however often it is called', async () => {
+  it('removes nothing: leftovers of an interrupted create stay unfinished in every call', async () => {
     const { instances, machines, sent } = anIncus();
     const left = aMachine({ code: STOPPED, noted: null });
     delete left.config[mark.phase];
@@ -388,7 +388,7 @@ describe('a create', () => {
     expect(JSON.stringify(sent.at(-1)?.body['config'])).toContain('trainer-one');
   });
 
-  it('goes to the member that was chosen, or nowhere', async () => {
+  it('goes to the chosen member or fails', async () => {
     const { machines, sent } = anIncus();
     await machines.create({ ...spec, host: 'm1' }, null);
     expect(sent).toMatchObject([{ method: 'POST', query: { target: 'm1' } }]);
@@ -397,7 +397,7 @@ describe('a create', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('whose earlier request was carried out after all goes on with what that made', async () => {
+  it('continues with what an earlier request made', async () => {
     const { machines, meanwhile } = anIncus();
     meanwhile.run = () => {
       throw new IncusRefusal(400, 'Instance "berth-a" already exists', 'POST');
@@ -405,7 +405,7 @@ describe('a create', () => {
     expect(await machines.create(spec, null)).toMatchObject({ outcome: 'pending' });
   });
 
-  it('where a person tries it goes to the first place', async () => {
+  it('goes to the first place if a person runs it', async () => {
     const { machines, sent } = anIncus();
     await machines.create(spec, null);
     expect(sent).toMatchObject([{ query: { target: 'm2' } }]);
@@ -413,7 +413,7 @@ describe('a create', () => {
 });
 
 describe('a machine can be placed', () => {
-  it('on each member that has room, the one with the most first, with those that it has counted', async () => {
+  it('on each member with room, the one with the most room first, with the resources it has counted', async () => {
     const { instances, machines } = anIncus();
     instances.set('foo', { ...aMachine(), config: { ...aMachine().config, 'limits.cpu': '2' } });
     const placing = await machines.place({ ...spec, ref: 'berth-b' }, []);
@@ -431,14 +431,14 @@ describe('a machine can be placed', () => {
     ['not on a cordoned one', {}, ['m2'], { answer: 'placed', hosts: [{ host: 'm1' }] }],
     ['only on the one that binds it', { host: 'm1' }, [], { answer: 'placed', hosts: [{ host: 'm1' }] }],
     [
-      'nowhere, if that one has no room',
+      'nowhere, if that member has no room',
       { host: 'm1', vcpus: 6 },
       [],
       { answer: 'refused', code: 'capacity' },
     ],
     ['nowhere, if none has room', { vcpus: 9 }, [], { answer: 'refused', code: 'capacity' }],
     [
-      'nowhere, if its image is not there',
+      'nowhere, if its image is missing',
       { image: 'none' },
       [],
       { answer: 'refused', code: 'image_missing' },
@@ -448,7 +448,7 @@ describe('a machine can be placed', () => {
     expect(await anIncus().machines.place({ ...spec, ...more }, avoidHosts)).toMatchObject(expected);
   });
 
-  it('on the one host of a daemon that is in no cluster, which its machines are shown on', async () => {
+  it('on the single host of a standalone daemon, which its machines show as their host', async () => {
     const { instances, machines, sent } = anIncus({ isClustered: false });
     expect(await machines.place(spec, [])).toMatchObject({ answer: 'placed', hosts: [{ host: 'none' }] });
     await machines.create({ ...spec, host: 'none' }, null);

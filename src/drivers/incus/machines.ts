@@ -241,7 +241,7 @@ export class Machines {
         if (found.doubtful.length > 0)
           return failed(
             'conflict',
-            `${found.doubtful.join(', ')} has the mark of ${ref} too, and may be a copy: unset ${mark.ref} there`,
+            `${found.doubtful.join(', ')} also has the mark of ${ref}, and may be a copy: unset ${mark.ref} there`,
           );
         return this.#remove(found.instance, cookie, order, call);
     }

@@ -98,7 +98,7 @@ export class Making {
       case 'unknown':
         return failed('transient', found.reason, 'possible');
       case 'foreign':
-        return failed('already_exists', `an instance ${spec.ref} is there, and it is not Berth's`);
+        return failed('already_exists', `an instance ${spec.ref} already exists, and it is not Berth's`);
       case 'coming':
         return pending('make', POLL_MS);
       case 'absent':
@@ -152,7 +152,7 @@ export class Making {
     if (verdict === 'held') return operations.setPower(name, { action: 'start' }, 'boot', call);
     if (verdict === 'lost' && config[mark.phase] !== phases.created) {
       await gpus.giveUp(instance, call);
-      return unfinished('another machine has the GPUs that it was made with');
+      return unfinished('its GPUs are in use by another machine');
     }
     return pending('make', POLL_MS);
   }
@@ -227,7 +227,7 @@ export class Making {
     }
     if (isRunning(instance)) return failed('conflict', 'it runs, but its creation never completed', 'certain');
     await alone(() => this.#dropImageCopy(instance, call));
-    return unfinished('its making was interrupted, and its disk may be incomplete');
+    return unfinished('its creation was interrupted, and its disk may be incomplete');
   }
 
   /**
@@ -258,5 +258,5 @@ export class Making {
 }
 
 function notAName(ref: OwnerRef): string {
-  return `${ref} is no name that Incus takes`;
+  return `${ref} is not a valid Incus name`;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-const nameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'expected a name of Incus');
+const nameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'expected an Incus name');
 const addressSchema = z
   .string()
   .regex(
@@ -25,7 +25,7 @@ const portRangeSchema = z
   .transform((text) => text.split('-').map(Number) as [number, number])
   .refine(
     ([first, last]) => first >= 1 && first <= last && last <= 65_535,
-    'expected a range of ports from 1 to 65535, the lower one first',
+    'expected a port range within 1 to 65535, lowest first',
   );
 
 /** A member's listen address, and its public address if it is behind a router. */
@@ -90,7 +90,7 @@ export type IncusConfig = z.infer<typeof incusConfigSchema>;
 
 const pciSchema = z
   .string()
-  .regex(/^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/, 'expected such as 0000:3b:00.0');
+  .regex(/^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/, 'expected a PCI address such as 0000:3b:00.0');
 const hexSchema = z.string().regex(/^[0-9a-f]{4}$/, 'expected four hexadecimal digits');
 
 /** An offer's `machine:` in the catalog. */

@@ -75,7 +75,7 @@ const placeFor = (...args: Parameters<typeof placesFor>) => placesFor(...args)[0
 const wanted = { vcpus: 8, memoryGb: 64, rootDiskGb: 100, gpuCount: 0 };
 
 describe('the room on a member', () => {
-  it('is what is left of the scarcest of processors, memory, disk and GPUs', () => {
+  it('is limited by the scarcest of CPUs, memory, disk and GPUs', () => {
     const h = host('a');
     expect(roomOn(h, fleet([h]), wanted, any, options)).toBe(8);
     expect(roomOn(h, fleet([h]), { ...wanted, memoryGb: 200 }, any, options)).toBe(2);
@@ -84,7 +84,7 @@ describe('the room on a member', () => {
     expect(roomOn(h, fleet([h]), { ...wanted, gpuCount: 3 }, offer, options)).toBe(0);
   });
 
-  it('counts every instance there, also one that is stopped or is not of Berth, and volumes of the pool', () => {
+  it('subtracts every instance, even a stopped or a foreign one, and the volumes of the pool', () => {
     const h = host('a');
     const root = { root: { type: 'disk', path: '/', pool: 'local', size: '1700GiB' } };
     const busy = instance('a', { 'limits.cpu': '0-31,40', 'limits.memory': '64GiB' });
@@ -104,7 +104,7 @@ describe('the room on a member', () => {
 });
 
 describe('GPUs', () => {
-  it('are those of the offer that no instance has, by either spelling of their address', () => {
+  it('are those of the offer that no instance has, with either spelling of the address', () => {
     const h = host('a');
     expect(freeGpus(h, fleet([h]), offer)).toEqual(['0000:1b:00.0', '0000:43:00.0']);
     expect(freeGpus(h, fleet([h]), incusOfferSchema.parse({ gpus: { pci: ['0000:43:00.0'] } }))).toEqual([
@@ -114,7 +114,7 @@ describe('GPUs', () => {
     expect(freeGpus(h, fleet([h], [taken]), offer)).toEqual(['0000:43:00.0']);
   });
 
-  it('are none where an instance has all of them', () => {
+  it('are none if an instance has all of them', () => {
     const h = host('a');
     expect(freeGpus(h, fleet([h], [instance('a', {}, { g: { type: 'gpu' } })]), offer)).toEqual([]);
   });
@@ -145,7 +145,7 @@ const spec = {
 };
 
 describe('a machine goes', () => {
-  it('to the member with the most room among those of its group and its datacenter that are online', () => {
+  it('to the online member of its group and datacenter with the most room', () => {
     const full = [instance('a', { 'limits.cpu': '60' })];
     const hosts = [host('a'), host('b'), host('c', { isOnline: false }), host('d', { groups: ['default'] })];
     expect(placeFor(spec, fleet(hosts, full), any, options)?.host.name).toBe('b');
@@ -155,7 +155,7 @@ describe('a machine goes', () => {
     expect(placeFor(spec, fleet([...hosts, special], full), grouped, options)?.host.name).toBe('e');
   });
 
-  it('nowhere that is known while most voters read as offline: late heartbeats are no lack of room', () => {
+  it('nowhere while most voters read as offline, without an answer of no capacity: heartbeats may be late', () => {
     const voters = (...online: boolean[]): Host[] =>
       online.map((isOnline, index) => host(`v${index}`, { isOnline, isVoter: true }));
     expect(isJudgeable(fleet(voters(true)))).toBe(true);
@@ -167,7 +167,7 @@ describe('a machine goes', () => {
     expect(isJudgeable(fleet([...voters(true, true, true), ...others]))).toBe(true);
   });
 
-  it('to none that an operator has cordoned, whatever room it has, and none is counted there', () => {
+  it('to no member that an operator has cordoned, and no units are counted there', () => {
     const hosts = [host('a'), host('b')];
     const full = fleet(hosts, [instance('b', { 'limits.cpu': '32' })]);
     expect(placeFor(spec, full, any, options)?.host.name).toBe('a');
@@ -184,12 +184,12 @@ describe('a machine goes', () => {
     expect(units(['a'])).toBe((units() ?? 0) / 2);
   });
 
-  it('nowhere where none has room', () => {
+  it('nowhere if no member has room', () => {
     expect(placeFor({ ...spec, vcpus: 65 }, fleet([host('a')]), any, options)).toBeUndefined();
   });
 });
 
-it('tells the operator of each member: what of it is taken, and who has its GPUs [incus-hosts]', () => {
+it('shows the operator each member: its usage, and who has its GPUs [incus-hosts]', () => {
   const catalog = {
     offers: new Map([['gpu', { gpuCount: 1, machine: { gpus: { vendor_id: '10de', product_id: '2330' } } }]]),
   } as unknown as Catalog;

@@ -40,7 +40,7 @@ export interface Host {
 const HARDWARE_KEPT_MS = 60_000;
 const ALONE: Member = { server_name: SINGLE, status: 'Online', message: '', roles: ['database'] };
 /** The reason why a fleet cannot be judged. */
-export const NO_MEMBER = 'most members that hold the database of the cluster are offline, by its own word';
+export const NO_MEMBER = 'Incus reports that most database members of the cluster are offline';
 
 export const NO_ROOM = 'no member has room for it';
 
@@ -240,7 +240,7 @@ export function toHosts(
   return fleet.hosts.map((host): ObservedHost => {
     const { name, isOnline, resources } = host;
     if (!isOnline || resources === undefined)
-      return { host: name, state: 'silent', detail: 'Incus says that it is offline, or it does not answer' };
+      return { host: name, state: 'silent', detail: 'Incus reports it offline, or it does not answer' };
     const { cpus, memory, disk } = sharesOf(host, resources, fleet, options.storage_pool, options);
     const cards = resources.gpu.filter((card) => sold.some((wanted) => isWanted(card, wanted)));
     return {

@@ -13,7 +13,7 @@ const config = { [mark.createdBy]: 'berth', [mark.ref]: REF, [mark.note]: 'a not
  * `incus move NAME --target m2` and `incus cluster evacuate m1`, as in instancePostClusteringMigrate: copy under a
  * temporary name on the other member, delete the instance, rename the copy. The test runs between the last two.
  */
-it('I1: a machine that an operator moves to another member is not gone between its deletion there and its renaming here', async () => {
+it('I1: a machine that an operator moves to another member is not gone between the deletion there and the rename here', async () => {
   const copy = {
     name: 'move-of-6a1f8d0c',
     type: 'container',
@@ -59,7 +59,7 @@ it('I1: a machine that an operator moves to another member is not gone between i
 });
 
 /** A successor's record may replace that of an instance: Incus identifies instances by name, without a generation. */
-it('I2: a deletion of an unfinished instance that arrives late does not take the finished one, with its disk, that has its name now', async () => {
+it('I2: a late deletion of an unfinished instance does not delete the finished one that now has its name', async () => {
   const base = {
     name: REF,
     type: 'container',

@@ -54,7 +54,7 @@ async function call<T>(
 const dataOf = ({ volumes, log }: Cluster) => ({ data: volumes.map(({ data }) => data), log });
 const kept = { data: expect.arrayContaining([DATA]) };
 
-it('R1: a volume that is moved keeps its data where the deletion of its original takes longer than a request may', async () => {
+it('R1: a moved volume keeps its data if the deletion of its original takes longer than a request may', async () => {
   const cluster = await withVolume();
   const [deleted, isDeleting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   cluster.deleteTakes = (member) => {
@@ -87,7 +87,7 @@ it('R1: a volume that is moved keeps its data where the deletion of its original
   expect(cluster.at('m2', COPY)).toMatchObject({ data: DATA, usedBy: [MACHINE] });
 });
 
-it('R2: a volume keeps its data where a process slept past its lease before it deleted the original', async () => {
+it('R2: a volume keeps its data if a process slept past its lease before it deleted the original', async () => {
   const cluster = await withVolume();
   const [{ volumes: sleeping }, { volumes: other }] = [cluster.open(), cluster.open()];
   const begun = await call(sleeping.copy?.(REF, copySpec, null) as Promise<Step<unknown>>);
@@ -119,7 +119,7 @@ it('R2: a volume keeps its data where a process slept past its lease before it d
   expect(cluster.at('m2', COPY)).toMatchObject({ data: DATA, usedBy: [MACHINE] });
 });
 
-it('R3: a create that arrives late makes no second volume on another member in whose favour the data is deleted', async () => {
+it('R3: a late create makes no second volume on another member, for which the data would be deleted', async () => {
   const cluster = await withMachine();
   const [hung, isSent] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   // m1 hangs. It makes the volume when it resumes.
@@ -153,7 +153,7 @@ it('R3: a create that arrives late makes no second volume on another member in w
   expect(cluster.log.filter((one) => one.startsWith('DELETE'))).toEqual([]);
 });
 
-it('R3: a create for a member is sent to that member alone, whatever has more room', async () => {
+it('R3: a create for a member is sent only to that member, even if another has more room', async () => {
   const cluster = await withMachine();
   cluster.preferred = 'm1';
   const { volumes } = cluster.open();

@@ -45,7 +45,7 @@ export class Reach {
     }
     const machine = await this.show(instance);
     return machine.endpoint === undefined
-      ? failed('invalid', `port_forwards.addresses names no address of ${instance.location}`, 'certain')
+      ? failed('invalid', `port_forwards.addresses has no address for ${instance.location}`, 'certain')
       : done(machine);
   }
 

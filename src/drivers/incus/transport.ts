@@ -90,7 +90,7 @@ function pin(serverCertificate: string): (host: string, found: PeerCertificate) 
     if (raw.equals(expected)) return undefined;
     const shown = createHash('sha256').update(raw).digest('hex');
     return Object.assign(
-      new Error(`${host} shows another certificate than the pinned one (SHA-256 ${shown})`),
+      new Error(`${host} presented a certificate other than the pinned one (SHA-256 ${shown})`),
       {
         code: 'ERR_TLS_CERT_ALTNAME_INVALID',
       },

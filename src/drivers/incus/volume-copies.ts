@@ -50,9 +50,9 @@ export class VolumeCopies {
     if (copy !== undefined)
       return operation?.status_code === 200 && volume !== undefined
         ? withEffect(() => this.#complete(volume, copy, spec, cookie, call))
-        : unfinished('a copy was interrupted, and what there is of it may be incomplete');
+        : unfinished('a copy was interrupted and may be incomplete');
     if (named.length > 0)
-      return failed('already_exists', `a volume ${spec.ref} is there, and it is not Berth's`);
+      return failed('already_exists', `a volume ${spec.ref} already exists, and it is not Berth's`);
     if (operation !== undefined && operation.status_code >= 400)
       return (await this.#operations.failureOf(cookie)) ?? failed('transient', 'the copy failed');
     if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
@@ -81,7 +81,7 @@ export class VolumeCopies {
     spec: VolumeSpec,
   ): Promise<Step<ObservedVolume>> {
     if (ready.config[mark.copyOf] !== ref)
-      return failed('already_exists', `the volume ${spec.ref} is no copy of ${ref}`);
+      return failed('already_exists', `the volume ${spec.ref} is not a copy of ${ref}`);
     const problem =
       spec.host !== undefined && !isOn(ready, spec.host)
         ? `it is on ${ready.location}`
@@ -104,9 +104,9 @@ export class VolumeCopies {
         : spec.host !== undefined && !isOn(copy, spec.host)
           ? `it is on ${copy.location}`
           : copy.content_type !== volume.content_type
-            ? `it is ${copy.content_type}, and not ${volume.content_type}`
+            ? `its content type is ${copy.content_type}, not ${volume.content_type}`
             : size !== undefined && size !== needed
-              ? `it has ${size} bytes, and not ${needed}`
+              ? `it has ${size} bytes instead of ${needed}`
               : changedSince(volume, spec.ref);
     if (problem !== undefined) return unfinished(problem);
     const marks = {

@@ -37,14 +37,14 @@ async function aVolume() {
 const unfinished = { outcome: 'failed', code: 'unfinished', sideEffect: 'certain' };
 
 describe('a volume on another member than the machine', () => {
-  it('is not attached, nor touched', async () => {
+  it('is neither attached nor changed', async () => {
     const { volumes, cluster } = await aVolume();
     const step = await volumes.attach(REF, ON_M2, null);
     expect(step).toMatchObject({ outcome: 'failed', code: 'elsewhere', sideEffect: 'none' });
     expect(cluster.log).toEqual([]);
   });
 
-  it('is copied there under the name that is asked for, and its copy is a volume of ours once it is complete', async () => {
+  it('is copied there under the requested name, and the copy is a volume of Berth once it is complete', async () => {
     const { volumes, cluster, copy } = await aVolume();
     const { cookie } = await copy(null);
     expect(await volumes.get(COPY)).toEqual({ answer: 'gone' });
@@ -69,7 +69,7 @@ describe('a volume on another member than the machine', () => {
     expect(cluster.log.filter((one) => one.startsWith('DELETE'))).toEqual([]);
   });
 
-  it('is seen by the guest as before once the copy is attached', async () => {
+  it('looks unchanged to the guest once the copy is attached', async () => {
     const { volumes, volume, cluster, copied } = await aVolume();
     await volumes.attach(REF, ON_M1, null);
     const before = cluster.machines.get(ON_M1)?.devices ?? {};
@@ -86,7 +86,7 @@ describe('a volume on another member than the machine', () => {
 });
 
 describe('a copy', () => {
-  it('that was interrupted is unfinished, and is removed only by an order: the next one has another name', async () => {
+  it('is unfinished after an interruption, and removed only by an order: the next one has another name', async () => {
     const { volumes, cluster, copy } = await aVolume();
     const { cookie } = await copy(null);
     // The daemon was restarted, so its operations are lost.
@@ -102,7 +102,7 @@ describe('a copy', () => {
   it.each([
     ['another size', { size: '512MiB' }],
     ['another original', { [mark.copyOf]: 'berth-vol-b' }],
-  ])('that has %s is not taken for complete', async (_what, config) => {
+  ])('is not complete if it has %s', async (_what, config) => {
     const { cluster, copy } = await aVolume();
     const { cookie } = await copy(null);
     cluster.finishCopies();
@@ -111,7 +111,7 @@ describe('a copy', () => {
     expect(cluster.at('m2', COPY)?.config[mark.createdBy]).toBeUndefined();
   });
 
-  it('is of no use once the original was attached again, or made larger', async () => {
+  it('is unfinished once the original was attached again or grown', async () => {
     const { volumes, cluster, copy, copied } = await aVolume();
     await copied();
     await volumes.attach(REF, ON_M1, null);
@@ -125,7 +125,7 @@ describe('a copy', () => {
     expect(cluster.volumes).toHaveLength(2);
   });
 
-  it('is not begun while a machine writes to the original', async () => {
+  it('is not started while a machine writes to the original', async () => {
     const { volumes, copy } = await aVolume();
     await volumes.attach(REF, ON_M1, null);
     expect((await copy(null)).step).toMatchObject({
@@ -135,14 +135,14 @@ describe('a copy', () => {
     });
   });
 
-  it('never takes a volume for itself that is none', async () => {
+  it('never adopts a volume that is not its copy', async () => {
     const { cluster, copy } = await aVolume();
     const config = { ...marks, [mark.ref]: COPY, ...settings };
     cluster.volumes.push({ name: COPY, location: 'm2', config, data: null, usedBy: [] });
     expect((await copy(null)).step).toMatchObject({ outcome: 'failed', code: 'already_exists' });
   });
 
-  it('that somebody made is told of, and stays when the volume is removed', async () => {
+  it('made by hand is reported, and stays when the volume is removed', async () => {
     const { volumes, volume, cluster } = await aVolume();
     cluster.volumes.push({ ...volume, name: 'backup', config: { ...volume.config } });
     const copies = [{ ref: REF, name: 'backup', host: 'm1' }];
@@ -159,7 +159,7 @@ describe('a move of an earlier Berth, which copied under the same name,', () => 
     ['before its copy was complete', copyMarks, 'leftovers'],
     ['before its original was removed', { ...copyMarks, ...marks }, 'leftovers'],
     ['then, and its copy does not say that it is one', marks, 'copies'],
-  ])('loses nothing where it was interrupted %s: the original counts', async (_when, more, other) => {
+  ])('loses nothing if it was interrupted %s: the original counts', async (_when, more, other) => {
     const { volumes, volume, cluster } = await aVolume();
     Object.assign(volume.config, { [mark.movingFrom]: 'm1' });
     const config = { ...more, [mark.movingFrom]: 'm1' };
@@ -176,7 +176,7 @@ describe('a move of an earlier Berth, which copied under the same name,', () => 
     expect(cluster.log.filter((one) => one.startsWith('DELETE'))).toEqual([]);
   });
 
-  it('is over where the original is gone: its copy is the volume', async () => {
+  it('is complete once the original is gone: the copy is the volume', async () => {
     const { volumes, volume, cluster } = await aVolume();
     Object.assign(volume.config, { ...copyMarks, [mark.movingFrom]: 'm2' });
     expect(await volumes.get(REF)).toMatchObject({ value: { ref: REF, host: 'm1' } });
@@ -188,7 +188,7 @@ describe('a move of an earlier Berth, which copied under the same name,', () => 
 });
 
 describe('a volume can be placed', () => {
-  it('on each member that has room, the one with the most first, with those that it has counted', async () => {
+  it('on each member with room, the one with the most room first, with the resources it has counted', async () => {
     const { volumes } = await aVolume();
     const [first, second] = [
       { host: 'm1', counted: [REF] },

@@ -98,7 +98,7 @@ export class Volumes implements VolumeDriver {
   }
 
   async create(spec: VolumeSpec, _cookie: string | null, call?: Call): Promise<Step<ObservedVolume>> {
-    if (!isName(spec.ref)) return failed('invalid', `${spec.ref} is no name that Incus takes`);
+    if (!isName(spec.ref)) return failed('invalid', `${spec.ref} is not a valid Incus name`);
     const { api, options, fleet } = this.#deps;
     const known = await this.#records.find(spec.ref);
     if (known !== undefined) return done(await this.#records.show(known));
@@ -181,9 +181,9 @@ export class Volumes implements VolumeDriver {
     if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
     const shown = await this.#records.show(volume);
     if (shown.sizeGb === sizeGb) return done(shown);
-    if ((shown.sizeGb ?? 0) > sizeGb) return failed('invalid', `it has ${shown.sizeGb} GB already`);
+    if ((shown.sizeGb ?? 0) > sizeGb) return failed('invalid', `it already has ${shown.sizeGb} GB`);
     if (options.volume_content === 'block' && usersOf(volume).length > 0)
-      return failed('conflict', 'a block volume grows only while it is attached to nothing');
+      return failed('conflict', 'a block volume grows only while it is not attached');
     const changes = { size: gib(sizeGb), ...(volume.config[mark.copiedTo] && { [mark.copiedTo]: '' }) };
     const isAsRead = await this.#records.change(volume, changes, call);
     return isAsRead ? done({ ...shown, sizeGb }) : pending('resize', POLL_MS);

@@ -52,7 +52,7 @@ function faulty(fault: Fault, clock = new VirtualClock(1_000)) {
 }
 
 describe('injected faults', () => {
-  it('passes a call through, and remembers it', async () => {
+  it('passes a call through and records it', async () => {
     const { driver, reached } = faulty('none');
     expect(await driver.stop('a', null)).toMatchObject({ outcome: 'done' });
     expect(reached).toEqual(['stop']);
@@ -81,7 +81,7 @@ describe('injected faults', () => {
     expect(reached).toEqual(['destroy']);
   });
 
-  it('rejects what hangs when it is closed', async () => {
+  it('rejects hanging calls when it is closed', async () => {
     const { driver, reached } = faulty('hang');
     const call = driver.get('a');
     await driver.close();
@@ -89,7 +89,7 @@ describe('injected faults', () => {
     expect(reached).toEqual(['close']);
   });
 
-  it('answers unknown, and lies', async () => {
+  it('answers unknown, an empty listing or a false done', async () => {
     expect(await faulty('unknown').driver.get('a')).toMatchObject({ answer: 'unknown' });
     expect(await faulty('unknown').driver.list()).toMatchObject({ answer: 'unknown' });
     expect(await faulty('lie-empty').driver.list()).toEqual({ answer: 'listed', items: [] });
@@ -98,7 +98,7 @@ describe('injected faults', () => {
     expect(reached).toEqual([]);
   });
 
-  it('delays an answer, the work being done', async () => {
+  it('delays the answer until after the work is done', async () => {
     const { driver, reached, clock } = faulty({ kind: 'delay', ms: 500 });
     const answers: unknown[] = [];
     void driver.stop('a', null).then((step) => answers.push(step.outcome));
@@ -108,7 +108,7 @@ describe('injected faults', () => {
     expect([answers, clock.pendingTimers]).toEqual([['done'], 0]);
   });
 
-  it('lets a call go through late', async () => {
+  it('delivers a call late', async () => {
     const { driver, reached, clock } = faulty({ kind: 'late', ms: 500 });
     const call = driver.stop('a', null);
     await clock.advance(499);
@@ -118,7 +118,7 @@ describe('injected faults', () => {
     expect(reached).toEqual(['stop']);
   });
 
-  it('lets nothing through late once it is closed', async () => {
+  it('delivers no late call once it is closed', async () => {
     const { driver, reached, clock } = faulty({ kind: 'late', ms: 500 });
     const call = driver.stop('a', null);
     await clock.advance(100);
@@ -127,7 +127,7 @@ describe('injected faults', () => {
     expect([reached, clock.pendingTimers]).toEqual([['close'], 0]);
   });
 
-  it('cuts a listing short, and leaves out what is young', async () => {
+  it('shortens a listing, and leaves out young machines', async () => {
     const listed = async (fault: Fault, clock?: VirtualClock): Promise<unknown> => {
       const listing = await faulty(fault, clock).driver.list();
       return listing.answer === 'listed' ? listing.items.length : listing;

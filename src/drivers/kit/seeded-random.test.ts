@@ -11,7 +11,7 @@ it('repeats itself for the same seed, and differs for another', () => {
   expect(draw('a')).not.toEqual(draw('b'));
 });
 
-it('draws evenly from [0, 1)', () => {
+it('draws uniformly from [0, 1)', () => {
   const numbers = draw('a');
   expect(Math.min(...numbers)).toBeGreaterThanOrEqual(0);
   expect(Math.max(...numbers)).toBeLessThan(1);

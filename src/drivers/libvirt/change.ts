@@ -24,7 +24,7 @@ export class Change {
       signal: call.signal,
       begin() {
         if (call.signal.aborted || clock.now() > call.deadline)
-          throw new VirshError('expired', `the call for ${resource} is over: no further command is begun`);
+          throw new VirshError('expired', `the call for ${resource} is over: no further command is started`);
       },
     };
   }

@@ -22,7 +22,7 @@ function openHostOf(script: string, uri = 'qemu:///system'): Host {
   return openHost(options, login, program);
 }
 
-it('neither virsh nor the shell of a host has the secrets of Berth', async () => {
+it('keeps the secrets of Berth out of the environment of virsh and of the host shell', async () => {
   for (const name of ['BERTH_WEBHOOK_SECRET', 'BERTH_DATABASE_URL', 'PGPASSWORD'])
     vi.stubEnv(name, 'a-secret');
   vi.stubEnv('SSH_AUTH_SOCK', '/run/agent');
@@ -36,7 +36,7 @@ it('neither virsh nor the shell of a host has the secrets of Berth', async () =>
   }
 });
 
-it('OpenSSH is told to ask nobody for a password', async () => {
+it('runs OpenSSH without password prompts', async () => {
   useSsh('exit 0');
   const asked = (uri: string) => openHostOf('echo "$3"', uri).virsh(['list']);
   expect(await asked('qemu+ssh://kvm-2/system')).toMatch(
@@ -49,7 +49,7 @@ it('OpenSSH is told to ask nobody for a password', async () => {
   expect(await asked('qemu:///system')).toBe('qemu:///system\n');
 });
 
-it('a file is read from its beginning, in each call anew, and stays open', async () => {
+it('reads a file from its start in each call, and keeps it open', async () => {
   const host = openHostOf('cat /dev/stdin');
   const file = openSync(import.meta.filename, 'r');
   const content = readFileSync(file, 'utf8');
@@ -57,17 +57,17 @@ it('a file is read from its beginning, in each call anew, and stays open', async
   closeSync(file);
 });
 
-it('a virsh that hangs is given up with all that it started', async () => {
+it('kills a hanging virsh and its child processes', async () => {
   const hanging = openHostOf('sleep 300 & sleep 300').virsh(['list'], { timeoutMs: 300 });
   await expect(hanging).rejects.toMatchObject({ problem: 'unreachable' });
 });
 
-it('a virsh that never ceases to write is given up', async () => {
+it('kills a virsh that writes without end', async () => {
   await expect(openHostOf('exec cat /dev/zero').virsh(['list'])).rejects.toThrow('more than 64 MiB');
 });
 
-describe('a host that swallows calls', () => {
-  it('is tried beside the calls, which all fail at once until it answers', async () => {
+describe('a host that does not answer calls', () => {
+  it('is probed in the background, and calls fail at once until it answers', async () => {
     const answers: PromiseWithResolvers<void>[] = [];
     const call = failFastWhileSilent('kvm-1', () => {
       const answer = Promise.withResolvers<void>();
@@ -90,7 +90,7 @@ describe('a host that swallows calls', () => {
     expect(await Promise.all([ask(), ask()])).toEqual(['1', '2']);
   });
 
-  it('is none where libvirt refuses what it is asked', async () => {
+  it('is not assumed when libvirt refuses a request', async () => {
     const call = failFastWhileSilent('kvm-1', () => Promise.reject());
     const refusal = new VirshError('no_domain', 'none');
     await expect(call(() => Promise.reject(refusal))).rejects.toBe(refusal);

@@ -45,7 +45,7 @@ export async function createMachine(
     throw new VirshError('unreachable', search.reason);
   // An operator may have moved the domain to a silent host, and a second one would have the same name.
   if (cookie !== null)
-    return unfinished(`${name} does not have the domain any more that an earlier call defined there`);
+    return unfinished(`${name} no longer has the domain that an earlier call defined there`);
   return fleet.alone(`place on ${name}`, () => claim(platform, change, host, spec));
 }
 
@@ -67,19 +67,19 @@ async function claim(
   const offer = offerOf(catalog, spec.offerId);
   const image = imageOf(config, offer, spec.image);
   const wanted = wantedOf(platform, spec);
-  if ('answer' in wanted || image === undefined) return refused('image_missing', `there is no ${spec.image}`);
+  if ('answer' in wanted || image === undefined) return refused('image_missing', `there is no image ${spec.image}`);
   const [view] = withCordons([await viewOf(host, config)], spec.avoidHosts);
   if (view === undefined) throw new Error(`there is no view of ${host.name}`);
   const domains = await listDomains(host);
   if (domains.some(({ release }) => release?.ref === spec.ref))
-    return refused('already_exists', `${host.name} has ${spec.ref}, which was released: it is not Berth's`);
+    return refused('already_exists', `${host.name} has ${spec.ref}, which was disowned: it is not Berth's`);
   const { disk, seed } = filesOf(spec.ref);
   const left = [disk, seed].filter((file) => view.volumes.has(file));
   if (left.length > 0) {
     const machine = await readMachine(host, spec.ref);
     if (machine !== undefined) return goOn(platform, change, spec, machine);
     return unfinished(
-      `${host.name} has ${left.join(', ')} of an earlier call, and no domain that belongs to it`,
+      `${host.name} has ${left.join(', ')} of an earlier call, but not its domain`,
     );
   }
   const obstacle = obstacleOf(view, wanted);
@@ -88,7 +88,7 @@ async function claim(
     return refused(isRoomy ? 'image_missing' : 'capacity', `${host.name}: ${obstacle}`);
   }
   const nat = natFor(host, offer, domains);
-  if (nat === 'none') return refused('capacity', `${host.name} has no port and address left`);
+  if (nat === 'none') return refused('capacity', `${host.name} has no free port and address`);
   const gpus = chooseGpus(view, wanted);
   const pciFunctions = functionsOf(view, gpus);
   await defineMachine(platform, change, host, spec, { offer, image, nat, gpus, pciFunctions });
@@ -181,10 +181,10 @@ async function settle(
   // The host had room, but other claims came first. The next attempt is placed in the remaining room.
   const backOut = (reason: string): Step<never> => unfinished(`${host.name}: ${reason}`);
   if (claim.verdict === 'lost') return backOut(claim.reason);
-  if (sharesPort) return backOut('another process gave its port away');
+  if (sharesPort) return backOut('another process assigned its port to another machine');
   if (claim.verdict === 'wait') return pending(host.name, CLAIM_POLL_MS);
   const marked = await markGpus(change, host, spec.ref, mark.gpus);
-  if (marked !== undefined) return backOut(`${marked} was not reset since another machine had it`);
+  if (marked !== undefined) return backOut(`${marked} was not reset after another machine used it`);
   await remark(change, machine, { claim: 'held' });
   return pending(host.name, SOON_MS);
 }
@@ -215,7 +215,7 @@ async function prepare(
 ): Promise<void> {
   const { host, domain } = machine;
   const image = imageOf(config, offerOf(catalog, spec.offerId), spec.image);
-  if (image === undefined) throw new VirshError('no_image', `no image is called ${spec.image}`);
+  if (image === undefined) throw new VirshError('no_image', `there is no image ${spec.image}`);
   const hostKey = generateHostKey();
   const files = filesOf(spec.ref);
   const made = await Promise.allSettled([
@@ -230,7 +230,7 @@ async function prepare(
 }
 
 const noImage = (host: Member, { volume }: Image): string =>
-  `${host.name} has no ${volume}: berth image import puts it there`;
+  `${host.name} has no ${volume}: run berth image import`;
 
 /** A missing volume during disk creation is the base image. */
 function unlessNoImage(error: unknown, host: Member, image: Image): never {

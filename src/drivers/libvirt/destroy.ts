@@ -60,7 +60,7 @@ export function unlessSilent(ref: OwnerRef, silent: readonly string[]): Step<nul
     outcome: 'failed',
     code: 'transient',
     sideEffect: 'possible',
-    detail: `${silent.join(', ')} may have ${ref}, and does not answer`,
+    detail: `${silent.join(', ')} may have ${ref}, but does not answer`,
   };
 }
 

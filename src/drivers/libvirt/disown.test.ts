@@ -23,7 +23,7 @@ const usedOf = async (bench: Awaited<ReturnType<typeof aMachine>>['bench']) => {
   return { vcpus: host?.vcpus?.taken, memoryGb: host?.memoryGb?.taken, counted: inventory.counted };
 };
 
-it('a machine that was released is gone, and is no copy and no leftover', async () => {
+it('a disowned machine is gone, and is neither a copy nor a leftover', async () => {
   const { driver, host, definition, written } = await released();
   expect(await driver.get(REF)).toMatchObject({ answer: 'gone' });
   expect(await driver.list()).toMatchObject({ items: [], copies: [], leftovers: [] });
@@ -33,7 +33,7 @@ it('a machine that was released is gone, and is no copy and no leftover', async 
   expect(await diagnoseMachines([host])).toEqual([]);
 });
 
-it('an order to stop, start or destroy a machine that was released changes nothing', async () => {
+it('a stop, start or destroy of a disowned machine changes nothing', async () => {
   const { driver, host, written } = await released();
   const gone = { outcome: 'failed', code: 'gone', sideEffect: 'none' };
   expect(await driver.stop(REF, null)).toMatchObject(gone);
@@ -44,7 +44,7 @@ it('an order to stop, start or destroy a machine that was released changes nothi
   expect(written()).toBe('what the tenant wrote');
 });
 
-it('a machine that was released keeps its disk when somebody renames it', async () => {
+it('a disowned machine keeps its disk when it is renamed', async () => {
   const { driver, host } = await released();
   await host.virsh(['domrename', REF, 'theirs']);
   expect(await driver.get(REF)).toMatchObject({ answer: 'gone' });
@@ -54,7 +54,7 @@ it('a machine that was released keeps its disk when somebody renames it', async 
 });
 
 it.each(['running', 'paused'])(
-  'a machine that is %s is not released: it is to be stopped first',
+  'a machine that is %s is not disowned: it must be stopped first',
   async (power) => {
     const { driver, host, definition } = await aMachine();
     const domain = host.domains.get(REF);
@@ -70,7 +70,7 @@ it.each(['running', 'paused'])(
   },
 );
 
-it('a machine whose memory is saved is not released: what it is resumed from has the mark', async () => {
+it('a machine with a managed save is not disowned: the save contains the mark', async () => {
   const { driver, bench, host } = await aMachine();
   await bench.stop(REF);
   const domain = host.domains.get(REF);
@@ -81,7 +81,7 @@ it('a machine whose memory is saved is not released: what it is resumed from has
   });
 });
 
-it('a machine that was released counts as the domain of another: with its disk, and with its size while it runs', async () => {
+it('a disowned machine counts as a foreign domain: its disk always, its size while it runs', async () => {
   const { bench, host } = await released();
   expect(await usedOf(bench)).toEqual({ vcpus: 0, memoryGb: 0, counted: [] });
   await host.virsh(['start', '--', REF]);
@@ -89,7 +89,7 @@ it('a machine that was released counts as the domain of another: with its disk, 
   expect(await bench.driver.list()).toMatchObject({ items: [], copies: [] });
 });
 
-it('the address of a machine that was released is given to no other, and is free once its domain is gone', async () => {
+it('the address of a disowned machine stays reserved until its domain is gone', async () => {
   const { bench, host } = await released();
   const portOf = async (ref: string) => (await bench.create(ref)).endpoint?.sshPort;
   const [first = 0, second] = [await portOf('berth-b'), await portOf('berth-c')];
@@ -99,7 +99,7 @@ it('the address of a machine that was released is given to no other, and is free
   expect(await portOf('berth-d')).toBe(release?.hostPort);
 });
 
-it('a volume of a machine that is released stays, attached to nothing', async () => {
+it('a volume of a disowned machine is kept and detached', async () => {
   const { driver, bench, host, volumes } = await aMachine();
   await volumes.create({ ...bench.context.volumeSpec('berth-v'), host: host.name }, null);
   expect(await volumes.attach('berth-v', REF, null)).toMatchObject({ outcome: 'done' });
@@ -111,7 +111,7 @@ it('a volume of a machine that is released stays, attached to nothing', async ()
   expect(domain?.release?.ref).toBe(REF);
 });
 
-it('an earlier start that comes late does not start a machine once its release has begun', async () => {
+it('a late start does not start a machine after its disown has begun', async () => {
   const { driver, bench, host } = await aMachine();
   await bench.stop(REF);
   const early = bench.call();
@@ -130,7 +130,7 @@ it('an earlier start that comes late does not start a machine once its release h
   expect(await driver.get(REF)).toMatchObject({ answer: 'observed' });
 });
 
-it('a machine on two hosts is released on both', async () => {
+it('a machine on two hosts is disowned on both', async () => {
   const hosts = [new MemoryHost(), new MemoryHost({ name: 'kvm-2', public_ip: '192.0.2.2' })];
   const { driver, bench, definition } = await aMachine(hosts);
   await bench.stop(REF);
@@ -140,7 +140,7 @@ it('a machine on two hosts is released on both', async () => {
   for (const host of hosts) expect((await listDomains(host))[0]?.release?.ref).toBe(REF);
 });
 
-it('a release is not done while a host that may have the machine does not answer, nor where its domain is lost', async () => {
+it('a disown is not done while a host that may have the machine does not answer, or when its domain is lost', async () => {
   const hosts = [new MemoryHost(), new MemoryHost({ name: 'kvm-2', public_ip: '192.0.2.2' })] as const;
   const { driver, bench } = await aMachine(hosts);
   await bench.stop(REF);
@@ -154,7 +154,7 @@ it('a release is not done while a host that may have the machine does not answer
   });
 });
 
-it('a machine that was released is not defined anew by a create of the same name, also where its files are lost', async () => {
+it('a create with the name of a disowned machine does not define it again, even if its files are lost', async () => {
   const { bench, host, definition } = await released();
   host.files.delete(`${REF}.qcow2`);
   host.files.delete(`${REF}.seed`);
@@ -163,12 +163,12 @@ it('a machine that was released is not defined anew by a create of the same name
     outcome: 'failed',
     code: 'already_exists',
     sideEffect: 'none',
-    detail: `kvm-1 has ${REF}, which was released: it is not Berth's`,
+    detail: `kvm-1 has ${REF}, which was disowned: it is not Berth's`,
   });
   expect(await definition()).toBe(before);
 });
 
-it('a server that lost its claim releases nothing', async () => {
+it('a server that lost its claim disowns nothing', async () => {
   const { driver, bench, host } = await aMachine();
   await bench.stop(REF);
   const early = bench.call();

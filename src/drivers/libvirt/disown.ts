@@ -44,7 +44,7 @@ async function obstacleOf(machine: FoundMachine): Promise<string | undefined> {
   // A saved memory image contains the mark.
   const saved = await host.virsh(['list', '--all', '--uuid', '--with-managed-save']);
   if (!saved.split(/\s+/).includes(domain.uuid)) return undefined;
-  return `the memory of ${ref} is saved on ${host.name}: start and stop it first, or run virsh managedsave-remove ${domain.name}`;
+  return `${ref} has a managed save on ${host.name}: start and stop it first, or run virsh managedsave-remove ${domain.name}`;
 }
 
 async function disownOn(

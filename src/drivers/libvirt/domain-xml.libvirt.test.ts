@@ -52,13 +52,13 @@ describe("libvirt's own schema", () => {
     expect([stdout + stderr, status]).toEqual([expect.stringContaining('validates'), 0]);
   });
 
-  it('takes no disk in the place of the name', () => {
+  it('rejects a disk in place of the name', () => {
     const wrong = toDomainXml(aDomain()).replace(/<name>.*<\/name>/, '<disk/>');
     expect(spawnSync('virt-xml-validate', [fileOf(wrong), 'domain']).status).not.toBe(0);
   });
 });
 
-describe('libvirt gives back what it was given', () => {
+describe('libvirt returns what was written', () => {
   it.each(specs)('for %s', (_name, spec) => {
     const read = readDomainXml(defineAndDump(toDomainXml(spec), spec.name));
     expect({ ...read, card: undefined }).toEqual(readDomainXml(toDomainXml(spec)));
@@ -90,7 +90,7 @@ describe('libvirt gives back what it was given', () => {
     expect({ ...readDomainXml(shown), card: undefined }).toEqual({ ...readDomainXml(xml), mark });
   });
 
-  it('for the word that a release puts in the place of the mark', () => {
+  it('for the word that a disown writes in place of the mark', () => {
     const spec = aGpuDomain();
     const own = '<theirs:x xmlns:theirs="urn:theirs"/>';
     const xml = toDomainXml(spec).replace('<metadata>', `<metadata>${own}`);
@@ -115,7 +115,7 @@ describe('libvirt gives back what it was given', () => {
     expect([read.name, read.pciFunctions]).toEqual([name, []]);
   });
 
-  it('or says itself that a name has a slash', () => {
+  it('or rejects a name with a slash itself', () => {
     const name = '</name><hostdev/>';
     expect(() => defineAndDump(toDomainXml(aDomain({ name })), `'${name}'`)).toThrow(
       `name ${name} cannot contain '/'`,

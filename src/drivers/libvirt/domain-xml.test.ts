@@ -7,7 +7,7 @@ import { childrenOf, descend, element, parseXml, XmlError } from './xml.ts';
 const devicesOf = (xml: string) => descend(parseXml(xml), 'devices') ?? element('none');
 
 describe('a domain', () => {
-  it('is read as it was written', () => {
+  it('is read back as it was written', () => {
     const spec = aGpuDomain();
     expect(readDomainXml(toDomainXml(spec))).toEqual({
       card: undefined,
@@ -54,7 +54,7 @@ describe('a domain', () => {
     );
   });
 
-  it('is refused where XML cannot hold a text', () => {
+  it('is refused if XML cannot represent a text', () => {
     expect(() => toDomainXml(aDomain({ name: 'a\u0000b' }))).toThrow('U+0000');
   });
 
@@ -63,7 +63,7 @@ describe('a domain', () => {
       expect(readDomainXml(toDomainXml(aDomain({ mark: aMark({ note }) }))).mark?.note).toBe(note);
   });
 
-  it('on KVM has the processor of its host, without it all that QEMU has', () => {
+  it('has the CPU of the host on KVM, and the maximum QEMU CPU without KVM', () => {
     const cpuOf = (xml: string): unknown => descend(parseXml(xml), 'cpu')?.attributes;
     expect(cpuOf(toDomainXml(aDomain()))).toEqual({ mode: 'maximum' });
     expect(cpuOf(toDomainXml(aDomain({ accelerator: 'kvm' })))).toEqual({ mode: 'host-passthrough' });
@@ -71,7 +71,7 @@ describe('a domain', () => {
     expect(parseXml(toDomainXml(aDomain({ accelerator: 'kvm' }))).attributes['type']).toBe('kvm');
   });
 
-  it('has a port for each device, and those for what is plugged in later', () => {
+  it('has a port for each device, and spare ports for hot-plugged ones', () => {
     const portsOf = (xml: string): number =>
       childrenOf(devicesOf(xml), 'controller').filter(
         ({ attributes }) => attributes['model'] === 'pcie-root-port',
@@ -92,7 +92,7 @@ describe('a domain', () => {
     });
   });
 
-  it('offers its guest no sleep, in which it would keep its part of the host as STOPPED [libvirt-no-sleep]', () => {
+  it('disables guest suspend, in which a STOPPED machine would keep its resources [libvirt-no-sleep]', () => {
     const xml = toDomainXml(aDomain());
     for (const state of ['mem', 'disk']) expect(xml).toContain(`<suspend-to-${state} enabled="no"/>`);
   });
@@ -105,14 +105,14 @@ describe('a domain', () => {
 });
 
 describe('the mark', () => {
-  it('is none of Berth in another namespace or of another creator', () => {
+  it('is not Berth’s in another namespace or with another creator', () => {
     const xml = toDomainXml(aDomain());
     expect(readDomainXml(xml).mark?.ref).toBe('berth-inst-1');
     expect(readDomainXml(xml.replace('urn:berth:machine:1', 'urn:other')).mark).toBeUndefined();
     expect(readDomainXml(xml.replace('created-by="berth"', 'created-by="nova"')).mark).toBeUndefined();
   });
 
-  it('comes without what it was not given', () => {
+  it('leaves out absent fields', () => {
     expect(readDomainXml(toDomainXml(aDomain({ mark: aMark({ note: '' }) }))).mark).toEqual(
       aMark({ note: '' }),
     );
@@ -124,8 +124,8 @@ describe('the mark', () => {
   });
 });
 
-describe('a domain of another', () => {
-  it('is read too, whatever unit its memory has', () => {
+describe('a foreign domain', () => {
+  it('is read too, with memory in any unit', () => {
     const xml = (
       memory: string,
     ): string => `<domain type='kvm'><name>db</name>${memory}<vcpu>4</vcpu><devices>
@@ -143,7 +143,7 @@ describe('a domain of another', () => {
   });
 });
 
-it('an address of a card and a UUID belong to a ref', () => {
+it('derives a MAC address and a UUID from the ref', () => {
   expect(macOf('berth-inst-1')).toMatch(/^52:54:00(:[0-9a-f]{2}){3}$/);
   expect(macOf('berth-inst-1')).toBe(macOf('berth-inst-1'));
   expect(macOf('berth-inst-2')).not.toBe(macOf('berth-inst-1'));
@@ -152,7 +152,7 @@ it('an address of a card and a UUID belong to a ref', () => {
   );
 });
 
-it('a disk by itself is what is plugged in', () => {
+it('writes a single disk for a hot-plug', () => {
   expect(toDiskXml({ path: '/v', format: 'qcow2', target: 'vdc', serial: 'vol-1' })).toBe(
     '<disk type="file" device="disk"><driver name="qemu" type="qcow2" discard="unmap"/><source file="/v"/>' +
       '<target dev="vdc" bus="virtio"/><serial>vol-1</serial></disk>',

@@ -34,7 +34,7 @@ describe('a machine whose domain lost its mark', () => {
 
   it('is unknown and never gone, and is left as it is', async () => {
     const { host, driver } = await unmarked();
-    const reason = expect.stringContaining('without the metadata');
+    const reason = expect.stringContaining("without Berth's metadata");
     expect(await driver.get(REF)).toEqual({ answer: 'unknown', reason });
     expect(await driver.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'failed', detail: reason });
     expect([...host.domains.keys()]).toEqual([REF]);
@@ -48,13 +48,13 @@ describe('a machine whose domain lost its mark', () => {
       expect.objectContaining({
         verdict: 'broken',
         subject: `machine ${REF} on host kvm-1`,
-        finding: expect.stringContaining('without the metadata'),
+        finding: expect.stringContaining("without Berth's metadata"),
       }),
     ]);
   });
 });
 
-describe('a machine that somebody copied to a second host', () => {
+describe('a machine that was copied to a second host', () => {
   async function copied() {
     const hosts = twoHosts();
     const { bench } = openMemoryPlatform(hosts);
@@ -65,7 +65,7 @@ describe('a machine that somebody copied to a second host', () => {
     return { hosts, from, to, bench };
   }
 
-  it('is the one that runs, listed once', async () => {
+  it('is listed once, as the running one', async () => {
     const { from, to, bench } = await copied();
     const presence = await bench.driver.get(REF);
     expect(presence).toMatchObject({ answer: 'observed', value: { power: 'running', host: from.name } });
@@ -92,7 +92,7 @@ describe('a machine that somebody copied to a second host', () => {
   });
 });
 
-it('an image that goes missing in the midst of a create is image_missing', async () => {
+it('fails a create with image_missing when the image disappears during it', async () => {
   const host = new MemoryHost();
   const { bench } = openMemoryPlatform([host]);
   const first = await bench.driver.create(bench.spec(REF), null);
@@ -101,11 +101,11 @@ it('an image that goes missing in the midst of a create is image_missing', async
   expect(await bench.driver.create(bench.spec(REF), 'kvm-1')).toMatchObject({
     outcome: 'failed',
     code: 'image_missing',
-    detail: 'kvm-1 has no debian.qcow2: berth image import puts it there',
+    detail: 'kvm-1 has no debian.qcow2: run berth image import',
   });
 });
 
-it('a host that hangs keeps neither the listing nor the count of the others', async () => {
+it('a host that hangs delays neither the listing nor the inventory of the others', async () => {
   const hosts = twoHosts();
   const { bench } = openMemoryPlatform(hosts);
   vi.useFakeTimers();
@@ -122,7 +122,7 @@ it('a host that hangs keeps neither the listing nor the count of the others', as
   }
 });
 
-it('a host that is away takes no machine, what it has stays unknown, and the listing of the others names it', async () => {
+it('a host that is away gets no machine, its machines stay unknown, and the listing of the others names it', async () => {
   const hosts = twoHosts();
   const { bench } = openMemoryPlatform(hosts);
   hosts[0].isAway = true;
@@ -138,7 +138,7 @@ it('a host that is away takes no machine, what it has stays unknown, and the lis
   expect(await bench.driver.list()).toMatchObject({ answer: 'unknown' });
 });
 
-it('a host that an operator has cordoned in Berth takes no machine', async () => {
+it('a host that an operator has cordoned in Berth gets no machine', async () => {
   const { bench } = openMemoryPlatform(twoHosts());
   const create = (avoidHosts: string[]) => bench.driver.create({ ...bench.spec(REF), avoidHosts }, null);
   expect(await create(['kvm-1', 'kvm-2'])).toMatchObject({ outcome: 'failed', code: 'capacity' });
@@ -164,7 +164,7 @@ describe('a machine that libvirt has paused', () => {
   it.each([
     ['user', { power: 'paused', detail: 'user' }],
     ['I/O error', { power: 'paused', detail: 'I/O error (vda: no space)' }],
-    ['pmsuspended', { power: 'paused', detail: 'its guest has suspended itself' }],
+    ['pmsuspended', { power: 'paused', detail: 'the guest suspended itself' }],
     [
       'dumping',
       {
@@ -180,7 +180,7 @@ describe('a machine that libvirt has paused', () => {
   });
 
   it.each(['starting up', 'shutting down'])(
-    'for "%s", as in each start and stop, is running without a fault',
+    'for "%s", as during a start or stop, is running without a fault',
     async (reason) => {
       const { listed } = await paused(reason);
       const { power, fault } = (await listed()) ?? {};
@@ -189,7 +189,7 @@ describe('a machine that libvirt has paused', () => {
   );
 
   it.each(['user', 'pmsuspended'])(
-    'for "%s" goes on with a start, with what it has in memory',
+    'for "%s" resumes on a start, with its memory kept',
     async (reason) => {
       const { bench, domain } = await paused(reason);
       const { live } = domain;
@@ -212,8 +212,8 @@ describe('a machine that libvirt has paused', () => {
   );
 });
 
-describe('what does not stop a machine is its fault', () => {
-  it('a disk whose file is gone, as it runs and stopped', async () => {
+describe('a problem that does not stop a machine is reported as its fault', () => {
+  it('for a missing disk file, while it runs and while it is stopped', async () => {
     const host = new MemoryHost();
     const { bench } = openMemoryPlatform([host]);
     await bench.create(bench.ref('a'));
@@ -224,9 +224,9 @@ describe('what does not stop a machine is its fault', () => {
     expect(await fault()).toBeUndefined();
     host.files.delete(`${REF}.qcow2`);
     const finding = `its disk /images/${REF}.qcow2 is not there`;
-    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Save what is on it') });
+    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Copy its data from inside the guest') });
     await bench.stop(REF);
-    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Put the file back') });
+    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Restore the file') });
   });
 
   it.each([
@@ -250,7 +250,7 @@ describe('what does not stop a machine is its fault', () => {
   });
 });
 
-it('a start without the disk ends for good, and one without the whole pool does not [libvirt-disk-lost]', async () => {
+it('a start fails finally without the disk, but not without the whole pool [libvirt-disk-lost]', async () => {
   const host = new MemoryHost();
   const { bench } = openMemoryPlatform([host]);
   await bench.create(bench.ref('a'));
@@ -267,7 +267,7 @@ it('a start without the disk ends for good, and one without the whole pool does 
 });
 
 it.each(['/images/suite-a.flat', '/nvme/suite-a.qcow2'])(
-  'a disk that an operator has put at %s is not lost',
+  'a disk that an operator moved to %s is not lost',
   async (path) => {
     const host = new MemoryHost();
     const { bench } = openMemoryPlatform([host]);
@@ -295,7 +295,7 @@ it('a delete waits for the snapshots of an operator, and names their files [libv
   expect(host.domains.size).toBe(0);
 });
 
-it('and removes them where the configuration says so', async () => {
+it('a delete removes the snapshots if the configuration says so', async () => {
   const host = new MemoryHost();
   const { bench } = openMemoryPlatform([host], undefined, { on_foreign_snapshot: 'delete' });
   await bench.create(bench.ref('a'));
@@ -311,7 +311,7 @@ it.each([
   ['it has no flock', { facts: ['clock\t1', 'state\twritable', 'missing\tflock'] }],
   ['its state folder /var/lib/berth cannot be written', { facts: ['clock\t1'] }],
   ['its pool has no debian.qcow2', { files: new Map() }],
-  ['its libvirt has no UEFI firmware', { capabilities: { uefi: false, kvm: true } }],
+  ['it has no UEFI firmware for libvirt', { capabilities: { uefi: false, kvm: true } }],
   ['its libvirt has no KVM', { capabilities: { uefi: true, kvm: false } }],
 ])('a host sells nothing and gets no machine where %s [libvirt-startable]', async (reason, hurt) => {
   const hosts = twoHosts();

@@ -36,7 +36,7 @@ function checkCatalog(config: LibvirtConfig, { offers }: Catalog): void {
     const missing = osOptions.find((name) => imageOf(config, read.data, name) === undefined);
     if (missing !== undefined)
       throw new Fatal(
-        `The offer ${id} is sold with ${missing}, which is no image of the platform: name it under platform.images.`,
+        `The offer ${id} is sold with ${missing}, which is not an image of the platform: add it under platform.images.`,
       );
   }
 }

@@ -91,8 +91,8 @@ function openMembers(config: LibvirtConfig, log: Log, asking: Asking | undefined
         config.accelerator,
       );
       const fields = { host: options.name, accelerator, finding };
-      if (doubtful) log.warn(fields, 'guests of this host are emulated, which is slow');
-      else log.info(fields, 'the accelerator of this host is known');
+      if (doubtful) log.warn(fields, 'guests of this host are emulated, and slow');
+      else log.info(fields, 'detected the accelerator of this host');
       return accelerator;
     };
     const accelerator = (): Promise<Accelerator> => {
@@ -148,7 +148,7 @@ async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> 
 export async function inTime<T>(hosts: readonly Member[], { name }: Member, reading: Promise<T>): Promise<T> {
   if (hosts.length === 1) return reading;
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const problem = new VirshError('unreachable', `${name} does not answer within ${HOST_WITHIN_MS} ms`);
+  const problem = new VirshError('unreachable', `${name} did not answer within ${HOST_WITHIN_MS} ms`);
   const timer = setTimeout(() => reject(problem), HOST_WITHIN_MS);
   try {
     return await Promise.race([reading, late]);

@@ -44,7 +44,7 @@ it("the files of another's domain stay, whatever it is called", async () => {
   expect([...host.files.keys()]).toEqual([`${REF}.qcow2`]);
 });
 
-it('a disk without our mark is not taken for ours, and only an order for that volume removes it', async () => {
+it('a disk without the mark is not treated as Berth’s, and only an order for that volume removes it', async () => {
   const { host, volumes, volumeSpec } = aHost({ [DISK]: 'theirs' });
   expect(await volumes.create(volumeSpec, null)).toMatchObject({
     outcome: 'failed',
@@ -63,7 +63,7 @@ it('a disk without our mark is not taken for ours, and only an order for that vo
   expect([...host.files.keys()]).toEqual([]);
 });
 
-it('a volume that libvirt does not tell of just now is not gone, nor made anew', async () => {
+it('a volume that libvirt leaves out once is neither gone nor made again', async () => {
   const { host, volumes, volumeSpec, hide } = aHost({ [DISK]: 'data', [MARK]: ourMark });
   hide(DISK);
   expect(await volumes.get(VOLUME)).toMatchObject({ answer: 'unknown' });
@@ -73,7 +73,7 @@ it('a volume that libvirt does not tell of just now is not gone, nor made anew',
   expect(host.files.get(DISK)?.content.toString()).toBe('data');
 });
 
-it('a domain that is there and that libvirt does not tell of is not left out of a list', async () => {
+it('a listing is unknown when libvirt leaves out an existing domain', async () => {
   const { host, hide } = aHost();
   for (const name of ['berth-a', 'berth-b'])
     host.define(toDomainXml(aDomain({ name, mark: aMark({ ref: name }) })));
@@ -82,7 +82,7 @@ it('a domain that is there and that libvirt does not tell of is not left out of 
   await expect(listDomains(host)).rejects.toMatchObject({ problem: 'busy' });
 });
 
-it('a note leads no port anywhere, though it stands on one line with the rest', () => {
+it('a note forwards no ports, although it shares a line with the other fields', () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-hook-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'nft'), `#!/bin/sh\ncat > '${folder}/rules'\n`);

@@ -11,7 +11,7 @@ const SEED = `${REF}.seed`;
 const ANOTHER = '4b2f7f5e-7b11-4d5c-9f0a-2f6f0a3b6f10';
 const withUuid = (xml: string): string => xml.replace(/<uuid>.*<\/uuid>/, `<uuid>${ANOTHER}</uuid>`);
 
-describe('a machine that somebody renamed', () => {
+describe('a renamed machine', () => {
   async function renamed() {
     const machine = await aMachine();
     await machine.bench.stop(REF);
@@ -19,7 +19,7 @@ describe('a machine that somebody renamed', () => {
     return machine;
   }
 
-  it('is followed, and shown with the name that it has now', async () => {
+  it('is found by its UUID, and shown with its current name', async () => {
     const { driver, bench, written } = await renamed();
     const value = { ref: REF, power: 'stopped', renamedTo: 'web-1' };
     expect(await driver.get(REF)).toMatchObject({ answer: 'observed', value });
@@ -41,7 +41,7 @@ describe('a machine that somebody renamed', () => {
     expect([...host.files.keys()]).toEqual(['debian.qcow2', 'berth-v.mark', 'berth-v.volume']);
   });
 
-  it('is removed with its disk where that was renamed too', async () => {
+  it('is removed with its disk if that was renamed too', async () => {
     const { host, bench } = await renamed();
     const disk = host.files.get(DISK);
     host.files.delete(DISK);
@@ -54,7 +54,7 @@ describe('a machine that somebody renamed', () => {
   it('is found by berth doctor', async () => {
     const { host } = await renamed();
     expect(await diagnoseMachines([host])).toMatchObject([
-      { subject: `machine ${REF} on host kvm-1`, finding: 'it is called web-1' },
+      { subject: `machine ${REF} on host kvm-1`, finding: 'it was renamed to web-1' },
     ]);
   });
 });
@@ -69,7 +69,7 @@ describe('a copy of a machine, as virt-clone makes it', () => {
     return machine;
   }
 
-  it('is told of, and is no machine', async () => {
+  it('is reported, and is not a machine', async () => {
     const { host, driver } = await cloned();
     await host.virsh(['start', `${REF}-clone`]);
     expect(await driver.list()).toMatchObject({
@@ -81,7 +81,7 @@ describe('a copy of a machine, as virt-clone makes it', () => {
     ]);
   });
 
-  it('is left as it is by whatever becomes of the machine, with a disk that is called after it', async () => {
+  it('is left alone whatever happens to the machine, even if its disk has the same name', async () => {
     const { host, bench, driver } = await cloned();
     await host.virsh(['start', `${REF}-clone`]);
     await bench.stop(REF);
@@ -92,7 +92,7 @@ describe('a copy of a machine, as virt-clone makes it', () => {
     expect(await driver.list()).toMatchObject({ items: [], copies: [{ ref: REF }], leftovers: [] });
   });
 
-  it('keeps the disk of the machine where it has that, whose delete waits', async () => {
+  it('makes the delete of the machine wait if it uses the machine’s disk', async () => {
     const { host, driver, definition, written } = await aMachine();
     const xml = withUuid(await definition());
     await host.virsh(['destroy', REF]);
@@ -109,7 +109,7 @@ describe('a copy of a machine, as virt-clone makes it', () => {
   });
 });
 
-describe('a machine whose domain somebody undefined', () => {
+describe('a machine whose domain was undefined by hand', () => {
   async function undefinedMachine() {
     const machine = await aMachine();
     const xml = await machine.definition();
@@ -118,12 +118,12 @@ describe('a machine whose domain somebody undefined', () => {
     return { ...machine, xml };
   }
 
-  it('is not gone: its disk and its seed are told of', async () => {
+  it('is not gone: its disk and its seed are reported', async () => {
     const { driver, written, host } = await undefinedMachine();
     expect(await driver.get(REF)).toEqual({
       answer: 'unknown',
       reason: expect.stringMatching(
-        /^kvm-1 has no domain of it, and still berth-a.qcow2, berth-a.seed: define it again .* or delete it/,
+        /^kvm-1 has berth-a.qcow2, berth-a.seed, but not its domain: define it again .* or delete the instance/,
       ),
     });
     expect(await driver.list()).toMatchObject({
@@ -140,7 +140,7 @@ describe('a machine whose domain somebody undefined', () => {
     expect(await driver.list()).toMatchObject({ items: [{ ref: REF }], leftovers: [] });
   });
 
-  it('is not made again over its disk', async () => {
+  it('is not created again over its disk', async () => {
     const { bench, driver, host, written } = await undefinedMachine();
     expect(await driver.create(bench.spec(REF, { host: host.name }), null)).toMatchObject({
       outcome: 'failed',
@@ -155,7 +155,7 @@ describe('a machine whose domain somebody undefined', () => {
     expect([...host.files.keys()]).toEqual(['debian.qcow2', `${REF}-g1.qcow2`, `${REF}-g1.seed`]);
   });
 
-  it('is not made again where an earlier call had defined it: it may be on a host that is silent [libvirt-moved-while-made]', async () => {
+  it('is not created again if an earlier call had defined it: it may be on a silent host [libvirt-moved-while-made]', async () => {
     const { bench, driver, host } = await aMachine();
     const spec = bench.spec(`${REF}-g1`, { host: host.name });
     const step = await driver.create(spec, null);
@@ -165,7 +165,7 @@ describe('a machine whose domain somebody undefined', () => {
     expect([...host.domains.keys()]).toEqual([REF]);
   });
 
-  it('is gone once its disk and its seed are, and a delete removes what its console wrote', async () => {
+  it('is gone once its disk and its seed are gone, and a delete removes its console log', async () => {
     const { driver, host } = await undefinedMachine();
     host.files.delete(DISK);
     host.files.delete(SEED);
@@ -177,7 +177,7 @@ describe('a machine whose domain somebody undefined', () => {
   });
 });
 
-it('a create that is repeated while a start claims room again does not undefine the machine', async () => {
+it('a create repeated while a start reclaims room does not undefine the machine', async () => {
   const { host, bench, driver, written } = await aMachine();
   await bench.stop(REF);
   await bench.create('berth-b', { vcpus: 124 });
@@ -187,7 +187,7 @@ it('a create that is repeated while a start claims room again does not undefine 
   expect(written()).toBe('what the tenant wrote');
 });
 
-it('files that a create is making are no leftovers, nor are images that are called as ours', async () => {
+it('files of a running create are not leftovers, nor are images with a name like Berth’s', async () => {
   const host = new MemoryHost();
   const images = { 'debian-12': { volume: 'berth-debian.qcow2', user: 'debian' } };
   const { bench } = openMemoryPlatform([host], undefined, { images });
@@ -213,26 +213,26 @@ describe('a machine that two hosts have', () => {
     return { ...machine, from, to };
   }
 
-  it('is not started while nobody knows which has its data', async () => {
+  it('is not started while it is unknown which one has its data', async () => {
     const { bench, driver, from, to } = await onTwo();
     await from.virsh(['destroy', REF]);
     expect(await driver.start(REF, null)).toMatchObject({
       outcome: 'failed',
       code: 'conflict',
-      detail: expect.stringContaining('undefine the one whose disk is the older'),
+      detail: expect.stringContaining('undefine the one with the older disk'),
     });
     await to.virsh(['undefine', REF]);
     expect(await bench.start(REF)).toMatchObject({ host: 'kvm-1' });
   });
 
-  it('is the one that has run, and not one that was only defined', async () => {
+  it('is the one that has run, not the one that was only defined', async () => {
     const { driver, from, to, definition } = await onTwo();
     to.define((await definition()).replace('<berth:memo/>', '<berth:memo>create</berth:memo>'));
     await from.virsh(['destroy', REF]);
     expect(await driver.get(REF)).toMatchObject({ value: { power: 'stopped', host: 'kvm-1' } });
   });
 
-  it('leaves no disk where it was moved from, once it is deleted', async () => {
+  it('leaves no disk on its former host once it is deleted', async () => {
     const { bench, from, to } = await onTwo();
     await from.virsh(['destroy', REF]);
     await from.virsh(['undefine', REF]);
@@ -243,7 +243,7 @@ describe('a machine that two hosts have', () => {
   });
 });
 
-it('what a tenant sees of a machine and of a volume does not tell which attempt it is', async () => {
+it('a tenant cannot see from a machine or a volume which attempt it is', async () => {
   const { host, volumes, bench } = await aMachine([new MemoryHost()], 'berth-a-g2');
   await volumes.create({ ...bench.context.volumeSpec('berth-v-g1'), host: host.name }, null);
   expect(await volumes.attach('berth-v-g1', 'berth-a-g2', null)).toMatchObject({ outcome: 'done' });

@@ -5,7 +5,7 @@ import { aMachine, type MemoryHost, openMemoryPlatform } from './memory-host.fix
 
 const REF = 'berth-a';
 
-describe('a call that comes late', () => {
+describe('a late call', () => {
   /** A machine, a volume, and a second server whose next command that begins with `word` can be delayed. */
   async function late() {
     const machine = await aMachine();
@@ -52,7 +52,7 @@ describe('a call that comes late', () => {
     expect(runs()).toBe(true);
   });
 
-  it('to stop it does not stop the run that a start has found since', async () => {
+  it('to stop it does not stop the run that a later start has found', async () => {
     const { slow, hold, runs, driver, bench } = await late();
     const step = await hold(
       'shutdown',
@@ -134,7 +134,7 @@ describe('a call that comes late', () => {
   });
 });
 
-it('a call that is over says whether something was begun', async () => {
+it('a call that is over reports whether something was started', async () => {
   const { driver, host } = await aMachine();
   const over: Call = { deadline: -1, fence: 1, signal: new AbortController().signal };
   expect(await driver.stop(REF, null, over)).toMatchObject({ code: 'transient', sideEffect: 'none' });

@@ -79,9 +79,9 @@ export async function proveGone(
 }
 
 function describe(host: string, names: readonly string[], copy: string | undefined): string {
-  const what = `${host} has no domain of it, and still ${names.join(', ')}`;
+  const what = `${host} has ${names.join(', ')}, but not its domain`;
   return copy === undefined
-    ? `${what}: define it again (virsh define, from a backup of /etc/libvirt/qemu), or delete it, which removes these files`
+    ? `${what}: define it again (virsh define, from a backup of /etc/libvirt/qemu), or delete the instance, which removes these files`
     : `${what}: ${copy}, a copy of the machine, has its disk`;
 }
 

@@ -15,7 +15,7 @@ function natOptions(network: object) {
 }
 
 describe('addresses and ports behind NAT', () => {
-  it('are the first that nobody has, always in the same pairs', () => {
+  it('are the first free ones, always in the same pairs', () => {
     const nat = natOptions({ ports: [30_000, 30_015], ports_per_machine: 4 });
     expect(freeNat(nat, new Set(), [80])).toEqual({
       hostPort: 30_000,
@@ -42,7 +42,7 @@ describe('addresses and ports behind NAT', () => {
     expect(addresses).toEqual(['10.0.0.2', '10.0.0.3', '10.0.0.4', '10.0.0.5', '10.0.0.6']);
   });
 
-  it('leave ports away that do not fit into the machine’s block', () => {
+  it('leave out ports that do not fit into the machine’s block', () => {
     const nat = natOptions({ ports_per_machine: 2 });
     expect(freeNat(nat, new Set(), [22, 80, 443])?.guestPorts).toEqual([22, 80]);
   });

@@ -113,7 +113,7 @@ const hostSchema = z
   })
   .refine(({ network, public_ip: publicIp }) => network.mode !== 'nat' || publicIp !== undefined, {
     path: ['public_ip'],
-    error: 'expected the address that the machines of this host are reached at',
+    error: 'expected the address at which the machines of this host are reached',
   });
 export type HostOptions = z.infer<typeof hostSchema>;
 
@@ -123,7 +123,7 @@ export const libvirtConfigSchema = z.strictObject({
   hosts: z
     .array(hostSchema)
     .min(1)
-    .refine((hosts) => new Set(hosts.map((host) => host.name)).size === hosts.length, 'a name stands twice'),
+    .refine((hosts) => new Set(hosts.map((host) => host.name)).size === hosts.length, 'a name is used twice'),
   /** Images by their names in the catalog's `os_options`. */
   images: z.record(z.string(), imageSchema).default({}),
   /** `auto`: KVM if a test guest ran with it, otherwise emulation, which is slow. */

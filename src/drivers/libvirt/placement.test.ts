@@ -22,7 +22,7 @@ it.each([
   ['spread', ['kvm-2', 'kvm-1']],
   ['pack', ['kvm-1', 'kvm-2']],
 ])(
-  'the hosts with room come in the order of the policy %s, each with what fits and what is counted',
+  'hosts with room are listed in the order of the policy %s, each with its units and the counted machines',
   async (placement, order) => {
     const { bench, place } = aFleet({ placement });
     const before = await place();
@@ -42,7 +42,7 @@ it.each([
   },
 );
 
-it('a create is made on the host that was chosen, or nowhere', async () => {
+it('a create runs on the chosen host or fails', async () => {
   const { hosts, bench, driver } = aFleet();
   expect(await bench.create('berth-a', { host: 'kvm-2' })).toMatchObject({ host: 'kvm-2' });
   const refusal = { outcome: 'failed', code: 'capacity', sideEffect: 'none' };
@@ -67,7 +67,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('a host that swallows every call delays no placement and no create on another for long', async () => {
+it('a host that never answers does not delay placements and creates on others for long', async () => {
   vi.useFakeTimers();
   const { hosts, driver, bench, place, volumes, volumeSpec } = aFleet();
   hosts[1].virsh = () => new Promise(() => {});
@@ -80,7 +80,7 @@ it('a host that swallows every call delays no placement and no create on another
   });
 });
 
-it('only the host that a volume binds the machine to is answered', async () => {
+it('answers only with the host that a volume binds the machine to', async () => {
   const { hosts, place } = aFleet();
   expect(await place({ host: 'kvm-2' })).toMatchObject({ answer: 'placed', hosts: [{ host: 'kvm-2' }] });
   expect(await place({ host: 'kvm-2' }, ['kvm-2'])).toMatchObject({ answer: 'refused', code: 'capacity' });
@@ -89,7 +89,7 @@ it('only the host that a volume binds the machine to is answered', async () => {
   expect(await place({ host: 'kvm-2' })).toMatchObject({ answer: 'unknown' });
 });
 
-it('an image is missing only where no host with room has it', async () => {
+it('an image is missing only if no host with room has it', async () => {
   const { hosts, place } = aFleet();
   hosts[0].files.delete('debian.qcow2');
   expect(await place()).toMatchObject({ answer: 'placed', hosts: [{ host: 'kvm-2' }] });
@@ -108,7 +108,7 @@ it('an image is missing only where no host with room has it', async () => {
   expect(await place()).toMatchObject({ answer: 'unknown' });
 });
 
-it('volumes are placed by the room that is left of each pool, and made on the host that was chosen', async () => {
+it('volumes are placed by the free space of each pool, and made on the chosen host', async () => {
   const { hosts, bench, volumes, volumeSpec } = aFleet();
   await bench.create('berth-a', { host: 'kvm-1' });
   const place = (host?: string, avoid: readonly string[] = []) => volumes.place?.(volumeSpec(host), avoid);
@@ -128,7 +128,7 @@ it('volumes are placed by the room that is left of each pool, and made on the ho
   });
 });
 
-it('what is known of volumes names the hosts that do not answer, and a delete waits for none but its own', async () => {
+it('volume observations name the hosts that do not answer, and a delete waits only for its own host', async () => {
   const { hosts, volumes, volumeSpec } = aFleet();
   await volumes.create(volumeSpec('kvm-1'), null);
   const asked = (answered: string, silent: string) => ({ answered: [answered], silent: [silent] });
@@ -151,7 +151,7 @@ it('what is known of volumes names the hosts that do not answer, and a delete wa
   });
 });
 
-it('a mark without its disk is a leftover only when no create can be at work on it', async () => {
+it('a mark without a disk is a leftover only when no create can be working on it', async () => {
   const { hosts, volumes, volumeSpec, bench } = aFleet();
   await volumes.create(volumeSpec('kvm-1'), null);
   hosts[0].files.delete('berth-v.volume');
@@ -165,7 +165,7 @@ it('a mark without its disk is a leftover only when no create can be at work on 
   expect(await leftovers()).toEqual([{ ref: 'berth-v', host: 'kvm-1', detail: 'berth-v.mark' }]);
 });
 
-it('a volume that a domain of an operator has as a disk is not deleted', async () => {
+it('a volume that a domain of an operator uses as a disk is not deleted', async () => {
   const { hosts, volumes, volumeSpec } = aFleet();
   await volumes.create(volumeSpec('kvm-1'), null);
   const disk = `<disk type="file"><source file="/images/berth-v.volume"/><target dev="vdb"/></disk>`;

@@ -79,7 +79,7 @@ async function isMade(change: Change, host: Host, create: readonly string[]): Pr
 }
 
 const halfMade = (host: Host, name: string): VirshError =>
-  new VirshError('half_made', `${host.name} has ${name} of an earlier call, and it is not whole`);
+  new VirshError('half_made', `${host.name} has ${name} of an earlier call, which is incomplete`);
 
 const capacityIn = (info: string): number => Number(/^Capacity:\s+(\d+)/m.exec(info)?.[1] ?? 0);
 

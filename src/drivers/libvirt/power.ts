@@ -91,7 +91,7 @@ export async function startMachine(
   if (rival !== undefined)
     return refused(
       'conflict',
-      `${host.name} and ${rival.host.name} both have ${ref}, stopped: undefine the one whose disk is the older`,
+      `${host.name} and ${rival.host.name} both have ${ref}, stopped: undefine the one with the older disk`,
     );
   if (await isDiskLost(host, domain.disks[0]?.path))
     return refused('disk_lost', `${domain.disks[0]?.path} is not in the pool of ${host.name}`);
@@ -142,7 +142,7 @@ async function reclaim({ config }: Platform, change: Change, machine: FoundMachi
     if (gpus.length < gpuCount)
       return refused(
         'capacity',
-        `${host.name}, which has its disk, has ${gpus.length} free ${gpuType} of ${gpuCount}`,
+        `${host.name}, which has its disk, has ${gpus.length} of ${gpuCount} ${gpuType} free`,
       );
     await remark(change, machine, { claim: 'open', gpus }, functionsOf(view, gpus));
   }

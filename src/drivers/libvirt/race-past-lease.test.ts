@@ -103,7 +103,7 @@ it.each([
   },
 );
 
-it('L2: nor does it leave a disk and a seed, with the secrets of its tenant, of a machine that was deleted meanwhile', async () => {
+it('L2: a server that slept past its lease leaves no disk or seed, with tenant secrets, of a machine that was deleted in the meantime', async () => {
   const host = new MemoryHost();
   const { slow, other, holdAt } = twoServers([host]);
   const { reached, wake } = holdAt(
@@ -120,7 +120,7 @@ it('L2: nor does it leave a disk and a seed, with the secrets of its tenant, of 
   expect([...host.files.keys()].filter((name) => name.startsWith('suite-a'))).toEqual([]);
 });
 
-it('L3: a volume that was deleted while its create was under way elsewhere leaves no disk', async () => {
+it('L3: a volume that was deleted while another server created it leaves no disk', async () => {
   const host = new MemoryHost();
   const { slow, other, holdAt } = twoServers([host]);
   const { reached, wake } = holdAt(
@@ -136,7 +136,7 @@ it('L3: a volume that was deleted while its create was under way elsewhere leave
   expect([...host.files.keys()].filter((name) => name.startsWith('suite-v'))).toEqual([]);
 });
 
-it('L3: nor one that had made nothing before it was deleted', async () => {
+it('L3: a volume that was deleted before its create made anything leaves no disk', async () => {
   const host = new MemoryHost();
   const { slow, other, holdAt } = twoServers([host]);
   const { reached, wake } = holdAt(
@@ -150,7 +150,7 @@ it('L3: nor one that had made nothing before it was deleted', async () => {
   expect([...host.files.keys()].filter((name) => name.startsWith('suite-v'))).toEqual([]);
 });
 
-it('what an interrupted create left whole is used, and what is not whole is made under another name', async () => {
+it('a create uses complete leftovers of an interrupted one, and makes incomplete ones under another name', async () => {
   const host = new MemoryHost();
   const { slow, other, holdAt } = twoServers([host]);
   const { reached, wake } = holdAt((line) => line.startsWith('vol-upload'));
@@ -161,7 +161,7 @@ it('what an interrupted create left whole is used, and what is not whole is made
   const whole = disk.bytes;
   disk.bytes = 0;
   await expect(other.create('suite-a', { host: 'kvm-1' })).rejects.toThrow(
-    'suite-a.qcow2 of an earlier call, and it is not whole',
+    'suite-a.qcow2 of an earlier call, which is incomplete',
   );
   disk.bytes = whole;
   await other.create('suite-a', { host: 'kvm-1' });
@@ -171,7 +171,7 @@ it('what an interrupted create left whole is used, and what is not whole is made
 });
 
 it.each([true, false])(
-  'L4: a create of a volume that comes late to one host does not hide the data on another (the late one is removed before: %s)',
+  'L4: a late create of a volume on one host does not hide the data on another (the late one is removed first: %s)',
   async (isRemoved) => {
     const hosts = [new MemoryHost({ name: 'a' }), new MemoryHost({ name: 'b' })];
     const { slow, other, holdAt } = twoServers(hosts);
@@ -198,7 +198,7 @@ it.each([true, false])(
 );
 
 it.each([true, false])(
-  'L5: a create that comes late to one host does not take the place of the machine, with its data, on another (the late one is removed before: %s)',
+  'L5: a late create on one host does not replace the machine, with its data, on another (the late one is removed first: %s)',
   async (isRemoved) => {
     const hosts = [new MemoryHost({ name: 'a' }), new MemoryHost({ name: 'b' })];
     const { slow, other, holdAt } = twoServers(hosts);

@@ -29,7 +29,7 @@ async function create(bench: Bench, ref: string): Promise<string> {
   throw new Error('it is refused again and again');
 }
 
-it('two machines that start at once by two servers get a GPU each [libvirt-gpus-start]', async () => {
+it('two machines started at once by two servers get one GPU each [libvirt-gpus-start]', async () => {
   const { one, other, stored } = twoServers(new MemoryHost({}, hopper));
   for (const name of ['a', 'b']) {
     await one.create(one.ref(name), oneGpu);
@@ -40,7 +40,7 @@ it('two machines that start at once by two servers get a GPU each [libvirt-gpus-
   expect(given.sort()).toEqual(CARDS);
 });
 
-it('two servers that make a machine at once, with a GPU each, both get to it [libvirt-gpus-create]', async () => {
+it('two servers that each make a machine with a GPU at once both succeed [libvirt-gpus-create]', async () => {
   const { one, other, stored } = twoServers(new MemoryHost({}, hopper));
   const made = await Promise.all([create(one, 'suite-a'), create(other, 'suite-b')]);
   const given = await Promise.all(made.map(async (name) => (await stored(name)).pciFunctions));

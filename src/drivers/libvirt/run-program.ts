@@ -61,8 +61,8 @@ export function runProgram(
     }
   };
   const timeoutMs = Math.min(longestMs, asking?.withinMs ?? longestMs);
-  const stop = (): void => giveUp('it was not waited for any longer');
-  const abort = (): void => giveUp('the call was given up', 'aborted');
+  const stop = (): void => giveUp('Berth stopped waiting for it');
+  const abort = (): void => giveUp('the call was cancelled', 'aborted');
   asking?.signal.addEventListener('abort', stop);
   signal?.addEventListener('abort', abort);
   const timer = setTimeout(giveUp, timeoutMs, `no answer within ${timeoutMs} ms`);
@@ -94,7 +94,7 @@ export function runProgram(
     if (child.pid === undefined) settle(ended(null));
   });
   child.on('close', (status, killedBy) => {
-    if (killedBy !== null) giveUp(`it was ended by ${killedBy}`);
+    if (killedBy !== null) giveUp(`it was killed by ${killedBy}`);
     settle(ended(status));
   });
   // A program that ends early does not read all of its input.

@@ -28,8 +28,8 @@ const ORDINARY: ReadonlySet<string> = new Set(['starting up', 'shutting down']);
 
 /** States other than `paused` in which the processors are halted. Libvirt gives no details for them. */
 const HALTED: Readonly<Record<string, Pause>> = {
-  pmsuspended: { reason: 'its guest has suspended itself', passes: false, resumedBy: 'dompmwakeup' },
-  crashed: { reason: 'its guest has crashed', passes: false, resumedBy: 'resume' },
+  pmsuspended: { reason: 'the guest suspended itself', passes: false, resumedBy: 'dompmwakeup' },
+  crashed: { reason: 'the guest crashed', passes: false, resumedBy: 'resume' },
 };
 
 /** Undefined: the processors are not halted. @throws {VirshError} */
@@ -84,17 +84,17 @@ export function faultOf(
 ): MachineFault | undefined {
   if (pause?.passes === true)
     return {
-      finding: `libvirt has halted it for a while (${pause.reason})`,
-      remedy: `Nothing, if that ends soon: virsh domjobinfo ${ref} shows how far it is.`,
+      finding: `libvirt has paused it temporarily (${pause.reason})`,
+      remedy: `Wait; virsh domjobinfo ${ref} shows the progress.`,
     };
   if (surroundings === undefined) return undefined;
   const path = disks[0]?.path;
   if (path !== undefined && surroundings.missing.has(path))
     return {
-      finding: `its disk ${path} is not there`,
+      finding: `its disk ${path} is missing`,
       remedy: running
-        ? 'Save what is on it while it runs, from inside: a stop loses it. Berth does not stop it.'
-        : 'Put the file back, or mount what it is on: a start without it ends the instance in ERROR.',
+        ? 'Copy its data from inside the guest while it runs: a stop loses the data. Berth does not stop it.'
+        : 'Restore the file, or mount its filesystem: a start without the file ends the instance in ERROR.',
     };
   if (!running || card === undefined) return undefined;
   const { device, bridge } = card;
@@ -102,8 +102,8 @@ export function faultOf(
   // A card unknown to the shell is in another network namespace. Open vSwitch bridges are not kernel bridges.
   if (at === undefined || at === bridge || at === 'ovs-system') return undefined;
   return {
-    finding: `its card ${device} is not on ${bridge}: nothing reaches it, as after virsh net-destroy`,
+    finding: `its network interface ${device} is not on ${bridge}, as after virsh net-destroy: nothing reaches the machine`,
     remedy:
-      'Start the network if it is not active (virsh net-start NETWORK), then restart libvirtd (systemctl restart libvirtd): it puts the cards of running guests back.',
+      'Start the network if it is not active (virsh net-start NETWORK), then restart libvirtd (systemctl restart libvirtd): it reattaches the interfaces of running guests.',
   };
 }

@@ -51,7 +51,7 @@ export function createVolumes(platform: Platform): VolumeDriver {
     if (unmarked !== undefined)
       return {
         answer: 'unknown',
-        reason: `${unmarked.host.name} has ${diskFile(ref)} without ${markFile(ref)}: put that back, or delete the volume, which removes the file`,
+        reason: `${unmarked.host.name} has ${diskFile(ref)} without ${markFile(ref)}: restore that file, or delete the volume, which removes ${diskFile(ref)}`,
       };
     return reason === undefined ? { answer: 'gone', hosts } : { answer: 'unknown', reason, hosts };
   }
@@ -138,7 +138,7 @@ export function createVolumes(platform: Platform): VolumeDriver {
         `the volume is on the host ${host.name} and the machine on ${machine.host.name}: a volume cannot leave its host`,
       );
     const target = freeTarget(machine);
-    if (target === undefined) return refused('invalid', `${machineRef} has as many disks as it can have`);
+    if (target === undefined) return refused('invalid', `${machineRef} has the maximum number of disks`);
     const disk: DomainDisk = { path: volume.path, format: 'qcow2', target, serial: serialOf(ref) };
     await change.virsh(host, ['attach-device', '--persistent', '--', machine.domain.uuid, '/dev/stdin'], {
       input: toDiskXml(disk),
@@ -177,7 +177,7 @@ export function createVolumes(platform: Platform): VolumeDriver {
     const volume = await findOrFail(ref);
     if ('outcome' in volume) return volume;
     const { host, observed, path, domains } = volume;
-    if (volume.sizeGb > sizeGb) return refused('invalid', `${ref} has ${volume.sizeGb} GB already`);
+    if (volume.sizeGb > sizeGb) return refused('invalid', `${ref} already has ${volume.sizeGb} GB`);
     if (volume.sizeGb === sizeGb) return done(observed);
     const size = `${Math.ceil(sizeGb * 1024)}M`;
     const running = domains.find((domain) => domain.running && isMachine(domain) && has(domain, path));
@@ -224,7 +224,7 @@ export function createVolumes(platform: Platform): VolumeDriver {
       if (!isMachine(domain) || domain.mark === undefined)
         return refused(
           'conflict',
-          `${domain.name} on ${host.name}, which is no machine of Berth, has ${path}: detach it there`,
+          `${domain.name} on ${host.name}, which is not a machine of Berth, uses ${path}: detach it there`,
         );
       const step = await detachFrom(change, { host, path }, domain.mark.ref);
       if (step.outcome !== 'done') return step;

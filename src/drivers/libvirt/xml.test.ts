@@ -47,7 +47,7 @@ describe('what is written', () => {
   });
 
   it.each(['\0', '\u0008', '\u001b', '\ud800', '\udc00\ud800', '\ufffe', '\uffff'])(
-    'is refused where XML cannot hold it: %j',
+    'is refused if XML cannot represent it: %j',
     (character) => {
       expect(() => serializeXml(element('a', {}, [`x${character}`]))).toThrow(XmlError);
       expect(() => serializeXml(element('a', { b: character }))).toThrow(XmlError);
@@ -55,8 +55,8 @@ describe('what is written', () => {
   );
 
   it.each(['', 'a b', 'a>', '1a', 'a/', 'a:b:c', ':a'])('is refused under the name %j', (name) => {
-    expect(() => serializeXml(element(name))).toThrow('is no name of XML');
-    expect(() => serializeXml(element('a', { [name]: '' }))).toThrow('is no name of XML');
+    expect(() => serializeXml(element(name))).toThrow('is not an XML name');
+    expect(() => serializeXml(element('a', { [name]: '' }))).toThrow('is not an XML name');
   });
 });
 

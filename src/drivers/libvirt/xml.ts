@@ -62,7 +62,7 @@ function serializeAttribute([name, value]: [string, string]): string {
 }
 
 function checkedName(name: string): string {
-  if (!NAME.test(name)) throw new XmlError(`${JSON.stringify(name)} is no name of XML.`);
+  if (!NAME.test(name)) throw new XmlError(`${JSON.stringify(name)} is not an XML name.`);
   return name;
 }
 
@@ -84,7 +84,7 @@ export function parseXml(text: string): XmlElement {
   ];
   const reader = sax.parser(true, XML_ENTITIES_ONLY);
   const refuse = (reason: string): never => {
-    throw new XmlError(`This is no XML that is read here: ${reason}`);
+    throw new XmlError(`Berth cannot read this XML: ${reason}`);
   };
   reader.onerror = ({ message }) => refuse(message.replaceAll('\n', ', '));
   reader.ondoctype = () => refuse('it has a DOCTYPE.');
@@ -100,7 +100,7 @@ export function parseXml(text: string): XmlElement {
   reader.write(text).close();
   const elements = childrenOf(root);
   const [only] = elements;
-  return only !== undefined && elements.length === 1 ? only : refuse('it has not one root.');
+  return only !== undefined && elements.length === 1 ? only : refuse('it does not have exactly one root element.');
 }
 
 /** The parser delivers a long text or CDATA in several parts. */

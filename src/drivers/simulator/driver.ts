@@ -49,7 +49,7 @@ async function* diagnoseHere(stateFile: string): AsyncGenerator<Diagnosis> {
   yield {
     subject: `state ${stateFile}`,
     verdict: 'ok',
-    finding: isThere ? 'it is there, and no other process uses it' : 'it will be made by the first start',
+    finding: isThere ? 'it exists, and no other process uses it' : 'the first start creates it',
   };
   const server = createServer();
   server.listen(0, '127.0.0.1');
@@ -58,7 +58,7 @@ async function* diagnoseHere(stateFile: string): AsyncGenerator<Diagnosis> {
   yield {
     subject: 'addresses for its machines',
     verdict: 'ok',
-    finding: 'ports of 127.0.0.1 can be listened at',
+    finding: 'Berth can listen on ports of 127.0.0.1',
   };
 }
 
@@ -140,7 +140,7 @@ function stateFileOf({ databaseFile, platform }: Pick<DriverSetting, 'databaseFi
 function unusableState(stateFile: string, error: unknown): Fatal {
   if (error instanceof NotAState)
     return new Fatal(
-      `${stateFile} is no state of the simulator (${error.message}): give --state another file, such as that database's name with .simulator at its end.`,
+      `${stateFile} is not a state file of the simulator (${error.message}): give --state another file, such as the name of the database with the suffix .simulator.`,
       { cause: error },
     );
   if (error instanceof StateInUse)
@@ -151,8 +151,8 @@ function unusableState(stateFile: string, error: unknown): Fatal {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const isDamaged = message === NO_DATABASE || /^SQLITE_(CORRUPT|NOTADB)/.test(code);
   const remedy = isDamaged
-    ? 'restore it from a backup together with the database, or delete both to start with nothing.'
-    : 'see that its disk has room, and that this user may read and write the file and its folder.';
+    ? 'restore it from a backup together with the database, or delete both to start empty.'
+    : 'check that its disk has free space, and that this user can read and write the file and its folder.';
   return new Fatal(`The simulator cannot use its state ${stateFile} (${message}): ${remedy}`, {
     cause: error,
   });

@@ -30,7 +30,7 @@ export function protocolJsonSchema(version: 1 | 2): object {
     $id: `https://berth.invalid/driver-protocol.v${version}.json`,
     title: `Berth driver protocol, version ${version}`,
     description:
-      'One JSON object a line: Berth writes requests to the standard input of the driver, which writes answers to its standard output in any order. Over HTTP each request is the body of a POST, and its answer that of a 200. $defs has a schema for what each method carries and is answered with.',
+      'One JSON object a line: Berth writes requests to the standard input of the driver, which writes answers to its standard output in any order. Over HTTP each request is the body of a POST, and its answer is the body of the 200 response. $defs has a schema for the parameters and the result of each method.',
     oneOf: Object.keys(schemas).map((name) => ({ $ref: `#/$defs/${name}` })),
     $defs: { ...schemas, ...shared },
   };

@@ -14,19 +14,19 @@ export const ref = z
   .string()
   .min(1)
   .max(255)
-  .describe('The name of a machine or volume, which Berth chose before it is made; [a-z0-9-].');
+  .describe('The name of a machine or volume, chosen by Berth before the create; [a-z0-9-].');
 export const millis = z.number().min(0).max(8_640_000_000_000_000);
 const cookie = z
   .string()
   .regex(/^\P{Cc}{1,1000}$/u)
-  .describe('What the driver wants to be handed back when the step is repeated.');
+  .describe('A value that the driver chooses; Berth passes it back when it repeats the step.');
 const note = z.string().max(8 * 1024);
 const sizeGb = z.number().positive();
 
 export const avoidHosts = z
   .array(z.string())
   .exactOptional()
-  .describe('Hosts that an operator has cordoned: nothing new is placed there. Absent: there are none.');
+  .describe('Hosts that an operator has cordoned: place nothing new there. Absent: none.');
 
 export const machineSpec = z
   .object({
@@ -34,7 +34,7 @@ export const machineSpec = z
     offer_id: z.string(),
     machine: z
       .record(z.string(), z.json())
-      .describe("What the catalog says under `machine:` of the offer: the driver's own words."),
+      .describe("The offer's `machine:` section of the catalog, in a format that the driver defines."),
     datacenter: z.string(),
     hostname: z.string(),
     image: z.string(),
@@ -43,14 +43,14 @@ export const machineSpec = z
     root_disk_gb: z.number(),
     gpu_count: z.number(),
     gpu_type: z.string().nullable(),
-    ssh_keys: z.array(z.string()).describe('authorized_keys lines. All of them are to be injected.'),
-    cloud_init: cloudInitSchema.nullable().describe("The tenant's fields; null: there are none."),
+    ssh_keys: z.array(z.string()).describe('authorized_keys lines. Inject all of them.'),
+    cloud_init: cloudInitSchema.nullable().describe("The tenant's cloud-init fields; null: none."),
     vendor_data: z
       .string()
-      .describe("Cloud-init vendor data with the login user and the keys: the provider's part, rendered."),
-    user_data: z.string().describe("Cloud-init user data with the tenant's fields, rendered."),
+      .describe("Rendered cloud-init vendor data of the provider: the login user and the keys."),
+    user_data: z.string().describe("Rendered cloud-init user data with the tenant's fields."),
     note: note.describe(
-      'To be kept with the machine and given back, where the capability keeps_notes is true.',
+      'Store it with the machine and return it if the capability keeps_notes is true.',
     ),
     avoid_hosts: avoidHosts,
   })
@@ -73,13 +73,13 @@ const soldOffer = z
   })
   .meta({ id: 'Offer' });
 
-export const id = z.string().describe('Given back with the answer.');
+export const id = z.string().describe('Repeated in the answer.');
 const expiresAt = millis.describe(
-  'Milliseconds since the Unix epoch. A driver over HTTP, or one whose `concurrency` is above 1, does not begin a request after that moment: it fails it with `transient` and side effect `none`. For any other, Berth holds requests back instead.',
+  'Milliseconds since the Unix epoch. A driver over HTTP, or one whose `concurrency` is above 1, does not start a request after this time: it fails it with `transient` and side effect `none`. For any other driver, Berth holds requests back instead.',
 );
 const given = z
   .union([cookie, z.null()])
-  .describe('null: the first call, or the first after Berth started; the step may be under way already.');
+  .describe('null: the first call, or the first after Berth started; the step may already be in progress.');
 export const common = { id, expires_at: expiresAt };
 const aboutRef = { ...common, ref };
 const step = { ...common, ref, cookie: given };
@@ -89,7 +89,7 @@ export const requests = {
   info: z.object({
     ...common,
     method: z.literal('info'),
-    protocols: z.array(z.int()).describe('The versions that Berth speaks.'),
+    protocols: z.array(z.int()).describe('The protocol versions that Berth supports.'),
   }),
   get: z.object({ ...aboutRef, method: z.literal('get') }),
   list: z.object({ ...common, method: z.literal('list') }),
@@ -99,7 +99,7 @@ export const requests = {
   restart: z.object({
     ...step,
     method: z.literal('restart'),
-    restart_id: z.string().describe('The same id is one restart, however often it is asked for.'),
+    restart_id: z.string().describe('Identifies one restart: repeated calls with the same id reset the machine once.'),
   }),
   destroy: z.object({ ...step, method: z.literal('destroy') }),
   inventory: z.object({
@@ -133,40 +133,40 @@ export const capabilities = z.object({
   resize_volume: z
     .enum(['attached', 'detached', 'none'])
     .default('none')
-    .describe('attached: volumes grow at any time; detached: only while attached to nothing; none: never.'),
+    .describe('attached: volumes grow at any time; detached: only while not attached; none: never.'),
   create_visible_within_ms: millis
     .max(3_600_000)
-    .describe('How long after a create was begun `get` and `list` may still not show it.'),
+    .describe('Maximum time from the start of a create until `get` and `list` show it.'),
   keeps_notes: z
     .boolean()
     .default(false)
-    .describe('Whether what is observed comes with the note of its create.'),
+    .describe('Whether observations include the note of the create.'),
   cloud_init_bytes: z
     .int()
     .min(0)
     .default(0)
-    .describe('How long user_data may be. 0: a machine is given no cloud-init of the tenant.'),
-  inventory: z.boolean().default(false).describe('Whether `inventory` is answered.'),
-  console: z.boolean().default(false).describe('Whether `console` is answered.'),
+    .describe('Maximum length of user_data. 0: tenant cloud-init is not supported.'),
+  inventory: z.boolean().default(false).describe('Whether the driver implements `inventory`.'),
+  console: z.boolean().default(false).describe('Whether the driver implements `console`.'),
 });
 
 export const info = z
   .object({
-    protocol: z.int().describe('The version that the driver goes by, one of those that were offered.'),
+    protocol: z.int().describe('The protocol version that the driver uses, one of the offered versions.'),
     name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/),
     version: z.string().max(100).default(''),
     login_user: z
       .string()
       .regex(/^[a-z_][a-z0-9_-]{0,31}$/)
       .default('ubuntu')
-      .describe('The user that vendor_data makes.'),
+      .describe('The user that vendor_data creates.'),
     concurrency: z
       .int()
       .min(1)
       .max(1_000)
       .default(1)
       .describe(
-        'How many requests the program takes at once. Berth sends no more of them before one is answered, so that with 1 none waits in a pipe. Over HTTP it limits nothing.',
+        'Maximum number of open requests to the program. Berth sends no more until one is answered, so with 1 no request waits in a pipe. Ignored over HTTP.',
       ),
     capabilities: capabilities,
   })
@@ -188,7 +188,7 @@ export const machine = z
           .string()
           .max(255)
           .exactOptional()
-          .describe('`SHA256:…` as OpenSSH prints it, where the driver can tell.'),
+          .describe('`SHA256:…` as OpenSSH prints it, if the driver knows it.'),
       })
       .exactOptional()
       .describe('Absent until the machine has an address.'),
@@ -196,12 +196,12 @@ export const machine = z
       .string()
       .max(255)
       .exactOptional()
-      .describe('Which host of the platform has it, where there are several.'),
-    detail: text.exactOptional().describe('Why, when `power` is `failed` or `paused`.'),
+      .describe('The host that it is on, if the platform has several.'),
+    detail: text.exactOptional().describe('The reason, if `power` is `failed` or `paused`.'),
     fault: z
       .object({ finding: text, remedy: text })
       .exactOptional()
-      .describe('What is wrong with a machine that runs all the same; an alarm shows it.'),
+      .describe('A problem of a machine that still runs; shown in an alarm.'),
     note: note.exactOptional(),
   })
   .meta({ id: 'Machine' });
@@ -221,20 +221,20 @@ export const unknown = z.object({ answer: z.literal('unknown'), reason: text });
 const hostNames = z.array(z.string().max(255)).max(10_000);
 export const hosts = z
   .object({
-    answered: hostNames.describe('Hosts that have told all that they have.'),
+    answered: hostNames.describe('Hosts that are listed completely.'),
     silent: hostNames.describe(
-      'Hosts that do not answer, while the platform does: their machines may be left out.',
+      'Hosts that do not answer although the platform does: their machines may be missing from the list.',
     ),
   })
   .describe(
-    'Where machines carry `host` and a host may be silent by itself. A machine that was last seen on a host that is not among `answered` is not taken for gone. Absent: the driver answers for every host that there ever was.',
+    'Give it if machines have a `host` and a single host can fail to answer. A machine last seen on a host that is not in `answered` is not treated as gone. Absent: the answer covers every current and former host.',
   )
   .meta({ id: 'Hosts' });
 
 export const presenceOf = <T extends z.ZodType, H extends z.ZodRawShape>(value: T, more: H) =>
   z.discriminatedUnion('answer', [
     z.object({ answer: z.literal('observed'), value }),
-    z.object({ answer: z.literal('gone'), ...more }).describe('Proof that there is none. In doubt: unknown.'),
+    z.object({ answer: z.literal('gone'), ...more }).describe('Proof that it does not exist. In doubt, answer unknown.'),
     z.object({ ...unknown.shape, ...more }),
   ]);
 
@@ -264,7 +264,7 @@ export const stepOf = <T extends z.ZodType, C extends z.ZodType>(value: T, code:
       code,
       side_effect: z
         .enum(['none', 'possible', 'certain'])
-        .describe('Whether something may have been changed all the same.'),
+        .describe('Whether the failed step may have changed something.'),
       detail: text,
       retry_after_ms: millis.exactOptional(),
     }),
@@ -274,7 +274,7 @@ const share = z.object({ total: z.number(), taken: z.number() });
 const observedHost = z.object({
   host: text,
   state: z.enum(hostStates).describe('`closed`: nothing new is placed there; `silent`: it does not answer.'),
-  detail: text.exactOptional().describe('Why it is not open.'),
+  detail: text.exactOptional().describe('The reason why it is not open.'),
   vcpus: share.exactOptional(),
   memory_gb: share.exactOptional(),
   disk_gb: share.exactOptional(),
@@ -284,7 +284,7 @@ const observedHost = z.object({
         id: text,
         type: text,
         state: z.enum(deviceStates),
-        ref: text.exactOptional().describe('Which machine has it.'),
+        ref: text.exactOptional().describe('The machine that has it.'),
         detail: text.exactOptional(),
       }),
     )
@@ -299,13 +299,13 @@ const inventory = z.discriminatedUnion('answer', [
     free: z
       .union([units, z.array(z.object({ offer_id: z.string(), datacenter: z.string(), units })).max(100_000)])
       .describe(
-        'Free units by offer and datacenter. One number: so many of each offer in each of its datacenters.',
+        'Free units by offer and datacenter. A single number applies to each offer in each of its datacenters.',
       ),
     hosts: z
       .array(observedHost)
       .max(10_000)
       .exactOptional()
-      .describe('Every host, for the operator; nothing is decided by it.'),
+      .describe('Every host, for the operator only; Berth decides nothing by it.'),
   }),
   unknown,
 ]);

@@ -7,11 +7,11 @@ import * as one from './version-1.ts';
 
 const hostName = z.string().min(1).max(255);
 const ref = one.ref.describe(
-  'The name of one attempt to make a machine or volume, which Berth chose before; [a-z0-9-]. Another attempt for the same instance has another name, such as with -g1 at its end: they share nothing.',
+  'The name of one attempt to make a machine or volume, chosen by Berth in advance; [a-z0-9-]. Each further attempt for the same instance has a new name, such as one that ends in -g1: attempts share nothing.',
 );
 const host = hostName
   .exactOptional()
-  .describe('The host that `place` named: it is made there, or nowhere. Absent: the driver chooses.');
+  .describe('The host from the answer to `place`: make it there or fail. Absent: the driver chooses.');
 
 const machineSpec = one.machineSpec.extend({ ref, host }).meta({ id: 'MachineSpec' });
 const volumeSpec = one.volumeSpec.extend({ ref, host }).meta({ id: 'VolumeSpec' });
@@ -21,12 +21,12 @@ const fence = z
   .min(0)
   .exactOptional()
   .describe(
-    'Which claim of the work on this ref the request is of: where the change happens, the driver refuses a request whose fence is lower than one that it has seen for the ref, with `transient` and side effect `none`. Absent: a person tries the driver.',
+    'The number of the claim under which Berth sends the request. Where the change happens, the driver refuses a request whose fence is lower than the highest that it has seen for the ref, with `transient` and side effect `none`. Absent: a person is trying the driver.',
   );
 const order = z
   .object({ reason: z.enum(destroyReasons), by: one.text, at: one.millis })
   .describe(
-    'The recorded request to remove it with its data: why, who recorded it, and when. Nothing is removed without one.',
+    'The recorded request to remove it with its data: reason, author and time. Remove nothing without one.',
   )
   .meta({ id: 'DestroyOrder' });
 const step = { ref, fence };
@@ -62,7 +62,7 @@ export const requests = {
   'volumes.copy': one.requests['volumes.create'].extend({
     ...step,
     method: z.literal('volumes.copy'),
-    spec: volumeSpec.describe('What the copy is to be: its name, and its host.'),
+    spec: volumeSpec.describe('The name and the host of the copy.'),
   }),
   'volumes.destroy': one.requests['volumes.destroy'].extend({ ...step, order }),
 };
@@ -71,38 +71,38 @@ export const requests = {
 export const cancel = z
   .object({
     method: z.literal('cancel'),
-    request: z.string().describe('The id of a request that was not answered yet.'),
+    request: z.string().describe('The id of an unanswered request.'),
   })
   .describe(
-    'Berth has given the request up. The driver begins nothing more of it, ends what runs, and then answers that request. A program that has not answered it after 5 seconds is ended, and started again.',
+    'Berth has cancelled the request. The driver starts nothing more for it, stops what is running, and then answers that request. A program that has not answered it after 5 seconds is stopped and restarted.',
   );
 
 export const capabilities = one.capabilities.extend({
   place: z
     .boolean()
     .default(false)
-    .describe('Whether machines are on hosts that Berth chooses among: `place` is answered.'),
+    .describe('Whether Berth chooses the host of a machine: the driver implements `place`.'),
   place_volume: z
     .boolean()
     .default(false)
-    .describe('Whether volumes are on such hosts too: `volumes.place` is answered.'),
-  copy_volume: z.boolean().default(false).describe('Whether `volumes.copy` is answered.'),
-  disown: z.boolean().default(false).describe('Whether `disown` is answered.'),
-  fences: z.boolean().default(false).describe('Whether `fence` is compared where the change happens.'),
+    .describe('Whether Berth chooses the host of a volume: the driver implements `volumes.place`.'),
+  copy_volume: z.boolean().default(false).describe('Whether the driver implements `volumes.copy`.'),
+  disown: z.boolean().default(false).describe('Whether the driver implements `disown`.'),
+  fences: z.boolean().default(false).describe('Whether the driver compares `fence` where the change happens.'),
 });
 
 const info = one.info.extend({ capabilities }).meta({ id: 'Info' });
 
 const renamedTo = hostName
   .exactOptional()
-  .describe('The name that it has on the platform now, where somebody gave it another.');
+  .describe('Its current name on the platform, if it was renamed.');
 const machine = one.machine.extend({ ref, renamed_to: renamedTo }).meta({ id: 'Machine' });
 const volume = one.volume
   .extend({
     ref,
     host: hostName
       .exactOptional()
-      .describe('Which host of the platform has it. Absent: every host reaches it.'),
+      .describe('The host that it is on. Absent: every host can reach it.'),
     renamed_to: renamedTo,
   })
   .meta({ id: 'Volume' });
@@ -112,13 +112,13 @@ const copies = z
   .max(one.MAX_LISTED)
   .exactOptional()
   .describe(
-    'What somebody copied from a machine or volume that is listed, mark included: the ref in its mark, and its own name. Berth raises an alarm, and never counts or destroys it.',
+    'Copies of listed machines or volumes that carry the mark of the original: the ref in the mark, and the name of the copy. Berth raises an alarm, and never counts or destroys them.',
   );
 const leftovers = z
   .array(z.object({ ref, host: hostName.exactOptional(), detail: one.text }))
   .max(one.MAX_LISTED)
   .exactOptional()
-  .describe('Disks with a name of ours that belong to nothing that is listed; `detail`: what is there.');
+  .describe('Disks with a name that Berth chose, but without a listed machine or volume; `detail`: a description.');
 const hosts = one.hosts.exactOptional();
 const listedBeside = { hosts, copies, leftovers };
 
@@ -129,16 +129,16 @@ const placing = z.discriminatedUnion('answer', [
       .array(
         z.object({
           host: hostName,
-          units: one.units.describe('How many of them fit there, by the platform’s own count.'),
+          units: one.units.describe('Number of units that fit there, as counted by the platform.'),
           counted: z
             .array(ref)
             .max(one.MAX_LISTED)
-            .describe('The machines or volumes whose room is taken off `units` already.'),
+            .describe('The machines or volumes that `units` already accounts for.'),
         }),
       )
       .min(1)
       .max(10_000)
-      .describe('Hosts that could take it now, the best first. Where spec.host is set, only that one.'),
+      .describe('Hosts that have room for it now, best first. If spec.host is set, only that one.'),
   }),
   z.object({
     answer: z.literal('refused'),

@@ -31,7 +31,7 @@ export async function* diagnose(
       client,
       `/1.0/projects/${options.project}`,
       `project ${options.project}`,
-      'Make it, or correct platform.project: Incus lists a project that does not exist as empty.',
+      'Create it, or correct platform.project: Incus lists a project that does not exist as empty.',
     );
     const offers = [...catalog.offers.values()].map((offer) => ({ offer, machine: offerOf(offer) }));
     const each = <T>(values: (T | undefined)[]): T[] => [
@@ -73,12 +73,12 @@ async function* connectionOf(api: IncusApi, { addresses }: Connection): AsyncGen
     if (auth !== 'trusted') {
       yield broken(
         subject,
-        'Incus answers, and does not trust the client certificate.',
+        'Incus answers, but does not trust the client certificate.',
         'Run `incus config trust add-certificate CLIENT.crt` on the cluster.',
       );
       return false;
     }
-    yield ok(subject, `Incus ${environment.server_version} answers, and trusts us.`);
+    yield ok(subject, `Incus ${environment.server_version} answers and trusts the client certificate.`);
     const missing = [
       'network_forward',
       'instance_state_started_at',
@@ -86,8 +86,8 @@ async function* connectionOf(api: IncusApi, { addresses }: Connection): AsyncGen
     ].filter((name) => !extensions.includes(name));
     if (missing.length > 0)
       yield broken(
-        'version of Incus',
-        `Incus ${environment.server_version} lacks ${missing.join(', ')}.`,
+        'Incus version',
+        `Incus ${environment.server_version} does not support ${missing.join(', ')}.`,
         'Install Incus 6.0 or later.',
       );
     return true;
@@ -95,7 +95,7 @@ async function* connectionOf(api: IncusApi, { addresses }: Connection): AsyncGen
     yield failed(
       subject,
       error,
-      'Check platform.address, the certificates, and that incusd runs; to use its socket, this user must be in incus-admin.',
+      'Check platform.address, the certificates, and that incusd is running. To use its socket, this user must be in the group incus-admin.',
     );
     return false;
   }
@@ -105,14 +105,14 @@ async function* exists(
   client: IncusClient,
   path: string,
   subject: string,
-  remedy = 'Make it, or name another one in berth.yaml.',
+  remedy = 'Create it, or name another one in berth.yaml.',
 ): AsyncGenerator<Diagnosis> {
   try {
     await client.get(path);
     yield ok(subject, 'It is there.');
   } catch (error) {
     yield error instanceof IncusRefusal && error.status === 404
-      ? broken(subject, 'There is none of that name.', remedy)
+      ? broken(subject, 'It does not exist.', remedy)
       : failed(subject, error, remedy);
   }
 }
@@ -129,11 +129,11 @@ async function* poolOf(client: IncusClient, name: string): AsyncGenerator<Diagno
     };
     if (status !== 'Created') return yield notSetUp(subject, status, `incus storage show ${name}`);
     yield WITH_QUOTA.has(driver ?? '')
-      ? ok(subject, `It is there, of ${driver}.`)
+      ? ok(subject, `It exists, with the driver ${driver}.`)
       : warning(
           subject,
-          `It is of ${driver}, which may not hold a machine to the size of its disk.`,
-          'Use a pool of zfs, btrfs, lvm or ceph.',
+          `Its driver ${driver} may not enforce the disk size of a machine.`,
+          'Use a pool with the driver zfs, btrfs, lvm or ceph.',
         );
   } catch (error) {
     yield failed(subject, error, 'See `incus storage list`.');
@@ -143,7 +143,7 @@ async function* poolOf(client: IncusClient, name: string): AsyncGenerator<Diagno
 function notSetUp(subject: string, status: string | undefined, show: string): Diagnosis {
   return broken(
     subject,
-    `Its status is ${status}: no machine that needs it starts.`,
+    `Its status is ${status}: machines that need it do not start.`,
     `See \`${show}\` and \`incus warning list\`.`,
   );
 }
@@ -164,25 +164,25 @@ async function* networkOf(
     if (managed !== true)
       return yield broken(subject, 'Incus does not manage it.', 'Name one of `incus network list`.');
     if (status !== 'Created') return yield notSetUp(subject, status, `incus network show ${name}`);
-    yield ok(subject, `It is there, of type ${type}.`);
+    yield ok(subject, `It exists, with type ${type}.`);
     if (type === 'bridge' && (config?.['ipv4.address'] ?? 'none') === 'none')
       yield broken(
         `addresses on ${name}`,
-        'The bridge has no IPv4 address, so no machine gets one and none comes up.',
+        'The bridge has no IPv4 address, so machines get none and do not come up.',
         `\`incus network set ${name} ipv4.address=10.88.0.1/24 ipv4.nat=true\``,
       );
     const hasAcl = (config?.['security.acls'] ?? '') !== '' || acls.length > 0;
     if (!hasAcl)
       yield warning(
-        `what machines reach from ${name}`,
-        'No network ACL keeps machines from the services of their host.',
+        `isolation of machines on ${name}`,
+        'No network ACL blocks machines from the services of their host.',
         'Set security.acls on the network, as docs/how-to/incus.md says.',
       );
     if (!isolation && acls.length === 0)
       yield warning(
         `machines on ${name}`,
         'platform.isolation is off: machines reach each other.',
-        'Leave it on, unless one tenant has them all.',
+        'Turn it on, unless all machines belong to one tenant.',
       );
   } catch (error) {
     yield failed(subject, error, 'See `incus network list`.');
@@ -199,7 +199,7 @@ async function* roomOf(
     const reader = new FleetReader({ api, instances: new InstanceReader(api) }, options, catalog, now);
     for (const { offerId, datacenter, units } of countFree(catalog, await reader.read(), options)) {
       const subject = `room for ${offerId} in ${datacenter}`;
-      const finding = `${units} more would fit.`;
+      const finding = `There is room for ${units} more.`;
       yield units > 0
         ? ok(subject, finding)
         : warning(
@@ -209,7 +209,7 @@ async function* roomOf(
           );
     }
   } catch (error) {
-    const remedy = 'The certificate needs the right to read /1.0/resources.';
+    const remedy = 'The client certificate must be allowed to read /1.0/resources.';
     yield failed('resources of the members', error, remedy);
   }
 }
@@ -222,8 +222,8 @@ async function* clockOf(client: IncusClient, now: () => number): AsyncGenerator<
     const date = await client.date();
     const offMs = Math.max(begunAt - date - 1_000, date - now(), 0);
     yield offMs <= CLOCK_TOLERANCE_MS
-      ? ok(subject, 'It agrees with that of Incus.')
-      : broken(subject, `It is ${Math.round(offMs / 1000)} s from that of Incus.`, 'Run NTP on both.');
+      ? ok(subject, 'It agrees with the clock of Incus.')
+      : broken(subject, `It differs from the clock of Incus by ${Math.round(offMs / 1000)} s.`, 'Run NTP on both.');
   } catch (error) {
     yield failed(subject, error, 'Run NTP on both.');
   }

@@ -31,25 +31,25 @@ export async function* diagnoseImages(
 
 async function diagnoseImage(api: IncusApi, alias: string, kinds: ReadonlySet<string>): Promise<Diagnosis> {
   const subject = `image ${alias}`;
-  const remedy = 'See the part on images of docs/how-to/incus.md.';
+  const remedy = 'See the section on images in docs/how-to/incus.md.';
   try {
     const found = await api.image(alias);
-    if (found === undefined) return broken(subject, 'There is none of that alias or fingerprint.', remedy);
+    if (found === undefined) return broken(subject, 'No image has that alias or fingerprint.', remedy);
     const { type, properties } = imageSchema.parse(found);
     const others = [...kinds].filter((kind) => kind !== type);
     if (others.length > 0)
       return broken(
         subject,
-        `It is of type ${type}, and an offer makes a ${others.join(' and a ')} of it.`,
-        'Give the offer an image of its kind, under `machine.images`.',
+        `Its type is ${type}, but an offer uses it for a ${others.join(' and a ')}.`,
+        'Give the offer an image of the right type under `machine.images`.',
       );
     return properties['variant'] === 'default'
       ? warning(
           subject,
-          'It is of the variant default, which has no cloud-init: no key gets into a machine.',
+          'It is the variant default, which has no cloud-init: machines get no SSH keys.',
           remedy,
         )
-      : ok(subject, `It is there, of type ${type}.`);
+      : ok(subject, `It exists, with type ${type}.`);
   } catch (error) {
     return failed(subject, error, remedy);
   }

@@ -13,7 +13,7 @@ export async function* diagnoseMembers(api: IncusApi): AsyncGenerator<Diagnosis,
         ? ok(`member ${name}`, 'It is online.')
         : warning(
             `member ${name}`,
-            `It is ${status}: ${message}. Nothing new is placed there, and its machines are unknown.`,
+            `It is ${status}: ${message}. Nothing new is placed there, and the state of its machines is unknown.`,
             `Start incusd on ${name}, or see \`incus cluster list\`.`,
           );
     return members.length === 0 ? [SINGLE] : members.map(({ server_name: name }) => name);
@@ -37,7 +37,7 @@ export async function* diagnoseVirtualMachines(
       const { driver = '' } = (metadata as { environment: { driver?: string } }).environment;
       yield driver.includes('qemu')
         ? ok(subject, 'Incus can run them.')
-        : broken(subject, `Incus runs ${driver} there, and no virtual machines.`, remedy);
+        : broken(subject, `Incus runs only ${driver} there, no virtual machines.`, remedy);
     } catch (error) {
       yield failed(subject, error, remedy);
     }
@@ -56,7 +56,7 @@ export async function* diagnoseForwards(
         `port forwards on ${member}`,
         member === SINGLE
           ? 'Incus is a single daemon, and platform.port_forwards.addresses has no `none`: no machine comes up.'
-          : 'platform.port_forwards.addresses has no address of it: no machine comes up there.',
+          : 'platform.port_forwards.addresses has no address for it: no machine comes up there.',
         `Add \`${member}: THE-ADDRESS-OF-THE-HOST\`.`,
       );
   yield ok('ports', `${last - first + 1} ports for each host.`);
@@ -78,8 +78,8 @@ export async function* diagnoseGroups(
         yield broken(
           subject,
           members.length === 0
-            ? 'Incus is a single daemon, which has no groups: nothing that asks for the group is sold.'
-            : 'No member is in it: nothing that asks for it is sold.',
+            ? 'Incus is a single daemon, which has no groups: offers that need the group are not sold.'
+            : 'It has no members: offers that need it are not sold.',
           members.length === 0
             ? 'Remove it from platform.datacenters and from host_group of the offers.'
             : `\`incus cluster group assign MEMBER ${group}\`, or correct platform.datacenters and host_group of the offers.`,

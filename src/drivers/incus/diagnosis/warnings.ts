@@ -39,7 +39,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   },
   "Couldn't find the CGroup CPU controller": {
     subject: 'limits of processor time',
-    finding: 'They are not enforced: a machine can keep others of its host from theirs.',
+    finding: 'They are not enforced: a machine can starve the others on its host.',
     remedy: CGROUPS,
   },
   "Couldn't find the CGroup CPUset controller": {
@@ -49,7 +49,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   },
   "Couldn't find the CGroup devices controller": {
     subject: "the host's devices",
-    finding: 'Control groups do not keep containers from them.',
+    finding: 'Control groups do not block containers from using them.',
     remedy: CGROUPS,
   },
   'AppArmor support has been disabled': {
@@ -59,12 +59,12 @@ const meanings: Readonly<Record<string, Meaning>> = {
   },
   'Time skew detected between leader and local': {
     subject: 'clock of a member',
-    finding: "It differs from the leader's, so the cluster may take members for offline.",
+    finding: "It differs from the leader's, so the cluster may treat members as offline.",
     remedy: 'Run NTP on every member.',
   },
   'Unable to update cluster certificate': {
     subject: 'cluster certificate',
-    finding: 'A member has not taken the new one: it may be refused by the others and by Berth.',
+    finding: 'A member has not installed the new one: the other members and Berth may reject it.',
     remedy: "See `incus cluster list` and the member's log, and give Berth the new cluster.crt.",
   },
 };
@@ -99,9 +99,9 @@ export async function* diagnoseWarnings(
   if (rest.length > 0)
     yield ok(
       'warnings of Incus',
-      `No machine of Berth needs what these are about: ${[...new Set(rest)].sort().join('; ')}.`,
+      `These do not affect machines of Berth: ${[...new Set(rest)].sort().join('; ')}.`,
     );
-  else if (told.length === 0) yield ok('warnings of Incus', 'There are none.');
+  else if (told.length === 0) yield ok('warnings of Incus', 'There are no warnings.');
 }
 
 /** Undefined: the warning does not affect Berth's machines. */
@@ -116,20 +116,20 @@ function diagnosisOf(one: IncusWarning, names: readonly string[]): Diagnosis | u
   if (kind !== undefined)
     return broken(
       `${kind} ${name}${where}`,
-      `Incus could not set it up there, and no machine that needs it starts: ${sentence(message)}`,
-      `Mend the cause; Incus tries again each minute. \`incus warning show ${uuid}\` has the details.`,
+      `Incus could not set it up there, and machines that need it do not start: ${sentence(message)}`,
+      `Fix the cause; Incus retries every minute. \`incus warning show ${uuid}\` has the details.`,
     );
   if (type === AUTOSTART_FAILURE)
     return warning(
       `instance ${name}${where}`,
       `It did not start with its host: ${sentence(message)}`,
-      `Mend the cause; \`incus start ${name}\` says whether it is. Then \`incus warning acknowledge ${uuid}\`.`,
+      `Fix the cause and check it with \`incus start ${name}\`. Then \`incus warning acknowledge ${uuid}\`.`,
     );
   if (severity === 'low') return undefined;
   return warning(
     `warning of Incus${where}`,
     `${type}: ${sentence(message)}`,
-    `See \`incus warning show ${uuid}\`; \`incus warning acknowledge ${uuid}\` when it is dealt with.`,
+    `See \`incus warning show ${uuid}\`; run \`incus warning acknowledge ${uuid}\` when it is resolved.`,
   );
 }
 

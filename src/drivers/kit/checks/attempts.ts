@@ -7,8 +7,8 @@ const oneUnit = { untried: 'the platform holds one machine' };
 export const attemptChecks: readonly DriverCheck[] = [
   {
     id: 'attempt-destroy',
-    title: 'destroys the machine of one attempt, and leaves that of the next attempt alone',
-    why: 'What an earlier attempt left is removed by its name while the next one runs: whoever takes both for one machine removes the tenant’s.',
+    title: 'destroys the machine of one attempt and keeps the machine of the next',
+    why: 'Berth removes the leftovers of an earlier attempt by name while the next one runs: a driver that confuses the two removes the tenant’s machine.',
     async run(bench) {
       if (bench.context.units === 1) return oneUnit;
       const [first, second] = [bench.ref('a'), bench.ref('a-g1')];
@@ -24,8 +24,8 @@ export const attemptChecks: readonly DriverCheck[] = [
   },
   {
     id: 'volume-attempt-destroy',
-    title: 'destroys the volume of one attempt, and leaves that of the next attempt alone',
-    why: 'The tenant’s data is on one of them.',
+    title: 'destroys the volume of one attempt and keeps the volume of the next',
+    why: 'One of them holds the tenant’s data.',
     async run(bench) {
       const { volumes } = bench.driver;
       if (volumes === undefined) return { untried: 'the manifest says that there are no volumes' };

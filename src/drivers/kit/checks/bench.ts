@@ -187,7 +187,7 @@ export class Bench {
   /** Repeats a step from its beginning, as the core does after a crash that lost the first answer. */
   async finishAfterCrash<T>(what: string, call: Repeated<T>): Promise<T> {
     await call(null);
-    return this.finish(`${what}, begun anew after a crash,`, call);
+    return this.finish(`${what}, repeated after a crash,`, call);
   }
 
   /** Polls until the resource is shown, for at most the manifest's `createVisibleWithinMs`. */
@@ -195,7 +195,7 @@ export class Bench {
     const { createVisibleWithinMs } = this.manifest;
     const found = await this.#until(createVisibleWithinMs, look);
     if (found !== undefined) return found;
-    throw new CheckFailure(`${what} is not shown within createVisibleWithinMs (${createVisibleWithinMs} ms)`);
+    throw new CheckFailure(`${what} is not visible within createVisibleWithinMs (${createVisibleWithinMs} ms)`);
   }
 
   /** Polls until there is no problem, within `patienceMs`. @throws {CheckFailure} with the last problem */

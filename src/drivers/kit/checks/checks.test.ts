@@ -95,7 +95,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
     ['gives a fraction of milliseconds', (driver) => manifest(driver, { createVisibleWithinMs: 0.5 })],
   ],
   'never-made': [
-    ['doubts what is not there', () => ({ get: async () => ({ answer: 'unknown', reason: 'planted' }) })],
+    ['answers unknown for a missing machine', () => ({ get: async () => ({ answer: 'unknown', reason: 'planted' }) })],
   ],
   listing: [
     ['lists nothing', () => ({ list: async () => ({ answer: 'listed', items: [] }) })],
@@ -142,7 +142,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   crashes: [
     [
-      'knows no destroy but by its cookie',
+      'continues a destroy only with its cookie',
       (driver) => {
         let isAsked = false;
         const again = async (): Promise<Step<null>> => broken('internal');
@@ -164,11 +164,11 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   destroy: [
     ['says done and does nothing', () => ({ destroy: async () => done })],
-    ['does not say that the host which had it has answered', (driver) => onHostThatIsNotAsked(driver)],
+    ['does not report that the host of the machine has answered', (driver) => onHostThatIsNotAsked(driver)],
   ],
   'destroy-again': [
     [
-      'fails where there is nothing',
+      'fails if there is no machine',
       (driver) => ({
         destroy: async (ref, cookie) =>
           (await driver.get(ref)).answer === 'gone'
@@ -180,15 +180,15 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   'stop-start': [
     ['stops though it says that it cannot', (driver) => manifest(driver, { stop: false, resume: false })],
     [
-      'lists only what runs',
+      'lists only running machines',
       (driver) => listing(driver, (items) => items.filter(({ power }) => power === 'running')),
     ],
     [
-      'lists what is stopped as running',
+      'lists stopped machines as running',
       (driver) => listing(driver, (items) => items.map((item) => ({ ...item, power: 'running' }))),
     ],
     [
-      'says that what is stopped is gone',
+      'answers gone for a stopped machine',
       (driver) => ({
         get: async (ref) => {
           const found = await driver.get(ref);
@@ -197,7 +197,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
       }),
     ],
     [
-      'comes back elsewhere',
+      'comes back at another address',
       (driver) => ({
         start: async (ref, cookie) => {
           const step = await driver.start(ref, cookie);
@@ -213,7 +213,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   'power-of-none': [
     [
-      'stops what is not there',
+      'stops a missing machine',
       (driver) => ({
         stop: async (ref) => ({ outcome: 'done', value: { ref, power: 'stopped', createdAt: 0 } }),
         start: driver.start,
@@ -225,14 +225,14 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   'restart-of-none': [
     [
-      'switches on what is stopped',
+      'starts a stopped machine',
       (driver) => ({ restart: (ref, _id, cookie) => driver.start(ref, cookie) }),
     ],
   ],
   'disown-running': [
-    ['releases whatever runs', () => ({ disown: async () => done })],
+    ['disowns a running machine', () => ({ disown: async () => done })],
     [
-      'says no, and has released it',
+      'refuses, but disowns it',
       (driver) => ({
         disown: async (ref) => {
           await driver.destroy(ref, null, anOrder);
@@ -252,7 +252,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
       }),
     ],
     [
-      'still shows its disk as one of ours',
+      'still lists its disk as Berth’s',
       (driver) => ({
         list: async () => {
           const found = await driver.list();
@@ -283,7 +283,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   inventory: [
     [
-      'counts what it does not have',
+      'counts units that it does not have',
       () => ({
         inventory: async () => ({
           answer: 'counted',
@@ -294,7 +294,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   impossible: [
     [
-      'says the wrong code',
+      'fails with the wrong code',
       (driver) => ({
         create: async (spec, cookie) =>
           spec.datacenter === 'nowhere' ? broken('capacity') : driver.create(spec, cookie),
@@ -319,11 +319,11 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
     ['takes it though it says that it cannot', (driver) => manifest(driver, { cloudInitBytes: 0 })],
   ],
   'console-tail': [
-    ['tells more than 16 KiB', () => ({ consoleTail: async () => 'x'.repeat(16 * 1024 + 1) })],
+    ['returns more than 16 KiB', () => ({ consoleTail: async () => 'x'.repeat(16 * 1024 + 1) })],
   ],
   'attempt-destroy': [
     [
-      'destroys all whose name begins with the name',
+      'destroys everything whose name starts with the ref',
       (driver) => ({
         destroy: async (ref, cookie) => {
           const found = await driver.list();
@@ -337,7 +337,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   'volume-attempt-destroy': [
     [
-      'destroys all whose name begins with the name',
+      'destroys everything whose name starts with the ref',
       (driver) =>
         volumes(driver, (given) => ({
           destroy: async (ref, cookie) => {
@@ -349,7 +349,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   place: [
     [
-      'makes all on the best host',
+      'makes everything on the best host',
       (driver) =>
         onHosts(driver, (hosted) => ({
           create: ({ host: _host, ...spec }, cookie) => hosted.create(spec, cookie),
@@ -368,7 +368,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   'place-avoid': [
     [
-      'names what is to be avoided',
+      'names a host to avoid',
       (driver) => onHosts(driver, (hosted) => ({ place: (spec) => hosted.place(spec, []) })),
     ],
     [
@@ -384,7 +384,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   'volume-place': [
     [
-      'makes all on the best host',
+      'makes everything on the best host',
       (driver) =>
         onHosts(driver, (hosted) =>
           volumes(hosted, (given) => ({
@@ -407,7 +407,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   'volume-place-avoid': [
     [
-      'names what is to be avoided',
+      'names a host to avoid',
       (driver) =>
         onHosts(driver, (hosted) =>
           volumes(hosted, (given) => ({
@@ -444,19 +444,19 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
     ],
   ],
   deadline: [
-    ['hears of no deadline', withoutLimits],
+    ['ignores the deadline', withoutLimits],
     ['destroys after it', destroyWithoutLimits],
     ['makes volumes after it', volumesWithoutLimits],
   ],
   'cancel-before': [
-    ['hears of no signal', withoutLimits],
+    ['ignores the signal', withoutLimits],
     ['destroys after it', destroyWithoutLimits],
     ['makes volumes after it', volumesWithoutLimits],
   ],
   cancel: [
-    ['never ends it', () => ({ create: () => new Promise(() => undefined) })],
+    ['never settles the create', () => ({ create: () => new Promise(() => undefined) })],
     [
-      'ends it and goes on',
+      'settles the create and keeps working',
       (driver, clock) => ({
         create: async (spec) => {
           clock.setTimer(3_000, () => void driver.create(spec, null));
@@ -466,12 +466,12 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
     ],
   ],
   fence: [
-    ['says that it compares them, and does not', destroyWithoutLimits],
-    ['compares none of a volume', volumesWithoutLimits],
+    ['declares fences without comparing them', destroyWithoutLimits],
+    ['does not compare the fences of volumes', volumesWithoutLimits],
   ],
   'volume-survives': [
     [
-      'takes the volume away with its machine',
+      'destroys the volume with its machine',
       (driver) => ({
         destroy: async (ref, cookie) => {
           await driver.volumes?.destroy('suite-v', null, anOrder);
@@ -486,7 +486,7 @@ const cases = Object.entries(defects).flatMap(([id, list]) =>
   list.map(([defect, breaks]) => ({ id, defect, breaks })),
 );
 
-it.each(cases)('$id sees a driver that $defect', async ({ id, breaks }) => {
+it.each(cases)('$id detects a driver that $defect', async ({ id, breaks }) => {
   const clock = new VirtualClock();
   const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
   const simulator = await createSimulator({ stateFile: ':memory:', capacity }, clock);
@@ -513,7 +513,7 @@ it.each(cases)('$id sees a driver that $defect', async ({ id, breaks }) => {
   expect(result).toMatchObject({ outcome: 'failed', problem: expect.not.stringContaining('a call threw') });
 });
 
-it('has a name of its own for each check, and a reason', () => {
+it('gives each check a unique id and a reason', () => {
   const ids = driverChecks.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
   for (const { id, why } of driverChecks) {

@@ -3,14 +3,14 @@ import type { Endpoint, ObservedMachine } from '../../../orchestrator/model/plat
 import { CheckFailure, gone, refused, same, show } from './bench.ts';
 import type { DriverCheck, Untried } from './check.ts';
 
-const noGuest: Untried = { untried: 'nobody can log in to the machines here' };
+const noGuest: Untried = { untried: 'this suite cannot log in to the machines' };
 const MAX_CONSOLE_BYTES = 16 * 1024;
 
 export const guestChecks: readonly DriverCheck[] = [
   {
     id: 'endpoint',
-    title: 'gives each machine an endpoint of its own that stays the same',
-    why: 'Two machines at one address and port: one tenant logs in to the other’s machine.',
+    title: 'gives each machine its own, stable endpoint',
+    why: 'If two machines share an address and port, one tenant logs in to the other’s machine.',
     async run(bench) {
       const a = await bench.create(bench.ref('a'));
       const first = endpointOf(a);
@@ -23,7 +23,7 @@ export const guestChecks: readonly DriverCheck[] = [
         throw new CheckFailure(`sshUsername is ${show(sshUsername)}`);
       if (portForwards !== undefined) {
         const ssh = portForwards.find((forward) => forward.internal_port === 22);
-        same('the forwarded port of SSH, against sshPort', ssh?.external_port, sshPort);
+        same('the forwarded SSH port, compared with sshPort', ssh?.external_port, sshPort);
       }
       if (hostKeyFingerprint !== undefined && !/^SHA256:[A-Za-z0-9+/]{43}$/.test(hostKeyFingerprint))
         throw new CheckFailure(
@@ -39,22 +39,22 @@ export const guestChecks: readonly DriverCheck[] = [
   },
   {
     id: 'keys',
-    title: 'lets in every key that was injected',
+    title: 'accepts every injected SSH key',
     why: 'The contract injects all keys, not the first one.',
     async run(bench) {
       const { guest } = bench.context;
       if (guest === undefined) return noGuest;
       const machine = await bench.create(bench.ref('a'));
       const { sshKeys } = bench.spec(machine.ref);
-      if (sshKeys.length < 2) return { untried: 'the machine that is made here has fewer than two keys' };
+      if (sshKeys.length < 2) return { untried: 'the machines of this suite have fewer than two keys' };
       await bench.eventually('the keys', () => guest.findRefusedKey(machine, sshKeys));
       return undefined;
     },
   },
   {
     id: 'disk-kept',
-    title: 'keeps the disk over a stop, a start and a restart',
-    why: 'A stopped instance is sold with its disk kept.',
+    title: 'keeps the disk across a stop, a start and a restart',
+    why: 'The disk of a stopped instance is part of what is sold.',
     async run(bench) {
       const { stop, resume, restart } = bench.manifest;
       const run = bench.context.guest?.run;
@@ -82,8 +82,8 @@ export const guestChecks: readonly DriverCheck[] = [
   },
   {
     id: 'cloud-init',
-    title: 'carries out cloud-init, or says that it cannot',
-    why: 'An instance whose cloud_init was dropped in silence looks right and is not what was ordered.',
+    title: 'runs cloud-init, or declares that it cannot',
+    why: 'An instance whose cloud_init was silently dropped looks fine, but is not what the tenant ordered.',
     async run(bench) {
       const ref = bench.ref('a');
       const content = 'a "file"\n# of ours: {x}\n';
@@ -93,7 +93,7 @@ export const guestChecks: readonly DriverCheck[] = [
       };
       if (bench.manifest.cloudInitBytes === 0) {
         refused('create', await bench.driver.create(bench.spec(ref, { cloudInit }), null), 'unsupported');
-        gone('get of what was refused', await bench.driver.get(ref));
+        gone('get of the refused machine', await bench.driver.get(ref));
         return undefined;
       }
       const machine = await bench.create(ref, { cloudInit });
@@ -106,8 +106,8 @@ export const guestChecks: readonly DriverCheck[] = [
   },
   {
     id: 'console-tail',
-    title: 'tells the end of a console in at most 16 KiB, and nothing of what is not there',
-    why: 'It goes into the log where a machine does not come up.',
+    title: 'returns at most 16 KiB from the end of the console, and nothing for a missing machine',
+    why: 'Berth logs it when a machine does not come up.',
     async run(bench) {
       const { driver } = bench;
       if (driver.consoleTail === undefined) return { untried: 'the driver has no consoleTail' };
@@ -115,7 +115,7 @@ export const guestChecks: readonly DriverCheck[] = [
       const tail = (await driver.consoleTail(ref)) ?? '';
       if (Buffer.byteLength(tail) > MAX_CONSOLE_BYTES)
         throw new CheckFailure(`consoleTail gave ${Buffer.byteLength(tail)} bytes`);
-      same('consoleTail of none', await driver.consoleTail(bench.ref('none')), undefined);
+      same('consoleTail of a missing machine', await driver.consoleTail(bench.ref('none')), undefined);
       return undefined;
     },
   },

@@ -12,8 +12,8 @@ const WATCHED_MS = 5_000;
 export const limitChecks: readonly DriverCheck[] = [
   {
     id: 'deadline',
-    title: 'begins nothing of a call whose deadline is past',
-    why: 'The server that sent it has given it up, and another one may be at work on the machine. What begins late hits what that one has made.',
+    title: 'starts nothing for a call whose deadline has passed',
+    why: 'The server that sent it has given up, and another server may be working on the machine. A late start changes what that server made.',
     async run(bench) {
       const over = () => bench.call({ deadline: bench.context.now() - 1_000 });
       await makesNothing(bench, 'after its deadline', over);
@@ -23,8 +23,8 @@ export const limitChecks: readonly DriverCheck[] = [
   },
   {
     id: 'cancel-before',
-    title: 'begins nothing of a call that is given up before',
-    why: 'Nobody waits for its answer, and nobody knows what it makes.',
+    title: 'starts nothing for a call that is already aborted',
+    why: 'Berth no longer waits for its answer, and does not know what it makes.',
     async run(bench) {
       const aborted = () => bench.call({ signal: AbortSignal.abort() });
       await makesNothing(bench, 'after its signal', aborted);
@@ -34,8 +34,8 @@ export const limitChecks: readonly DriverCheck[] = [
   },
   {
     id: 'cancel',
-    title: 'ends a create that is given up, and makes nothing once it has ended',
-    why: 'Berth holds the machine for this call until it has ended, and then begins the next: one that never ends keeps the machine busy, and one that goes on works beside the next.',
+    title: 'settles an aborted create, and makes nothing after it has settled',
+    why: 'Berth starts the next call on a machine when this one has settled: a call that never settles blocks the machine, and one that keeps working conflicts with the next.',
     async run(bench) {
       const ref = bench.ref('a');
       const controller = new AbortController();
@@ -60,16 +60,16 @@ export const limitChecks: readonly DriverCheck[] = [
       if (!(await isGone())) return undefined;
       await bench.context.wait(WATCHED_MS);
       if (!(await isGone()))
-        throw new CheckFailure('create had ended without a machine, and made one after that');
+        throw new CheckFailure('create settled without a machine, and made one afterwards');
       return undefined;
     },
   },
   {
     id: 'fence',
-    title: 'refuses a call of an earlier claim, and changes nothing',
-    why: 'A server that stood still for minutes sends what it had begun to send. Its claim is lost, and the machine is another server’s to change.',
+    title: 'rejects a call of an earlier claim, and changes nothing',
+    why: 'A server that was suspended for minutes resumes and sends its old call. It has lost its claim, and another server is changing the machine.',
     async run(bench) {
-      if (!bench.fences) return { untried: 'the manifest says that it compares no fences' };
+      if (!bench.fences) return { untried: 'the manifest says that it does not compare fences' };
       const early = bench.call();
       await changesNothing(bench, 'of an earlier claim', () => early);
       return undefined;

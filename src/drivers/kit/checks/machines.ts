@@ -12,15 +12,15 @@ export const NOTE = JSON.stringify({
 export const machineChecks: readonly DriverCheck[] = [
   {
     id: 'manifest',
-    title: 'has a manifest that agrees with itself',
-    why: 'The core and the API promise what the manifest says.',
+    title: 'has a consistent manifest',
+    why: 'The core and the API rely on what the manifest says.',
     async run({ manifest, driver }) {
       const { name, stop, resume, attachVolume, createVisibleWithinMs, cloudInitBytes } = manifest;
       if (name === '') throw new CheckFailure('the name is empty');
       if (resume && !stop)
-        throw new CheckFailure('resume is true and stop is false: what cannot be stopped cannot be resumed');
+        throw new CheckFailure('resume is true and stop is false: resume needs stop');
       same(
-        'whether there are volumes, against attachVolume',
+        'presence of volumes, compared with attachVolume',
         driver.volumes !== undefined,
         attachVolume !== 'none',
       );
@@ -33,7 +33,7 @@ export const machineChecks: readonly DriverCheck[] = [
   {
     id: 'never-made',
     title: 'answers gone for a machine that was never made',
-    why: 'Berth makes a machine only where it is proved that there is none; an unknown here blocks every create.',
+    why: 'Berth creates a machine only after proof that none exists; an unknown here blocks every create.',
     async run(bench) {
       gone('get', await bench.driver.get(bench.ref('none')));
       return undefined;
@@ -41,31 +41,31 @@ export const machineChecks: readonly DriverCheck[] = [
   },
   {
     id: 'listing',
-    title: 'lists the machines that carry our refs, and none that is gone',
-    why: 'Berth looks after all machines through the listing: one that is missing is taken for lost in the end.',
+    title: 'lists every machine with a ref of Berth, and no destroyed one',
+    why: 'Berth observes all machines through the listing, and eventually treats a missing one as lost.',
     async run(bench) {
       const ref = bench.ref('a');
-      same('listed before it is made', await bench.listed(), []);
+      same('listed before the create', await bench.listed(), []);
       await bench.create(ref);
       await bench.untilShown('a machine in list', async () =>
         (await bench.listed()).length > 0 ? true : undefined,
       );
-      same('listed when it is made', await bench.listed(), [ref]);
+      same('listed after the create', await bench.listed(), [ref]);
       const others = bench.context.units === 1 ? [] : [bench.ref('b')];
       for (const other of others) await assertSameAsGet(bench, [ref, other]);
       await bench.destroy(ref);
-      same('listed when it is destroyed', await bench.listed(), others);
+      same('listed after the destroy', await bench.listed(), others);
       return undefined;
     },
   },
   {
     id: 'avoid-hosts',
-    title: 'makes no machine on a host that it is told to avoid',
-    why: 'An operator cordons a host before work on it: what is made there all the same goes down with it.',
+    title: 'makes no machine on a host that it must avoid',
+    why: 'An operator cordons a host before maintenance: a machine made there goes down with the host.',
     async run(bench) {
       if (bench.context.units === 1) return { untried: 'the platform holds one machine' };
       const { host } = await bench.create(bench.ref('a'));
-      if (host === undefined) return { untried: 'the machines have no host' };
+      if (host === undefined) return { untried: 'the machines report no host' };
       const ref = bench.ref('b');
       const spec = bench.spec(ref, { avoidHosts: [host] });
       const made = await bench
@@ -76,14 +76,14 @@ export const machineChecks: readonly DriverCheck[] = [
           throw error;
         });
       if (made?.host === host)
-        throw new CheckFailure(`create was told to avoid the host ${host}, and made the machine there`);
+        throw new CheckFailure(`create had to avoid the host ${host}, and made the machine there`);
       return undefined;
     },
   },
   {
     id: 'create',
-    title: 'makes a machine that runs, can be observed and has an endpoint',
-    why: 'ONLINE is earned at the endpoint; what create answers and what get answers are the same machine.',
+    title: 'makes a running machine with an endpoint that get and list show',
+    why: 'Berth probes the endpoint before ONLINE; create and get must describe the same machine.',
     async run(bench) {
       const ref = bench.ref('a');
       const made = await bench.create(ref);
@@ -97,8 +97,8 @@ export const machineChecks: readonly DriverCheck[] = [
   },
   {
     id: 'create-visible',
-    title: 'shows a machine from the first call of create on',
-    why: 'A create whose answer was lost is found again by its ref. What is hidden longer than the manifest says is made twice.',
+    title: 'shows a machine after the first call of create',
+    why: 'Berth finds a create whose answer was lost by its ref. A machine that stays hidden longer than the manifest says is made twice.',
     async run(bench) {
       const ref = bench.ref('a');
       await bench.driver.create(bench.spec(ref), null);
@@ -109,7 +109,7 @@ export const machineChecks: readonly DriverCheck[] = [
   {
     id: 'create-adopts',
     title: 'adopts the machine when create is repeated without its cookie',
-    why: 'After a crash Berth sends the create again. A driver that makes another machine leaks it, and somebody pays.',
+    why: 'After a crash Berth sends the create again. A driver that makes another machine leaks one, which costs money.',
     async run(bench) {
       const ref = bench.ref('a');
       const made = await bench.create(ref);
@@ -121,7 +121,7 @@ export const machineChecks: readonly DriverCheck[] = [
   {
     id: 'create-at-once',
     title: 'makes one machine when create is called twice at once',
-    why: 'Two servers can each believe that a create is theirs for a moment.',
+    why: 'For a moment, two servers can both hold the same create.',
     async run(bench) {
       const ref = bench.ref('a');
       const { driver } = bench;
@@ -133,11 +133,11 @@ export const machineChecks: readonly DriverCheck[] = [
   },
   {
     id: 'create-reopened',
-    title: 'goes on with a create that another process began',
-    why: 'What a driver keeps in its memory is lost with the process. The platform and the cookie are all that stays.',
+    title: 'continues a create that another process started',
+    why: 'The memory of a driver is lost with its process. Only the platform and the cookie survive.',
     async run(bench) {
       const { reopen } = bench.context;
-      if (reopen === undefined) return { untried: 'the driver cannot be opened twice here' };
+      if (reopen === undefined) return { untried: 'this suite cannot open the driver twice' };
       const ref = bench.ref('a');
       const first = await bench.driver.create(bench.spec(ref), null);
       const other = bench.limited(await reopen());
@@ -157,8 +157,8 @@ export const machineChecks: readonly DriverCheck[] = [
   },
   {
     id: 'crashes',
-    title: 'goes on with a create, a stop, a start and a destroy of which the core knows nothing any more',
-    why: 'A crash loses the cookie. Each call must find out by itself how far the platform is.',
+    title: 'resumes a create, a stop, a start and a destroy without their cookies',
+    why: 'A crash loses the cookie. Each call must find out from the platform how far the work is.',
     async run(bench) {
       const ref = bench.ref('a');
       const { driver } = bench;
@@ -183,15 +183,15 @@ export const machineChecks: readonly DriverCheck[] = [
   },
   {
     id: 'notes',
-    title: 'gives the note of a machine back from the first look to the last, or none at all',
-    why: 'A row that was lost with the database is restored from the note: to the wrong account, if it is another.',
+    title: 'returns the note of a machine in every observation, or in none',
+    why: 'Berth restores rows of a lost database from the notes: a wrong note gives the machine to the wrong account.',
     async run(bench) {
       const ref = bench.ref('a');
       const { driver } = bench;
       const expected = bench.manifest.keepsNotes ? NOTE : undefined;
       await driver.create(bench.spec(ref, { note: NOTE }), null);
       const early = await shown(bench, ref);
-      same('the note in the first look', early.note, expected);
+      same('the note in the first observation', early.note, expected);
       same('the note of create', (await bench.create(ref, { note: NOTE })).note, expected);
       const listing = await driver.list();
       const items = listing.answer === 'listed' ? listing.items : [];
@@ -202,8 +202,8 @@ export const machineChecks: readonly DriverCheck[] = [
   },
   {
     id: 'destroy',
-    title: 'destroys until the machine is proved gone',
-    why: 'Billing ends with the proof. A machine that runs on after it costs its provider, or somebody else.',
+    title: 'is done with destroy only when get proves the machine gone',
+    why: 'Billing ends with the proof. A machine that keeps running after it costs money that no tenant pays.',
     async run(bench) {
       const ref = bench.ref('a');
       const { host } = await bench.create(ref);
@@ -212,7 +212,7 @@ export const machineChecks: readonly DriverCheck[] = [
       gone('get', found);
       if (host !== undefined && 'hosts' in found && found.hosts?.answered.includes(host) === false)
         throw new CheckFailure(
-          `get says gone, and ${host}, which had the machine, is not among hosts.answered: Berth will not believe it`,
+          `get says gone, and ${host}, which had the machine, is not in hosts.answered: Berth ignores the answer`,
         );
       return undefined;
     },
@@ -220,7 +220,7 @@ export const machineChecks: readonly DriverCheck[] = [
   {
     id: 'destroy-building',
     title: 'destroys a machine that is still being built',
-    why: 'A DELETE may come in any moment, also right after the create.',
+    why: 'A DELETE may come at any moment, also right after the create.',
     async run(bench) {
       const ref = bench.ref('a');
       await bench.driver.create(bench.spec(ref), null);
@@ -232,16 +232,16 @@ export const machineChecks: readonly DriverCheck[] = [
   },
   {
     id: 'destroy-again',
-    title: 'is done at once destroying what is not there, however often',
-    why: 'A destroy is repeated until it is done, also where its answer was lost. An error here repeats it for ever.',
+    title: 'is done at once with each destroy of a missing machine',
+    why: 'Berth repeats a destroy until it is done, also after a lost answer. An error here makes it repeat for ever.',
     async run(bench) {
       const ref = bench.ref('a');
       const none = bench.ref('none');
       await bench.create(ref);
       await Promise.all([bench.destroy(ref), bench.destroy(ref)]);
       const done = { outcome: 'done', value: null };
-      same('destroy of what is gone', await bench.driver.destroy(ref, null, TRIAL_ORDER), done);
-      same('destroy of what was never made', await bench.driver.destroy(none, null, TRIAL_ORDER), done);
+      same('destroy of a destroyed machine', await bench.driver.destroy(ref, null, TRIAL_ORDER), done);
+      same('destroy of a machine that was never made', await bench.driver.destroy(none, null, TRIAL_ORDER), done);
       return undefined;
     },
   },
@@ -259,25 +259,25 @@ const shown = (bench: Bench, ref: string): Promise<ObservedMachine> =>
 export const capacityChecks: readonly DriverCheck[] = [
   {
     id: 'capacity',
-    title: 'refuses a machine beyond the capacity, and changes nothing',
-    why: 'The code capacity makes the offer sold out. Any other is tried again on a platform that is full.',
+    title: 'refuses a machine beyond its capacity, and changes nothing',
+    why: 'The code capacity marks the offer as sold out. After any other code Berth retries on a full platform.',
     async run(bench) {
       const { units } = bench.context;
-      if (units === undefined) return { untried: 'the platform holds more machines than are made here' };
+      if (units === undefined) return { untried: 'the platform has more units than this suite uses' };
       const refs = Array.from({ length: units }, (_, unit) => bench.ref(`${unit}`));
       for (const ref of refs) await bench.create(ref);
       const over = bench.ref('over');
-      refused('create of one too many', await bench.driver.create(bench.spec(over), null), 'capacity');
-      gone('get of what was refused', await bench.driver.get(over));
+      refused('create beyond the capacity', await bench.driver.create(bench.spec(over), null), 'capacity');
+      gone('get of the refused machine', await bench.driver.get(over));
       await bench.destroy(refs[0] ?? over);
-      has('create when there is room again', await bench.create(over), { power: 'running' });
+      has('create after a unit became free', await bench.create(over), { power: 'running' });
       return undefined;
     },
   },
   {
     id: 'inventory',
-    title: 'counts one unit less where there is one machine more, and none where the next create is refused',
-    why: 'What is on sale follows this count: too high sells what is not there, too low sells nothing.',
+    title: 'counts one unit less for each machine, and zero when the next create is refused',
+    why: 'Availability follows this count: too high sells missing units, too low hides free ones.',
     async run(bench) {
       if (bench.driver.inventory === undefined) return { untried: 'the driver has no inventory' };
       const ref = bench.ref('a');
@@ -285,7 +285,7 @@ export const capacityChecks: readonly DriverCheck[] = [
       await bench.create(ref);
       same('free units with one machine more', await freeUnits(bench, ref), before - 1);
       await bench.destroy(ref);
-      same('free units when it is destroyed', await freeUnits(bench, ref), before);
+      same('free units after the destroy', await freeUnits(bench, ref), before);
       const { units } = bench.context;
       if (units !== undefined) same('free units of the empty platform', before, units);
       return undefined;
@@ -293,28 +293,28 @@ export const capacityChecks: readonly DriverCheck[] = [
   },
   {
     id: 'impossible',
-    title: 'says with the right code why a machine cannot be made, and changes nothing',
-    why: 'The code decides what the tenant reads, and whether the create is tried again.',
+    title: 'refuses an impossible create with the right code, and changes nothing',
+    why: 'The code decides which error the tenant sees, and whether Berth retries the create.',
     async run(bench) {
       const { impossible = {} } = bench.context;
       const cases = Object.entries(impossible);
-      if (cases.length === 0) return { untried: 'no create that must be refused was named' };
+      if (cases.length === 0) return { untried: 'the suite was given no create that must be refused' };
       for (const [code, overrides] of cases) {
         const ref = bench.ref(code.replaceAll('_', '-'));
         const step = await bench.driver.create(bench.spec(ref, overrides), null);
         refused(`create with ${show(overrides)}`, step, code as keyof typeof impossible);
-        gone('get of what was refused', await bench.driver.get(ref));
+        gone('get of the refused machine', await bench.driver.get(ref));
       }
       return undefined;
     },
   },
   {
     id: 'unreachable',
-    title: 'proves nothing about a platform that does not answer',
-    why: 'A gone or an empty listing while the platform is away would end every instance.',
+    title: 'answers unknown while the platform does not answer',
+    why: 'An answer of gone, or an empty listing, would end every instance while the platform is down.',
     async run(bench) {
       const { openUnreachable } = bench.context;
-      if (openUnreachable === undefined) return { untried: 'the platform cannot be cut off here' };
+      if (openUnreachable === undefined) return { untried: 'this suite cannot cut off the platform' };
       const driver = bench.limited(await openUnreachable());
       try {
         const ref = bench.ref('a');
@@ -322,7 +322,7 @@ export const capacityChecks: readonly DriverCheck[] = [
         same('list', (await driver.list()).answer, 'unknown');
         if (driver.inventory !== undefined) same('inventory', (await driver.inventory()).answer, 'unknown');
         const destroyed = await driver.destroy(ref, null, TRIAL_ORDER).catch(() => undefined);
-        if (destroyed?.outcome === 'done') throw new CheckFailure('destroy is done, and nobody was asked');
+        if (destroyed?.outcome === 'done') throw new CheckFailure('destroy is done although the platform was not reached');
         const made = await driver.create(bench.spec(ref), null).catch(() => undefined);
         if (made !== undefined) refused('create', made, 'transient', 'unknown_outcome', 'auth');
       } finally {

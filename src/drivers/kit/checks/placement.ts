@@ -16,38 +16,38 @@ const noPlace: Untried = { untried: 'the driver has no place: the platform choos
 export const placementChecks: readonly DriverCheck[] = [
   {
     id: 'place',
-    title: 'makes a machine on the host that was chosen of those that place names',
-    why: 'The host is in the database before the machine is made: Berth looks for it there, and removes it there.',
+    title: 'makes a machine on the host chosen from the answer of place',
+    why: 'Berth records the host before the create, and looks for the machine and removes it only there.',
     run: (bench) => onEachHost(machineOf(bench)),
   },
   {
     id: 'place-bound',
-    title: 'names in place only the host that the machine is bound to',
-    why: 'A machine whose volumes are on a host finds them on no other.',
+    title: 'answers place only with the host that the machine is bound to',
+    why: 'The volumes of a machine are on one host, so it must run there.',
     run: (bench) => namesOnlyTheBound(machineOf(bench)),
   },
   {
     id: 'place-avoid',
-    title: 'names in place no host that is to be avoided, and refuses where no other is left',
-    why: 'An operator who drains a host waits until it is empty.',
+    title: 'answers place without hosts to avoid, and refuses when none is left',
+    why: 'An operator who drains a host waits until it is empty: nothing new may land there.',
     run: (bench) => namesNoneToAvoid(machineOf(bench)),
   },
   {
     id: 'volume-place',
-    title: 'makes a volume on the host that was chosen of those that volumes.place names',
-    why: 'A volume on another host than the one in the database is attached to no machine.',
+    title: 'makes a volume on the host chosen from the answer of volumes.place',
+    why: 'A volume on a host other than the recorded one cannot be attached.',
     run: (bench) => onEachHost(volumeOf(bench)),
   },
   {
     id: 'volume-place-bound',
-    title: 'names in volumes.place only the host that the volume is bound to',
-    why: 'It is for a machine of that host.',
+    title: 'answers volumes.place only with the host that the volume is bound to',
+    why: 'The machine that needs the volume is on that host.',
     run: (bench) => namesOnlyTheBound(volumeOf(bench)),
   },
   {
     id: 'volume-place-avoid',
-    title: 'names in volumes.place no host that is to be avoided, and refuses where no other is left',
-    why: 'An operator who drains a host waits until it is empty.',
+    title: 'answers volumes.place without hosts to avoid, and refuses when none is left',
+    why: 'An operator who drains a host waits until it is empty: nothing new may land there.',
     run: (bench) => namesNoneToAvoid(volumeOf(bench)),
   },
 ];
@@ -102,7 +102,7 @@ async function onEachHost(placed: Placed | undefined): Promise<Untried | undefin
     const made = await placed.make(host);
     if (made !== host)
       throw new CheckFailure(
-        `create was given the host ${host}, and is on ${made ?? 'no host that it tells'}`,
+        `create was given the host ${host}, and is on ${made ?? 'no reported host'}`,
       );
   }
   return undefined;

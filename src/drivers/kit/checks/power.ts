@@ -4,8 +4,8 @@ import type { DriverCheck } from './check.ts';
 export const powerChecks: readonly DriverCheck[] = [
   {
     id: 'stop-start',
-    title: 'stops and starts a machine, twice over, or says that it cannot',
-    why: 'Each call may come twice. A machine that comes back at another address has to be proved anew, and one that is not shown while it is stopped is lost.',
+    title: 'stops and starts a machine, each call repeated, or declares that it cannot',
+    why: 'Each call may come twice. Berth must probe a machine again if its address changes, and treats a stopped machine that is not shown as lost.',
     async run(bench) {
       const { driver } = bench;
       const ref = bench.ref('a');
@@ -16,7 +16,7 @@ export const powerChecks: readonly DriverCheck[] = [
         return undefined;
       }
       has('stop', await bench.stop(ref), { power: 'stopped' });
-      has('stop of what is stopped', await bench.stop(ref), { power: 'stopped' });
+      has('stop of a stopped machine', await bench.stop(ref), { power: 'stopped' });
       await assertShownStopped(bench, ref);
       if (!bench.manifest.resume) {
         refused('start', await driver.start(ref, null), 'unsupported');
@@ -24,14 +24,14 @@ export const powerChecks: readonly DriverCheck[] = [
       }
       const started = await bench.start(ref);
       has('start', started, { power: 'running', endpoint });
-      same('start of what runs', await bench.start(ref), started);
+      same('start of a running machine', await bench.start(ref), started);
       return undefined;
     },
   },
   {
     id: 'power-of-none',
-    title: 'fails with gone when it is to stop or start what is not there',
-    why: 'gone is what makes Berth look whether the machine was lost; done would leave a machine that nobody has.',
+    title: 'fails with gone on a stop or start of a missing machine',
+    why: 'After gone, Berth checks whether the machine was lost; done would leave an instance without a machine.',
     async run(bench) {
       const { driver, manifest } = bench;
       const none = bench.ref('none');
@@ -43,7 +43,7 @@ export const powerChecks: readonly DriverCheck[] = [
   {
     id: 'destroy-stopped',
     title: 'destroys a stopped machine',
-    why: 'Its disk still costs, and is somebody’s.',
+    why: 'Its disk still costs money and holds the tenant’s data.',
     async run(bench) {
       if (!bench.manifest.stop) return { untried: 'the manifest says that it cannot stop' };
       const ref = bench.ref('a');
@@ -56,7 +56,7 @@ export const powerChecks: readonly DriverCheck[] = [
   },
   {
     id: 'restart',
-    title: 'resets a machine that runs, once for each id, or says that it cannot',
+    title: 'resets a running machine once for each id, or declares that it cannot',
     why: 'A restart whose answer was lost is sent again. The same id must not reset the machine twice.',
     async run(bench) {
       const { driver } = bench;
@@ -78,17 +78,17 @@ export const powerChecks: readonly DriverCheck[] = [
   },
   {
     id: 'restart-of-none',
-    title: 'restarts nothing that is not there, or that does not run',
-    why: 'A stopped machine that is switched on runs, and nobody pays for it.',
+    title: 'refuses to restart a missing or a stopped machine',
+    why: 'A restart that starts a stopped machine makes it run without being billed.',
     async run(bench) {
       const { driver, manifest } = bench;
       if (!manifest.restart) return { untried: 'the manifest says that it cannot restart' };
       const ref = bench.ref('a');
-      refused('restart of what is not there', await driver.restart(ref, 'one', null), 'gone');
+      refused('restart of a missing machine', await driver.restart(ref, 'one', null), 'gone');
       if (!manifest.stop) return undefined;
       await bench.create(ref);
       await bench.stop(ref);
-      refused('restart of what is stopped', await driver.restart(ref, 'one', null), 'conflict');
+      refused('restart of a stopped machine', await driver.restart(ref, 'one', null), 'conflict');
       const presence = await driver.get(ref);
       same('power', presence.answer === 'observed' && presence.value.power, 'stopped');
       return undefined;
@@ -101,7 +101,7 @@ async function assertShownStopped(bench: Bench, ref: string): Promise<void> {
   const presence = await bench.driver.get(ref);
   if (presence.answer !== 'observed')
     throw new CheckFailure(`get answers ${presence.answer} for a machine that is stopped`);
-  has('get of what is stopped', presence.value, { power: 'stopped' });
+  has('get of a stopped machine', presence.value, { power: 'stopped' });
   await bench.untilShown('a machine with the power stopped in list', async () => {
     const listing = await bench.driver.list();
     const items = listing.answer === 'listed' ? listing.items : [];

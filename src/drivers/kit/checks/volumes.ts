@@ -13,23 +13,23 @@ const checks: readonly VolumeCheck[] = [
   {
     id: 'volume-lifecycle',
     title: 'makes, lists and destroys volumes, each call repeated',
-    why: 'Each call may come twice; a second volume costs, and nobody knows it.',
+    why: 'Each call may come twice; a second volume would cost money without being recorded.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
-      same('get before it is made', await attached(volumes, ref), 'gone');
+      same('get before the create', await attached(volumes, ref), 'gone');
       const made = await bench.createVolume(volumes, ref);
       same('create again', await bench.createVolume(volumes, ref), made);
       same('listed', await bench.listedVolumes(volumes), [made]);
       await destroyVolume(bench, volumes, ref);
       same('destroy again', await volumes.destroy(ref, null, TRIAL_ORDER), done);
-      same('destroy of none', await volumes.destroy(bench.volumeRef('none'), null, TRIAL_ORDER), done);
-      same('get when it is destroyed', await attached(volumes, ref), 'gone');
+      same('destroy of a missing volume', await volumes.destroy(bench.volumeRef('none'), null, TRIAL_ORDER), done);
+      same('get after the destroy', await attached(volumes, ref), 'gone');
       return undefined;
     },
   },
   {
     id: 'volume-crashes',
-    title: 'goes on with each call on a volume of which the core knows nothing any more',
+    title: 'resumes each call on a volume without its cookie',
     why: 'A crash loses the cookie.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
@@ -45,14 +45,14 @@ const checks: readonly VolumeCheck[] = [
       await bench.finishAfterCrash('detach', (cookie) => volumes.detach(ref, machine, cookie));
       same('attached to', await attached(volumes, ref), []);
       await bench.finishAfterCrash('volumes.destroy', (cookie) => volumes.destroy(ref, cookie, TRIAL_ORDER));
-      same('get when it is destroyed', await attached(volumes, ref), 'gone');
+      same('get after the destroy', await attached(volumes, ref), 'gone');
       return undefined;
     },
   },
   {
     id: 'volume-attach',
     title: 'attaches and detaches a volume, each call repeated',
-    why: 'Attaching what is attached, and detaching what is not, is success: that is how a lost answer is mended.',
+    why: 'A repeated attach or detach succeeds: this is how Berth recovers from a lost answer.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
       const { host } = await bench.createVolume(volumes, ref);
@@ -75,13 +75,13 @@ const checks: readonly VolumeCheck[] = [
   },
   {
     id: 'volume-resize',
-    title: 'makes a volume larger, and never smaller, or says that it cannot',
-    why: 'A volume that shrinks loses what is on it.',
+    title: 'grows a volume and never shrinks it, or declares that it cannot',
+    why: 'Shrinking a volume loses data.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
       const { sizeGb } = bench.context.volumeSpec(ref);
       const resize = (to: number) => (cookie: string | null) => volumes.resize(ref, to, cookie);
-      refused('resize of none', await resize(sizeGb)(null));
+      refused('resize of a missing volume', await resize(sizeGb)(null));
       const made = await bench.createVolume(volumes, ref);
       if (bench.manifest.resizeVolume === 'none') {
         refused('resize', await resize(2 * sizeGb)(null), 'unsupported');
@@ -90,15 +90,15 @@ const checks: readonly VolumeCheck[] = [
       const expected = made.sizeGb === undefined ? made : { ...made, sizeGb: 2 * sizeGb };
       same('resize', await bench.finishAfterCrash('resize', resize(2 * sizeGb)), expected);
       same('resize again', await resize(2 * sizeGb)(null), { outcome: 'done', value: expected });
-      refused('resize to less', await resize(sizeGb)(null), 'invalid');
+      refused('resize to a smaller size', await resize(sizeGb)(null), 'invalid');
       same('get', await volumes.get(ref), { answer: 'observed', value: expected });
       return undefined;
     },
   },
   {
     id: 'volume-resize-attached',
-    title: 'resizes a volume that is attached, or refuses and changes nothing',
-    why: 'The manifest says which of both, and the API promises it.',
+    title: 'resizes an attached volume, or refuses and changes nothing',
+    why: 'The manifest says which, and the API relies on it.',
     async run(bench, volumes) {
       const { resizeVolume } = bench.manifest;
       if (resizeVolume === 'none') return { untried: 'the manifest says that it cannot resize' };
@@ -115,7 +115,7 @@ const checks: readonly VolumeCheck[] = [
   {
     id: 'volume-survives',
     title: 'keeps a volume when its machine is destroyed, and drops the attachment',
-    why: 'Volumes are sold apart from machines.',
+    why: 'Volumes are sold separately from machines.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
       await bench.destroy(await attachedVolume(bench, volumes, ref));
@@ -125,12 +125,12 @@ const checks: readonly VolumeCheck[] = [
   },
   {
     id: 'volume-data',
-    title: 'shows a volume to its machine, and its data to the next one',
-    why: 'A record of an attachment is not yet a disk in the machine.',
+    title: 'shows a volume to its machine, and keeps the data for the next machine',
+    why: 'A recorded attachment does not prove that the guest has the disk.',
     async run(bench, volumes) {
       const { guest, units } = bench.context;
       const disk = guest?.volume;
-      if (disk === undefined) return { untried: 'nobody can look at the disks of a machine here' };
+      if (disk === undefined) return { untried: 'this suite cannot see the disks of a machine' };
       const isCold = bench.manifest.attachVolume === 'cold';
       const running = (ref: OwnerRef) => (isCold ? bench.start(ref) : bench.create(ref));
       const ref = bench.volumeRef('v');
@@ -157,7 +157,7 @@ const checks: readonly VolumeCheck[] = [
   {
     id: 'volume-copy',
     title: 'copies a volume under another name, and keeps the original',
-    why: 'The copy becomes the volume only when it is complete, and the original is removed after that: until then it is the only one.',
+    why: 'The copy replaces the volume only when it is complete; until then the original is the only data.',
     async run(bench, volumes) {
       const { copy } = volumes;
       if (copy === undefined) return { untried: 'the driver copies no volumes' };
@@ -186,7 +186,7 @@ const checks: readonly VolumeCheck[] = [
       const repeated = copyTo(copied);
       const made = interrupted ?? (await bench.finish('volumes.copy', repeated));
       has('the copy', made, { ref: copied, sizeGb: original.sizeGb, attachedTo: [] });
-      same('the copy again', await bench.finish('volumes.copy again', repeated), made);
+      same('the repeated copy', await bench.finish('volumes.copy again', repeated), made);
       same('get of the copy', await volumes.get(copied), { answer: 'observed', value: made });
       same('get of the original', await volumes.get(ref), { answer: 'observed', value: original });
       return undefined;
@@ -194,8 +194,8 @@ const checks: readonly VolumeCheck[] = [
   },
   {
     id: 'volume-destroy-attached',
-    title: 'destroys a volume that is still attached',
-    why: 'An attachment that lingers on the platform must not keep a volume for ever.',
+    title: 'destroys an attached volume',
+    why: 'A stale attachment on the platform must not keep a volume for ever.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
       await attachedVolume(bench, volumes, ref);

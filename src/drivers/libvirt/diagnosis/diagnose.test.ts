@@ -99,7 +99,7 @@ async function findingsOf(ailment: Ailment): Promise<string[][]> {
 const notOk = async (ailment: Ailment): Promise<string[][]> =>
   (await findingsOf(ailment)).filter(([verdict]) => verdict !== 'ok');
 
-describe('a host where all is well', () => {
+describe('a healthy host', () => {
   it('has a line for each prerequisite', async () => {
     expect(
       (await findingsOf({})).map(([verdict, subject, finding]) => `${verdict}: ${subject}: ${finding}`),
@@ -107,20 +107,20 @@ describe('a host where all is well', () => {
       'ok: libvirt on host kvm-1: qemu:///system answers',
       'ok: libvirt on host kvm-1: libvirt 9.0.0',
       'ok: libvirt on host kvm-1: QEMU 7.2.22',
-      'ok: shell on host kvm-1: it runs what Berth asks',
+      'ok: shell on host kvm-1: it runs the commands of Berth',
       'ok: state folder on host kvm-1: /var/lib/berth can be written',
-      'ok: clock of host kvm-1: it differs from ours by 0.0 s',
-      'ok: hook on host kvm-1: it is there',
+      'ok: clock of host kvm-1: it differs from the clock of Berth by 0.0 s',
+      'ok: hook on host kvm-1: it is installed',
       'ok: pool berth on host kvm-1: it runs, 50.0 GB are free',
       'ok: image debian-12 on host kvm-1: it is the volume debian.qcow2',
       'ok: network filter on host kvm-1: clean-traffic is there',
       'ok: network berth on host kvm-1: it is active',
-      'ok: accelerator of host kvm-1: kvm: a guest on KVM counted to 100 million in time',
+      'ok: accelerator of host kvm-1: kvm: a test guest ran on KVM',
     ]);
   });
 });
 
-describe('each ailment has its sentence and its remedy', () => {
+describe('each problem has a finding and a remedy', () => {
   it.each<[string, Ailment, string, string, string]>([
     ['libvirt refuses us', { virsh: { version: 'refused' } }, 'broken', 'refused', 'usermod -aG libvirt'],
     [
@@ -148,21 +148,21 @@ describe('each ailment has its sentence and its remedy', () => {
       'there is no firmware for an offer',
       { offer: { uefi: true }, virsh: { domcapabilities: capabilities('<domain>kvm</domain>') } },
       'broken',
-      'libvirt has no firmware',
+      'libvirt has no UEFI firmware',
       'ovmf',
     ],
     [
       'there is no KVM, and nothing else is allowed',
       { accelerator: 'kvm', virsh: { domcapabilities: capabilities('<domain>qemu</domain>') } },
       'broken',
-      'libvirt has none',
+      'libvirt has no KVM',
       'kvm_intel',
     ],
     [
       'there is no pool',
       { virsh: { 'pool-info': 'no_pool' } },
       'broken',
-      'there is none',
+      'it does not exist',
       'pool-define-as berth dir',
     ],
     [
@@ -193,7 +193,7 @@ describe('each ailment has its sentence and its remedy', () => {
       'no volume debian.qcow2',
       'berth image import',
     ],
-    ['the image has no name here', { images: {} }, 'broken', 'has none of that name', 'platform.images'],
+    ['the image has no name here', { images: {} }, 'broken', 'has no image of that name', 'platform.images'],
     [
       'there is no filter',
       { virsh: { 'nwfilter-list': ' 7 my-clean-traffic-2\n' } },
@@ -201,7 +201,7 @@ describe('each ailment has its sentence and its remedy', () => {
       'no clean-traffic',
       'nwfilter',
     ],
-    ['there is no network', { virsh: { 'net-info': 'no_network' } }, 'broken', 'there is none', 'net-define'],
+    ['there is no network', { virsh: { 'net-info': 'no_network' } }, 'broken', 'it does not exist', 'net-define'],
     [
       'the network is off',
       { virsh: { 'net-info': 'Active: no' } },
@@ -223,11 +223,11 @@ describe('each ailment has its sentence and its remedy', () => {
         shell: answering(facts),
       },
       'broken',
-      'there is none',
-      'Make it',
+      'it does not exist',
+      'Create it',
     ],
-    ['its clock is late', { clockMs: NOW - 5_000 }, 'warning', 'differs from ours by -5.0 s', 'chrony'],
-    ['its clock is off', { clockMs: NOW + 90_000 }, 'broken', 'differs from ours by 90.0 s', 'chrony'],
+    ['its clock is late', { clockMs: NOW - 5_000 }, 'warning', 'differs from the clock of Berth by -5.0 s', 'chrony'],
+    ['its clock is off', { clockMs: NOW + 90_000 }, 'broken', 'differs from the clock of Berth by 90.0 s', 'chrony'],
     [
       'its state cannot be written',
       { says: facts.filter((one) => !one.startsWith('state')) },
@@ -236,10 +236,10 @@ describe('each ailment has its sentence and its remedy', () => {
       'install -d',
     ],
     [
-      'it cannot refuse what comes too late',
+      'it cannot reject late calls',
       { says: [...facts, 'missing\tflock'] },
       'broken',
-      'there is no flock',
+      'flock is not installed',
       'util-linux has flock',
     ],
     [
@@ -273,7 +273,7 @@ describe('each ailment has its sentence and its remedy', () => {
     ]);
   });
 
-  it('a host that is down: libvirt and the shell, and nothing that follows from that', async () => {
+  it('reports only libvirt and the shell of a host that is down, and no consequences', async () => {
     const shell: HostShell = {
       name: 'kvm-1',
       run: async () => Promise.reject(new VirshError('unreachable', 'ssh to kvm-1: No route to host')),
@@ -285,14 +285,14 @@ describe('each ailment has its sentence and its remedy', () => {
     ]);
   });
 
-  it('libvirt that goes away while it is looked at', async () => {
+  it('reports libvirt that goes away during the checks', async () => {
     expect(await notOk({ virsh: { 'nwfilter-list': 'unreachable' } })).toEqual([
       ['broken', 'host kvm-1', expect.stringContaining('unreachable'), expect.any(String)],
     ]);
   });
 });
 
-describe('what brings packets to a machine behind NAT', () => {
+describe('the prerequisites of NAT', () => {
   const hook = 'etc/libvirt/hooks/qemu.d/berth';
   const whole: Record<string, string> = {
     [hook]: '#!/bin/sh\n',
@@ -326,7 +326,7 @@ describe('what brings packets to a machine behind NAT', () => {
       ['hook on host kvm-1', `there is no /${hook}`, 'install -D -m 755 examples/libvirt/berth-hook'],
     ],
     [
-      'a host that hands no packets on',
+      'a host that does not forward packets',
       { ...whole, 'proc/sys/net/ipv4/ip_forward': '0\n' },
       ['forwarding on host kvm-1', 'net.ipv4.ip_forward is 0', 'sysctl --system'],
     ],
@@ -341,7 +341,7 @@ describe('what brings packets to a machine behind NAT', () => {
     ]);
   });
 
-  it('nothing is broken on a host with all of it, or whose address is of a router that the operator declared', async () => {
+  it('reports nothing on a host that has them all, or whose address is declared to be on a router', async () => {
     expect(await notOk({ shell: withFiles(whole) })).toEqual([]);
     const options = { public_ip: '198.51.100.7', public_ip_elsewhere: true };
     expect(await notOk({ options, shell: withFiles(whole) })).toEqual([]);
@@ -378,11 +378,11 @@ describe('GPUs', () => {
       .filter(([, subject]) => /GPU|IOMMU|vfio/.test(subject ?? ''))
       .map(([verdict, subject, finding]) => `${verdict}: ${subject}: ${finding}`);
 
-  it('are not looked at where none is sold', async () => {
+  it('are not checked when no offer has any', async () => {
     expect(await ofGpus({ shell: withTree(geForce).shell })).toEqual([]);
   });
 
-  it('each has a line, after the IOMMU and the driver', async () => {
+  it('have one line each, after the IOMMU and the driver', async () => {
     expect(await ofGpus({ gpuTypes, shell: withTree(geForce).shell })).toEqual([
       'ok: IOMMU of host kvm-1: it is on',
       'ok: vfio-pci on host kvm-1: it is loaded',
@@ -390,7 +390,7 @@ describe('GPUs', () => {
     ]);
     const none = facts.filter((one) => !/^(iommu|vfio)/.test(one));
     expect(await ofGpus({ gpuTypes, shell: withTree(geForce, none).shell })).toEqual([
-      'broken: IOMMU of host kvm-1: it is off: no GPU can be given to a machine',
+      'broken: IOMMU of host kvm-1: it is off: machines cannot get GPUs',
       'broken: vfio-pci on host kvm-1: it is not loaded',
       expect.stringContaining('ok: GPU'),
     ]);
@@ -399,7 +399,7 @@ describe('GPUs', () => {
     ]);
   });
 
-  it('that wait for a reset or are out of use say so, with the way back', async () => {
+  it('are reported with a remedy when they wait for a reset or are out of use', async () => {
     const { shell, real, place } = withTree(geForce);
     await markGpu(real, place, '0000:65:00.0', 'berth-a', '1');
     expect((await ofGpus({ gpuTypes, shell })).at(-1)).toContain('warning: GPU');
@@ -409,20 +409,20 @@ describe('GPUs', () => {
       'broken',
       'GPU 0000:65:00.0 (RTX_4090) on host kvm-1',
       'it is out of use: its fan',
-      "Mend it, then echo 'dirty operator 1' > /var/lib/berth/gpus/0000:65:00.0: Berth tries it again.",
+      "Repair it, then run echo 'dirty operator 1' > /var/lib/berth/gpus/0000:65:00.0: Berth tries to reset it again.",
     ]);
   });
 });
 
-it('an offer that no host can have is found', async () => {
+it('reports an offer that fits no host', async () => {
   const { config, catalog, clock } = aPatient({});
   const found = [];
   for await (const one of diagnose({ ...config, hosts: [] }, { catalog, clock }))
     found.push(`${one.subject}: ${one.finding}`);
   expect(found).toEqual([
-    'offer small: it is sold in eu1, and no host of the group default is in fra',
-    'offer small: it is sold in eu2, and no host of the group default is in ams',
-    'offer gpu: gpu_types does not say what H100 is',
-    'offer gpu: it is sold in eu1, and no host of the group default is in fra',
+    'offer small: it is sold in eu1, but no host of the group default is in fra',
+    'offer small: it is sold in eu2, but no host of the group default is in ams',
+    'offer gpu: gpu_types has no entry for H100',
+    'offer gpu: it is sold in eu1, but no host of the group default is in fra',
   ]);
 });

@@ -62,7 +62,7 @@ async function unlessSilent(
   } catch (error) {
     if (!(error instanceof VirshError)) throw error;
     return [
-      broken(`host ${patient.host.name}`, error.message, 'Read what libvirt says, mend it, and ask again.'),
+      broken(`host ${patient.host.name}`, error.message, 'Fix what libvirt reports, and run the check again.'),
     ];
   }
 }
@@ -78,16 +78,16 @@ function* diagnoseOffers(
     if (gpuType !== undefined && types[gpuType] === undefined)
       yield broken(
         subject,
-        `gpu_types does not say what ${gpuType} is`,
-        `Write its vendor and device there, as \`lspci -nn\` prints them: ${gpuType}: ['10de:2330'].`,
+        `gpu_types has no entry for ${gpuType}`,
+        `Add its vendor and device, as \`lspci -nn\` prints them: ${gpuType}: ['10de:2330'].`,
       );
     for (const { region } of placements) {
       const datacenter = regions.get(region)?.datacenter ?? region;
       if (hosts.some((host) => host.group === group && host.datacenter === datacenter)) continue;
       yield broken(
         subject,
-        `it is sold in ${region}, and no host of the group ${group} is in ${datacenter}`,
-        'Name such a host under platform.hosts, or take the region out of the offer.',
+        `it is sold in ${region}, but no host of the group ${group} is in ${datacenter}`,
+        'Add such a host to platform.hosts, or remove the region from the offer.',
       );
     }
   }

@@ -25,7 +25,7 @@ export async function diagnoseConnection({ host }: Patient): Promise<Diagnosis[]
 const OTHER_REMEDY = 'Try it by hand: virsh -c URI version.';
 const connectionRemedies: Partial<Record<VirshProblem, string>> = {
   unreachable:
-    'Is libvirtd running there (systemctl status libvirtd), and does `virsh -c URI list` work for the user that runs Berth? For qemu+ssh, that user needs a key that is let in without a question, and the host in known_hosts.',
+    'Check that libvirtd runs there (systemctl status libvirtd), and that `virsh -c URI list` works for the user that runs Berth. For qemu+ssh, that user needs a key that works without a prompt, and the host in known_hosts.',
   refused:
     'On the host: add the user to the group libvirt (usermod -aG libvirt USER), then log in anew. For qemu+ssh, check the key and known_hosts.',
 };
@@ -41,7 +41,7 @@ function versionsOf(subject: string, text: string): Diagnosis[] {
     if (major === undefined)
       return broken(
         subject,
-        `it does not tell a version of ${name}`,
+        `it does not report a ${name} version`,
         `Install ${name} on the host; Debian: qemu-system-x86.`,
       );
     const version = `${name} ${major}.${rest}`;
@@ -49,7 +49,7 @@ function versionsOf(subject: string, text: string): Diagnosis[] {
       ? ok(subject, version)
       : warning(
           subject,
-          `${version} is older than any that Berth was tried with`,
+          `${version} is older than the versions that Berth was tested with`,
           `Use ${name} ${OLDEST[name]} or later.`,
         );
   });
@@ -76,7 +76,7 @@ export async function diagnosePool({ host }: Patient): Promise<Diagnosis[]> {
         ? broken(
             subject,
             `${freeGb.toFixed(1)} GB are free, less than reserve.disk_gb`,
-            'Make room there, or lower reserve.disk_gb.',
+            'Free some disk space, or lower reserve.disk_gb.',
           )
         : ok(subject, `it runs, ${freeGb.toFixed(1)} GB are free`);
     if (value('Autostart') === 'yes') return [room];
@@ -84,7 +84,7 @@ export async function diagnosePool({ host }: Patient): Promise<Diagnosis[]> {
   } catch (error) {
     if (!(error instanceof VirshError && error.problem === 'no_pool')) throw error;
     const remedy = `virsh pool-define-as ${pool} dir --target /var/lib/libvirt/images/${pool} && virsh pool-build ${pool} && virsh pool-start ${pool} && virsh pool-autostart ${pool}`;
-    return [broken(subject, 'there is none', remedy)];
+    return [broken(subject, 'it does not exist', remedy)];
   }
 }
 
@@ -108,8 +108,8 @@ async function diagnoseImage(
   if (image === undefined)
     return broken(
       subject,
-      'the platform has none of that name',
-      `Name it under platform.images: ${name}: { volume: ${name}.qcow2, user: debian }.`,
+      'the platform has no image of that name',
+      `Add it under platform.images: ${name}: { volume: ${name}.qcow2, user: debian }.`,
     );
   try {
     await host.virsh(['vol-info', '--pool', host.options.pool, image.volume]);
@@ -117,7 +117,7 @@ async function diagnoseImage(
   } catch (error) {
     if (!(error instanceof VirshError && (error.problem === 'no_volume' || error.problem === 'no_pool')))
       throw error;
-    const remedy = `berth image import ${name} FILE puts it there; a file that was copied there is seen after virsh pool-refresh.`;
+    const remedy = `Run berth image import ${name} FILE. If you copied the file there by hand, run virsh pool-refresh.`;
     return broken(subject, `the pool has no volume ${image.volume}`, remedy);
   }
 }
@@ -137,17 +137,17 @@ export async function diagnoseCapabilities({ host, config, catalog }: Patient): 
   const kvm = `KVM on host ${host.name}`;
   return [
     ...(needsUefi
-      ? [has.uefi ? ok(uefi, 'libvirt has a firmware') : broken(uefi, NO_UEFI, UEFI_REMEDY)]
+      ? [has.uefi ? ok(uefi, 'libvirt has UEFI firmware') : broken(uefi, NO_UEFI, UEFI_REMEDY)]
       : []),
-    ...(needsKvm ? [has.kvm ? ok(kvm, 'libvirt has it') : broken(kvm, NO_KVM, KVM_REMEDY)] : []),
+    ...(needsKvm ? [has.kvm ? ok(kvm, 'libvirt has KVM') : broken(kvm, NO_KVM, KVM_REMEDY)] : []),
   ];
 }
 
-const NO_UEFI = 'libvirt has no firmware: the host gets no machine of an offer with uefi: true';
+const NO_UEFI = 'libvirt has no UEFI firmware: offers with uefi: true get no machine on this host';
 const UEFI_REMEDY = 'Install the firmware; Debian: ovmf.';
-const NO_KVM = 'libvirt has none, and platform.accelerator is kvm: the host gets no machine';
+const NO_KVM = 'libvirt has no KVM, but platform.accelerator is kvm: the host gets no machine';
 const KVM_REMEDY =
-  'Turn on VT-x or AMD-V in the firmware, and load kvm_intel or kvm_amd. Where emulation is meant, set platform.accelerator to tcg.';
+  'Enable VT-x or AMD-V in the firmware, and load kvm_intel or kvm_amd. If emulation is intended, set platform.accelerator to tcg.';
 
 export async function diagnoseNetwork({ host }: Patient): Promise<Diagnosis[]> {
   const { network } = host.options;
@@ -157,7 +157,7 @@ export async function diagnoseNetwork({ host }: Patient): Promise<Diagnosis[]> {
     ? ok(subject, `${NETWORK_FILTER} is there`)
     : broken(
         subject,
-        `there is no ${NETWORK_FILTER}, which keeps machines from using the addresses of others`,
+        `there is no ${NETWORK_FILTER}, which stops machines from using addresses of other machines`,
         'Install the filters of libvirt; Debian: libvirt-daemon-config-nwfilter.',
       );
   return network.mode === 'nat' ? [filter, ...(await diagnoseNat(host, network.network))] : [filter];
@@ -172,7 +172,7 @@ async function diagnoseNat(host: Patient['host'], network: string): Promise<Diag
         broken(
           subject,
           'it is not active: nothing reaches the machines of this host',
-          `virsh net-start ${network} && virsh net-autostart ${network} && systemctl restart libvirtd, which puts the cards of running guests back.`,
+          `virsh net-start ${network} && virsh net-autostart ${network} && systemctl restart libvirtd, which reattaches the interfaces of running guests.`,
         ),
       ];
     const active = ok(subject, 'it is active');
@@ -182,7 +182,7 @@ async function diagnoseNat(host: Patient['host'], network: string): Promise<Diag
   } catch (error) {
     if (!(error instanceof VirshError && error.problem === 'no_network')) throw error;
     return [
-      broken(subject, 'there is none', 'docs/how-to/libvirt.md has its definition, for virsh net-define.'),
+      broken(subject, 'it does not exist', 'Define it with virsh net-define, as docs/how-to/libvirt.md shows.'),
     ];
   }
 }

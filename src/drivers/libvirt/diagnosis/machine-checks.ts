@@ -39,26 +39,26 @@ const unmarked = (ref: string, host: string): Diagnosis =>
   broken(
     `machine ${ref} on host ${host}`,
     `it is a domain ${UNMARKED}: Berth neither changes nor forgets it`,
-    `Put the <metadata> of its definition back (virsh edit ${ref}; a backup of /etc/libvirt/qemu has it), or end it by hand: virsh destroy ${ref}; virsh undefine ${ref}.`,
+    `Restore the <metadata> of its definition (virsh edit ${ref}, with a backup of /etc/libvirt/qemu), or remove the domain by hand: virsh destroy ${ref}; virsh undefine ${ref}.`,
   );
 
 const onSeveral = (ref: string, hosts: readonly string[]): Diagnosis =>
   broken(
     `machine ${ref}`,
     `it is on ${hosts.join(' and on ')}`,
-    `Keep the one whose disk is the newer, and undefine the other by hand: virsh undefine ${ref}. Berth shows the one that runs; a delete ends all of them.`,
+    `Keep the one with the newer disk, and undefine the other by hand: virsh undefine ${ref}. Berth shows the running one; a delete destroys all of them.`,
   );
 
 const renamed = (ref: string, name: string, host: string): Diagnosis =>
   warning(
     `machine ${ref} on host ${host}`,
-    `it is called ${name}`,
-    `Berth follows it by its UUID. While it is stopped, virsh domrename ${name} ${ref} gives it its name back.`,
+    `it was renamed to ${name}`,
+    `Berth identifies it by its UUID. To restore the name, stop it and run virsh domrename ${name} ${ref}.`,
   );
 
 const copyOf = (ref: string, name: string, host: string): Diagnosis =>
   broken(
     `domain ${name} on host ${host}`,
     `it is a copy of the machine ${ref}`,
-    `Berth leaves it alone. Do not start it with the metadata of Berth: its ports and its address are those of the machine. Take <berth:machine> out of its <metadata> (virsh edit ${name}), or undefine it.`,
+    `Berth ignores it. Do not start it with the metadata of Berth: it would use the ports and the address of the machine. Remove <berth:machine> from its <metadata> (virsh edit ${name}), or undefine it.`,
   );

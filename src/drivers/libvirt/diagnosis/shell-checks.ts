@@ -37,16 +37,16 @@ export async function diagnoseShell(
   } catch (error) {
     if (!(error instanceof VirshError)) throw error;
     const remedy =
-      'Does `ssh HOST true` work without a question for the user that runs Berth, and is sh of POSIX there?';
+      'Check that `ssh HOST true` works without a prompt for the user that runs Berth, and that the host has a POSIX sh.';
     return { facts: undefined, diagnoses: [broken(subject, error.message, remedy)] };
   }
 }
 
 /** Changing commands run on the host, which refuses those that come too late. */
 function diagnoseTools(subject: string, { missing }: HostFacts): Diagnosis {
-  if (missing === undefined) return ok(subject, 'it runs what Berth asks');
+  if (missing === undefined) return ok(subject, 'it runs the commands of Berth');
   const remedy = 'Install it on the host; Debian: libvirt-clients has virsh, util-linux has flock.';
-  return broken(subject, `there is no ${missing}: the host gets no machine, and none is changed`, remedy);
+  return broken(subject, `${missing} is not installed: the host gets no machine, and none is changed`, remedy);
 }
 
 function diagnoseState({ host }: Patient, { canWriteState }: HostFacts): Diagnosis {
@@ -65,8 +65,8 @@ function diagnoseClock(name: string, offsetMs: number, roundTripMs: number): Dia
   const subject = `clock of host ${name}`;
   // The clock was read at some moment of the round trip, so half of it is subtracted.
   const surelyMs = Math.max(0, Math.abs(offsetMs) - roundTripMs / 2);
-  const finding = `it differs from ours by ${(offsetMs / 1000).toFixed(1)} s`;
-  const remedy = 'Keep both clocks by NTP; Debian: apt install chrony.';
+  const finding = `it differs from the clock of Berth by ${(offsetMs / 1000).toFixed(1)} s`;
+  const remedy = 'Synchronize both clocks with NTP; Debian: apt install chrony.';
   if (surelyMs >= CLOCK_BROKEN_MS) return broken(subject, finding, remedy);
   return surelyMs >= CLOCK_WARNING_MS ? warning(subject, finding, remedy) : ok(subject, finding);
 }
@@ -100,12 +100,12 @@ async function diagnoseForwarding(patient: Patient): Promise<Diagnosis[]> {
   const found: Diagnosis[] = [];
   const hook = `hook on host ${host.name}`;
   const reached = `address ${address} of host ${host.name}`;
-  if (hooks.lines.length > 0) found.push(ok(hook, 'it is there'));
+  if (hooks.lines.length > 0) found.push(ok(hook, 'it is installed'));
   else
     found.push(
       broken(
         hook,
-        `there is no ${HOOKS[0]}, which forwards ports to machines: none starts that can be reached`,
+        `there is no ${HOOKS[0]}, which forwards ports to machines: no machine that starts can be reached`,
         `install -D -m 755 examples/libvirt/berth-hook ${HOOKS[0]} && systemctl restart libvirtd`,
       ),
     );
@@ -113,7 +113,7 @@ async function diagnoseForwarding(patient: Patient): Promise<Diagnosis[]> {
     found.push(
       broken(
         `forwarding on host ${host.name}`,
-        'net.ipv4.ip_forward is 0: nothing reaches a machine',
+        'net.ipv4.ip_forward is 0: machines cannot be reached',
         'echo net.ipv4.ip_forward=1 > /etc/sysctl.d/50-berth.conf && sysctl --system',
       ),
     );
@@ -122,7 +122,7 @@ async function diagnoseForwarding(patient: Patient): Promise<Diagnosis[]> {
       broken(
         reached,
         'no interface of the host has it: machines cannot be reached there',
-        'Correct public_ip. Where a router has it and hands its ports on to this host, set public_ip_elsewhere: true.',
+        'Correct public_ip. If a router has the address and forwards its ports to this host, set public_ip_elsewhere: true.',
       ),
     );
   return found;
@@ -137,12 +137,12 @@ async function diagnoseFiles(patient: Patient): Promise<Diagnosis[]> {
   const { lines } = await runHostScript(shell, placeOf(patient), ['exists', path]);
   const subject = `bridge ${network.bridge} on host ${host.name}`;
   return lines.length > 0
-    ? [ok(subject, 'it is there')]
+    ? [ok(subject, 'it exists')]
     : [
         broken(
           subject,
-          'there is none',
-          'Make it in the network configuration of the host, and put its card into it.',
+          'it does not exist',
+          'Create it in the network configuration of the host, and add the network interface to it.',
         ),
       ];
 }
@@ -153,7 +153,7 @@ export async function diagnoseAccelerator(patient: Patient, facts: HostFacts): P
   const verdict = await chooseAccelerator(shell, placeOf(patient), facts, config.accelerator);
   if (!verdict.doubtful) return [ok(subject, `${verdict.accelerator}: ${verdict.finding}`)];
   const remedy =
-    'Turn on VT-x or AMD-V in the firmware, load kvm_intel or kvm_amd, and let the user read /dev/kvm (group kvm). Where emulation is meant, or KVM cannot be tried from here, set platform.accelerator.';
+    'Enable VT-x or AMD-V in the firmware, load kvm_intel or kvm_amd, and give the user access to /dev/kvm (group kvm). If emulation is intended, or KVM cannot be tested from here, set platform.accelerator.';
   return [warning(subject, verdict.finding, remedy)];
 }
 
@@ -177,10 +177,10 @@ export async function diagnoseGpus(patient: Patient, facts: HostFacts): Promise<
 function diagnoseIommu(name: string, { iommuOn }: HostFacts): Diagnosis {
   const subject = `IOMMU of host ${name}`;
   const remedy =
-    'Turn on VT-d or AMD-Vi in the firmware, and boot with intel_iommu=on iommu=pt (AMD: iommu=pt).';
+    'Enable VT-d or AMD-Vi in the firmware, and boot with intel_iommu=on iommu=pt (AMD: iommu=pt).';
   return iommuOn
     ? ok(subject, 'it is on')
-    : broken(subject, 'it is off: no GPU can be given to a machine', remedy);
+    : broken(subject, 'it is off: machines cannot get GPUs', remedy);
 }
 
 function diagnoseVfio(name: string, { vfioLoaded }: HostFacts): Diagnosis {
@@ -193,12 +193,12 @@ function diagnoseGpu({ host }: Patient, { address, type, state, reason = '' }: G
   const subject = `GPU ${address} (${type}) on host ${host.name}`;
   if (state === 'free' || state === 'claimed') return ok(subject, state === 'free' ? 'it is free' : reason);
   const mark = `${host.options.state_dir}/gpus/${address}`;
-  if (state === 'dirty') return warning(subject, reason, 'Berth resets it with its next look at the host.');
+  if (state === 'dirty') return warning(subject, reason, 'Berth resets it the next time it reads the host.');
   if (state === 'quarantined')
     return broken(
       subject,
       `it is out of use: ${reason}`,
-      `Mend it, then echo 'dirty operator 1' > ${mark}: Berth tries it again.`,
+      `Repair it, then run echo 'dirty operator 1' > ${mark}: Berth tries to reset it again.`,
     );
-  return broken(subject, reason, 'docs/how-to/gpus.md says how a host is set up for it.');
+  return broken(subject, reason, 'Set the host up as docs/how-to/gpus.md describes.');
 }

@@ -28,7 +28,7 @@ const changed = (address: string, otherwise: Partial<SysfsTree[string]>): SysfsT
 };
 
 describe('the GPUs of a host', () => {
-  it('are the types that are sold, each with all functions of its slot', async () => {
+  it('are those of the sold types, each with all functions of its slot', async () => {
     const [gpu, ...others] = await gpusOf(geForce);
     expect(others).toEqual([]);
     expect([gpu?.address, gpu?.type, gpu?.state]).toEqual([card, 'RTX_4090', 'free']);
@@ -54,14 +54,14 @@ describe('the GPUs of a host', () => {
     });
   });
 
-  it('behind one switch are two that are sold by themselves', async () => {
+  it('are sold separately when two share a switch', async () => {
     expect(brief(await gpusOf(hopper))).toEqual([
       ['0000:18:00.0', 'H100', 'free', undefined],
       ['0000:2a:00.0', 'H100', 'free', undefined],
     ]);
   });
 
-  it('are none where the host has none, or no PCI at all', async () => {
+  it('are empty on a host without GPUs or without PCI', async () => {
     expect(await gpusOf({})).toEqual([]);
     const { shell } = openHostWith({});
     expect((await scanGpus(shell, { stateDir: '/none', root: '/none' })).functions.size).toBe(0);
@@ -116,18 +116,18 @@ describe('a mark', () => {
     expect(await markGpu(shell, place, card, 'berth', '1')).toBe(false);
     expect(await markGpu(shell, place, card, 'berth-a', '3')).toBe(true);
     expect(brief(listGpus(await scanGpus(shell, place), types, nobody))).toEqual([
-      [card, 'RTX_4090', 'dirty', 'it was not reset since a machine had it'],
+      [card, 'RTX_4090', 'dirty', 'it was not reset after its last machine'],
     ]);
   });
 
-  it('is had by one of many that set it at once', async () => {
+  it('is won by exactly one of many that set it at once', async () => {
     const { shell, place } = openHostWith(geForce);
     const refs = Array.from({ length: 6 }, (_, at) => `berth-${at}`);
     const had = await Promise.all(refs.map((ref) => markGpu(shell, place, card, ref, 'n')));
     expect(had.filter(Boolean)).toHaveLength(1);
   });
 
-  it('that cannot be written is an error, not a no', async () => {
+  it('fails with an error, not a refusal, if it cannot be written', async () => {
     const { shell, place } = openHostWith(geForce);
     writeFileSync(`${place.root}/var`, 'no folder');
     await expect(markGpu(shell, place, card, 'berth-a', '1')).rejects.toThrow('cannot be written');
@@ -145,14 +145,14 @@ describe('between two machines', () => {
     return { shell, place, scan, gpu, now };
   }
 
-  it('a GPU is reset with its bridge where it has no reset of its own, and is free then [gpu-sanitized]', async () => {
+  it('a GPU without a reset of its own is reset with its bridge, and is then free [gpu-sanitized]', async () => {
     const { shell, place, scan, gpu, now } = await dirty(geForce);
     expect(await sanitizeGpu(shell, place, gpu, scan)).toEqual({ outcome: 'clean' });
     expect(readFileSync(sysfsFile(place.root, '0000:64:00.0', 'reset_subordinate'), 'utf8')).toBe('1');
     expect(await now()).toEqual([[card, 'RTX_4090', 'free', undefined]]);
   });
 
-  it('each function is reset by itself where it can be', async () => {
+  it('each function is reset by itself if possible', async () => {
     const flr = { resetMethods: 'flr bus' };
     const { shell, place, scan, gpu } = await dirty({
       ...changed(card, flr),
@@ -185,7 +185,7 @@ describe('between two machines', () => {
     ]);
   });
 
-  it('a GPU that another machine got meanwhile is not reset, freed or put out of use [gpu-reset-fenced]', async () => {
+  it('a GPU that another machine got in the meantime is not reset, freed or put out of use [gpu-reset-fenced]', async () => {
     const { shell, place, scan, gpu, now } = await dirty(geForce);
     expect(await sanitizeGpu(shell, place, gpu, scan)).toEqual({ outcome: 'clean' });
     writeFileSync(sysfsFile(place.root, '0000:64:00.0', 'reset_subordinate'), '');
@@ -207,22 +207,22 @@ function sound(): SysfsTree[string] {
   return of;
 }
 
-describe('a plan of a reset', () => {
+describe('a reset plan', () => {
   async function functionsOf(tree: SysfsTree) {
     const { shell, place } = openHostWith(tree);
     const scan = await scanGpus(shell, place);
     return { scan, gpus: listGpus(scan, types, nobody) };
   }
 
-  it('never takes the bus that another device is on', async () => {
+  it('never resets a bus with another device on it', async () => {
     const neighbour: SysfsTree = { ...geForce, '0000:65:01.0': { ...sound(), id: '8086:10d3', group: 15 } };
     const { scan, gpus } = await functionsOf(neighbour);
     expect(planReset(gpus[0]?.functions ?? [], scan)).toEqual({
-      impossible: 'a reset of 0000:65:00.0 would reset 0000:65:01.0 with it',
+      impossible: 'a reset of 0000:65:00.0 would also reset 0000:65:01.0',
     });
   });
 
-  it('is that of the function where it is alone on its bus', async () => {
+  it('resets the function itself when it is alone on its bus', async () => {
     const { '0000:65:00.1': _sound, ...alone } = geForce;
     const { scan, gpus } = await functionsOf({
       ...alone,
@@ -232,9 +232,9 @@ describe('a plan of a reset', () => {
   });
 
   it.each([
-    ['bus', '0000:65:00.0 is reset with its bus only, and its bridge has no reset_subordinate'],
-    ['', 'the kernel knows no reset for 0000:65:00.0 (10de:2684)'],
-  ])('is none where the kernel has only %j and the bridge nothing', async (resetMethods, impossible) => {
+    ['bus', '0000:65:00.0 can be reset only with its bus, but its bridge has no reset_subordinate'],
+    ['', 'the kernel has no reset method for 0000:65:00.0 (10de:2684)'],
+  ])('does not exist if the kernel has only %j and the bridge nothing', async (resetMethods, impossible) => {
     const tree = {
       ...changed(card, { resetMethods }),
       '0000:64:00.0': { ...bridge(), resetsSubordinate: false },
@@ -272,27 +272,27 @@ describe('after a reset', () => {
     marks: new Map(),
   });
 
-  it('what is as before is healthy, old errors included', () => {
+  it('an unchanged GPU is healthy, also with old errors', () => {
     expect(damageOf([was], seenAs({}))).toBeUndefined();
   });
 
   it.each<[Partial<PciFunction>, string]>([
     [{ answersAs: undefined }, 'answers as nothing'],
     [{ driver: undefined }, 'is bound to no driver'],
-    [{ fatalErrors: 3 }, 'fatal errors'],
-    [{ nonfatalErrors: 4 }, 'reported errors'],
-    [{ linkWidth: 8 }, 'has 8 lanes after the reset, and had 16'],
+    [{ fatalErrors: 3 }, 'fatal PCIe errors'],
+    [{ nonfatalErrors: 4 }, 'reported PCIe errors'],
+    [{ linkWidth: 8 }, 'has 8 lanes after the reset instead of 16'],
   ])('%j is damage', (is, reason) => {
     expect(damageOf([was], seenAs(is))).toContain(reason);
   });
 
-  it('a function that is gone is damage', () => {
+  it('a missing function is damage', () => {
     expect(damageOf([was], { functions: new Map(), marks: new Map() })).toContain('is gone from the bus');
   });
 });
 
 describe('a sweep', () => {
-  it('resets what no domain has any more, and says what is out of use', async () => {
+  it('resets GPUs that no domain has any more, and reports those out of use', async () => {
     const { shell, place } = openHostWith({ ...hopper, ...geForce });
     for (const address of [card, '0000:18:00.0', '0000:2a:00.0'])
       await markGpu(shell, place, address, 'berth-a', '1');
@@ -307,13 +307,13 @@ describe('a sweep', () => {
       [card, 'RTX_4090', 'free'],
     ]);
     expect(lines.map(({ level, fields }) => [level, fields['gpu'], fields['reason']])).toEqual([
-      ['error', '0000:2a:00.0', 'the kernel knows no reset for 0000:2a:00.0 (10de:2330)'],
+      ['error', '0000:2a:00.0', 'the kernel has no reset method for 0000:2a:00.0 (10de:2330)'],
       ['info', card, undefined],
     ]);
     expect(await sweepGpus(shell, place, types, new Set(['0000:18:00.0']), log)).toBe(0);
   });
 
-  it('resets a GPU that an operator let back, as docs/how-to/gpus.md says', async () => {
+  it('resets a GPU that an operator returned to use as in docs/how-to/gpus.md', async () => {
     const { shell, place } = openHostWith(geForce);
     await markGpu(shell, place, card, 'berth-a', '1');
     const mark = join(place.root, place.stateDir, 'gpus', card);

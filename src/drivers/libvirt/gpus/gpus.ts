@@ -59,7 +59,7 @@ function stateOf(
     .map((one) => obstacleOf(one, functions, all))
     .find((found) => found !== undefined);
   if (obstacle !== undefined) return ['unusable', obstacle];
-  if (mark !== undefined) return ['dirty', 'it was not reset since a machine had it'];
+  if (mark !== undefined) return ['dirty', 'it was not reset after its last machine'];
   return ['free', undefined];
 }
 

@@ -55,7 +55,7 @@ describe('the GPUs of a machine', () => {
     expect(await free()).toBe(1);
   });
 
-  it('are taken out of a machine that is released, reset, and sold again', async () => {
+  it('are taken out of a disowned machine, reset, and sold again', async () => {
     const { bench, create, given, marked, resets, free } = aGpuHost(hopper, 'hold');
     const { ref } = await create('a');
     await bench.stop(ref);
@@ -77,7 +77,7 @@ describe('the GPUs of a machine', () => {
     expect(atStart).toEqual(CARDS);
   });
 
-  it('go to another while it is stopped, whose end lets it start again [gpu-released]', async () => {
+  it('go to another machine while it is stopped, and it starts again when that one ends [gpu-released]', async () => {
     const { bench, create, given, marked, resets } = aGpuHost();
     const { ref } = await create('a');
     await bench.stop(ref);
@@ -94,7 +94,7 @@ describe('the GPUs of a machine', () => {
     expect([await given(ref), marked()]).toEqual([CARDS, CARDS]);
   });
 
-  it('stay with it while it is stopped, where the offer holds them [gpu-held]', async () => {
+  it('stay with it while it is stopped, if the offer holds them [gpu-held]', async () => {
     const { bench, create, given, resets, free } = aGpuHost(hopper, 'hold');
     const { ref } = await create('a');
     await bench.stop(ref);
@@ -104,14 +104,14 @@ describe('the GPUs of a machine', () => {
     expect([resets(), await free()]).toEqual([CARDS, 1]);
   });
 
-  it('stay with it over a restart, which resets none', async () => {
+  it('stay with it across a restart, without a reset', async () => {
     const { bench, create, given, resets } = aGpuHost();
     const { ref } = await create('a');
     await bench.finish('restart', (cookie) => bench.driver.restart(ref, 'one', cookie));
     expect([await given(ref), resets()]).toEqual([CARDS, []]);
   });
 
-  it('that cannot be reset are out of use, and the log says so', async () => {
+  it('are out of use if they cannot be reset, and the log says so', async () => {
     const { '0000:18:00.0': card, ...others } = hopper;
     if (card === undefined) throw new Error('the tree has no such card');
     const { resetMethods: _, ...withoutReset } = card;
@@ -132,7 +132,7 @@ describe('the GPUs of a machine', () => {
     });
   });
 
-  it('that a crash left marked are reset by the next count', async () => {
+  it('are reset by the next inventory if a crash left them marked', async () => {
     const { host, bench, create, resets, free } = aGpuHost();
     const { ref } = await create('a');
     await host.virsh(['destroy', '--', ref]);

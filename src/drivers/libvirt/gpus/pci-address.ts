@@ -11,6 +11,6 @@ export function toPciAddress(numbers: readonly number[]): PciAddress {
     part.toString(16).padStart([4, 2, 2, 1][index] ?? 0, '0'),
   );
   const address = `${domain}:${bus}:${slot}.${fn}`;
-  if (!isPciAddress(address)) throw new RangeError(`${address} is no address of PCI`);
+  if (!isPciAddress(address)) throw new RangeError(`${address} is not a PCI address`);
   return address;
 }

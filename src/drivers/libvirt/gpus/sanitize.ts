@@ -83,17 +83,17 @@ export function planReset(functions: readonly PciFunction[], { functions: all }:
     ({ address, bridge }) => bridge === first.bridge && slotOf(address) !== slotOf(first.address),
   );
   if (others.length > 0)
-    return { impossible: `a reset of ${first.address} would reset ${others[0]?.address} with it` };
+    return { impossible: `a reset of ${first.address} would also reset ${others[0]?.address}` };
   return { files: [`${first.bridge}/reset_subordinate`] };
 }
 
 /** A single function on its bus is bus-reset by its own `reset`. With a second function the kernel refuses that. */
 function resetOfLone(functions: readonly PciFunction[], ofTheBus: readonly PciFunction[]): ResetPlan {
   const none = ofTheBus.find(({ resetMethods }) => resetMethods.length === 0);
-  if (none !== undefined) return { impossible: `the kernel knows no reset for ${none.address} (${none.id})` };
+  if (none !== undefined) return { impossible: `the kernel has no reset method for ${none.address} (${none.id})` };
   if (functions.length === 1) return { files: functions.map(({ address }) => `${address}/reset`) };
   return {
-    impossible: `${ofTheBus[0]?.address} is reset with its bus only, and its bridge has no reset_subordinate`,
+    impossible: `${ofTheBus[0]?.address} can be reset only with its bus, but its bridge has no reset_subordinate`,
   };
 }
 
@@ -111,9 +111,9 @@ function damageOfFunction(was: PciFunction, is: PciFunction | undefined): string
   if (is.answersAs !== id)
     return `${address} answers as ${is.answersAs ?? 'nothing'} after the reset, not as ${id}`;
   if (is.driver !== 'vfio-pci') return `${address} is bound to ${is.driver ?? 'no driver'} after the reset`;
-  if (grew('fatalErrors')) return `${address} reported fatal errors of PCIe in the reset`;
-  if (grew('nonfatalErrors')) return `${address} reported errors of PCIe in the reset`;
+  if (grew('fatalErrors')) return `${address} reported fatal PCIe errors during the reset`;
+  if (grew('nonfatalErrors')) return `${address} reported PCIe errors during the reset`;
   if ((is.linkWidth ?? 0) < (was.linkWidth ?? 0))
-    return `the link of ${address} has ${is.linkWidth} lanes after the reset, and had ${was.linkWidth}`;
+    return `the link of ${address} has ${is.linkWidth} lanes after the reset instead of ${was.linkWidth}`;
   return undefined;
 }

@@ -32,7 +32,7 @@ export async function sweepGpus(
     } else if (swept.outcome === 'quarantined')
       log.error(
         { ...fields, reason: swept.reason },
-        'a GPU is out of use: it did not come back from its reset; docs/how-to/gpus.md says how to let it back',
+        'a GPU is out of use: it failed its reset; docs/how-to/gpus.md describes how to return it to use',
       );
   }
   return freed;

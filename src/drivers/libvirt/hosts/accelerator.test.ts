@@ -36,19 +36,19 @@ describe('the accelerator', () => {
     expect(await chooseAccelerator(host, place, facts, 'auto')).toEqual({
       accelerator: 'kvm',
       doubtful: false,
-      finding: 'a guest on KVM counted to 100 million in time',
+      finding: 'a test guest ran on KVM',
     });
   });
 
   it.each<[string, string, Partial<HostFacts>, string]>([
-    ['the guest hangs', 'kill -9 $$', {}, 'a guest on it did not finish within'],
+    ['the guest hangs', 'kill -9 $$', {}, 'the test guest did not finish within'],
     ['QEMU fails', 'echo no MSR; exit 134', {}, 'QEMU on KVM ended with status 134: no MSR'],
-    ['the guest powers off without a word', 'exit 0', {}, 'ended with status 0'],
-    ['QEMU is not there', 'exit 127', {}, 'qemu-system-x86_64 is not there'],
+    ['the guest powers off without output', 'exit 0', {}, 'ended with status 0'],
+    ['QEMU is not installed', 'exit 127', {}, 'qemu-system-x86_64, needed to test KVM, is not installed'],
     ['there is no device', 'exit 67', { hasKvmDevice: false }, 'there is no /dev/kvm'],
     ['the processor runs no guests', 'exit 67', { virtualization: undefined }, 'neither vmx nor svm'],
   ])(
-    'is TCG, with a word to the operator, where %s [kvm-probed]',
+    'is TCG, with a warning for the operator, if %s [kvm-probed]',
     async (_name, does, otherwise, finding) => {
       const verdict = await chooseAccelerator(
         openHostWhereQemu(does),
@@ -64,7 +64,7 @@ describe('the accelerator', () => {
     },
   );
 
-  it('is what the configuration says, untried', async () => {
+  it('is the configured one, without a test', async () => {
     const host = openHostWhereQemu('exit 1');
     for (const wanted of ['kvm', 'tcg'] as const)
       expect(await chooseAccelerator(host, place, facts, wanted)).toMatchObject({
@@ -74,8 +74,8 @@ describe('the accelerator', () => {
   });
 });
 
-describe('a host says', () => {
-  it('what it has', async () => {
+describe('a host reports', () => {
+  it('its hardware and facts', async () => {
     const root = mkdtempSync(join(tmpdir(), 'berth-host-'));
     onTestFinished(() => rmSync(root, { recursive: true }));
     const shell = openHostShell({ name: 'kvm-1', uri: 'qemu:///system' });
@@ -111,7 +111,7 @@ describe('a host says', () => {
     expect((await read()).cordon).toBe('the file gives no reason');
   });
 
-  it('which addresses it has spoken with, and not those that did not answer', async () => {
+  it('the addresses that answered it, and no others', async () => {
     const root = mkdtempSync(join(tmpdir(), 'berth-host-'));
     onTestFinished(() => rmSync(root, { recursive: true }));
     mkdirSync(join(root, 'proc/net'), { recursive: true });
@@ -129,10 +129,10 @@ describe('a host says', () => {
     ]);
   });
 
-  it('nothing where its shell is none', async () => {
+  it('nothing if its shell does not work', async () => {
     const shell = { name: 'kvm-1', run: async () => ({ status: 127, stdout: '', stderr: 'sh: not found' }) };
     await expect(readHostFacts(shell, place)).rejects.toThrow(
-      'kvm-1: its shell does not run what Berth asks',
+      'kvm-1: its shell failed to run the script of Berth',
     );
   });
 });

@@ -50,7 +50,7 @@ function aHost(script: string, uri = 'qemu:///system') {
 
 const LOG = 'echo "$@" >> log';
 
-it('a command is refused on the host once a later claim was there', async () => {
+it('the host rejects a command after a later claim was seen', async () => {
   const { host, change, done, fences } = aHost(LOG);
   await change(7).virsh(host, ['start', 'a']);
   await change(7).virsh(host, ['start', 'b']);
@@ -62,7 +62,7 @@ it('a command is refused on the host once a later claim was there', async () => 
   expect(readFileSync(join(fences, 'berth-a.machine'), 'utf8')).toBe(`${'12'.padStart(20, '0')}\n`);
 });
 
-it('another machine, and a person without a claim, are not held up by it', async () => {
+it('does not block another machine, or a person without a claim', async () => {
   const { host, change, done } = aHost(LOG);
   await change(7).virsh(host, ['start', 'a']);
   const call = { deadline: 2_000, fence: 1, signal: new AbortController().signal };
@@ -90,7 +90,7 @@ it('commands for one machine run one after another, and each sees the fence of t
   expect(ended.filter((fence) => fence > 0).toSorted()).toEqual(order.toSorted());
 });
 
-it('what it reads by its input arrives, here and by way of OpenSSH', async () => {
+it('passes standard input to the command, locally and through OpenSSH', async () => {
   const here = aHost('cat /dev/stdin > read');
   await here.change(1).virsh(here.host, ['define', '/dev/stdin'], { input: '<domain/>' });
   expect(readFileSync(join(here.folder, 'read'), 'utf8')).toBe('<domain/>');
@@ -103,7 +103,7 @@ it('what it reads by its input arrives, here and by way of OpenSSH', async () =>
   await expect(there.change(0).virsh(there.host, ['start', 'a'])).rejects.toMatchObject({ problem: 'stale' });
 });
 
-it('the virsh of the host itself is asked, by its own URI', async () => {
+it('runs the virsh of the host, with its local URI', async () => {
   useSsh('while [ "$1" != -- ]; do shift; done; exec sh -c "$3"');
   const asked = async (uri: string) => {
     const { host, change, folder } = aHost('', uri);
@@ -114,7 +114,7 @@ it('the virsh of the host itself is asked, by its own URI', async () => {
   expect(await asked('qemu+ssh://kvm-2/system?socket=/run/x')).toBe('qemu+unix:///system?socket=/run/x');
 });
 
-it('a stop ends the run that it was meant for, and not the next one', async () => {
+it('a stop ends its own run of the machine, and not the next one', async () => {
   const { host, change, done } = aHost('[ "$1" = domid ] && echo 7 || echo "$@" >> log');
   const cut = (id: string) => change(1).virsh(host, ['destroy', '--', id], { run: { uuid: 'u', id } });
   await expect(cut('6')).rejects.toMatchObject({ problem: 'not_running' });
@@ -123,7 +123,7 @@ it('a stop ends the run that it was meant for, and not the next one', async () =
   expect(done()).toEqual(['destroy -- 7']);
 });
 
-it('nothing is begun after the deadline, nor once the call is given up', async () => {
+it('starts nothing after the deadline or after the call is cancelled', async () => {
   const { host, change, done } = aHost(LOG);
   for (const call of [{ deadline: 999 }, { signal: AbortSignal.abort() }]) {
     const late = change(1, call);
@@ -133,7 +133,7 @@ it('nothing is begun after the deadline, nor once the call is given up', async (
   expect(done()).toEqual([]);
 });
 
-it('a call that is given up has ended, with all that it started, when it says so', async () => {
+it('a cancelled call settles only when all its processes have ended', async () => {
   const { host, change, folder } = aHost('echo $$ > pid; sleep 300 & sleep 300');
   const giving = new AbortController();
   const call = change(1, { signal: giving.signal });
@@ -150,7 +150,7 @@ it('a call that is given up has ended, with all that it started, when it says so
   });
 });
 
-it('a host where no fence can be kept changes nothing', async () => {
+it('a host that cannot store fences changes nothing', async () => {
   const { host, change, done, folder } = aHost(LOG);
   writeFileSync(join(folder, 'state'), 'a file is in the way');
   await expect(change(1).virsh(host, ['start'])).rejects.toMatchObject({ problem: 'unprepared' });
@@ -168,7 +168,7 @@ it('fences are removed when they are older than a day', async () => {
   expect(readdirSync(fences)).toEqual(['berth-b.machine']);
 });
 
-it('a host without virsh or flock says so', async () => {
+it('a host without virsh or flock reports it', async () => {
   const { host } = aHost('');
   const bin = mkdtempSync(join(tmpdir(), 'berth-bin-'));
   onTestFinished(() => {

@@ -12,7 +12,7 @@ export const FENCE = [
   'while exec 9<>"$file"; do flock -w 10 9 || { echo "another command for $2 is still running" >&2; exit 81; }',
   '[ "$file" -ef /proc/self/fd/9 ] && break; done',
   'seen=0; IFS= read -r seen <&9; case $seen in ""|*[!0-9]*) seen=0 ;; esac',
-  '[ "$3" -ge "$seen" ] || { echo "a later claim of $2 was here: $seen, and not $3" >&2; exit 80; }',
+  '[ "$3" -ge "$seen" ] || { echo "a later claim of $2 was seen: $seen, not $3" >&2; exit 80; }',
   // Written in place with one write: if the shell is killed, the file has either the old or the new fence.
   '[ "$3" -eq "$seen" ] || printf "%020d\\n" "$3" 1<>"$file"; }',
 ].join('; ');

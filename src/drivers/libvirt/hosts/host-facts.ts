@@ -54,7 +54,7 @@ export async function readHostFacts(host: HostShell, place: ScriptPlace): Promis
   if (status !== 0 || Number.isNaN(clockMs))
     throw new VirshError(
       'unreachable',
-      `${host.name}: its shell does not run what Berth asks: ${stderr.trim().slice(0, 300)}`,
+      `${host.name}: its shell failed to run the script of Berth: ${stderr.trim().slice(0, 300)}`,
     );
   return {
     clockMs,

@@ -21,7 +21,7 @@ it.each(['qemu:///system', 'qemu+unix:///system?socket=/run/x'])(
   },
 );
 
-it('and the same by way of OpenSSH, to the user, port and key of the URI', async () => {
+it('does the same through OpenSSH, with the user, port and key of the URI', async () => {
   // Prints its arguments, then runs the command line as a remote login shell would.
   useSsh(
     `while [ "$1" != -- ]; do printf '%s ' "$1" >&2; shift; done; printf '%s' "$2" >&2; exec sh -c "$3"`,
@@ -37,7 +37,7 @@ it('and the same by way of OpenSSH, to the user, port and key of the URI', async
   expect(output.stderr).toContain('-l berth -p 2222 -i /etc/k kvm-2.example');
 });
 
-it('a host that OpenSSH does not reach has not answered', async () => {
+it('a host that OpenSSH cannot reach is unreachable', async () => {
   useSsh('echo "ssh: connect to host kvm-2 port 22: No route to host" >&2; exit 255');
   const shell = openShell({ name: 'kvm-2', uri: 'qemu+ssh://kvm-2/system' });
   await expect(shell.run('true', [])).rejects.toMatchObject({
@@ -46,7 +46,7 @@ it('a host that OpenSSH does not reach has not answered', async () => {
   });
 });
 
-it('nor has one that takes too long', async () => {
+it('a host that takes too long is unreachable', async () => {
   const shell = openShell({ name: 'kvm-1', uri: 'qemu:///system' });
   await expect(shell.run('kill -9 $$', [])).rejects.toMatchObject({ problem: 'unreachable' });
 });

@@ -50,13 +50,13 @@ function openTestHost(
 const view = (host: Host) => readHostView(host, openHostShell(host.options), {});
 
 describe('a host of libvirt', () => {
-  it('has its own size, with overcommit, less what is left to it', async () => {
+  it('has its size with overcommit, minus the reserve', async () => {
     const { sellable, gpus, cordon } = await view(openTestHost([]));
     expect(sellable).toEqual({ vcpus: 31, memoryMb: 63_488, diskGb: 90 });
     expect([gpus, cordon]).toEqual([[], undefined]);
   });
 
-  it('has claims of our domains and of others, which count while they run', async () => {
+  it('has claims of Berth’s domains, and of foreign ones while they run', async () => {
     const domains = [
       toDomainXml(aDomain()).replace('type="qemu"', 'type="test"'),
       foreign('db; undefine db', '1'),
@@ -82,7 +82,7 @@ describe('a host of libvirt', () => {
     expect((await view(openTestHost([], {}, volumes))).otherDiskGb).toBe(20);
   });
 
-  it('lets a domain go that went between two calls', async () => {
+  it('ignores a domain that disappeared between two calls', async () => {
     const host = openTestHost([foreign('one', '1')]);
     const virsh: Host['virsh'] = async (args, call) =>
       args[0] === 'list'
@@ -95,8 +95,8 @@ describe('a host of libvirt', () => {
     ['1', undefined],
     ['3', 'unknown'],
     ['5', undefined],
-    ['6', 'its guest has crashed'],
-    ['7', 'its guest has suspended itself'],
+    ['6', 'the guest crashed'],
+    ['7', 'the guest suspended itself'],
   ])('has a domain in the state %s, whose processors are halted because: %s', async (state, reason) => {
     const host = openTestHost([foreign('one', state)]);
     const [domain] = await listDomains(host);
@@ -105,7 +105,7 @@ describe('a host of libvirt', () => {
   });
 
   it('is cordoned by its configuration, by a file at once, and by a full pool', async () => {
-    expect((await view(openTestHost([], { cordoned: true }))).cordon).toBe('the configuration says so');
+    expect((await view(openTestHost([], { cordoned: true }))).cordon).toBe('in the configuration');
     const host = openTestHost([]);
     // The test driver's host has no active network.
     expect(unitsOn({ ...(await view(host)), fault: undefined }, aWish({ diskGb: 0 }))).toBe(7);
@@ -116,7 +116,7 @@ describe('a host of libvirt', () => {
     expect((await view(full)).cordon).toMatch(/^its pool has [\d.]+ GB free$/);
   });
 
-  it('does not give away a GPU that a foreign domain names [gpu-foreign-claim]', async () => {
+  it('does not assign a GPU that a foreign domain names [gpu-foreign-claim]', async () => {
     const { place, shell } = openHostWith(geForce);
     const types = { RTX_4090: ['10de:2684'] };
     const run: typeof shell.run = (script, [command = '', , ...rest], ...more) =>
@@ -131,7 +131,7 @@ describe('a host of libvirt', () => {
     expect(await gpusWith(toDomainXml(claimed).replace('type="qemu"', 'type="test"'))).toEqual(['claimed']);
   });
 
-  it('that does not answer is not empty', async () => {
+  it('is not treated as empty if it does not answer', async () => {
     const gone = openTestHost([], { uri: 'qemu+unix:///system?socket=/nonexistent/libvirt-sock' });
     await expect(view(gone)).rejects.toMatchObject({ name: 'VirshError' });
   });

@@ -73,7 +73,7 @@ function cordonOf(
   { cordon }: HostFacts,
   { freeDiskGb }: Hardware,
 ): string | undefined {
-  if (cordoned) return 'the configuration says so';
+  if (cordoned) return 'in the configuration';
   if (cordon !== undefined) return cordon;
   return freeDiskGb < reserve.disk_gb ? `its pool has ${freeDiskGb.toFixed(1)} GB free` : undefined;
 }
@@ -103,7 +103,7 @@ async function readHardware(host: Host): Promise<Hardware> {
   const value = (name: string): number => {
     const [, number] = new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text) ?? [];
     if (number === undefined)
-      throw new VirshError('other', `${host.name}: libvirt does not tell its ${name}`);
+      throw new VirshError('other', `${host.name}: libvirt does not report its ${name}`);
     return Number(number);
   };
   return {

@@ -11,7 +11,7 @@ const seen = (name: string, overrides: Parameters<typeof aHost>[0] = {}) => ({
 });
 
 describe('the inventory', () => {
-  it('is what the hosts of each datacenter have room for; GPUs on two hosts are not one machine', () => {
+  it('counts the room on the hosts of each datacenter; GPUs on two hosts do not add up to one machine', () => {
     const answers = [
       seen('kvm-1', { gpus: gpus('free', 'free', 'free') }),
       seen('kvm-2', { gpus: gpus('free', 'claimed') }),
@@ -28,7 +28,7 @@ describe('the inventory', () => {
     });
   });
 
-  it('names the machines whose room is not among the free: also those that only begin to take it', () => {
+  it('names the machines that are subtracted from it, including those still being created', () => {
     const claims = [
       aClaim({ ref: 'runs' }),
       aClaim({ ref: 'begins', state: 'open' }),
@@ -39,7 +39,7 @@ describe('the inventory', () => {
     expect(countUnits(aCatalog(), answers)).toMatchObject({ counted: ['runs', 'begins', 'there'] });
   });
 
-  it('has nothing of hosts that are cordoned, in another group, or do not answer [libvirt-inventory-down]', () => {
+  it('excludes hosts that are cordoned, in another group, or do not answer [libvirt-inventory-down]', () => {
     const answers = [
       seen('kvm-1', { cordon: 'x' }),
       seen('kvm-2', { group: 'big' }),
@@ -51,19 +51,19 @@ describe('the inventory', () => {
     expect(big.answer === 'counted' && big.free.map((one) => one.units)).toEqual([4, 0, 0]);
   });
 
-  it('has nothing of hosts that an operator has cordoned in Berth', () => {
+  it('excludes hosts that an operator has cordoned in Berth', () => {
     const units = countUnits(aCatalog(), [seen('kvm-1'), seen('kvm-2')], ['kvm-2']);
     expect(units.answer === 'counted' && units.free.map((one) => one.units)).toEqual([4, 0, 0]);
   });
 
-  it('is unknown where no host answers', () => {
+  it('is unknown if no host answers', () => {
     expect(countUnits(aCatalog(), [{ host: 'kvm-1', unknown: 'kvm-1: no route' }])).toEqual({
       answer: 'unknown',
       reason: 'no host answers: kvm-1: no route',
     });
   });
 
-  it('tells the operator of each host: what of it is taken, its GPUs, why one is closed or silent [libvirt-hosts]', () => {
+  it('shows the operator each host: its usage, its GPUs, and why it is closed or silent [libvirt-hosts]', () => {
     const address = '0000:10:00.0';
     const claims = [aClaim({ ref: 'berth-a', pciFunctions: [address] })];
     const view = {

@@ -86,7 +86,7 @@ function toDevice({ address, type, functions, state, reason }: Gpu, claims: read
   const holder = claims.find(({ pciFunctions }) =>
     functions.some((one) => pciFunctions.includes(one.address)),
   );
-  const ofStopped = holder?.state === 'released' ? 'a stopped machine names it' : reason;
+  const ofStopped = holder?.state === 'released' ? 'a stopped machine has it assigned' : reason;
   return {
     id: address,
     type,

@@ -9,7 +9,7 @@ const hostOf = (placed: Placed): string | undefined =>
 const gpuWish = (gpuCount: number) => aWish({ gpuCount, gpuType: 'H100' });
 
 describe('the room of a host', () => {
-  it('is what is left beside the claims; a stopped machine that released its part takes disk only', () => {
+  it('is the capacity minus the claims; a stopped machine that released its resources takes only disk', () => {
     const claims = [
       aClaim(),
       aClaim({ ref: 'berth-b', state: 'released' }),
@@ -22,30 +22,30 @@ describe('the room of a host', () => {
     ['another group', { group: 'big' }, 'not in the group default'],
     ['another datacenter', { datacenter: 'ams' }, 'not in fra'],
     ['a cordon', { cordon: 'a disk is replaced' }, 'it is cordoned: a disk is replaced'],
-    ['no vCPUs', { claims: [aClaim({ vcpus: 13 })] }, 'it has 3 vCPUs left of 4'],
-    ['no memory', { claims: [aClaim({ memoryMb: 65_000 })] }, 'it has 536 MiB of memory left of 8192'],
-    ['no address', { addresses: 0 }, 'it has no port and address left'],
-    ['no disk', { otherDiskGb: 460.5 }, 'it has 39 GB of disk left of 50'],
+    ['no vCPUs', { claims: [aClaim({ vcpus: 13 })] }, 'it has 3 free vCPUs, but 4 are needed'],
+    ['no memory', { claims: [aClaim({ memoryMb: 65_000 })] }, 'it has 536 MiB of free memory, but 8192 are needed'],
+    ['no address', { addresses: 0 }, 'it has no free port and address'],
+    ['no disk', { otherDiskGb: 460.5 }, 'it has 39 GB of free disk, but 50 are needed'],
   ])('is none with %s', (_name, host, reason) => {
     expect(obstacleOf(aHost(host), aWish())).toContain(reason);
     expect(unitsOn(aHost(host), aWish())).toBe(0);
     expect(obstacleOf(aHost(), aWish())).toBeUndefined();
   });
 
-  it('ends with the addresses', () => {
+  it('is exhausted when no address is free', () => {
     expect(unitsOn(aHost(), aWish())).toBe(4);
     expect(unitsOn(aHost({ addresses: 2 }), aWish())).toBe(2);
   });
 
-  it('counts GPUs that are free and of the type', () => {
+  it('counts free GPUs of the right type', () => {
     const states = ['free', 'claimed', 'dirty', 'quarantined', 'unusable'] as const;
     const gpus = states.map((state, at) => aGpu(`0000:1${at}:00.0`, { state }));
     const host = aHost({ gpus: [...gpus, aGpu('0000:20:00.0', { type: 'L40' })] });
     expect(unitsOn(host, gpuWish(1))).toBe(1);
-    expect(obstacleOf(host, gpuWish(2))).toBe('it has 1 free H100 of 2');
+    expect(obstacleOf(host, gpuWish(2))).toBe('it has 1 free H100, but 2 are needed');
   });
 
-  it('in units is what could be placed one after another [libvirt-units]', () => {
+  it('in units is the number of machines that could be placed one after another [libvirt-units]', () => {
     const size = fc.record({
       vcpus: fc.nat(9),
       memoryMb: fc.nat(9000),
@@ -79,19 +79,19 @@ describe('a machine is placed', () => {
   const full = aHost({ name: 'kvm-1', claims: [aClaim({ vcpus: 10 })] });
   const empty = aHost({ name: 'kvm-2' });
 
-  it('on the emptiest host or on the fullest, as the policy is', () => {
+  it('on the emptiest or the fullest host, by policy', () => {
     expect(hostOf(placeMachine(aWish(), [full, empty], 'spread'))).toBe('kvm-2');
     expect(hostOf(placeMachine(aWish(), [full, empty], 'pack'))).toBe('kvm-1');
   });
 
-  it('on the same host whatever the order, by name where nothing else tells', () => {
+  it('on the same host in any order, by name in a tie', () => {
     const hosts = ['kvm-3', 'kvm-1', 'kvm-2'].map((name) => aHost({ name }));
     for (const policy of ['spread', 'pack'] as const)
       for (const some of [hosts, hosts.toReversed()])
         expect(hostOf(placeMachine(aWish(), some, policy))).toBe('kvm-1');
   });
 
-  it('beside GPUs only where it must, if it has none', () => {
+  it('on a GPU host only if necessary, when it needs no GPU', () => {
     const gpuHost = aHost({ name: 'kvm-0', gpus: [aGpu('0000:18:00.0')] });
     expect(hostOf(placeMachine(aWish(), [gpuHost, full], 'spread'))).toBe('kvm-1');
     expect(hostOf(placeMachine(aWish({ vcpus: 8 }), [gpuHost, full], 'spread'))).toBe('kvm-0');
@@ -111,12 +111,12 @@ describe('a machine is placed', () => {
     expect(gpusFor(4)).toEqual(['0000:10:00.0', '0000:11:00.0', '0000:12:00.0', '0000:90:00.0']);
   });
 
-  it('nowhere where no single host has enough, and each says why', () => {
+  it('nowhere if no single host has enough room, with a reason for each', () => {
     const hosts = ['kvm-1', 'kvm-2'].map((name) => aHost({ name, gpus: [aGpu('0000:18:00.0')] }));
     expect(placeMachine(gpuWish(2), [...hosts, aHost({ name: 'kvm-3', cordon: 'x' })], 'pack')).toEqual({
       refused: [
-        { host: 'kvm-1', reason: 'it has 1 free H100 of 2' },
-        { host: 'kvm-2', reason: 'it has 1 free H100 of 2' },
+        { host: 'kvm-1', reason: 'it has 1 free H100, but 2 are needed' },
+        { host: 'kvm-2', reason: 'it has 1 free H100, but 2 are needed' },
         { host: 'kvm-3', reason: 'it is cordoned: x' },
       ],
     });

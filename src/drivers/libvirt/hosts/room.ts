@@ -78,20 +78,20 @@ export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
   if (host.cordon !== undefined) return `it is cordoned: ${host.cordon}`;
   if (host.fault !== undefined) return host.fault;
   if (wanted.needsUefi === true && !host.capabilities.uefi)
-    return 'its libvirt has no UEFI firmware: the Debian package ovmf has one';
+    return 'it has no UEFI firmware for libvirt: install one, on Debian the package ovmf';
   if (wanted.needsKvm === true && !host.capabilities.kvm)
-    return 'its libvirt has no KVM, which platform.accelerator asks for';
+    return 'its libvirt has no KVM, which platform.accelerator requires';
   const missing = wanted.volumes?.find((name) => !host.volumes.has(name));
-  if (missing !== undefined) return `its pool has no ${missing}: berth image import puts it there`;
+  if (missing !== undefined) return `its pool has no ${missing}: run berth image import`;
   const room = roomOf(host);
-  if (room.vcpus < wanted.vcpus) return `it has ${room.vcpus} vCPUs left of ${wanted.vcpus}`;
+  if (room.vcpus < wanted.vcpus) return `it has ${room.vcpus} free vCPUs, but ${wanted.vcpus} are needed`;
   if (room.memoryMb < wanted.memoryMb)
-    return `it has ${room.memoryMb} MiB of memory left of ${wanted.memoryMb}`;
+    return `it has ${room.memoryMb} MiB of free memory, but ${wanted.memoryMb} are needed`;
   if (room.diskGb < wanted.diskGb)
-    return `it has ${Math.floor(room.diskGb)} GB of disk left of ${wanted.diskGb}`;
-  if (host.addresses !== undefined && host.addresses < 1) return 'it has no port and address left';
+    return `it has ${Math.floor(room.diskGb)} GB of free disk, but ${wanted.diskGb} are needed`;
+  if (host.addresses !== undefined && host.addresses < 1) return 'it has no free port and address';
   const gpus = freeGpus(host, wanted.gpuType).length;
-  if (gpus < wanted.gpuCount) return `it has ${gpus} free ${wanted.gpuType} of ${wanted.gpuCount}`;
+  if (gpus < wanted.gpuCount) return `it has ${gpus} free ${wanted.gpuType}, but ${wanted.gpuCount} are needed`;
   return undefined;
 }
 

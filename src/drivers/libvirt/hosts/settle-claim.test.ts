@@ -9,20 +9,20 @@ const open = (ref: string, overrides: Partial<Claim> = {}): Claim =>
 const verdictFor = (ref: string, ...claims: Claim[]): string => settleClaim(aHost({ claims }), ref).verdict;
 
 describe('a claim that was just defined', () => {
-  it('is held where all fit', () => {
+  it('is held if all claims fit', () => {
     expect(verdictFor('berth-b', open('berth-b'), aClaim({ vcpus: 6 }))).toBe('held');
   });
 
-  it('is lost to one that is held, whatever its ref', () => {
+  it('is lost to a held one, regardless of the ref', () => {
     expect(
       settleClaim(aHost({ claims: [open('berth-a'), aClaim({ ref: 'berth-z', vcpus: 7 })] }), 'berth-a'),
     ).toEqual({
       verdict: 'lost',
-      reason: '1 vCPUs are missing',
+      reason: 'the host is short of 1 vCPUs',
     });
   });
 
-  it('is lost to an open one before it, which waits for that', () => {
+  it('is lost to an earlier open one, which waits for it', () => {
     expect(verdictFor('berth-a', open('berth-b'), open('berth-a'))).toBe('wait');
     expect(verdictFor('berth-b', open('berth-b'), open('berth-a'))).toBe('lost');
   });
@@ -33,7 +33,7 @@ describe('a claim that was just defined', () => {
     expect(verdictFor('berth-b', ...claims)).toBe('wait');
   });
 
-  it('is lost where another domain has its GPU, a stopped foreign one too', () => {
+  it('is lost if another domain has its GPU, even a stopped foreign one', () => {
     const gpu = { pciFunctions: ['0000:18:00.0'] };
     const other = aClaim({ ref: undefined, state: 'released', ...gpu });
     expect(settleClaim(aHost({ claims: [open('berth-a', gpu), other] }), 'berth-a')).toEqual({
@@ -43,7 +43,7 @@ describe('a claim that was just defined', () => {
     });
   });
 
-  it('does not mind that others have one GPU twice', () => {
+  it('is not affected if two others have the same GPU', () => {
     const gpu = { state: 'released' as const, pciFunctions: ['0000:18:00.0'] };
     expect(verdictFor('berth-a', open('berth-a'), aClaim({ ref: undefined, ...gpu }), aClaim(gpu))).toBe(
       'held',
@@ -98,7 +98,7 @@ const toClaim = ({ vcpus, gpu }: { vcpus: number; gpu: number | null }, at: numb
     pciFunctions: gpu === null ? [] : [`0000:1${gpu}:00.0`],
   });
 
-it('however creates interleave, no host is overfilled, no GPU is had twice, and one gets the room [libvirt-claims-interleaved]', async () => {
+it('however creates interleave, no host is overcommitted, no GPU is assigned twice, and one create gets the room [libvirt-claims-interleaved]', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.scheduler(),

@@ -45,10 +45,10 @@ function obstacleAmong(
   own: Claim,
 ): { reason: string; gpu?: PciAddress } | undefined {
   const room = roomOf({ ...host, claims });
-  if (room.vcpus < 0) return { reason: `${-room.vcpus} vCPUs are missing` };
-  if (room.memoryMb < 0) return { reason: `${-room.memoryMb} MiB of memory are missing` };
-  if (room.diskGb < 0) return { reason: `${Math.ceil(-room.diskGb)} GB of disk are missing` };
+  if (room.vcpus < 0) return { reason: `the host is short of ${-room.vcpus} vCPUs` };
+  if (room.memoryMb < 0) return { reason: `the host is short of ${-room.memoryMb} MiB of memory` };
+  if (room.diskGb < 0) return { reason: `the host is short of ${Math.ceil(-room.diskGb)} GB of disk` };
   const others = new Set(claims.filter((claim) => claim !== own).flatMap(({ pciFunctions }) => pciFunctions));
   const gpu = own.pciFunctions.find((address) => others.has(address));
-  return gpu === undefined ? undefined : { reason: `another domain has ${gpu} too`, gpu };
+  return gpu === undefined ? undefined : { reason: `another domain has ${gpu} as well`, gpu };
 }

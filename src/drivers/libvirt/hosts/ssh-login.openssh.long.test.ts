@@ -48,7 +48,7 @@ async function openHost() {
 /** The program that virsh runs in place of `ssh`. */
 const programOf = ({ uri }: Login): string => new URL(uri).searchParams.get('command') ?? '';
 
-it.runIf(hasOpenSshServer)('all calls of a host share one login, and nothing of it is left', async () => {
+it.runIf(hasOpenSshServer)('all calls of a host share one login, which leaves nothing behind', async () => {
   const { login, run, logins } = await openHost();
   expect(await Promise.all([run('echo one'), run('echo two')])).toEqual(['one', 'two']);
   // Called as libvirt does: the host in the arguments is not logged in to again.
@@ -59,7 +59,7 @@ it.runIf(hasOpenSshServer)('all calls of a host share one login, and nothing of 
   expect(existsSync(dirname(programOf(login)))).toBe(false);
 });
 
-it.runIf(hasOpenSshServer)('one that was killed is made anew', async () => {
+it.runIf(hasOpenSshServer)('a killed login is opened again', async () => {
   const { login, run, logins } = await openHost();
   await run('true');
   const socket = join(dirname(programOf(login)), 'way');

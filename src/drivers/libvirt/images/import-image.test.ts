@@ -112,7 +112,7 @@ const contentOf = (pool: Pool, volume = VOLUME): Buffer | undefined =>
   pool.volumes.get(pool.volumes.get(volume)?.backing ?? '')?.content;
 
 describe('an image that is imported', () => {
-  it('is in the pool of each host, whole, under the name that the configuration gives it', async () => {
+  it('is complete in the pool of each host, under the configured name', async () => {
     const pools = [aPool(), aPool()];
     const { path, sha256 } = anImage();
     const findings = await importTo(pools, path, { image: { sha256 } });
@@ -132,13 +132,13 @@ describe('an image that is imported', () => {
     );
   });
 
-  it('without a digest in the configuration tells which one to write there', async () => {
+  it('reports the digest to configure if there is none', async () => {
     const { path, sha256 } = anImage();
     const [first] = await importTo([aPool()], path);
     expect(first).toMatchObject({ verdict: 'warning', remedy: expect.stringContaining(sha256) });
   });
 
-  it('a second time changes nothing, and says so', async () => {
+  it('changes nothing the second time, and says so', async () => {
     const pool = aPool();
     const { path } = anImage();
     await importTo([pool], path);
@@ -148,7 +148,7 @@ describe('an image that is imported', () => {
     expect(pool.calls).toEqual([]);
   });
 
-  it('is what an offer asks for where the digest is that of its own image', async () => {
+  it('goes to the image of an offer if the digest is that of its own image', async () => {
     const pool = aPool();
     const { path, sha256 } = anImage();
     const own = { volume: 'other.qcow2', user: 'debian', sha256 };
@@ -171,10 +171,10 @@ describe('nothing is uploaded', () => {
     ['that is damaged', () => anImage({ 72: 2n }), /damaged/],
     ['with a feature that is not known', () => anImage({ 72: 1n << 40n }), /damaged/],
     ['that is encrypted', () => anImage({ 32: 2n << 32n }), /encrypted/],
-    ['that is no qcow2', () => aFile(Buffer.alloc(4096)), /no qcow2/],
-    ['that is cut off', () => aFile(Buffer.from('QFI\xfb', 'latin1')), /no qcow2/],
+    ['that is not qcow2', () => aFile(Buffer.alloc(4096)), /not a qcow2 file/],
+    ['that is cut off', () => aFile(Buffer.from('QFI\xfb', 'latin1')), /not a qcow2 file/],
     ['that is not there', () => ({ path: join(folder, 'none') }), /cannot be read/],
-    ['that is a folder', () => ({ path: folder }), /is no file/],
+    ['that is a folder', () => ({ path: folder }), /is not a file/],
     [
       'that may be several images',
       anImage,
@@ -188,7 +188,7 @@ describe('nothing is uploaded', () => {
     expect(pool.calls).toEqual([]);
   });
 
-  it('over an image that is there', async () => {
+  it('over an existing image', async () => {
     const pool = aPool();
     await importTo([pool], anImage().path);
     pool.calls.length = 0;
@@ -200,7 +200,7 @@ describe('nothing is uploaded', () => {
     expect(pool.calls).toEqual([]);
   });
 
-  it('over an image that machines were made from, also when it may be replaced', async () => {
+  it('over an image that machines are based on, even with --replace', async () => {
     const pool = aPool();
     await importTo([pool], anImage().path);
     pool.volumes.set('berth-inst-1.qcow2', { content: Buffer.alloc(0), backing: VOLUME });
@@ -214,7 +214,7 @@ describe('nothing is uploaded', () => {
   });
 });
 
-it('an image that nothing was made from is replaced, and what it was goes', async () => {
+it('an image that nothing is based on is replaced, and the old one is removed', async () => {
   const pool = aPool();
   await importTo([pool], anImage().path);
   const { path, sha256 } = anImage({}, 'newer');
@@ -242,7 +242,7 @@ const breaksOff = (): Buffer => {
 };
 it.each([
   ['that breaks off', breaksOff],
-  ['of which a part is missing', (content: Buffer) => content.subarray(0, 100)],
+  ['with a missing part', (content: Buffer) => content.subarray(0, 100)],
 ])('an upload %s makes no image, and the other hosts get theirs', async (_what, upload) => {
   const bad = aPool(upload);
   const good = aPool();
@@ -256,7 +256,7 @@ it.each([
 });
 
 it.each(['half', 'all'])(
-  'when an import was killed after %s of the upload, it is uploaded anew',
+  'an import that was killed after %s of the upload is uploaded again',
   async (part) => {
     const pool = aPool();
     const { path, sha256 } = anImage();

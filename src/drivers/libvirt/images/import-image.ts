@@ -42,7 +42,7 @@ export function importImage(
         yield broken(
           subject,
           error.message,
-          'Solve that and import the image again. Nothing uses a part of an upload.',
+          'Fix this and import the image again. A partial upload is never used.',
         );
       } finally {
         await login.close();
@@ -82,8 +82,8 @@ async function* importTo(
   if (other !== undefined && !replace)
     return yield broken(
       subject,
-      `the volume ${volume} exists, and is another image or was not imported by Berth`,
-      'Give the new image another volume name. --replace replaces an image that no disk is based on.',
+      `the volume ${volume} exists, but holds another image or was not imported by Berth`,
+      'Give the new image another volume name. Use --replace to replace an image that no disk is based on.',
     );
   const assertUnused = async (): Promise<void> => {
     const user = other && (await findUser(host, other.path));
@@ -130,7 +130,7 @@ async function upload(host: Host, name: string, { fd, bytes }: ImageSource): Pro
     if (length !== bytes)
       throw new VirshError(
         'other',
-        `${host.name} has ${length} bytes of ${bytes}: did the file change meanwhile?`,
+        `${host.name} has ${length} bytes of ${bytes}: did the file change during the upload?`,
       );
   } catch (error) {
     await deleteImageFile(host, name).catch(() => {});

@@ -12,11 +12,11 @@ export function readQcow2Header(
   header: Buffer,
 ): { diskBytes: number; refused?: never } | { refused: string } {
   if (header.length < HEADER_BYTES || header.readUInt32BE(0) !== MAGIC)
-    return { refused: 'it is no qcow2 file; `qemu-img convert -O qcow2` converts other formats' };
+    return { refused: 'it is not a qcow2 file; `qemu-img convert -O qcow2` converts other formats' };
   const version = header.readUInt32BE(4);
-  if (version !== 2 && version !== 3) return { refused: `it is qcow2 of the unknown version ${version}` };
+  if (version !== 2 && version !== 3) return { refused: `its qcow2 version ${version} is not supported` };
   if (header.readBigUInt64BE(8) !== 0n)
-    return { refused: 'it has a backing file; `qemu-img convert -O qcow2` makes one file of both' };
+    return { refused: 'it has a backing file; `qemu-img convert -O qcow2` merges both into one file' };
   if (header.readUInt32BE(32) !== 0) return { refused: 'it is encrypted' };
   const features = version === 2 ? 0n : header.readBigUInt64BE(72);
   if ((features & 0b100n) !== 0n) return { refused: 'its data is in an external file' };

@@ -28,7 +28,7 @@ export async function* withImageFile<T>(
   });
   try {
     const stat = await file.stat();
-    if (!stat.isFile()) throw new Fatal(`${path} is no file.`);
+    if (!stat.isFile()) throw new Fatal(`${path} is not a file.`);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
     const header = readQcow2Header(buffer.subarray(0, bytesRead));
     if (header.refused !== undefined) throw new Fatal(`${path} cannot be a base image: ${header.refused}.`);

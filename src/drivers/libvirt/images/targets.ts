@@ -29,7 +29,7 @@ export function targetsOf(
   }
   if (named.length === 0)
     throw new Fatal(
-      `There is no image ${name}: name it under platform.images: ${name}: { volume: ${name}.qcow2, user: debian }.`,
+      `There is no image ${name}: add it under platform.images: ${name}: { volume: ${name}.qcow2, user: debian }.`,
     );
   const asking = named.filter(({ image }) => image.sha256 === sha256);
   if (asking.length > 0) return asking;
@@ -42,7 +42,7 @@ export function targetsOf(
   const [first, second] = new Set(open.map(({ image }) => image.volume));
   if (first === undefined)
     throw new Fatal(
-      `The file is not the image ${name}: its SHA-256 is ${sha256}, and the configured one is ${[...digests.values()].join(' or ')}. Nothing was uploaded.`,
+      `The file is not the image ${name}: its SHA-256 is ${sha256}, but the configured one is ${[...digests.values()].join(' or ')}. Nothing was uploaded.`,
     );
   if (second !== undefined)
     throw new Fatal(

@@ -50,7 +50,7 @@ async function run(command: string, ref = 'berth-1'): Promise<Outcome> {
   return user.ssh(endpointOf(await observe(driver, ref)), 'key', [command]);
 }
 
-describe('a guest shows the machine that was sold', () => {
+describe('a guest shows the ordered machine', () => {
   it.each([
     ['hostname', /^gpu-1\n$/],
     ['nproc', /^8\n$/],
@@ -67,7 +67,7 @@ describe('a guest shows the machine that was sold', () => {
     expect(await run(command)).toMatchObject({ status: 0, stdout: expect.stringMatching(expected) });
   });
 
-  it('lists a line for each GPU, with ids that stay', async () => {
+  it('lists a line for each GPU, with stable ids', async () => {
     await boot();
     const { stdout } = await run('nvidia-smi -L');
     expect(stdout.trim().split('\n')).toEqual([
@@ -140,7 +140,7 @@ describe('cloud-init', () => {
 });
 
 describe('the disk', () => {
-  it('is kept over a stop and gone after a destroy', async () => {
+  it('is kept across a stop and gone after a destroy', async () => {
     await boot();
     await run('echo kept > note');
     doneValue(await driver.stop('berth-1', null));
@@ -153,7 +153,7 @@ describe('the disk', () => {
     expect(await run('cat note')).toMatchObject({ status: 1 });
   });
 
-  it('is full at some point', async () => {
+  it('can be full', async () => {
     await boot();
     await run('echo 0123456789abcdef0123456789abcdef > a');
     await run(Array.from({ length: 13 }, () => 'cat a a > b && cat b > a').join('; '));
@@ -183,7 +183,7 @@ describe('a volume', () => {
     expect(await run('cat /mnt/vol-1/note', 'berth-2')).toMatchObject({ status: 0, stdout: 'moved\n' });
   });
 
-  it('does not leave its datacenter, nor go to a machine that is not there', async () => {
+  it('does not leave its datacenter, and cannot be attached to a missing machine', async () => {
     const { volumes } = driver;
     if (volumes === undefined) throw new Error('the simulator has volumes');
     await boot();
@@ -220,7 +220,7 @@ describe('the power button inside', () => {
     expect(await observe(driver, 'berth-1')).toMatchObject({ power: 'running' });
   });
 
-  it('reboots: SSH is away for a while, the machine runs on', async () => {
+  it('reboots: SSH is away for a while, and the machine keeps running', async () => {
     await boot();
     await run('sudo reboot');
     expect(await observe(driver, 'berth-1')).toMatchObject({ power: 'running' });
@@ -232,7 +232,7 @@ describe('the power button inside', () => {
 });
 
 describe('a restart from outside', () => {
-  it('ends every session and what is in memory, and the disk is there again at the same address', async () => {
+  it('ends every session and clears the memory; the disk comes back at the same address', async () => {
     await boot();
     const before = await observe(driver, 'berth-1');
     await run('echo kept > note; sudo mkdir /run/note');

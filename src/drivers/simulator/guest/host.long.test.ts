@@ -98,7 +98,7 @@ it.each([
   expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024);
 });
 
-it('a tenant with thousands of commands in many sessions does not hold the platform up', async () => {
+it('a tenant with thousands of commands in many sessions does not block the platform', async () => {
   const [tenant, neighbour] = [await boot(), await boot({ ref: 'berth-2' })];
   const delays = monitorEventLoopDelay({ resolution: 10 });
   delays.enable();
@@ -116,7 +116,7 @@ it('a tenant with thousands of commands in many sessions does not hold the platf
   expect(Math.max(...answers)).toBeLessThan(10_000);
 });
 
-it('brings every guest up again, at its address, when their thread ends', async () => {
+it('restarts every guest at its address when the guest thread ends', async () => {
   const endpoint = await boot();
   await run(endpoint, 'echo kept > note');
   await workers.at(-1)?.terminate();
@@ -126,7 +126,7 @@ it('brings every guest up again, at its address, when their thread ends', async 
   expect(endpointOf(await observe(driver, 'berth-1'))).toEqual(endpoint);
 });
 
-it('brings a guest up again whose thread ends in the moment in which it answers', async () => {
+it('restarts a guest whose thread ends at the moment of its answer', async () => {
   fate.endsWithItsAnswer = true;
   const endpoint = await boot();
   await vi.waitFor(async () => expect(await run(endpoint, 'hostname')).toBe('gpu-1\n'), {
@@ -134,7 +134,7 @@ it('brings a guest up again whose thread ends in the moment in which it answers'
   });
 });
 
-it('tries again after ever longer, up to a minute, when no thread starts', async () => {
+it('retries with increasing delays, up to a minute, when no thread starts', async () => {
   await driver.close();
   const clock = new VirtualClock();
   driver = await simulate(clock);

@@ -112,7 +112,7 @@ class GuestThreadHost {
       this.#forget(id);
       lose();
     }
-    this.#calls.fail(new Error('the thread of the guests has ended'));
+    this.#calls.fail(new Error('the guest thread has ended'));
   }
 
   #handlers(): Handlers {

@@ -120,7 +120,7 @@ describe('the shell fails', () => {
     expect(await run(text)).toMatchObject({ status, err });
   });
 
-  it('never by an exception, whatever is typed', async () => {
+  it('never by an exception, for any input', async () => {
     const fragments = [
       'echo',
       'cat',
@@ -157,7 +157,7 @@ describe('the shell fails', () => {
   });
 });
 
-it('ends a sleep that is interrupted, and what follows it', async () => {
+it('ends an interrupted sleep and the commands after it', async () => {
   const interrupt = new AbortController();
   const written: string[] = [];
   const streams = {
@@ -173,7 +173,7 @@ it('ends a sleep that is interrupted, and what follows it', async () => {
 });
 
 describe('a guest cannot be made to grow', () => {
-  it('by what a line writes: it ends there', async () => {
+  it('by the output of a line: the line ends at the limit', async () => {
     await run(`echo ${'x'.repeat(60_000)} > f`);
     const { status, out, err } = await run('cat f f f f f f f f f f; echo no');
     expect(out.length).toBeLessThanOrEqual(512 * 1024);
@@ -193,11 +193,11 @@ describe('a guest cannot be made to grow', () => {
     expect(last).toMatchObject({ status: 1, err: expect.stringContaining('No space left on device') });
   });
 
-  it('by assignments and expansion, which it does not know', async () => {
+  it('by assignments and expansion, which are not supported', async () => {
     expect(await run(`A=x; ${'A=$A$A;'.repeat(40)} echo $A`)).toMatchObject({ status: 0, out: '$A\n' });
   });
 
-  it('while its reader takes nothing: the next command waits', async () => {
+  it('while its output is not read: the next command waits', async () => {
     const written: string[] = [];
     const reader = Promise.withResolvers<void>();
     const streams = {

@@ -73,7 +73,7 @@ describe("OpenSSH's ssh", () => {
     expect(await user.ssh(endpoint, 'rsa', sha1)).toMatchObject({ status: 255 });
   });
 
-  it('brings back the exit status, the output and the errors', async () => {
+  it('returns the exit status, the output and the errors', async () => {
     expect(await user.ssh(endpoint, 'ed25519', ['nope; echo out; exit 7'])).toEqual({
       status: 7,
       stdout: 'out\n',
@@ -106,7 +106,7 @@ describe("OpenSSH's ssh", () => {
     expect(stdout).toContain('^C\r\n');
   });
 
-  it('ends an interactive shell when the input ends, after what was typed has run', async () => {
+  it('ends an interactive shell at the end of input, after the typed commands have run', async () => {
     expect(await user.ssh(endpoint, 'ed25519', ['-tt'], { input: '' })).toMatchObject({ status: 0 });
     expect(await user.ssh(endpoint, 'ed25519', ['-tt'], { input: 'false\r' })).toMatchObject({ status: 1 });
   });
@@ -183,7 +183,7 @@ describe('a security key', () => {
   });
 });
 
-describe('a client that connects and says nothing', () => {
+describe('a client that connects and sends nothing', () => {
   it('is cut off after the login grace time', async () => {
     const socket = connect(endpoint.sshPort, endpoint.publicIp);
     socket.resume();
@@ -195,7 +195,7 @@ describe('a client that connects and says nothing', () => {
     await closed;
   });
 
-  it('does not hold up the closing of the platform', async () => {
+  it('does not delay the close of the platform', async () => {
     const socket = connect(endpoint.sshPort, endpoint.publicIp);
     await once(socket.resume(), 'data');
     await Promise.all([driver.close(), once(socket, 'close')]);

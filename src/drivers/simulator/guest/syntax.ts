@@ -12,7 +12,7 @@ export class SyntaxProblem extends Error {
 }
 
 const SEPARATORS = ['&&', ';', '\n'];
-const NOT_SIMULATED = 'is not simulated; the guest knows plain commands, quotes, ";", "&&", ">" and ">>"';
+const NOT_SIMULATED = 'is not simulated; the guest supports plain commands, quotes, ";", "&&", ">" and ">>"';
 
 /**
  * Parses commands separated by `;`, `&&` or line ends, with single and double quotes, `>` and `>>`. Expands nothing:

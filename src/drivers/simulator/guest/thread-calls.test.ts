@@ -2,7 +2,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { ThreadCalls } from './thread-calls.ts';
 
-it('fails the calls that are open, and every later one, once the other end is gone', async () => {
+it('fails open and later calls once the other end is gone', async () => {
   const { port1, port2 } = new MessageChannel();
   const calls = new ThreadCalls(port1, {});
   const open = calls.call('run');

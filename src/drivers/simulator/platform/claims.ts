@@ -27,10 +27,10 @@ export class Claims {
 
   /** Why the call may not begin. */
   #findProblem(resource: string, { deadline, fence, signal }: Call): string | undefined {
-    if (signal.aborted) return 'the call was given up before it was begun';
-    if (this.#clock.now() > deadline) return 'the call came after its deadline, and was not begun';
+    if (signal.aborted) return 'the call was cancelled before it was started';
+    if (this.#clock.now() > deadline) return 'the call arrived after its deadline, and was not started';
     const seen = this.#seen.get(resource) ?? 0;
-    if (fence < seen) return `a later claim of this ${resource} was seen: nothing was begun`;
+    if (fence < seen) return `a later claim of this ${resource} was seen: nothing was started`;
     this.#seen.set(resource, fence);
     return undefined;
   }

@@ -38,7 +38,7 @@ function fillDisk(matches: Change): { refused: () => number; linesDone: () => nu
 it.each<[string, Change]>([
   ['the end of a boot', (before) => before?.power === 'building'],
   ['a line of the first boot', (before, after) => before?.runcmdDone !== after?.runcmdDone],
-])('goes on by itself when its disk was too full for %s [simulator-full-disk]', async (_what, matches) => {
+])('resumes by itself after its disk was too full for %s [simulator-full-disk]', async (_what, matches) => {
   const clock = new VirtualClock();
   const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 1, spot: false }];
   const platform = { boot_ms: [2000, 2000] as [number, number] };

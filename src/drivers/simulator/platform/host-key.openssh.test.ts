@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { Workstation } from '../simulator.fixture.ts';
 import { generateHostKey } from './host-key.ts';
 
-it('tells the fingerprint as ssh-keygen does', () => {
+it('prints the fingerprint like ssh-keygen', () => {
   const user = new Workstation();
   const { privateKey, fingerprint } = generateHostKey();
   writeFileSync(join(user.directory, 'host'), privateKey, { mode: 0o600 });

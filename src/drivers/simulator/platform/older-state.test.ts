@@ -53,7 +53,7 @@ function writeOlderState(file: string, now: number): void {
   db.close();
 }
 
-it('opens the state of an older version, and goes on with what was under way', async () => {
+it('opens the state of an older version, and continues open work', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-older-'));
   const clock = new VirtualClock();
   writeOlderState(join(folder, 'simulator.db'), clock.now());

@@ -39,7 +39,7 @@ function isListening(port: number): Promise<boolean> {
   });
 }
 
-it('begins nothing of a call that was given up, or came too late, while it waited for another of the machine', async () => {
+it('starts nothing for a call that was cancelled or became too late while it waited for another call on the machine', async () => {
   const { driver, clock } = await simulator(instantly);
   const controller = new AbortController();
   const call = { deadline: clock.now() + 5, fence: 1, signal: controller.signal };
@@ -95,7 +95,7 @@ describe('a create', () => {
     });
   });
 
-  it('does not take a machine of another offer for its own', async () => {
+  it('does not adopt a machine of another offer', async () => {
     const { driver } = await simulator();
     await driver.create(machineSpec(), null);
     expect(await driver.create(machineSpec({ offerId: 'h100-spot' }), null)).toMatchObject({
@@ -103,7 +103,7 @@ describe('a create', () => {
     });
   });
 
-  it('fails when the boot fails; the machine stays, failed, until it is destroyed', async () => {
+  it('fails when the boot fails; the failed machine stays until it is destroyed', async () => {
     const { driver } = await simulator({ ...instantly, boot_failure_rate: 1 });
     expect(await driver.create(machineSpec(), null)).toMatchObject({
       outcome: 'failed',
@@ -127,7 +127,7 @@ describe('a create', () => {
 });
 
 describe('SSH', () => {
-  it('listens only while the machine runs, on the port that it keeps', async () => {
+  it('listens only while the machine runs, always on the same port', async () => {
     const { driver } = await simulator(instantly);
     const { sshPort } = endpointOf(doneValue(await driver.create(machineSpec(), null)));
     expect(await isListening(sshPort)).toBe(true);
@@ -156,7 +156,7 @@ describe('SSH', () => {
 });
 
 describe('the capacity', () => {
-  it('is given back by a stop; a start without a free unit changes nothing', async () => {
+  it('is freed by a stop; a start without a free unit changes nothing', async () => {
     const { driver } = await simulator(instantly);
     doneValue(await driver.create(machineSpec(), null));
     doneValue(await driver.stop('berth-1', null));
@@ -169,7 +169,7 @@ describe('the capacity', () => {
     doneValue(await driver.start('berth-1', null));
   });
 
-  it('is never oversold by creates at the same time', async () => {
+  it('is never oversold by concurrent creates', async () => {
     const { driver } = await simulator();
     const steps = await Promise.all(
       ['berth-1', 'berth-2', 'berth-3'].map((ref) => driver.create(machineSpec({ ref }), null)),
@@ -178,8 +178,8 @@ describe('the capacity', () => {
   });
 });
 
-describe('orders that do not fit the state', () => {
-  it('are conflicts that say when to come back', async () => {
+describe('calls that do not fit the state', () => {
+  it('are conflicts that say when to retry', async () => {
     const { driver, clock } = await simulator({ boot_ms: [50, 50], stop_ms: [50, 50] });
     const conflict = { outcome: 'failed', code: 'conflict', sideEffect: 'none', retryAfterMs: 50 };
     await driver.create(machineSpec(), null);
@@ -190,8 +190,8 @@ describe('orders that do not fit the state', () => {
   });
 });
 
-describe('the platform by itself', () => {
-  it('reaps a machine that has been stopped for long', async () => {
+describe('the platform on its own', () => {
+  it('reaps a machine that has been stopped for a long time', async () => {
     const { driver, clock } = await simulator({ ...instantly, reap_stopped_after_s: 60 });
     doneValue(await driver.create(machineSpec(), null));
     doneValue(await driver.stop('berth-1', null));
@@ -229,7 +229,7 @@ describe('the configuration', () => {
   });
 });
 
-it('gives the same draws for the same seed, whatever else was asked', async () => {
+it('draws the same values for the same seed, regardless of other calls', async () => {
   const bootMs = async (refs: string[]): Promise<number> => {
     const { driver } = await simulator({ boot_ms: [1, 999], seed: 'fixed' });
     for (const ref of refs) await driver.create(machineSpec({ ref, offerId: 'h100-spot' }), null);
@@ -239,7 +239,7 @@ it('gives the same draws for the same seed, whatever else was asked', async () =
   expect(await bootMs([])).toBe(await bootMs(['berth-other']));
 });
 
-it('answers nothing any more once it is closed', async () => {
+it('answers nothing once it is closed', async () => {
   const { driver } = await simulator(instantly);
   doneValue(await driver.create(machineSpec(), null));
   await driver.close();

@@ -81,7 +81,7 @@ it('has every machine back after a restart: same address, same host key, same di
   expect(await run(machine, 'cat note')).toBe('kept\n');
 });
 
-it('lets a stopped machine stay stopped, without an answer on its port', async () => {
+it('keeps a stopped machine stopped, with its port closed', async () => {
   const first = await start();
   const machine = doneValue(await first.create(spec, null));
   doneValue(await first.stop('berth-1', null));
@@ -92,7 +92,7 @@ it('lets a stopped machine stay stopped, without an answer on its port', async (
   expect(await user.ssh(endpointOf(machine), 'key', ['true'])).toMatchObject({ status: 255 });
 });
 
-it('takes another port when its own is taken, and says so', async () => {
+it('takes another port if its own is in use, and logs it', async () => {
   const first = await start();
   const machine = doneValue(await first.create(spec, null));
   const { sshPort } = endpointOf(machine);
@@ -110,7 +110,7 @@ it('takes another port when its own is taken, and says so', async () => {
   await new Promise((resolve) => squatter.close(resolve));
 });
 
-it('does not draw again: a boot ends when it was to end', async () => {
+it('does not draw again: a boot ends at its original time', async () => {
   const slowly = { ...instantly, boot_ms: [60_000, 60_000] } satisfies SimulatorOptions['platform'];
   const first = await start(slowly);
   await first.create(spec, null);
@@ -121,7 +121,7 @@ it('does not draw again: a boot ends when it was to end', async () => {
   expect([before, storedEnd()]).toEqual([expect.any(Number), before]);
 });
 
-it('survives kill -9: what a call has answered is there', async () => {
+it('survives kill -9: every answered call is stored', async () => {
   const child = spawn(
     process.execPath,
     [

@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = (file = stateFile) => createSimulator({ stateFile: file, capacity: [] }, new VirtualClock());
 
-it('lets one run the machines of a state at a time, whatever the file is called', async () => {
+it('lets one process at a time run the machines of a state, under any name of the file', async () => {
   const first = await open();
   const alias = join(folder, 'alias.db');
   symlinkSync(stateFile, alias);
@@ -28,13 +28,13 @@ it('lets one run the machines of a state at a time, whatever the file is called'
   await (await open(alias)).close();
 });
 
-it('makes no file to find out whether a state is free', () => {
+it('creates no file to check whether a state is free', () => {
   assertStateFree(stateFile);
   assertStateFree(join(folder, 'none', 'simulator.db'));
   expect(existsSync(`${stateFile}.lock`)).toBe(false);
 });
 
-it('is given back when the state cannot be opened', async () => {
+it('releases the lock when the state cannot be opened', async () => {
   takeStateLock(join(folder, 'x'))();
   await expect(open(folder)).rejects.toThrow();
   takeStateLock(folder)();

@@ -10,7 +10,7 @@ import { rootDisk, type SimulatedMachine } from './records.ts';
 import { createSimulator } from './simulator.ts';
 import { SimulatorState } from './state.ts';
 
-it('leaves nothing of a deleted disk in any file, ten seconds later and without a stop', async () => {
+it('leaves no data of a deleted disk in any file after ten seconds, without a stop', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
   const path = join(folder, 'state.db');
   const clock = new VirtualClock();
@@ -62,7 +62,7 @@ it('writes as much for one machine beside thousands as for the first', () => {
   rmSync(folder, { recursive: true });
 });
 
-it('drops what a guest wrote while its machine went and the process ended', () => {
+it('drops what a guest wrote while its machine was removed and the process ended', () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
   const open = () => new SimulatorState(join(folder, 'state.db'), new VirtualClock());
   const before = open();
@@ -85,7 +85,7 @@ it('drops what a guest wrote while its machine went and the process ended', () =
   rmSync(folder, { recursive: true });
 });
 
-it('keeps a machine that was released with its disk, and shows neither after a restart', async () => {
+it('keeps a disowned machine with its disk, and shows neither after a restart', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
   const stateFile = join(folder, 'state.db');
   const clock = new VirtualClock();

@@ -57,7 +57,7 @@ const reply = (body: string): string =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
 
 describe('a simulator that cannot be reached proves nothing', () => {
-  it('fails an order without a side effect when nobody listens, and knows nothing', async () => {
+  it('fails a step without a side effect when nothing listens, and answers unknown', async () => {
     const driver = await openNowhere();
     const reason = expect.stringContaining('no simulator answers');
     expect(await driver.get('a')).toEqual({ answer: 'unknown', reason });
@@ -94,7 +94,7 @@ describe('a simulator that cannot be reached proves nothing', () => {
     await expect(server.driver.destroy('a', null, anOrder)).rejects.toThrow();
   });
 
-  it('is refused without the token, and has done nothing', async () => {
+  it('is refused without the token, and does nothing', async () => {
     await using pair = await startRemotePair(instantly);
     const stranger = pair.connect('another-token-than-that');
     expect(await stranger.create(machineSpec(), null)).toMatchObject({ code: 'auth', sideEffect: 'none' });
@@ -103,7 +103,7 @@ describe('a simulator that cannot be reached proves nothing', () => {
   });
 });
 
-it('begins no order that was sent too long ago', async () => {
+it('starts no step that was sent too long ago', async () => {
   await using pair = await startRemotePair(instantly);
   await pair.setFaults({ rates: { hang: 1 } });
   const late = pair.driver.create(machineSpec({ ref: 'late' }), null);
@@ -115,7 +115,7 @@ it('begins no order that was sent too long ago', async () => {
   doneValue(await pair.driver.create(machineSpec({ ref: 'in-time' }), null));
 });
 
-it('carries out no order that was given up while it hung', async () => {
+it('does not run a step that was cancelled while it hung', async () => {
   await using pair = await startRemotePair(instantly);
   const controller = new AbortController();
   const call = { deadline: pair.clock.now() + 60_000, fence: 1, signal: controller.signal };
@@ -134,7 +134,7 @@ it('carries out no order that was given up while it hung', async () => {
   });
 });
 
-it('sends no order after its deadline, and refuses one of an earlier claim', async () => {
+it('sends no step after its deadline, and refuses one of an earlier claim', async () => {
   await using pair = await startRemotePair(instantly);
   const { signal } = new AbortController();
   const now = pair.clock.now();
@@ -171,7 +171,7 @@ it('injects faults by name and rate, the same ones for the same seed', async () 
   expect(await drawn('b')).not.toEqual(first);
 });
 
-it('lies with an empty listing, only where it is asked to', async () => {
+it('returns a false empty listing only if the fault is set', async () => {
   await using pair = await startRemotePair(instantly);
   doneValue(await pair.driver.create(machineSpec(), null));
   await pair.setFaults({ rates: { 'lie-empty': 1 } });
@@ -189,7 +189,7 @@ it('has no control without a token', async () => {
   expect((await fetch(`${pair.address}/control/faults`, { method: 'PUT', headers, body })).status).toBe(404);
 });
 
-it('does not hear what a web page could send', async () => {
+it('ignores requests that a web page could send', async () => {
   await using pair = await startRemotePair(instantly, { token: undefined });
   const body = JSON.stringify({ deadline: pair.clock.now(), fence: 1, arguments: [machineSpec(), null] });
   const headers = { 'Content-Type': 'text/plain', Connection: 'close' };
@@ -198,7 +198,7 @@ it('does not hear what a web page could send', async () => {
   expect(await pair.driver.list()).toEqual({ answer: 'listed', items: [] });
 });
 
-it('remembers what became of each unit', async () => {
+it('records the history of each unit', async () => {
   await using pair = await startRemotePair({ ...instantly, destroy_ms: [100, 100], stop_ms: [200, 200] });
   const { driver, clock } = pair;
   const begun = clock.now();

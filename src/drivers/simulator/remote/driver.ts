@@ -53,7 +53,7 @@ export function connectSimulator(
     const sentAt = clock.now();
     const deadline = Math.min(call?.deadline ?? Number.POSITIVE_INFINITY, sentAt + ORDER_VALID_MS);
     if (sentAt > deadline || call?.signal.aborted === true)
-      throw new NotReached('the call was given up before it was sent');
+      throw new NotReached('the call was cancelled before it was sent');
     const body: RemoteRequest = { deadline, fence: call?.fence ?? sentAt, arguments: given };
     const answer = await client.send('POST', `/driver/${name}`, body, call?.signal);
     return calls[name].answer.parse(answer) as CallAnswer<Name>;

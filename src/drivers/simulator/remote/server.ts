@@ -39,7 +39,7 @@ export function createRemoteServer(options: RemoteServerOptions): Hono {
   app.use(async (context, next) => {
     if (token !== undefined && !isSame(context.req.header('Authorization') ?? '', `Bearer ${token}`))
       return context.json(
-        { error: 'BERTH_SIMULATOR_TOKEN is missing or another one' },
+        { error: 'BERTH_SIMULATOR_TOKEN is missing or wrong' },
         refusals.unauthorized,
       );
     // A web page needs a CORS preflight to send this type, and none is ever granted.
