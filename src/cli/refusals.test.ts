@@ -158,7 +158,7 @@ describe('a database that cannot be used is refused', () => {
   });
 });
 
-describe('a port or address that cannot be had is refused', () => {
+describe('an unavailable port or address is refused', () => {
   it('before a new database is made', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
@@ -224,7 +224,7 @@ describe('a simulator of its own that is not safe or not possible is refused', (
     await expectRefused(serve(), /^berth: BERTH_SIMULATOR_TOKEN must be 16 to 512 characters/);
   });
 
-  it('an address that is none', async () => {
+  it('an invalid address', async () => {
     writeFileSync(config, 'platform: { driver: simulator, address: localhost:8090 }\n');
     await expectRefused(serve(), /platform\.address.*expected an address such as http:\/\/127\.0\.0\.1:8090/);
   });

@@ -405,7 +405,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
       /found: .*the driver did not answer create within 1 s\n(.*\n)* {2}change: {6}Answer each request within/,
     );
     expect(await driven('machine.make(request["spec"])', 'os._exit(3)')).toMatch(
-      /found: .*the driver ended with exit code 3 .*\n(.*\n)* {2}change: {6}Catch what goes wrong/,
+      /found: .*the driver ended with exit code 3 .*\n(.*\n)* {2}change: {6}Catch each failure of a request/,
     );
   });
 });

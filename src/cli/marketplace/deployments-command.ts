@@ -49,7 +49,7 @@ export function deploymentsCommand(): Command {
         .default('active'),
     );
   withOutput(onMarketplaceDatabase(deployments.command('show <id>'), printDeployment)).description(
-    'show all that is known of a deployment',
+    'show all details of a deployment',
   );
   return deployments;
 }

@@ -36,9 +36,9 @@ export function marketplaceLossesCommand(): Command {
         held: held.slice(0, flags.limit).map((record) => toFields(record, heldColumns)),
       });
     }),
-  ).description('show what providers answer 404 for: how much ended by that, and what is held');
+  ).description('show resources that providers answer 404 for: how many ended, and which are held');
   withAcceptance(withOutput(onMarketplaceDatabase(losses.command('accept <provider>'), accept))).description(
-    'accept the losses: for this long, what the provider answers 404 for is ended',
+    'accept the losses: during the time of --for, what the provider answers 404 for is ended',
   );
   withOutput(onMarketplaceDatabase(losses.command('clean-up <deployment>'), cleanUp)).description(
     'delete the instance of a deployment that ended because its provider answered 404 for it',

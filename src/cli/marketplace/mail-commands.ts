@@ -36,7 +36,7 @@ export function mailCommand(): Command {
         `The mail ${id} to ${to} is tried now, by a running server within seconds.`,
       );
     }),
-  ).description('have a mail that waits, or was given up, tried now');
+  ).description('try a waiting or given-up mail now');
   return mail;
 }
 

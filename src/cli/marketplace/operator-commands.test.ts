@@ -155,7 +155,7 @@ describe('the commands for the operator of a marketplace', () => {
     expect(JSON.parse(await run('deployments', 'show', 'dep-3', '--json'))).toHaveProperty('name', LONG_NAME);
   });
 
-  it('deployments show: what is known of one, and why it failed', async () => {
+  it('deployments show: prints one deployment and why it failed', async () => {
     expect(await run('deployments', 'show', 'dep-3')).toMatch(
       /failure +out_of_stock\nfailure in words +The provider/,
     );
@@ -176,7 +176,7 @@ describe('the commands for the operator of a marketplace', () => {
     expect(await run('ledger')).toMatch(/^ACCOUNT +AMOUNT +MEANING\nteams +\$100\.00/);
   });
 
-  it('what changes something leaves a row in the audit log, also where it is refused', async () => {
+  it('every changing command leaves a row in the audit log, also when it is refused', async () => {
     const { operator_key: key } = JSON.parse(await run('operators', 'create', 'mara', '--json'));
     expect(key).toMatch(/^berthop_/);
     expect(JSON.parse(await run('operators', 'list', '--json'))).toMatchObject([
@@ -237,7 +237,7 @@ describe('the commands for the operator of a marketplace', () => {
       expect(await sentenceOf('losses', 'clean-up', id)).toContain(reason);
   });
 
-  it('providers health: what failed there, and why', async () => {
+  it('providers health: prints failures and their causes', async () => {
     expect(JSON.parse(await run('providers', 'health', '--json'))).toMatchObject([
       { provider: 'provider-a', state: 'unknown', running: 1, catalog_read_at: null },
       { provider: 'provider-b', state: 'unknown', running: 0 },
