@@ -64,7 +64,7 @@ it('two servers on one PostgreSQL share their limits and their keys', async () =
   expect(await run('verify-ledger')).toMatch('The ledger is consistent');
 });
 
-it('a server that starts sells what another one has read, and asks the provider nothing [catalog-shared-postgres]', async () => {
+it('a starting server sells the catalog that another one has read, without a call to the provider [catalog-shared-postgres]', async () => {
   await using provider = await startAnsweringServer(({ url }, response) =>
     answerJson(
       response,

@@ -118,7 +118,7 @@ function connect(
       connections: polling.concurrency,
       clock,
       certificateSeen: certificates?.of('provider', entry.id),
-      onProblem: (problem) => log.warn({ provider: entry.id, problem }, 'a part of a list cannot be read'),
+      onProblem: (problem) => log.warn({ provider: entry.id, problem }, 'part of a list cannot be read'),
     });
   } catch (error) {
     throw new Fatal(`The provider ${entry.id} cannot be used: ${(error as Error).message}.`, {
