@@ -245,7 +245,7 @@ describe('a configuration that cannot be used is refused', () => {
 
   it.each<[string, () => string[], RegExp]>([
     ['a missing one', () => ['--config', 'nowhere.yaml'], /nowhere\.yaml: there is no such file\n/],
-    ['a folder', () => ['--config', folder], /expected a YAML file, this is a directory\n/],
+    ['a folder', () => ['--config', folder], /expected a YAML file, got a directory\n/],
     ['one that is no YAML', () => write('server: [\n'), /berth\.yaml:\d+:\d+: .+\n/],
     ['a missing catalog', () => write('catalog: none.yaml\n'), /none\.yaml: there is no such file\n/],
     [

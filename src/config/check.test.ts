@@ -47,17 +47,17 @@ describe('check-config', () => {
     [
       'the key of a provider',
       'providers:\n  - { id: a, base_url: "https://a.example/v1", profile: a.yaml, api_key_env: KEY_A }\n',
-      '2:78 providers[0].api_key_env: the environment variable KEY_A is not set here, and `berth marketplace` does not start without it',
+      '2:78 providers[0].api_key_env: the environment variable KEY_A is not set here; `berth marketplace` does not start without it',
     ],
     [
       'the password of the mail server',
       'providers: []\nmail:\n  smtp: { host: m, from: a@b.example, user: u, password_env: KEY_A }\n',
-      '3:62 mail.smtp.password_env: the environment variable KEY_A is not set here, and `berth marketplace` does not start without it',
+      '3:62 mail.smtp.password_env: the environment variable KEY_A is not set here; `berth marketplace` does not start without it',
     ],
     [
       'what a driver is given',
       'platforms:\n  east: { driver: exec, command: [./d], environment: [SET, KEY_A] }\n',
-      '2:60 platforms.east.environment[1]: the environment variable KEY_A is not set here, and `berth serve` does not start without it',
+      '2:60 platforms.east.environment[1]: the environment variable KEY_A is not set here; `berth serve` does not start without it',
     ],
   ])('notes an environment variable that is not set, for %s', (_what, config, note) => {
     const file = join(folder, 'variables.yaml');
@@ -135,7 +135,7 @@ describe('check-config', () => {
       'TLS files that are none',
       'server:\n  tls:\n    cert: /dev/null\n    key: /dev/null\n',
       expect.stringMatching(
-        /^berth.yaml:2:3 server.tls: the certificate and its key do not belong together, or/,
+        /^berth.yaml:2:3 server.tls: the certificate and its key do not match, or/,
       ),
     ],
     ['a catalog that is not there', 'catalog: none.yaml\n', 'none.yaml: there is no such file'],
@@ -171,6 +171,6 @@ describe('check-config', () => {
   });
 
   it('says of a file that cannot be read that it cannot', () => {
-    expect(checkConfig(folder).map(toLine)).toEqual([`${folder}: expected a YAML file, this is a directory`]);
+    expect(checkConfig(folder).map(toLine)).toEqual([`${folder}: expected a YAML file, got a directory`]);
   });
 });

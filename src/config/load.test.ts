@@ -141,7 +141,7 @@ describe('the configuration', () => {
     [
       'a certificate without a key',
       { flags: { tlsCert: 'a' } },
-      '--tls-cert server.tls.key: needs --tls-key beside it',
+      '--tls-cert server.tls.key: needs --tls-key too',
     ],
     [
       'a key without a certificate',
@@ -194,7 +194,7 @@ describe('the configuration', () => {
       `${bad}:2:20 limits.drain_s: expected at least 0`,
       expect.stringMatching(/bad\.yaml:3:15 log\.level: expected one of /),
       `${bad}:3:21 log.file: unknown key; remove it or correct its spelling`,
-      'Correct these 5, then see that `berth check-config` finds nothing.',
+      'Correct these 5, then run `berth check-config` again.',
     ]);
   });
 });

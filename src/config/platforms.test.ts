@@ -111,7 +111,7 @@ describe('a catalog of several platforms', () => {
       'an offer that names none of several',
       SEVERAL,
       `${regions('[]')}offers:\n${offer('a', 'east')}`,
-      '5:5 offers[0].platform: missing: the configuration has several; expected one of: cloud, metal',
+      '5:5 offers[0].platform: missing: the configuration has several platforms; expected one of: cloud, metal',
     ],
     [
       'a platform where the only one has no name',
@@ -130,13 +130,13 @@ describe('a catalog of several platforms', () => {
       'machine for a driver that reads nothing there',
       'platform: { driver: simulator }\n',
       `${regions('[]')}offers:\n${offer('a', 'east', '    machine: { flavour: big }\n')}`,
-      '15:16 offers[0].machine.flavour: the driver simulator reads nothing under machine; remove it',
+      '15:16 offers[0].machine.flavour: the driver simulator has no settings under machine; remove it',
     ],
     [
       'volumes of a region whose offers are of two platforms',
       SEVERAL,
       `${regions(volumeTypes())}offers:\n${offer('a', 'east', onCloud)}${offer('b', 'east', onMetal)}`,
-      "2:56 regions.east.volume_types[0].platform: missing: the region's offers are not of one platform",
+      "2:56 regions.east.volume_types[0].platform: missing: the offers of the region are on several platforms",
     ],
     [
       'volumes of an unknown platform',

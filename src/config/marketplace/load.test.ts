@@ -69,7 +69,7 @@ describe('the configuration of a marketplace', () => {
     [
       'a provider twice',
       `providers:\n${provider}\n${provider}\n`,
-      '3:9 providers[1].id: provider-a is there already',
+      '3:9 providers[1].id: duplicate id provider-a',
     ],
     [
       'a provider without a key',
@@ -84,12 +84,12 @@ describe('the configuration of a marketplace', () => {
     [
       'a private address',
       'providers:\n- { id: provider-a, base_url: "https://10.0.0.7/v1", api_key_env: K }\n',
-      '2:31 providers[0].base_url: expected a public address: 10.0.0.7 is private or reserved, and these are not allowed (allow_private)',
+      '2:31 providers[0].base_url: expected a public address: 10.0.0.7 is private or reserved, which is not allowed without allow_private',
     ],
     [
       'a provider without a profile',
       'providers:\n- { id: acme, base_url: "https://gpu.example/v1", api_key_env: K }\n',
-      `2:9 providers[0].id: no profile comes with Berth for it: give the file of one in \`profile\` (for ${bundledProfileIds().join(', ')} there is one)`,
+      `2:9 providers[0].id: Berth has no bundled profile for it: give a profile file in \`profile\` (bundled: ${bundledProfileIds().join(', ')})`,
     ],
     [
       'a discount that is too high',
