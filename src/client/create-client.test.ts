@@ -121,7 +121,7 @@ describe('answers [client-answers]', () => {
     ['a price as a text', { ...instanceAnswer, price_per_hour: '2.39' }, 'price_per_hour: '],
     ['a negative price', { ...instanceAnswer, price_per_hour: -1 }, 'price_per_hour: '],
     ['an error within a success', { ...instanceAnswer, error: { code: 'x', message: 'y' } }, 'an error'],
-    ['another instance', { ...instanceAnswer, id: 'i-2' }, 'the id that was asked for'],
+    ['another instance', { ...instanceAnswer, id: 'i-2' }, 'the requested id'],
     ['null', null, 'object'],
   ])('are invalid with %s', async (_, body, message) => {
     await using server = await startAnsweringServer((_, response) => answerJson(response, 200, body));
@@ -384,7 +384,7 @@ describe('providers that cannot be reached', () => {
     });
     const problem = await problemOf(write(client));
     expect(problem).toMatchObject({ problem: 'unreachable', mayHaveHappened: false });
-    expect(problem.message).toContain('gpu.example leads to a private or reserved address');
+    expect(problem.message).toContain('gpu.example resolves to a private or reserved address');
     await problemOf(write(client));
     expect(asked).toEqual(['gpu.example', 'gpu.example']);
     expect(server.received).toEqual([]);
@@ -392,7 +392,7 @@ describe('providers that cannot be reached', () => {
 
   it('where localhost is named', async () => {
     const client = clientOf('https://localhost:1/v1', { allowPrivate: false });
-    expect((await problemOf(read(client))).message).toContain('localhost leads to a private');
+    expect((await problemOf(read(client))).message).toContain('localhost resolves to a private');
   });
 });
 
