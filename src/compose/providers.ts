@@ -81,7 +81,7 @@ export function createClients(config: MarketplaceConfig, parts: Parts): Configur
 function profileOf({ id, profile }: ProviderEntry): ProviderProfile {
   const file = profile ?? bundledProfileFile(id);
   if (file === undefined)
-    throw new Fatal(`No profile comes with Berth for ${id}: name one with \`profile\`.`);
+    throw new Fatal(`Berth has no bundled profile for ${id}: give a profile file in \`profile\`.`);
   // The provider's id is set here only.
   return { ...loadProfile(file), id };
 }

@@ -16,7 +16,7 @@ export const errorTable = {
   RATE_LIMIT_EXCEEDED: { status: 429, meaning: 'The rate limit is exceeded.' },
   INTERNAL_ERROR: {
     status: 500,
-    meaning: 'A fault of the server; its log has the cause under the request id.',
+    meaning: 'An internal error of the server; its log has the cause under the request id.',
   },
 
   ACTION_UNSUPPORTED: {

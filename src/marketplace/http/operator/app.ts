@@ -20,7 +20,7 @@ export function createOperatorApp(
       title: 'Berth marketplace operator API',
       description:
         'What an operator of the marketplace sees and does, on the admin listener. The keys of users do not open it, and its keys open nothing of a user.',
-      credential: 'The key of an operator: `berth marketplace operators create` makes one.',
+      credential: 'The key of an operator: create one with `berth marketplace operators create`.',
       tags: [
         { name: 'Views', description: 'Providers, deployments, teams, mails and the books.' },
         { name: 'Actions', description: 'What an operator does: each leaves a row in the audit log.' },
