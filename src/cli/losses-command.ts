@@ -65,7 +65,7 @@ export function lossesCommand(): Command {
       printDone(
         flags,
         { platforms, accepted_until: toJsonTime(until) },
-        `Losses are accepted until ${toTime(until)}: a running server ends the instances that the platform no longer has within a minute.`,
+        `Losses are accepted until ${toTime(until)}: a running server ends, within a minute, the instances that the platform no longer has.`,
         'They stay ended, even if their machines turn up again. To stop accepting earlier: berth losses accept --for 1m',
       );
     },

@@ -33,7 +33,7 @@ export function mailCommand(): Command {
       printDone(
         flags,
         { id, to },
-        `The mail ${id} to ${to} is tried now, by a running server within seconds.`,
+        `A running server retries the mail ${id} to ${to} within seconds.`,
       );
     }),
   ).description('try a waiting or given-up mail now');

@@ -96,7 +96,7 @@ describe('berth marketplace', () => {
     await new Promise((resolve) => other.close(resolve));
   });
 
-  it('says that it has no provider, or no database yet', async () => {
+  it('reports a missing provider or database', async () => {
     const { stderr } = await runMain(['marketplace', '--database', `sqlite:${folder}/none.db`]);
     expect(stderr).toMatch(/^berth: The marketplace has no provider: name one/);
     const none = await runMain(['marketplace', 'users', 'list', '--database', `sqlite:${folder}/none.db`]);
@@ -114,7 +114,7 @@ describe('berth marketplace', () => {
   });
 });
 
-describe('operator settings', () => {
+describe('an operator can', () => {
   const email = 'ann@example.com';
   let teamId: string;
 
@@ -123,7 +123,7 @@ describe('operator settings', () => {
   });
 
   it('accept the losses of a provider', async () => {
-    expect(await run('losses')).toBe('No provider answers 404 for anything that was not deleted there.\n');
+    expect(await run('losses')).toBe('No provider answers 404 for a resource that was not deleted there.\n');
     expect(await sentenceOf('losses', 'accept', 'provider-d')).toMatch(
       'No losses are recorded for a provider "provider-d"',
     );
@@ -149,7 +149,7 @@ describe('operator settings', () => {
     expect(Date.parse(accepted_until) - at).toBeGreaterThanOrEqual(2 * 3_600_000);
     const [provider] = JSON.parse(await run('losses', '--json')).providers;
     expect(provider).toMatchObject({ accepted_until });
-    expect(await run('losses', 'accept', 'provider-d')).toMatch('what provider-d answers 404 for is ended');
+    expect(await run('losses', 'accept', 'provider-d')).toMatch('ends, within a minute, what provider-d answers 404 for');
   });
 
   it('create users, who may have keys only if allowed [operator-sets-users]', async () => {
@@ -247,7 +247,7 @@ describe('operator settings', () => {
     );
   });
 
-  it('explain-bill, as text and as JSON, of a deployment and of a volume by the id that its user sees', async () => {
+  it('print a bill as text and as JSON, of a deployment and of a volume by the id that its user sees', async () => {
     const store = openMarketplaceSqliteStore(join(folder, 'm.db'));
     const [start, middle, end] = [now, now + 30 * 60_000, now + 60 * 60_000];
     await seed(store);
@@ -337,14 +337,14 @@ describe('operator settings', () => {
     ['alerts list', []],
     ['mail list', [{ kind: 'receipt', to: email, last_error: null }]],
     ['providers list', [{ id: 'provider-d', base_url: 'http://127.0.0.1:1/v1', profile: null }]],
-  ])('%s, as JSON', async (command, wanted) => {
+  ])('print %s as JSON', async (command, wanted) => {
     const shown = JSON.parse(await run(...command.split(' '), '--json'));
     if (!Array.isArray(wanted)) return expect(shown).toMatchObject(wanted);
     for (const one of wanted) expect(shown).toContainEqual(expect.objectContaining(one));
     expect(Array.isArray(shown)).toBe(true);
   });
 
-  it('providers check, as JSON, with the exit code', async () => {
+  it('check the providers as JSON, with the exit code', async () => {
     const args = ['marketplace', 'providers', 'check', '--json', '--config', config];
     const { code, stdout } = await runMain(args);
     expect([code, JSON.parse(stdout)]).toEqual([
@@ -367,7 +367,7 @@ describe('operator settings', () => {
     expect(await sentenceOf('keys', 'create', email, '--expires', '0m')).toMatch('give a future time');
   });
 
-  it('a balance that is not the sum of its entries is found, and the exit code says so', async () => {
+  it('find a balance that differs from the sum of its entries, with the exit code', async () => {
     const db = new Database(join(folder, 'm.db'));
     db.prepare('UPDATE teams SET balance_micro_usd = balance_micro_usd + 1 WHERE id = ?').run(teamId);
     db.close();

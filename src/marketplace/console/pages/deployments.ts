@@ -126,7 +126,7 @@ ${live(
     ['Its name there', html`<code>${named(found.provider_name)}</code>`],
     ['Launch', found.launch],
     ['Request', given(found.request_id)],
-    ['Change under way', given(found.action)],
+    ['Change in progress', given(found.action)],
     ['To be confirmed', given(found.suspicion)],
     ['Clean-up', found.cleanup],
   ])}`,
