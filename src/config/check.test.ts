@@ -24,13 +24,13 @@ describe('check-config', () => {
     expect(check('')).toEqual([]);
   });
 
-  it('a finding is one line, whatever a key has in it', () => {
+  it('prints a finding on one line, whatever the key contains', () => {
     expect(check('"a\\nforged: OK": 1\n')).toEqual([
       expect.stringMatching(/^berth\.yaml:1:1 a\\u000aforged: OK: unknown key/),
     ]);
   });
 
-  it('says which locations sell storage without a limit', () => {
+  it('notes locations that sell storage without a limit', () => {
     const region = (more: string) =>
       `{ name: X, datacenter: dc-${more.length}, volume_types: [{ name: ssd, price_per_gb_hour: 1, min_size_gb: 1, max_size_gb: 9 }]${more} }`;
     const offer =
@@ -67,7 +67,7 @@ describe('check-config', () => {
     expect(configNotes(file, { ...env, KEY_A: 'x' }).join()).not.toContain('KEY_A');
   });
 
-  it('finds storage where no volumes are sold', () => {
+  it('reports storage in a region without volumes', () => {
     const text = 'regions:\n  eu-one: { name: Y, datacenter: dc-y, storage_capacity_gb: 5 }\noffers: []\n';
     expect(check('catalog: catalog.yaml', text).join()).toContain(
       'regions.eu-one.storage_capacity_gb: expected volume_types beside it',
@@ -145,7 +145,7 @@ describe('check-config', () => {
     expect(check(config)).toEqual([line]);
   });
 
-  it.skipIf(!hasOpenSsl)('finds a certificate with the key of another one, which serve would refuse', () => {
+  it.skipIf(!hasOpenSsl)('reports a certificate whose key does not match, as serve does', () => {
     const [one, other] = [makeCertificate(), makeCertificate()];
     writeFileSync(join(folder, 'cert.pem'), one.cert);
     const config = 'server: { tls: { cert: cert.pem, key: key.pem } }\n';
@@ -158,7 +158,7 @@ describe('check-config', () => {
     }
   });
 
-  it('goes on after the first finding, and into the catalog', () => {
+  it('continues after the first finding, and checks the catalog', () => {
     const catalog = ['regions:', '  eu-a: { name: A, datacenter: dc-a, colour: red }', 'offers: []', ''].join(
       '\n',
     );
@@ -170,7 +170,7 @@ describe('check-config', () => {
     ]);
   });
 
-  it('says of a file that cannot be read that it cannot', () => {
+  it('reports a file that cannot be read', () => {
     expect(checkConfig(folder).map(toLine)).toEqual([`${folder}: expected a YAML file, got a directory`]);
   });
 });

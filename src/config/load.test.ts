@@ -37,7 +37,7 @@ function errorLines(options: Partial<LoadOptions>): string[] {
 }
 
 describe('the configuration', () => {
-  it('is the simulator with the bundled catalog when there is nothing else', () => {
+  it('defaults to the simulator with the bundled catalog', () => {
     const { config, sources } = loadConfig({ flags: {}, env: {} });
     expect(config).toMatchObject({
       server: { host: '127.0.0.1', port: 8080 },
@@ -115,7 +115,7 @@ describe('the configuration', () => {
   it.each([
     'postgres://berth:p%40ss@db/berth?sslmode=verify-full',
     'postgresql:///berth?host=/run/postgresql',
-  ])('leaves the address %s as it is, wherever it comes from', (address) => {
+  ])('does not change the address %s, whatever its source', (address) => {
     expect(loadConfig({ file, flags: { database: address }, env: {} }).config.database).toBe(address);
     const named = join(folder, 'postgres.yaml');
     writeFileSync(named, `database: ${address}\n`);
@@ -185,7 +185,7 @@ describe('the configuration', () => {
     expect(errorLines({ flags: { database: address } })).toEqual([line, 'Correct it and try again.']);
   });
 
-  it('tells all that is wrong at once', () => {
+  it('reports all problems at once', () => {
     const bad = join(folder, 'bad.yaml');
     writeFileSync(bad, 'server: { prot: 1 }\nlimits: { drain_s: -1 }\nlog: { level: loud, file: x }\n');
     expect(errorLines({ file: bad, flags: { port: 'x' } })).toEqual([

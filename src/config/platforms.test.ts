@@ -61,7 +61,7 @@ function check(platforms: string, catalog: string): string[] {
 }
 
 describe('platforms', () => {
-  it('are one without a name, or several with names', () => {
+  it('are one unnamed platform or several named ones', () => {
     const names = (text: string) => {
       write(text, '');
       const { config } = loadConfigAs(schema, { file: configFile, flags: {}, env: {} });
@@ -92,7 +92,7 @@ describe('platforms', () => {
 describe('a catalog of several platforms', () => {
   const both = `offers:\n${offer('vm', 'east', onCloud)}${offer('metal', 'west', onMetal)}`;
 
-  it('is sound where each offer names its own, and volumes follow the offers of their region', () => {
+  it('is valid if each offer names its platform, and volumes follow the offers of their region', () => {
     expect(check(SEVERAL, regions(volumeTypes()) + both)).toEqual([]);
     const { config } = loadConfigAs(schema, { file: configFile, flags: {}, env: {} });
     const catalog = loadCatalog(catalogFile, sellingPlatforms(config, registered));

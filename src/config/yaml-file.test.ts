@@ -81,7 +81,7 @@ describe('a YAML file', () => {
     expect(findingsOf(write('bad.yaml', text)).slice(0, 1)).toEqual(findings);
   });
 
-  it('tells every duplicate key, and nothing that only follows from the first fault of the syntax', () => {
+  it('reports every duplicate key, but no consequences of the first syntax error', () => {
     const text = 'a: 1\na: 2\nb: [ x\nc: 3\nd: 4\nd: 5\n';
     expect(findingsOf(write('many.yaml', text))).toEqual([
       '2:1 Map keys must be unique',
@@ -89,7 +89,7 @@ describe('a YAML file', () => {
     ]);
   });
 
-  it('that is not there, is a directory or a device, or may not be read is refused', () => {
+  it('is refused if it is missing, a directory or a device', () => {
     mkdirSync(join(folder, 'sub'));
     expect(findingsOf(join(folder, 'none.yaml'))).toEqual(['there is no such file']);
     expect(findingsOf(join(folder, 'sub'))).toEqual(['expected a YAML file, got a directory']);
