@@ -98,7 +98,7 @@ export class Operators {
     throw new ApiError(
       'unauthorized',
       authorization === undefined
-        ? `Send "Authorization: Bearer <OPERATOR_KEY>": create one with \`${this.#command} create\`.`
+        ? `Send "Authorization: Bearer <OPERATOR_KEY>": create a key with \`${this.#command} create\`.`
         : 'The credential is not the key of an operator.',
     );
   }
