@@ -51,7 +51,7 @@ async function serve(env: Record<string, string> = { KEY_D: KEY }, port = '0') {
 }
 
 describe('berth marketplace', () => {
-  it('starts without its provider, and is not ready to be started twice [marketplace-without-provider]', async () => {
+  it('starts without its provider, and refuses to be started twice [marketplace-without-provider]', async () => {
     await using serving = await serve();
     const response = await fetch(`${serving.baseUrl}/api/providers`);
     expect(await response.json()).toEqual(['provider-d']);
