@@ -83,7 +83,7 @@ export function platformsCommand(): Command {
         tellHosts(platforms);
         for (const [platform, { problem, advice }] of asked ?? []) {
           if (problem !== undefined)
-            printLine(`${platform} tells of no hosts: ${problem.replace(/\.$/, '')}.`);
+            printLine(`${platform} lists no hosts: ${problem.replace(/\.$/, '')}.`);
           if (advice !== undefined) printLine(advice);
         }
       },

@@ -238,7 +238,7 @@ describe('a configuration that cannot be used is refused', () => {
       `${config}:2:\\d+ platform\\.boot_ms: expected .*`,
       `${config}:2:\\d+ platform\\.colour: unknown key; .*`,
       `${config}:3:1 port: unknown key; .*`,
-      'Correct these 4, then see that `berth check-config` finds nothing\\.\\n$',
+      'Correct these 4, then run `berth check-config` again\\.\\n$',
     ];
     await expectRefused(serve(), new RegExp(lines.join('\\n')));
   });
@@ -279,7 +279,7 @@ describe('TLS files that cannot be used are refused', () => {
   const both = (): string[] => ['--tls-cert', join(folder, 'a.crt'), '--tls-key', join(folder, 'a.key')];
 
   it('a certificate alone', async () =>
-    expectRefused(serve('--tls-cert', 'a.crt'), /--tls-cert server\.tls\.key: needs --tls-key beside it/));
+    expectRefused(serve('--tls-cert', 'a.crt'), /--tls-cert server\.tls\.key: needs --tls-key too/));
 
   it('missing ones', async () =>
     expectRefused(

@@ -133,8 +133,8 @@ it('is refused if it is in use, is of another sandbox, or is not a state file', 
     const damaged = Buffer.from(bytes);
     damaged[at] = 255 - (damaged[at] ?? 0);
     writeFileSync(other, damaged);
-    await expect(createSandbox({ state: other })).rejects.toThrow('or damaged: move it away');
+    await expect(createSandbox({ state: other })).rejects.toThrow('or is damaged: move it away');
   }
   writeFileSync(other, bytes.subarray(0, -100));
-  await expect(createSandbox({ state: other })).rejects.toThrow('or damaged: move it away');
+  await expect(createSandbox({ state: other })).rejects.toThrow('or is damaged: move it away');
 });

@@ -151,7 +151,7 @@ describe('check-config', () => {
     const config = 'server: { tls: { cert: cert.pem, key: key.pem } }\n';
     for (const [key, findings] of [
       [one.key, []],
-      [other.key, [expect.stringContaining('do not belong together')]],
+      [other.key, [expect.stringContaining('do not match')]],
     ] as const) {
       writeFileSync(join(folder, 'key.pem'), key);
       expect(check(config)).toEqual(findings);
