@@ -92,7 +92,7 @@ interface DrainFlag extends OutputFlag {
 
 function tellDeleted(name: string, { instances, volumes, isDeleted }: ClosingPlan): string {
   if (isDeleted) return `Account ${name} is deleted.`;
-  const ended = `Account ${name} has no access any more.`;
+  const ended = `Account ${name} no longer has access.`;
   return instances + volumes > 0
     ? `${ended} Still being deleted: ${counted(instances, 'instance')} and ${counted(volumes, 'volume')}. Run it again.`
     : `${ended} Its row and its name are removed with those of its deleted instances and volumes (retention.tombstones_days).`;

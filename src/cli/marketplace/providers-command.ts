@@ -46,7 +46,7 @@ export function providersCommand(): Command {
       );
     });
   withOutput(withConfig(providers.command('check')))
-    .description('call each provider and say what is wrong; exit code 1 if anything is')
+    .description('call each provider and report problems; exit code 1 if there are any')
     .action(async (flags: OutputFlag, command: Command) => {
       const config = loadProvidersFor(command);
       const parts = { env: process.env, clock: systemClock, log: createLog('silent') };
