@@ -37,7 +37,7 @@ export function accountsCommand(): Command {
     ),
   )
     .description('create an account')
-    .option('--id <id>', 'the id that it had, where the database was restored and lacks it');
+    .option('--id <id>', 'the former id of an account that is missing from a restored database');
   withList(
     onDatabase(accounts.command('ls'), async ({ store }, flags: ListFlags) => {
       printRecords(await listAccounts(store.read), accountColumns, flags, 'There is no account.');
@@ -62,14 +62,14 @@ export function accountsCommand(): Command {
       printDone(
         flags,
         { name, deleted: false, instances },
-        `Account ${name} can do nothing until it is given a key or a password.`,
-        'A key that a server has from BERTH_API_KEY stays: take it out there, and restart the server.',
+        `Account ${name} has no access until it gets a key or a password.`,
+        'A key from BERTH_API_KEY stays valid: remove it from the environment of the server and restart it.',
         ...(instances > 0 ? [`Being deleted: ${counted(instances, 'instance')}.`] : []),
       );
     }),
   )
     .description(
-      'end all keys of an account, its password and its tokens; refused while it has instances, which it could not delete any more',
+      'end all keys, the password and the tokens of an account; refused while it has instances, because it could no longer delete them',
     )
     .option('--drain', closing.drain);
   withOutput(
@@ -92,10 +92,10 @@ interface DrainFlag extends OutputFlag {
 
 function tellDeleted(name: string, { instances, volumes, isDeleted }: ClosingPlan): string {
   if (isDeleted) return `Account ${name} is deleted.`;
-  const ended = `Account ${name} can do nothing any more.`;
+  const ended = `Account ${name} no longer has access.`;
   return instances + volumes > 0
     ? `${ended} Still being deleted: ${counted(instances, 'instance')} and ${counted(volumes, 'volume')}. Run it again.`
-    : `${ended} Its row and its name go with those of its deleted instances and volumes (retention.tombstones_days).`;
+    : `${ended} Its row and its name are removed with those of its deleted instances and volumes (retention.tombstones_days).`;
 }
 
 const accountColumns = withNames(

@@ -22,7 +22,7 @@ export async function auditBeside<T>(
     const value = await act();
     await write(done(value) ?? {}).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
-      printError(`The audit log has no row of it: ${reason}\n`);
+      printError(`The audit log has no row of this action: ${reason}\n`);
     });
     return value;
   } catch (error) {

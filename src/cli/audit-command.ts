@@ -36,10 +36,10 @@ export function auditCommandOn(on: OnOperators): Command {
     }),
     50,
   )
-    .option('--actor <name>', 'what one operator did')
-    .option('--action <name>', 'one kind of action, such as alarm.acknowledge')
-    .option('--subject <name>', 'what was done to one thing, such as the id of an instance')
-    .description('list what operators did, from where and with which outcome, the newest first');
+    .option('--actor <name>', 'only actions of this operator')
+    .option('--action <name>', 'only this kind of action, such as alarm.acknowledge')
+    .option('--subject <name>', 'only actions on this subject, such as the id of an instance')
+    .description('list actions of operators: who, from where, and the outcome, the newest first');
   return audit;
 }
 

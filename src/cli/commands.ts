@@ -24,12 +24,12 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'losses',
-      description: 'instances that the platform has lost: how many ended, how many may, and which are held',
+      description: 'instances that the platform lost: how many ended, the cap, and which are held',
       load: async () => (await import('./losses-command.ts')).lossesCommand(),
     },
     {
       name: 'instances',
-      description: 'the instances, what is done about each, and what happened to it',
+      description: 'list instances, show their open work and history, retry or delete them',
       load: async () => (await import('./instances-command.ts')).instancesCommand(),
     },
     {
@@ -39,7 +39,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'work',
-      description: 'the steps that are not finished',
+      description: 'unfinished steps of work',
       load: async () => (await import('./work-command.ts')).workCommand(),
     },
     {
@@ -49,12 +49,12 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'capacity',
-      description: 'units of each offer and region: sold, free, and why none can be had',
+      description: 'units of each offer and region: sold, free, and why none are available',
       load: async () => (await import('./fleet-commands.ts')).capacityCommand(),
     },
     {
       name: 'platforms',
-      description: 'the platforms: whether each can be trusted, its hosts and their devices',
+      description: 'the platforms: their health, their hosts and the devices of these',
       load: async () => (await import('./fleet-commands.ts')).platformsCommand(),
     },
     {
@@ -69,42 +69,42 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'audit',
-      description: 'what operators did, from where, and with which outcome',
+      description: 'actions of operators: who, from where, and the outcome',
       load: async () => (await import('./audit-command.ts')).auditCommand(),
     },
     {
       name: 'cordon',
-      description: 'place nothing new on a region, an offer, a platform or a host; what runs goes on',
+      description: 'place nothing new on a region, an offer, a platform or a host; running instances stay',
       load: async () => (await import('./cordon-commands.ts')).cordonCommand(),
     },
     {
       name: 'uncordon',
-      description: 'sell there again',
+      description: 'remove a cordon',
       load: async () => (await import('./cordon-commands.ts')).uncordonCommand(),
     },
     {
       name: 'drain',
-      description: 'cordon, and tell which machines are left there',
+      description: 'cordon, and list the machines that are still there',
       load: async () => (await import('./cordon-commands.ts')).drainCommand(),
     },
     {
       name: 'cordons',
-      description: 'what is cordoned, and the maintenance that is planned',
+      description: 'cordons and planned maintenance',
       load: async () => (await import('./cordon-commands.ts')).cordonsCommand(),
     },
     {
       name: 'maintenance',
-      description: 'announce maintenance in the catalog: nothing new is placed there in that time',
+      description: 'announce maintenance in the catalog: nothing new is placed there during it',
       load: async () => (await import('./cordon-commands.ts')).maintenanceCommand(),
     },
     {
       name: 'reload',
-      description: 'have every server read its catalog anew, without a restart: offers, prices, units',
+      description: 'make every server reload its catalog without a restart: offers, prices, units',
       load: async () => (await import('./reload-command.ts')).reloadCommand(),
     },
     {
       name: 'thaw',
-      description: 'believe a platform that lacks too much: what is missing there is ended as lost',
+      description: 'accept a listing although machines are missing: their instances end as lost',
       load: async () => (await import('./losses-command.ts')).thawCommand(),
     },
     {
@@ -114,17 +114,17 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'restore',
-      description: 'put a backup in the place of the database, or mark one that other tools restored',
+      description: 'replace the database with a backup, or mark a database that other tools restored',
       load: async () => (await import('./restore-command.ts')).restoreCommand(),
     },
     {
       name: 'check-database',
-      description: 'look through all of the database for damage, also while `berth serve` runs',
+      description: 'check the whole database for damage, also while `berth serve` runs',
       load: async () => (await import('./backup-command.ts')).checkCommand(),
     },
     {
       name: 'upgrade',
-      description: 'bring the database to this version; --dry-run tries it and changes nothing',
+      description: 'upgrade the database to this version; --dry-run tries it and changes nothing',
       load: async () => (await import('./upgrade-command.ts')).orchestratorUpgradeCommand(),
     },
     {
@@ -135,7 +135,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     {
       name: 'doctor',
       description:
-        'look at all that `berth serve` needs, one by one: database, clock, TLS, what each driver asks for, rows against machines',
+        'check what `berth serve` needs: database, clock, TLS, prerequisites of each driver, rows against machines',
       load: async () => (await import('./doctor-command.ts')).doctorCommand(),
     },
     {
@@ -145,19 +145,19 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'driver',
-      description: 'try a driver of your own, in any language, before it is sold from',
+      description: 'test your own driver, in any language, before you sell from it',
       load: async () => (await import('./driver-command.ts')).driverCommand(),
     },
     {
       name: 'simulator',
       description:
-        'run the simulated platform as a server of its own, which several `berth serve` share by platform.address; it has the units of the catalog and the times of `platform:` in berth.yaml; with BERTH_SIMULATOR_TOKEN in the environment of all of them it answers nobody else',
+        'run the simulated platform as a separate server that several `berth serve` share by platform.address; it has the units of the catalog and the times of `platform:` in berth.yaml; set BERTH_SIMULATOR_TOKEN for all of them to refuse other clients',
       load: async () => (await import('./simulator-command.ts')).simulatorCommand(),
     },
     {
       name: 'sandbox',
       description:
-        'run providers, and on request the marketplace on top of them, in memory and at one port: what to test a client against',
+        'run providers in memory at one port, to test a client against them; --marketplace adds the marketplace on top',
       load: async () => (await import('./sandbox-command.ts')).sandboxCommand(),
     },
     {
@@ -167,7 +167,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'completion',
-      description: 'print the script by which bash or zsh completes `berth` at TAB',
+      description: 'print the completion script of `berth` for bash or zsh',
       load: async () => (await import('./completion-command.ts')).completionCommand(),
     },
   ];

@@ -50,7 +50,7 @@ export function cordonCommand(): Command {
   return onSubject(new Command('cordon'), async (deps, subject, flags) => {
     const { reason = null, until } = flags;
     const set = await cordon(deps, localActor(), { subject, until: toEnd(deps, until), reason });
-    const sentence = `Nothing new is placed on ${describe(set)} until ${endOf(set)}; what runs there goes on.`;
+    const sentence = `Nothing new is placed on ${describe(set)} until ${endOf(set)}; running instances stay.`;
     printDone(flags, toCordonRow(set, deps.clock.now()), sentence);
   });
 }
@@ -62,7 +62,7 @@ export function uncordonCommand(): Command {
     const [kind, name, flags] = args as [CordonKind, string, Flags];
     const ended = await uncordon(toDeps(deps), localActor(), toSubject(kind, name, flags));
     const rows = ended.map((one) => toCordonRow(one, deps.clock.now()));
-    printDone(flags, rows, `${kind} ${name} is sold from again, as far as it has room.`);
+    printDone(flags, rows, `${kind} ${name} takes new instances again while it has free units.`);
   };
   return withPlatform(withSubject(command));
 }
@@ -85,7 +85,7 @@ export function cordonsCommand(): Command {
       const all = await listCordons(store.read, clock.now());
       printRecords(all, columns, flags, 'Nothing is cordoned.');
     }),
-  ).description('list what is cordoned, and the maintenance that is planned');
+  ).description('list cordons and planned maintenance');
   return cordons;
 }
 
@@ -100,27 +100,27 @@ export function maintenanceCommand(): Command {
     printDone(
       flags,
       toCordonRow(planned, deps.clock.now()),
-      `${planned.id}: maintenance of ${describe(planned)} from ${toTime(planned.since)} until ${endOf(planned)}. Clients see it in extras.berth.maintenance_windows; nothing new is placed there then, and what runs goes on.`,
+      `${planned.id}: maintenance of ${describe(planned)} from ${toTime(planned.since)} until ${endOf(planned)}. Clients see it in extras.berth.maintenance_windows; nothing new is placed there during it, and running instances stay.`,
     );
   })
     .option('--from <time>', 'when it begins: 30m, 2h or 7d from now, or a time; default: now')
-    .description('announce maintenance; nothing new is placed there in that time');
+    .description('announce maintenance; nothing new is placed there during it');
   withOutput(
     onDatabase(
       maintenance.command('cancel <id>'),
       async ({ store, clock }, id: string, flags: OutputFlag) => {
         const ended = await cancelMaintenance({ store, clock }, localActor(), id);
-        const sentence = `The maintenance of ${describe(ended)} is over, or taken back.`;
+        const sentence = `The maintenance of ${describe(ended)} has ended or is cancelled.`;
         printDone(flags, toCordonRow(ended, clock.now()), sentence);
       },
     ),
-  ).description('end a window of maintenance, or take back one that is to come');
+  ).description('end a maintenance window, or cancel a planned one');
   withList(
     onDatabase(maintenance.command('ls'), async ({ store, clock }, flags: ListFlags) => {
       const windows = (await listCordons(store.read, clock.now())).filter(({ maintenance }) => maintenance);
       printRecords(windows, columns, flags, 'No maintenance is planned.');
     }),
-  ).description('list the maintenance that is planned or under way');
+  ).description('list planned and current maintenance');
   return maintenance;
 }
 
@@ -131,7 +131,7 @@ function onSubject<F extends Flags>(command: Command, body: OnSubject<F>): Comma
     body(toDeps(deps), toSubject(kind, name, flags), flags),
   );
   return withOutput(withPlatform(whole))
-    .option('--reason <text>', 'why; clients see that of maintenance')
+    .option('--reason <text>', 'why; clients see the reason of maintenance')
     .option('--until <time>', 'when it ends: 30m, 2h or 7d from now, or a time; default: when it is removed');
 }
 
@@ -142,7 +142,7 @@ function withSubject(command: Command): Command {
 }
 
 function withPlatform(command: Command): Command {
-  return command.option('--platform <name>', 'of several platforms, the one that it is about');
+  return command.option('--platform <name>', 'which platform, if there are several');
 }
 
 function toDeps({ config, ...deps }: StoreDeps & { config: Config }): CordonDeps {
@@ -186,7 +186,7 @@ function tellDrained({ cordon: set, isEmpty, byStatus, instances }: Drained): vo
     return;
   }
   const counts = Object.entries(byStatus).map(([status, count]) => `${count} ${status}`);
-  printLine(`Still there: ${counts.join(', ')}. Berth stops no tenant's machine:`);
+  printLine(`Still there: ${counts.join(', ')}. Berth does not stop machines of tenants:`);
   printTable(
     ['INSTANCE', 'STATUS', 'ACCOUNT', 'OFFER', 'REGION', 'HOST'],
     instances.map(({ id, status, accountId, offerId, region, host }) => [

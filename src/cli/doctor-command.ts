@@ -27,7 +27,7 @@ export function doctorCommand(): Command {
         else printFinding(finding);
       }
       if (!isData(flags))
-        printLine(`${counts.ok} ok, ${counts.warning} to look at, ${counts.broken} broken.`);
+        printLine(`${counts.ok} ok, ${counts.warning} warnings, ${counts.broken} broken.`);
       if (counts.broken > 0) process.exitCode = 1;
     },
   );

@@ -4,7 +4,7 @@ import { driverCommand } from './driver-command.ts';
 it.each([
   ['--env', 'PATH'],
   ['--only', 'notes'],
-])('`%s %s ./driver` leaves the program what it is', async (...flag) => {
+])('`%s %s ./driver` does not change the program argument', async (...flag) => {
   const args = ['test', ...flag, '/nowhere/driver', '--units', '4'];
   await expect(driverCommand().parseAsync(args, { from: 'user' })).rejects.toThrow(
     'The driver /nowhere/driver cannot be run: the file does not exist.',

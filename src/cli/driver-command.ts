@@ -28,19 +28,19 @@ export function driverCommand(): Command {
 
 function testCommand(): Command {
   return withOutput(new Command('test'))
-    .description('try on a driver all that Berth relies on, and explain each failure')
+    .description('test what Berth relies on in a driver, and explain each failure')
     .argument('[program]', 'the driver; it is run without a shell')
     .argument('[args...]', 'its arguments')
-    .option('--url <address>', 'instead of a program: where it answers; BERTH_DRIVER_TOKEN is its token')
+    .option('--url <address>', 'the address of a driver, instead of a program; BERTH_DRIVER_TOKEN is its token')
     .option(
       '--env <names>',
-      'variables that the program is given, beside PATH, HOME, LANG and TZ, such as TOKEN,ZONE',
+      'environment variables to pass to the program besides PATH, HOME, LANG and TZ, such as TOKEN,ZONE',
       addNames,
       [],
     )
     .option('--catalog <file>', 'the catalog whose offers it makes; default the bundled one')
-    .option('--offer <id>', 'which offer is made; default the first')
-    .option('--units <count>', 'how many machines the platform holds: tries one more than that')
+    .option('--offer <id>', 'the offer to make machines of; default the first')
+    .option('--units <count>', 'how many machines the platform can hold: tries to create one more')
     .option('--patience-s <seconds>', 'how long a step may take, from its first call to its end', '300')
     .option('--timeout-s <seconds>', 'how long one request may take', '7')
     .option('--only <ids>', 'run these checks only, such as notes,destroy', addNames, [])
@@ -79,7 +79,7 @@ async function runTest(test: DriverTest, flags: OutputFlag): Promise<void> {
   let isInterrupted = false;
   onFirstSignal(() => {
     isInterrupted = true;
-    printError('berth: ending after this check, which removes what it made.\n');
+    printError('berth: stopping after this check; the check removes what it made.\n');
   });
   if (!isData(flags)) printHead(test);
   for await (const report of test.run()) {
@@ -116,7 +116,7 @@ function printHead({ driverName, offer, abilities, found }: DriverTest): void {
   if (hasNot.length > 0) printLine(`Without ${hasNot.join(', ')}: none of these is requested.`);
   if (found.length > 0)
     printLine(
-      `Already there: ${shorten(found.join(', '))}. They take units: --units is of the empty platform. Remove what is called berth-test-….`,
+      `Already there: ${shorten(found.join(', '))}. They take units, and --units counts an empty platform: remove everything named berth-test-….`,
     );
   printLine('');
 }

@@ -3,26 +3,26 @@ import type { FailedCheck } from '../compose/driver-test.ts';
 /** How to correct a driver, by the failed check. */
 export const remedies: Readonly<Record<string, string>> = {
   manifest: 'Correct the capabilities in the answer to info.',
-  'never-made': 'Answer get with gone where your platform says for certain that it has no such ref.',
+  'never-made': 'Answer get with gone if your platform reports for certain that it has no such ref.',
   listing:
-    'List all that carries a ref, from the platform itself and not from memory, each at its own endpoint; leave out what is gone, and have get answer from the same source.',
+    'List everything with a ref, from the platform itself and not from memory, each with its own endpoint; omit removed ones, and answer get from the same source.',
   'avoid-hosts': 'Leave out the hosts of spec.avoid_hosts; where no other has room, fail with code capacity.',
-  create: 'Answer create with done only when the machine runs and has an endpoint; until then with pending.',
+  create: 'Answer create with pending until the machine runs and has an endpoint, then with done.',
   'create-visible':
-    'Make get and list show a machine from its first create on, as building; or tell create_visible_within_ms.',
-  'create-adopts': 'Begin create by looking for the ref, and go on with what is there.',
+    'Show a machine in get and list as building from its first create on, or declare create_visible_within_ms.',
+  'create-adopts': 'Begin create by looking for the ref, and continue with the machine that exists.',
   'create-at-once':
     'Let the platform refuse a second resource of the same name, or hold a lock for the ref while you make it.',
   'create-reopened': 'Keep nothing in memory that a create needs: find the machine by its ref.',
-  crashes: 'Take a call with cookie null for one that may be under way: look first, then go on.',
+  crashes: 'Treat a call with cookie null as one that may already be in progress: look for the machine first, then continue.',
   notes: 'Keep the note with the machine, byte for byte, from its creation on; or say keeps_notes: false.',
   destroy:
     'Answer destroy with done only when the machine, its disk and its forwards are gone; get is gone then.',
-  'destroy-building': 'Cancel the building, or answer pending until it is over and then destroy it.',
-  'destroy-again': 'Answer destroy of what is not there with done.',
+  'destroy-building': 'Cancel the build, or answer pending until it has finished and then destroy the machine.',
+  'destroy-again': 'Answer destroy with done if there is no such machine.',
   capacity:
-    'Count before you make anything, and fail with code capacity and side_effect none where there is no room.',
-  inventory: 'Count from what is there now. Each offer is counted as if it were the only one that is sold.',
+    'Count before you make anything, and fail with code capacity and side_effect none if there is no room.',
+  inventory: 'Count from the current state of the platform. Count each offer as if it were the only one sold.',
   impossible: 'Check what the spec asks for before you make anything, and fail with the code that says why.',
   unreachable: 'Answer get and list with unknown where the platform does not answer.',
   'attempt-destroy':
@@ -41,54 +41,54 @@ export const remedies: Readonly<Record<string, string>> = {
   deadline: 'Compare expires_at with the clock before each thing that you begin, and fail with transient.',
   'cancel-before': 'Begin nothing of a request that was cancelled.',
   cancel:
-    'When a request is cancelled, end what runs for it, begin nothing more, and answer it; over HTTP, when its connection is closed.',
+    'When a request is cancelled, stop its work, begin nothing more, and answer it; over HTTP, when its connection is closed.',
   fence:
     'Keep the highest fence of each ref where the change happens, and refuse a lower one in the same step; or say fences: false.',
   'stop-start':
-    'Keep disk, address and created_at over stop and start; stop what is stopped with done; show it in get and list as stopped.',
-  'power-of-none': 'Fail stop and start with code gone and side_effect none where there is no such machine.',
-  'destroy-stopped': 'Destroy a machine whatever its power is.',
+    'Keep disk, address and created_at over stop and start; answer stop of a stopped machine with done; show it in get and list as stopped.',
+  'power-of-none': 'Fail stop and start with code gone and side_effect none if there is no such machine.',
+  'destroy-stopped': 'Destroy a machine in any power state.',
   'disown-running': 'Fail disown with conflict and side_effect none where the machine is not stopped.',
   disown:
-    'Take the ref off the machine and its disks, or note beside it that it was released, so that get, list and destroy leave it out; change nothing else, and answer done where there is nothing.',
+    'Remove the ref from the machine and its disks, or mark it as released, so that get, list and destroy skip it; change nothing else, and answer done if there is no such machine.',
   restart: 'Remember the restart_id with the machine: the same id resets it once.',
-  'restart-of-none': 'Fail restart with gone where there is no machine, with conflict where it does not run.',
+  'restart-of-none': 'Fail restart with gone if there is no machine, and with conflict if it is not running.',
   endpoint: 'Give each machine an address and port of its own, and keep them for its life.',
-  keys: 'Put each line of ssh_keys into authorized_keys of the login user, not only the first.',
-  'disk-kept': 'Stop and restart without making the disk anew.',
+  keys: 'Put every line of ssh_keys into authorized_keys of the login user.',
+  'disk-kept': 'Stop and restart without recreating the disk.',
   'cloud-init': 'Hand user_data and vendor_data to the machine as they are; or say cloud_init_bytes: 0.',
-  'console-tail': 'Answer console with the last 16 KiB at most, and with null where there is no machine.',
-  'volume-lifecycle': 'Make, list and destroy volumes by their ref; what is repeated is success.',
+  'console-tail': 'Answer console with at most the last 16 KiB, and with null if there is no machine.',
+  'volume-lifecycle': 'Make, list and destroy volumes by their ref; a repeated call succeeds.',
   'volume-crashes':
-    'Look for the volume and its attachment first in each call, and go on with what is there.',
+    'Look for the volume and its attachment first in each call, and continue from their state.',
   'volume-attach':
-    'Attaching what is attached and detaching what is not is success. Where attach_volume is cold, a running machine is a conflict.',
-  'volume-resize': 'Grow to size_gb; what is as large is done, what is larger is invalid.',
+    'Attaching an attached volume and detaching a detached one succeed. Where attach_volume is cold, a running machine is a conflict.',
+  'volume-resize': 'Grow to size_gb: answer done if the volume has that size, and invalid if it is larger.',
   'volume-resize-attached':
     'Say in resize_volume whether a volume grows while it is attached, and refuse it with conflict where not.',
   'volume-survives': 'Detach the volumes of a machine that is destroyed, and keep them.',
-  'volume-data': 'Keep what is on a volume over detach and attach.',
+  'volume-data': 'Keep the data of a volume over detach and attach.',
   'volume-copy':
-    'Make the copy under the ref of its spec, beside the original, and answer done when it is complete; what is copied already is success.',
+    'Make the copy under the ref of its spec, keep the original, and answer done when it is complete or already exists.',
   'volume-destroy-attached': 'Detach a volume that is destroyed.',
   'too-late':
     'Compare expires_at with the clock before you begin a step, and fail with transient and side_effect none.',
   'destroy-silences':
     'End all processes of the machine and its forwards before you answer destroy with done: sessions that are open, too.',
   'machines-survive':
-    'Start what is to stay in a session of its own (setsid, start_new_session, detached), or leave machines to a service.',
+    'Start long-lived processes in a session of their own (setsid, start_new_session, detached), or let a service run the machines.',
   output:
-    'Write what is for people to standard error, also what the programs and libraries write that you call; answer each request once, with its id.',
-  ends: 'End when reading standard input meets its end, also while a request is under way.',
+    'Write logs to standard error, also those of the programs and libraries that you call; answer each request once, with its id.',
+  ends: 'End the program at the end of standard input, also while a request is in progress.',
 };
 
 /** How to correct a driver that lost an answer, for any check. */
 const lossRemedies: Readonly<Record<NonNullable<FailedCheck['loss']>, string>> = {
   error:
-    'Correct what the error says. Where your platform refused a step, answer it with `failed` and a code, so that Berth knows what to do.',
-  end: 'Catch what goes wrong over a request, and answer it with `error`. What the program writes to standard error says where it ended.',
+    'Correct the cause in the error. If your platform refused a step, answer it with `failed` and a code, so that Berth knows what to do.',
+  end: 'Catch each failure of a request, and answer it with `error`. The output on standard error shows where the program ended.',
   silence:
-    'Answer each request within --timeout-s, exactly once and flushed; where a step takes longer, begin it, answer `pending`, and look how far it is when it comes again.',
+    'Answer each request within --timeout-s, exactly once and flushed; where a step takes longer, begin it, answer `pending`, and check its progress when the request comes again.',
   invalid:
     'Correct the field that is named; openapi/driver-protocol.v1.json has each answer, such as `create.answer` and `Machine`.',
 };

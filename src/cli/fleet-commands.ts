@@ -41,12 +41,12 @@ export function capacityCommand(): Command {
           capacity.storage.map((one) => [one.region, String(one.storage_gb ?? '-'), String(one.claimed_gb)]),
         );
         printLine(
-          'These figures are from the rows and the catalog. A running server also has what the platforms count:',
+          'These figures are from the database and the catalog. A running server also has the counts of the platforms:',
         );
         printLine('GET /operator/v1/capacity on its admin listener.');
       },
     ),
-  ).description('list what is sold, what is free, and why nothing of an offer can be had');
+  ).description('list sold and free units, and why an offer has none available');
   return capacity;
 }
 
@@ -83,7 +83,7 @@ export function platformsCommand(): Command {
         tellHosts(platforms);
         for (const [platform, { problem, advice }] of asked ?? []) {
           if (problem !== undefined)
-            printLine(`${platform} tells of no hosts: ${problem.replace(/\.$/, '')}.`);
+            printLine(`${platform} lists no hosts: ${problem.replace(/\.$/, '')}.`);
           if (advice !== undefined) printLine(advice);
         }
       },
@@ -155,11 +155,11 @@ export function orphansCommand(): Command {
     }),
   ).description('list machines and volumes without a row that owns them, and rows that were lost');
   const decisions = [
-    ['adopt', 'adopt', 'make a new instance, under a new id, of a machine that no live instance has'],
+    ['adopt', 'adopt', 'create a new instance, with a new id, for a machine that no live instance owns'],
     [
       'release',
       'release',
-      'take the mark of Berth off such a machine, if it is shut off: it is yours from then on, with its disks',
+      'remove the mark of Berth from such a machine, if it is shut off: Berth then leaves it and its disks to you',
     ],
     ['rm', 'destroy', 'remove such a machine, or such a volume, with its data'],
   ] as const;

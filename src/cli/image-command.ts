@@ -20,7 +20,7 @@ export function imageCommand(): Command {
 function importCommand(): Command {
   return withOutput(new Command('import'))
     .description('check a base image and put it on each host of a platform')
-    .argument('<name>', 'what the catalog and platform.images call it')
+    .argument('<name>', 'the name of the image in the catalog and in platform.images')
     .argument('<file>', 'a qcow2 file of this machine')
     .option('--platform <name>', 'which platform, if there are several')
     .option('--host <name>', 'only this host')

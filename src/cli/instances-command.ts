@@ -50,7 +50,7 @@ export function instancesCommand(): Command {
     .option('--offer <id>', 'those of one offer')
     .option(
       '--find <text>',
-      'those with a text in the id, the name, the owner ref, the endpoint, the error or why it failed',
+      'those with this text in the id, name, owner ref, endpoint, error or failure cause',
     )
     .addOption(new Option('--status <status>', 'those with one status').choices(STATUSES))
     .description('list the instances that are not destroyed, the oldest first');
@@ -73,7 +73,7 @@ export function instancesCommand(): Command {
       },
     ),
   ).description(
-    'show an instance: its row, the work that is open for it, its history, and of one that failed what there is to understand it',
+    'show an instance: its row, its open work, its history, and the details of a failure',
   );
   withList(
     onDatabase(
@@ -89,7 +89,7 @@ export function instancesCommand(): Command {
       },
     ),
   ).description(
-    'what happened to an instance: each change of its status with its cause, the calls to the platform and the SSH proofs; with --limit the last of them',
+    'show the history of an instance: each change of its status with its cause, the calls to the platform and the SSH proofs; --limit shows only the last ones',
   );
   addInstanceActions(instances);
   return instances;
@@ -126,7 +126,7 @@ async function list(read: Reader, flags: Filters): Promise<InstanceRow[]> {
 }
 
 function nothingKnown(id: string): Fatal {
-  return new Fatal(`There is no instance ${id}, and nothing is known of one: see \`berth instances ls\`.`);
+  return new Fatal(`There is no instance ${id}, and no history of it: see \`berth instances ls\`.`);
 }
 
 const columns = withNames(

@@ -34,7 +34,7 @@ export function keysCommand(): Command {
       printNewKey(key, record.id, flags);
     },
   );
-  withNewKeyFlags(create.option('--account <name>', 'the account that it opens', DEFAULT_ACCOUNT));
+  withNewKeyFlags(create.option('--account <name>', 'the account of the key', DEFAULT_ACCOUNT));
   withList(
     onDatabase(keys.command('ls'), async ({ store: { read }, clock }, flags: ListFlags) => {
       printRecords(await listApiKeys(read, clock.now()), columns, flags, 'There is no key.');

@@ -23,8 +23,8 @@ async function run(...args: string[]): Promise<string> {
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-it('says that no work is open, and that there is no instance', async () => {
-  expect(await run('status')).toMatch(/^There is no instance\.\nPLATFORM +CAN BE TRUSTED\n/);
+it('reports that no work is open and that there is no instance', async () => {
+  expect(await run('status')).toMatch(/^There is no instance\.\nPLATFORM +HEALTHY\n/);
   expect(await run('work', 'ls')).toBe('No work is open.\n');
 });
 
@@ -63,7 +63,7 @@ it('lists keys as JSON, and makes one that ends in 30 minutes', async () => {
   expect(endsInMs).toBeLessThan(31 * 60_000);
 });
 
-it('tells of losses as JSON', async () => {
+it('prints losses as JSON', async () => {
   expect(JSON.parse(await run('losses', '--json'))).toEqual({
     lost: 0,
     allowed: expect.any(Number),
@@ -75,7 +75,7 @@ it('tells of losses as JSON', async () => {
   });
 });
 
-it('lists instances, shows one, and tells what happened to it [instances-command]', async () => {
+it('lists instances, shows one, and prints its history [instances-command]', async () => {
   const store = openSqliteStore(join(folder, 'berth.db'));
   const [owner] = await store.read.credentials.listAccounts();
   const accountId = owner?.id ?? '';
@@ -179,12 +179,12 @@ it.each([
   [['events', 'inst-9'], 'There is no instance inst-9'],
   [['ls', '--status', 'LOST'], '--status LOST: give one of PROVISIONING'],
   [['ls', '--account', 'bob'], 'There is no account bob'],
-])('tells of instances %j what is wrong', async (args, sentence) => {
+])('instances %j: prints what is wrong', async (args, sentence) => {
   const { code, stderr } = await runMain(['instances', ...args, '--database', database]);
   expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
 });
 
-it('lists the alarms, and notes who is at one [alarms-command]', async () => {
+it('lists the alarms, and records who acknowledged one [alarms-command]', async () => {
   expect(await run('alarms', 'ls')).toBe('No alarm is open.\n');
   const store = openSqliteStore(join(folder, 'berth.db'));
   const at = Date.UTC(2030, 0, 1);
@@ -221,7 +221,7 @@ it.each([
   expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
 });
 
-it('tells of capacity, platforms and orphans [fleet-commands]', async () => {
+it('lists capacity, platforms and orphans [fleet-commands]', async () => {
   const { placements, storage } = JSON.parse(await run('capacity', '--json'));
   const east = { platform: 'default', claimed: 0, platform_units: null, without_row: 0 };
   expect(placements.length).toBeGreaterThan(0);

@@ -51,11 +51,11 @@ export function lossesCommand(): Command {
         tellHeld(held, all.length > 1, flags);
       },
     ),
-  ).description('show how many instances ended as lost, how many may, and which are held');
+  ).description('show how many instances ended as lost, the cap, and which are held');
   const accept = onDatabase(
     losses
       .command('accept')
-      .option('--platform <name>', 'of several platforms, the one whose losses they are'),
+      .option('--platform <name>', 'which platform, if there are several'),
     async ({ store, clock, config }, flags: AcceptFlags) => {
       const action = { action: 'losses.accept', subject: flags.platform ?? '' };
       const platforms = await auditedLookup({ store, clock }, localActor(), action, () =>
@@ -65,7 +65,7 @@ export function lossesCommand(): Command {
       printDone(
         flags,
         { platforms, accepted_until: toJsonTime(until) },
-        `Losses are accepted until ${toTime(until)}: a running server ends the instances that the platform no longer has within a minute.`,
+        `Losses are accepted until ${toTime(until)}: a running server ends, within a minute, the instances that the platform no longer has.`,
         'They stay ended, even if their machines turn up again. To stop accepting earlier: berth losses accept --for 1m',
       );
     },
@@ -117,11 +117,11 @@ function platformsNamed(config: Config, given: string | undefined): string[] {
 function tellTrouble({ frozenSince, volumesDoubtedSince }: PlatformLosses): void {
   if (frozenSince !== null)
     printLine(
-      `Since ${toTime(frozenSince)} the platform does not answer, or its listing is not believed: nothing is sold or ended. See berth alarms ls for what is missing; only if that is really lost: berth losses accept`,
+      `Since ${toTime(frozenSince)} the platform does not answer, or too many machines are missing from its listing: nothing is sold or ended. To see what is missing: berth alarms ls; only if it is really lost: berth losses accept`,
     );
   if (volumesDoubtedSince !== null)
     printLine(
-      `Since ${toTime(volumesDoubtedSince)} too many volumes are missing: no deletion of a volume counts as proved for an hour. If they are really gone: berth losses accept`,
+      `Since ${toTime(volumesDoubtedSince)} too many volumes are missing: for an hour no deletion of a volume counts as confirmed. If they are really gone: berth losses accept`,
     );
 }
 

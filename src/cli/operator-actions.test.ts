@@ -55,7 +55,7 @@ describe('cordons on the command line', () => {
       reason: 'a recall',
     });
     expect(await run('cordons')).toMatch(/^KIND +NAME .*\noffer +h100-sxm-1x .* a recall /);
-    expect(await run('uncordon', 'offer', OFFER)).toMatch(/^offer h100-sxm-1x is sold from again/);
+    expect(await run('uncordon', 'offer', OFFER)).toMatch(/^offer h100-sxm-1x takes new instances again/);
     expect(JSON.parse(await run('cordons', '--json'))).toEqual([]);
     const log = JSON.parse(await run('audit', 'ls', '--json'));
     expect(log.map(({ action, subject }: Record<string, string>) => [action, subject])).toEqual([
@@ -64,17 +64,17 @@ describe('cordons on the command line', () => {
     ]);
   });
 
-  it('are refused in a sentence where there is no such thing', async () => {
+  it('are refused in a sentence for an unknown subject', async () => {
     expect(await refusal('cordon', 'rack', 'r1')).toMatch('give one of region, offer, platform, host');
     expect(await refusal('cordon', 'region', 'mars')).toMatch(
       'There is no region mars: give one of eu-frankfurt',
     );
     expect(await refusal('cordon', 'host', 'kvm-1')).toMatch('chooses among hosts by name');
     expect(await refusal('uncordon', 'offer', OFFER)).toMatch('There is no cordon on offer');
-    expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01')).toMatch('give a time to come');
+    expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01')).toMatch('give a future time');
   });
 
-  it('drain tells what is left [drain-command]', async () => {
+  it('drain lists the machines that are left [drain-command]', async () => {
     const drained = JSON.parse(await run('drain', 'region', 'eu-frankfurt', '--json'));
     expect(drained).toMatchObject({
       empty: false,
@@ -86,13 +86,13 @@ describe('cordons on the command line', () => {
     await run('uncordon', 'region', 'eu-frankfurt');
   });
 
-  it('of maintenance are planned and taken back [maintenance-command]', async () => {
+  it('of maintenance are planned and cancelled [maintenance-command]', async () => {
     const times = ['--from', '1d', '--until', '2d', '--reason', 'new switches'];
     const planned = JSON.parse(await run('maintenance', 'plan', 'region', 'eu-helsinki', ...times, '--json'));
     expect(planned).toMatchObject({ maintenance: true, reason: 'new switches' });
     expect(await run('maintenance', 'ls')).toMatch(/eu-helsinki/);
     expect(await run('cordons')).toMatch(/region +eu-helsinki .* no +yes .*new switches/);
-    expect(await run('maintenance', 'cancel', planned.id)).toMatch(/over, or taken back/);
+    expect(await run('maintenance', 'cancel', planned.id)).toMatch(/has ended or is cancelled/);
     expect(await run('maintenance', 'ls')).toBe('No maintenance is planned.\n');
     const backwards = ['--from', '2d', '--until', '1d'];
     expect(await refusal('maintenance', 'plan', 'region', 'eu-helsinki', ...backwards)).toMatch(
@@ -102,7 +102,7 @@ describe('cordons on the command line', () => {
 });
 
 describe('what an operator does to an instance', () => {
-  it('is told first, and done with --yes [instance-actions-command]', async () => {
+  it('is described first, and done with --yes [instance-actions-command]', async () => {
     const dry = JSON.parse(await run('instances', 'destroy', 'inst-1', '--json'));
     expect(dry).toMatchObject({ instance: 'inst-1', account: 'acct-ann', status: 'ONLINE', done: false });
     expect(await run('instances', 'events', 'inst-1')).toMatch(/ ann key-1 from 192\.0\.2\.1\n/);
@@ -127,7 +127,7 @@ describe('what an operator does to an instance', () => {
   });
 });
 
-it('a decision about an orphan is told first, and names where its outcome shows [orphans-command]', async () => {
+it('a decision about an orphan is described first, and names where to see its outcome [orphans-command]', async () => {
   const [machine, volume] = ['berth-inst-9', `berth-vol-${'0'.repeat(32)}`];
   const store = openSqliteStore(join(folder, 'berth.db'));
   await store.transact(async (tx) => {
@@ -151,7 +151,7 @@ it('a decision about an orphan is told first, and names where its outcome shows 
   ).toEqual(['volume.destroy done', 'machine.destroy refused', 'machine.adopt done']);
 });
 
-it('a thaw of what is not frozen is refused; losses are accepted with a row in the audit log', async () => {
+it('refuses to thaw a platform that is not frozen; accepts losses with a row in the audit log', async () => {
   expect(await refusal('thaw', 'default')).toMatch('is not frozen');
   expect(await refusal('thaw', 'east')).toMatch('There is no platform east');
   const accepted = JSON.parse(await run('losses', 'accept', '--for', '5m', '--json'));
@@ -160,7 +160,7 @@ it('a thaw of what is not frozen is refused; losses are accepted with a row in t
   expect(entry).toMatchObject({ action: 'losses.accept', subject: 'default' });
 });
 
-it('a reload is asked of the servers only with a catalog that is in order [reload-command]', async () => {
+it('requests a reload only with a valid catalog [reload-command]', async () => {
   expect(JSON.parse(await run('reload', '--json'))).toMatchObject({ requested: true });
   const config = join(folder, 'berth.yaml');
   writeFileSync(config, `catalog: none-such.yaml\ndatabase: ${database}\n`);

@@ -22,6 +22,6 @@ it.each(['', '30', '30s', '2w', '-2h', '1.5h', 'soon', '9999999d'])(
   },
 );
 
-it.each(['0m', '2020-01-01T00:00:00Z'])('%s is not to come', (text) => {
-  expect(() => parseTimeToCome('--expires', text, now)).toThrow(/that is over; give a time to come/);
+it.each(['0m', '2020-01-01T00:00:00Z'])('%s is refused: it is not in the future', (text) => {
+  expect(() => parseTimeToCome('--expires', text, now)).toThrow(/that is in the past; give a future time/);
 });

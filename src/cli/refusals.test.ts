@@ -158,7 +158,7 @@ describe('a database that cannot be used is refused', () => {
   });
 });
 
-describe('a port or address that cannot be had is refused', () => {
+describe('an unavailable port or address is refused', () => {
   it('before a new database is made', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
@@ -224,7 +224,7 @@ describe('a simulator of its own that is not safe or not possible is refused', (
     await expectRefused(serve(), /^berth: BERTH_SIMULATOR_TOKEN must be 16 to 512 characters/);
   });
 
-  it('an address that is none', async () => {
+  it('an invalid address', async () => {
     writeFileSync(config, 'platform: { driver: simulator, address: localhost:8090 }\n');
     await expectRefused(serve(), /platform\.address.*expected an address such as http:\/\/127\.0\.0\.1:8090/);
   });
@@ -238,14 +238,14 @@ describe('a configuration that cannot be used is refused', () => {
       `${config}:2:\\d+ platform\\.boot_ms: expected .*`,
       `${config}:2:\\d+ platform\\.colour: unknown key; .*`,
       `${config}:3:1 port: unknown key; .*`,
-      'Correct these 4, then see that `berth check-config` finds nothing\\.\\n$',
+      'Correct these 4, then run `berth check-config` again\\.\\n$',
     ];
     await expectRefused(serve(), new RegExp(lines.join('\\n')));
   });
 
   it.each<[string, () => string[], RegExp]>([
     ['a missing one', () => ['--config', 'nowhere.yaml'], /nowhere\.yaml: there is no such file\n/],
-    ['a folder', () => ['--config', folder], /expected a YAML file, this is a directory\n/],
+    ['a folder', () => ['--config', folder], /expected a YAML file, got a directory\n/],
     ['one that is no YAML', () => write('server: [\n'), /berth\.yaml:\d+:\d+: .+\n/],
     ['a missing catalog', () => write('catalog: none.yaml\n'), /none\.yaml: there is no such file\n/],
     [
@@ -279,7 +279,7 @@ describe('TLS files that cannot be used are refused', () => {
   const both = (): string[] => ['--tls-cert', join(folder, 'a.crt'), '--tls-key', join(folder, 'a.key')];
 
   it('a certificate alone', async () =>
-    expectRefused(serve('--tls-cert', 'a.crt'), /--tls-cert server\.tls\.key: needs --tls-key beside it/));
+    expectRefused(serve('--tls-cert', 'a.crt'), /--tls-cert server\.tls\.key: needs --tls-key too/));
 
   it('missing ones', async () =>
     expectRefused(

@@ -19,8 +19,8 @@ export function reloadCommand(): Command {
       printDone(
         flags,
         { catalog: config.catalog, offers: offers.size, requested: true },
-        `${config.catalog} is in order, with ${counted(offers.size, 'offer')}. Every server reads its own configuration anew within 10 seconds.`,
-        'One that refuses it goes on with the old one, and raises the alarm reload_refused: berth alarms ls',
+        `${config.catalog} is in order, with ${counted(offers.size, 'offer')}. Every server reloads its own configuration within 10 seconds.`,
+        'A server that refuses it keeps the old one and raises the alarm reload_refused: berth alarms ls',
       );
     }),
   );

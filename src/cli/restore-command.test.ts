@@ -28,7 +28,7 @@ async function sentenceOf(...args: string[]): Promise<string> {
 const accounts = async (): Promise<string[]> =>
   JSON.parse(await run('accounts', 'list', '--json')).map(({ name }: { name: string }) => name);
 
-it('puts a backup back, says what to look at, and refuses while a server runs', async () => {
+it('restores a backup, lists what to check, and refuses while a server runs', async () => {
   await run('accounts', 'create', 'ann');
   await run('backup', backup);
   await run('accounts', 'create', 'bob');
@@ -37,13 +37,13 @@ it('puts a backup back, says what to look at, and refuses while a server runs', 
   release();
   expect(await accounts()).toEqual(['ann', 'bob']);
   const said = await run('restore', backup);
-  expect(said).toMatch(/^The database is the one of \S+backup\.db, as of \d{4}-/);
-  expect(said).toMatch(/What was there is \S+\.before-restore-\S+: delete it/);
+  expect(said).toMatch(/^The database is restored from \S+backup\.db, as of \d{4}-/);
+  expect(said).toMatch(/The previous database is \S+\.before-restore-\S+: delete it/);
   expect(said).toContain('`berth keys ls`');
   const rows = JSON.parse(await run('audit', 'ls', '--json')) as { action: string; subject: string }[];
   const [last] = rows;
   expect(last).toMatchObject({ action: 'database.restore', source: 'cli', outcome: 'done', subject: backup });
-  const before = /What was there is (\S+):/.exec(said)?.[1] ?? '';
+  const before = /The previous database is (\S+):/.exec(said)?.[1] ?? '';
   const replaced = openSqliteStore(before);
   expect(await replaced.read.audit.page({ limit: 3 })).toMatchObject([
     { action: 'database.restore', outcome: 'refused', detail: { reason: expect.stringMatching('Another') } },
@@ -70,7 +70,7 @@ it('says what is wrong with the command line', async () => {
   expect(await sentenceOf('restore')).toMatch('Give the backup, or --in-place');
   expect(await sentenceOf('restore', backup, '--in-place')).toMatch('Give the backup, or --in-place');
   expect(await sentenceOf('restore', '--in-place', '--taken-at', '2999-01-01T00:00:00Z')).toMatch(
-    '--taken-at 2999-01-01T00:00:00Z: that is to come',
+    '--taken-at 2999-01-01T00:00:00Z: that is in the future',
   );
   expect(await sentenceOf('restore', '--in-place', '--taken-at', 'yesterday')).toMatch(
     '--taken-at yesterday: give a time',

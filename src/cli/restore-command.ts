@@ -15,8 +15,8 @@ interface Flags extends OutputFlag {
 }
 
 const NEXT =
-  'Start `berth serve` with the configuration as before: it compares the database with the platform, sells nothing meanwhile, and says ' +
-  'when that is over. Keys that were revoked since the backup are valid again: `berth keys ls` shows them.';
+  'Start `berth serve` with the same configuration: it compares the database with the platform, sells nothing meanwhile, and logs ' +
+  'when it has finished. Keys that were revoked since the backup are valid again: `berth keys ls` shows them.';
 
 /** `berth restore`: replaces the database by a backup, or marks one that other tools restored. */
 export function restoreCommand(): Command {
@@ -25,9 +25,9 @@ export function restoreCommand(): Command {
   )
     .option(
       '--in-place',
-      'the database is restored already, by other tools: have the first start compare it with the platform',
+      'other tools have already restored the database: the first start compares it with the platform',
     )
-    .option('--taken-at <time>', 'with --in-place: what the database is as of, in RFC 3339; default: now')
+    .option('--taken-at <time>', 'with --in-place: when the backup was taken, in RFC 3339; default: now')
     .action(async (backup: string | undefined, flags: Flags, command: Command) => {
       const { database } = loadFor(command);
       if ((backup === undefined) === (flags.inPlace === undefined))
@@ -45,8 +45,8 @@ async function putBack(database: string, backup: string, flags: OutputFlag): Pro
   printDone(
     flags,
     { backup, taken_at: toJsonTime(takenAt), before },
-    `The database is the one of ${backup}${of}.`,
-    ...(before === null ? [] : [`What was there is ${before}: delete it when all is well.`]),
+    `The database is restored from ${backup}${of}.`,
+    ...(before === null ? [] : [`The previous database is ${before}: delete it when you no longer need it.`]),
     NEXT,
   );
 }
@@ -67,7 +67,7 @@ async function mark(database: string, flags: Flags): Promise<void> {
   const takenAt = given === undefined ? now : Date.parse(given);
   if (Number.isNaN(takenAt))
     throw new Fatal(`--taken-at ${given}: give a time such as 2026-01-31T04:00:00Z.`);
-  if (takenAt > now) throw new Fatal(`--taken-at ${given}: that is to come; give when the backup was taken.`);
+  if (takenAt > now) throw new Fatal(`--taken-at ${given}: that is in the future; give the time when the backup was taken.`);
   await markRestored(database, takenAt, localActor());
   printDone(flags, { taken_at: toJsonTime(takenAt) }, NEXT);
 }

@@ -28,15 +28,15 @@ export function sandboxCommand(): Command {
     .option('--catalog <file>', 'a catalog of your own, sold by the provider `custom`')
     .option('--seed <text>', 'the same seed gives the same keys, ids, times and faults; default 1')
     .addOption(
-      new Option('--clock <kind>', 'whether time passes by itself, or is advanced; default real').choices([
+      new Option('--clock <kind>', '`real` follows the clock, `virtual` is advanced by requests; default real').choices([
         'real',
         'virtual',
       ]),
     )
     .option('--marketplace', 'serve the marketplace on top of the providers, at /api')
-    .option('--ssh', 'give machines real SSH servers, at ports of 127.0.0.1')
-    .option('--state <file>', 'keep what is made there, and have it again at the next start')
-    .option('--scenario <file>', 'start as a scenario file says, and do its steps')
+    .option('--ssh', 'run a real SSH server for each machine, at ports of 127.0.0.1')
+    .option('--state <file>', 'save the state in this file and load it at the next start')
+    .option('--scenario <file>', 'load a scenario file and run its steps')
     .addCommand(recordCommand())
     .addCommand(replayCommand())
     .action(async ({ host, port, output, ...flags }: SandboxFlags) => {

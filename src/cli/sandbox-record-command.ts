@@ -26,10 +26,10 @@ const toJson = ({ baseUrl }: ServingRecorder): object => ({ base_url: baseUrl })
 export function recordCommand(): Command {
   const command = new Command('record')
     .description(
-      'stand between a client and a real provider, check every exchange against the contract, and write a scenario that `berth sandbox replay` answers from; keys and tokens are left out of it',
+      'proxy a client to a real provider, check every exchange against the contract, and write a scenario for `berth sandbox replay`, without keys and tokens',
     )
     .requiredOption('--target <base_url>', 'the base URL of the provider, such as https://gpu.example/v1')
-    .requiredOption('--out <file>', 'the scenario to write, when it is stopped');
+    .requiredOption('--out <file>', 'the scenario file, written when the proxy stops');
   return withAddress(command).action(
     async ({ target, out, host, port, output }: Flags & { target: string; out: string }) => {
       const address = { host, port: toPort(port) };
@@ -49,8 +49,8 @@ export function recordCommand(): Command {
 /** `berth sandbox replay`: a provider that gives recorded answers. */
 export function replayCommand(): Command {
   const command = new Command('replay')
-    .description('answer as a provider did while `berth sandbox record` stood before it, whatever the key')
-    .argument('<file>', 'what `berth sandbox record` wrote');
+    .description('replay the answers of a provider that `berth sandbox record` recorded; accepts any key')
+    .argument('<file>', 'a file written by `berth sandbox record`');
   return withAddress(command).action(async (file: string, { host, port, output }: Flags) => {
     await serveUntilSignal(
       () => serveReplay(file, { host, port: toPort(port) }),
@@ -65,7 +65,7 @@ export function replayCommand(): Command {
 }
 
 function report({ file, exchanges }: Recorded): void {
-  printLine(`${file} has what was exchanged (exchanges: ${exchanges.length})`);
+  printLine(`${file} has the recording (exchanges: ${exchanges.length})`);
   for (const { request, violations = [] } of exchanges)
     for (const { in: where, path, message } of violations)
       printLine(

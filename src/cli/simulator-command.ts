@@ -25,7 +25,7 @@ export function simulatorCommand(): Command {
       '127.0.0.1',
     )
     .option('--port <number>', '0 takes any free one; default that of platform.address, or 8090')
-    .option('--platform <name>', 'of several platforms in berth.yaml, which one')
+    .option('--platform <name>', 'which platform of berth.yaml, if there are several')
     .action(async ({ config: file, state, host, port, platform, output }: SimulatorFlags) => {
       const start = async () => {
         const { config } = loadConfig({ file, flags: {}, env: {} });

@@ -26,7 +26,7 @@ function tell(status: StatusView, now: number): void {
       Object.entries(instances).map(([name, count]) => [name, String(count)]),
     );
   printTable(
-    ['PLATFORM', 'CAN BE TRUSTED'],
+    ['PLATFORM', 'HEALTHY'],
     platforms.map(({ platform, down_since: downSince }) => [
       platform,
       downSince === null ? 'yes' : `no, since ${downSince}`,

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-it('tries the changes in a transaction that is taken back, then makes them', async () => {
+it('tries the changes in a transaction that is rolled back, then makes them', async () => {
   const database = await server.createDatabase();
   const all = readMigrations('postgres');
   const newest = all.at(-1)?.version ?? 0;

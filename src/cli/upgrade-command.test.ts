@@ -50,6 +50,6 @@ it('changes the tables once, and not while a server runs', async () => {
   release();
   expect(await run()).toMatch(`The database was at version ${OLD}, and is at ${newest} now:`);
   expect(await run()).toBe(
-    `The database is at version ${newest}, as this program is: there is nothing to do.\n`,
+    `The database is at version ${newest}, the version of this program: there is nothing to do.\n`,
   );
 });

@@ -22,7 +22,7 @@ export function upgradeCommand<Store extends { close(): Promise<void> }>(
   load: (command: Command) => { database: string },
 ): Command {
   return withOutput(withDatabase(new Command('upgrade'), product))
-    .option('--dry-run', 'try it, on a copy or in a transaction that is taken back, and change nothing')
+    .option('--dry-run', 'try it on a copy or in a transaction that is rolled back, and change nothing')
     .action(async (flags: OutputFlag & { dryRun?: true }, command: Command) => {
       const { dryRun } = flags;
       const { database } = load(command);
@@ -36,12 +36,12 @@ export function upgradeCommand<Store extends { close(): Promise<void> }>(
 
 function tell({ version, newest, changes }: Upgrade, isTrial: boolean, seconds: number): void {
   if (changes.length === 0) {
-    printLine(`The database is at version ${version}, as this program is: there is nothing to do.`);
+    printLine(`The database is at version ${version}, the version of this program: there is nothing to do.`);
     return;
   }
   printLine(
     isTrial
-      ? `The database is at version ${version}, this program at ${newest}. Its first start changes the tables, here tried in ${seconds.toFixed(1)} s and taken back:`
+      ? `The database is at version ${version}, this program at ${newest}. Its first start changes the tables; tried in ${seconds.toFixed(1)} s and rolled back:`
       : `The database was at version ${version}, and is at ${newest} now:`,
   );
   for (const { version: to, name } of changes) printLine(`  ${to}  ${name}`);

@@ -35,7 +35,7 @@ describe('one vocabulary', () => {
     },
   );
 
-  it('has no verb that no command is', () => {
+  it('has no verb without a command', () => {
     expect(
       Object.keys(verbs).filter((verb) => !verbsOfNouns.some((command) => command.name() === verb)),
     ).toEqual([]);
@@ -185,7 +185,7 @@ describe('on a database', () => {
     expect(parse(stdout)).toMatchObject({ ok: false, findings: [{ file, line: 1, path: 'servr' }] });
   });
 
-  it('a format that there is not is refused in a sentence', async () => {
+  it('refuses an unknown format in a sentence', async () => {
     expect(await call('keys', 'ls', '-o', 'xml')).toEqual({
       code: 1,
       stdout: '',
@@ -203,7 +203,7 @@ describe('on a database', () => {
   it.each([
     ['keys ls', 'accounts ls'],
     ['instances events inst-2', 'instances events inst-1'],
-  ])('%s tells of more rows than --limit, to a person only, and %s does not', async (longer, shorter) => {
+])('%s reports more rows than --limit, except as JSON, and %s does not', async (longer, shorter) => {
     const only = (name: string, ...flags: string[]) => run(...name.split(' '), '--limit', '1', ...flags);
     expect(await only(longer)).toMatch(/\nThere are more rows: give a --limit above 1\.\n/);
     expect(JSON.parse(await only(longer, '--json'))).toHaveLength(1);

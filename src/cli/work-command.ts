@@ -15,7 +15,7 @@ export function workCommand(): Command {
       },
     ),
     100,
-  ).description('list the steps that are not finished, those that have waited longest first');
+  ).description('list unfinished steps, the longest waiting first');
   return command;
 }
 

@@ -75,6 +75,6 @@ class ForbiddenAddress extends Error {
   override readonly name = 'ForbiddenAddress';
 
   constructor(hostname: string) {
-    super(`${hostname} leads to a private or reserved address, and these are not allowed`);
+    super(`${hostname} resolves to a private or reserved address, which is not allowed`);
   }
 }

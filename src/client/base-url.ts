@@ -17,12 +17,12 @@ export function parseBaseUrl(text: string, { allowPrivate }: { allowPrivate: boo
 function problemOf(url: URL, allowPrivate: boolean): string | null {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'expected an https URL';
   if (url.protocol === 'http:' && !allowPrivate)
-    return 'expected https: plain http is for private networks, where these are allowed (allow_private)';
+    return 'expected https: plain http needs allow_private and a private network';
   if (url.username !== '' || url.password !== '')
-    return 'expected a URL without a user or a password; the credential has a place of its own';
+    return 'expected a URL without a user or a password; configure the credential separately';
   if (url.search !== '' || url.hash !== '') return 'expected a URL without a query and a fragment';
   const host = url.hostname.replace(/^\[|\]$/g, '');
   if (!allowPrivate && isIP(host) !== 0 && isForbiddenAddress(host))
-    return `expected a public address: ${host} is private or reserved, and these are not allowed (allow_private)`;
+    return `expected a public address: ${host} is private or reserved, which is not allowed without allow_private`;
   return null;
 }

@@ -95,7 +95,7 @@ it('makes and deletes a volume of a real orchestrator, with a token that was exc
   expect(await client.deleteVolume(id)).toBe(false);
 });
 
-it('is told what was wrong with its request', async () => {
+it('gets the problem of its request in the error', async () => {
   const { berth, connect } = await startBerth();
   const request = { configuration_id: 'no-such-offer', region: 'eu-frankfurt', ssh_keys: [SSH_KEY] };
   await expect(connect({ apiKey: berth.key }).createInstance(request, 'dep-1')).rejects.toMatchObject({

@@ -64,7 +64,7 @@ describe('requests', () => {
     ]);
   });
 
-  it('encode an id, and are not sent for one that would lead elsewhere', async () => {
+  it('encode an id, and are not sent for an id that changes the path', async () => {
     await using server = await startAnsweringServer((_, response) =>
       answerJson(response, 200, { ...instanceAnswer, id: '../a?b' }),
     );
@@ -78,7 +78,7 @@ describe('requests', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  it('use a connection again', async () => {
+  it('reuse a connection', async () => {
     const ports = new Set<number | undefined>();
     await using server = await startAnsweringServer((_, response) => {
       ports.add(response.socket?.remotePort);
@@ -91,7 +91,7 @@ describe('requests', () => {
 });
 
 describe('connections', () => {
-  it('are replaced after an hour, also where all of them are open', async () => {
+  it('are replaced after an hour, even if all of them are open', async () => {
     const ports = new Set<number | undefined>();
     await using server = await startAnsweringServer((_, response) => {
       ports.add(response.req.socket.remotePort);
@@ -109,7 +109,7 @@ describe('connections', () => {
 });
 
 describe('answers [client-answers]', () => {
-  it('lose the fields that nobody knows', async () => {
+  it('lose unknown fields', async () => {
     await using server = await startAnsweringServer((_, response) =>
       answerJson(response, 200, { ...instanceAnswer, secret_field: 1 }),
     );
@@ -121,7 +121,7 @@ describe('answers [client-answers]', () => {
     ['a price as a text', { ...instanceAnswer, price_per_hour: '2.39' }, 'price_per_hour: '],
     ['a negative price', { ...instanceAnswer, price_per_hour: -1 }, 'price_per_hour: '],
     ['an error within a success', { ...instanceAnswer, error: { code: 'x', message: 'y' } }, 'an error'],
-    ['another instance', { ...instanceAnswer, id: 'i-2' }, 'the id that was asked for'],
+    ['another instance', { ...instanceAnswer, id: 'i-2' }, 'the requested id'],
     ['null', null, 'object'],
   ])('are invalid with %s', async (_, body, message) => {
     await using server = await startAnsweringServer((_, response) => answerJson(response, 200, body));
@@ -187,7 +187,7 @@ describe('answers [client-answers]', () => {
     expect(problem).toMatchObject({ problem: 'conflict', code: 'capacity_unavailable', reason });
   });
 
-  it('with a 404 that is not the orchestrator’s own say nothing about an instance', async () => {
+  it('with a 404 of another server say nothing about an instance', async () => {
     await using server = await startAnsweringServer((_, response) =>
       response.writeHead(404, { 'Content-Type': 'text/html' }).end('<h1>no such host</h1>'),
     );
@@ -205,7 +205,7 @@ describe('answers [client-answers]', () => {
     expect(await client.deleteVolume('v-1')).toBe(false);
   });
 
-  it('are told in one line without control characters, without the key, and cut', async () => {
+  it('are reported on one line, without control characters or the key, and truncated', async () => {
     const text = `No\r\n\u001b[31mFAKE LOG\u2028for ${KEY} ${'x'.repeat(500)}`;
     await using server = await startAnsweringServer((_, response) =>
       answerJson(response, 400, { error: { code: 'a\nb', message: text } }),
@@ -218,7 +218,7 @@ describe('answers [client-answers]', () => {
 });
 
 describe('lists', () => {
-  it('of offers go on without an element that cannot be read, and tell of it', async () => {
+  it('of offers skip an unreadable element and report it', async () => {
     const broken = { ...configurationAnswer, id: 'broken', price_per_hour: -3 };
     const problems: unknown[] = [];
     await using server = await startAnsweringServer((_, response) =>
@@ -237,7 +237,7 @@ describe('lists', () => {
     expect(server.received[1]?.url).toBe('/v1/availability?region=eu-frankfurt');
   });
 
-  it('of instances are invalid as a whole with one element that cannot be read', async () => {
+  it('of instances are invalid as a whole with one unreadable element', async () => {
     await using server = await startAnsweringServer((_, response) =>
       answerJson(response, 200, { instances: [instanceAnswer, { ...instanceAnswer, status: 'LOST' }] }),
     );
@@ -256,7 +256,7 @@ describe('lists', () => {
     },
   );
 
-  it('may name regions in any way, and leave GPUs out', async () => {
+  it('may name regions freely and omit GPUs', async () => {
     const odd = {
       ...configurationAnswer,
       regions: ['US_East 1'],
@@ -272,7 +272,7 @@ describe('lists', () => {
 });
 
 describe('hostile providers', () => {
-  it('that send a redirect get no second request, and nobody else gets the key [provider-redirect-refused]', async () => {
+  it('that send a redirect get no second request, and the key goes to no other server [provider-redirect-refused]', async () => {
     await using elsewhere = await startAnsweringServer((_, response) =>
       answerJson(response, 200, instanceAnswer),
     );
@@ -286,7 +286,7 @@ describe('hostile providers', () => {
     expect(server.received).toHaveLength(2);
   });
 
-  it('that never answer are a timeout', async () => {
+  it('that never answer cause a timeout', async () => {
     const clock = new VirtualClock();
     await using server = await startAnsweringServer(() => void clock.advance(50));
     const client = clientOf(server.baseUrl, { timeoutMs: 50, clock });
@@ -294,7 +294,7 @@ describe('hostile providers', () => {
     expect(await problemOf(write(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: true });
   });
 
-  it('that trickle their bytes are a timeout as well', async () => {
+  it('that trickle their bytes cause a timeout too', async () => {
     const clock = new VirtualClock();
     await using server = await startAnsweringServer((_, response) => {
       response.writeHead(200, { 'Content-Type': 'application/json' });
@@ -305,7 +305,7 @@ describe('hostile providers', () => {
     expect(problem).toMatchObject({ problem: 'timeout', message: expect.stringContaining('within 100 ms') });
   });
 
-  it('that hang delay nobody for longer than a call of its own says', async () => {
+  it('that hang delay a call no longer than its own timeout', async () => {
     const clock = new VirtualClock();
     await using server = await startAnsweringServer(() => void clock.advance(30));
     const call = clientOf(server.baseUrl, { clock }).getInstance('i-1', 'eu', { timeoutMs: 30 });
@@ -329,14 +329,14 @@ describe('hostile providers', () => {
     await expect.poll(() => isOver).toBe(true);
   });
 
-  it('that break the connection may have done what was asked', async () => {
+  it('that break the connection may have carried out the request', async () => {
     await using server = await startAnsweringServer((_, response) => response.socket?.destroy());
     const client = clientOf(server.baseUrl);
     expect(await problemOf(write(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: true });
     expect(server.received).toHaveLength(1);
   });
 
-  it('that break off in the middle of a body too', async () => {
+  it('that break off in the middle of a body may have, too', async () => {
     await using server = await startAnsweringServer((_, response) => {
       response.writeHead(201, { 'Content-Type': 'application/json', 'Content-Length': '1000' });
       response.write('{"id":', () => response.socket?.destroy());
@@ -349,7 +349,7 @@ describe('hostile providers', () => {
 });
 
 describe('providers that cannot be reached', () => {
-  it('where nobody listens', async () => {
+  it('because no server listens', async () => {
     const server = await startAnsweringServer(() => undefined);
     await server[Symbol.asyncDispose]();
     expect(await problemOf(write(clientOf(server.baseUrl)))).toMatchObject({
@@ -359,7 +359,7 @@ describe('providers that cannot be reached', () => {
     });
   });
 
-  it('where TLS fails', async () => {
+  it('because TLS fails', async () => {
     await using server = await startAnsweringServer((_, response) =>
       answerJson(response, 201, instanceAnswer),
     );
@@ -367,7 +367,7 @@ describe('providers that cannot be reached', () => {
     expect(await problemOf(write(client))).toMatchObject({ problem: 'unreachable', mayHaveHappened: false });
   });
 
-  it('where a public name leads to a private address, even if it did not a moment ago [dns-rebinding]', async () => {
+  it('because a public name resolves to a private address, even if it did not a moment ago [dns-rebinding]', async () => {
     await using server = await startAnsweringServer((_, response) =>
       answerJson(response, 201, instanceAnswer),
     );
@@ -384,15 +384,15 @@ describe('providers that cannot be reached', () => {
     });
     const problem = await problemOf(write(client));
     expect(problem).toMatchObject({ problem: 'unreachable', mayHaveHappened: false });
-    expect(problem.message).toContain('gpu.example leads to a private or reserved address');
+    expect(problem.message).toContain('gpu.example resolves to a private or reserved address');
     await problemOf(write(client));
     expect(asked).toEqual(['gpu.example', 'gpu.example']);
     expect(server.received).toEqual([]);
   });
 
-  it('where localhost is named', async () => {
+  it('because the host is localhost', async () => {
     const client = clientOf('https://localhost:1/v1', { allowPrivate: false });
-    expect((await problemOf(read(client))).message).toContain('localhost leads to a private');
+    expect((await problemOf(read(client))).message).toContain('localhost resolves to a private');
   });
 });
 
@@ -409,7 +409,7 @@ it('speaks to an orchestrator in the same process', async () => {
   expect((await read(client)).name).toBe('GET http://provider.internal/v1/instances/i-1?region=eu-frankfurt');
 });
 
-it('ends a call in the same process in time, though nobody listens to its signal', async () => {
+it('ends a call in the same process in time, even if its signal is ignored', async () => {
   const client = clientOf('http://provider.internal/v1', {
     timeoutMs: 20,
     fetch: () => new Promise<Response>(() => undefined),
@@ -426,7 +426,7 @@ describe('a poll', () => {
     return answer;
   };
 
-  it('sends the entity tag of the last answer, and takes 304 for the same answer', async () => {
+  it('sends the ETag of the last answer, and reads 304 as the same answer', async () => {
     await using server = await startAnsweringServer(({ headers }, response) => {
       if (headers['if-none-match'] === '"v1"') return response.writeHead(304).end();
       response.setHeader('ETag', '"v1"');
@@ -439,7 +439,7 @@ describe('a poll', () => {
     expect(server.received.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, '"v1"']);
   });
 
-  it('recognises the same bytes where the provider answers no condition, and does not parse them', async () => {
+  it('does not parse identical bytes again if the provider ignores conditions', async () => {
     await using server = await startAnsweringServer((_, response) =>
       answerJson(response, 200, instanceAnswer),
     );
@@ -451,7 +451,7 @@ describe('a poll', () => {
     expect(parse).not.toHaveBeenCalled();
   });
 
-  it('reads other bytes, also under the same entity tag', async () => {
+  it('parses different bytes, even with the same ETag', async () => {
     await using server = await startAnsweringServer((_, response, count) => {
       response.setHeader('ETag', '"constant"');
       answerJson(response, 200, { ...instanceAnswer, status: count === 1 ? 'ONLINE' : 'STOPPED' });

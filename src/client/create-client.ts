@@ -224,7 +224,7 @@ function readChanges(since: string | null): ReadAnswer<Changes> {
   return (call, answer) => {
     const changes = read(call, answer);
     if ((changes.since ?? null) !== since || (since === null && !changes.reset))
-      throw invalidAnswer(call, answer.status, 'expected the changes since the cursor that was sent');
+      throw invalidAnswer(call, answer.status, 'expected the changes since the sent cursor');
     return changes;
   };
 }

@@ -69,7 +69,7 @@ it('renews a token before it expires', async () => {
   await expect.poll(() => setup.state.exchanges.length).toBe(2);
 });
 
-it('uses a token that is still good while a renewal fails', async () => {
+it('uses a token that is still valid while a renewal fails', async () => {
   await using setup = await startTokenServer();
   await read(setup.client);
   setup.state.refusal = 503;
@@ -78,7 +78,7 @@ it('uses a token that is still good while a renewal fails', async () => {
   await expect.poll(() => setup.state.exchanges.length).toBe(2);
 });
 
-it('asks once more with a new token where one was refused', async () => {
+it('retries once with a new token if one was refused', async () => {
   await using setup = await startTokenServer();
   await read(setup.client);
   setup.state.good.clear();
@@ -87,7 +87,7 @@ it('asks once more with a new token where one was refused', async () => {
   expect(setup.server.received.filter(({ url }) => url.includes('stop'))).toHaveLength(2);
 });
 
-it('gives up where the new token is refused too', async () => {
+it('gives up if the new token is refused too', async () => {
   await using setup = await startTokenServer();
   setup.state.good.add = () => setup.state.good;
   await expect(setup.client.stopInstance('i-1', 'eu-frankfurt')).rejects.toMatchObject({
@@ -98,7 +98,7 @@ it('gives up where the new token is refused too', async () => {
   expect(setup.state.exchanges).toHaveLength(2);
 });
 
-it.each([401, 503])('knows that nothing happened where the exchange fails with %i', async (status) => {
+it.each([401, 503])('knows that nothing was changed if the exchange fails with %i', async (status) => {
   await using setup = await startTokenServer();
   setup.state.refusal = status;
   await expect(setup.client.stopInstance('i-1', 'eu-frankfurt')).rejects.toMatchObject({
@@ -110,7 +110,7 @@ it.each([401, 503])('knows that nothing happened where the exchange fails with %
   expect((await read(setup.client)).id).toBe('i-1');
 });
 
-it('knows that nothing happened where the exchange takes too long', async () => {
+it('knows that nothing was changed if the exchange takes too long', async () => {
   const clock = new VirtualClock();
   await using server = await startAnsweringServer(() => void clock.advance(30));
   const client = createClient({

@@ -23,7 +23,7 @@ export function readOne<S extends z.ZodType<{ id: string }>>(id: string, schema:
   const read = readAs(schema);
   return (call, answer) => {
     const value = read(call, answer);
-    if (value.id !== id) throw invalidAnswer(call, answer.status, 'expected the id that was asked for');
+    if (value.id !== id) throw invalidAnswer(call, answer.status, 'expected the requested id');
     return value;
   };
 }

@@ -39,7 +39,7 @@ function follow(answers: (Changes | Error)[], cursor: string | null = null) {
   return { clock, asked, problems, ended, followed, next };
 }
 
-it('begins with a reset, and asks with the cursor of a reply once that is dealt with', async () => {
+it('begins with a reset, and requests the next changes once a reply is processed', async () => {
   const { asked, next } = follow([reset('1'), page('2', 'a'), page('3')]);
   expect(await next()).toMatchObject({ reset: true, changes: [], cursor: '1' });
   expect(asked).toHaveLength(1);
@@ -48,13 +48,13 @@ it('begins with a reset, and asks with the cursor of a reply once that is dealt 
   expect(asked.map(({ since }) => since)).toEqual([null, '1', '2']);
 });
 
-it('goes on from a cursor that was stored', async () => {
+it('continues from a stored cursor', async () => {
   const { asked, next } = follow([page('8', 'a')], '7');
   expect(await next()).toMatchObject({ reset: false, changes: [changed('a')] });
   expect(asked).toMatchObject([{ since: '7' }]);
 });
 
-it('asks with the same cursor again after a lost reply, more and more rarely', async () => {
+it('retries with the same cursor after a lost reply, with growing pauses', async () => {
   const { asked, problems, next } = follow([...Array(9).fill(lost), page('8', 'a'), page('9')], '7');
   expect(await next()).toMatchObject({ changes: [changed('a')] });
   await next();
@@ -64,20 +64,20 @@ it('asks with the same cursor again after a lost reply, more and more rarely', a
   expect(problems).toEqual(Array(9).fill('timeout'));
 });
 
-it('starts anew where its cursor is refused', async () => {
+it('starts over if its cursor is refused', async () => {
   const { asked, next } = follow([new ProviderError('refused', '400', { status: 400 }), reset('1')], '7');
   expect(await next()).toMatchObject({ reset: true, cursor: '1' });
   expect(asked.map(({ since }) => since)).toEqual(['7', null]);
 });
 
-it('pauses longer and longer where each reply says reset', async () => {
+it('pauses longer and longer if each reply is a reset', async () => {
   const { asked, next } = follow([reset('1'), reset('2'), reset('3'), page('4'), page('5')]);
   for (let count = 0; count < 5; count++) await next();
   const pauses = asked.slice(1).map(({ at }, index) => Math.round((at - (asked[index]?.at ?? 0)) / 1000));
   expect(pauses).toEqual([1, 2, 4, 1]);
 });
 
-it('gives the time of the request as that up to which the changes are complete', async () => {
+it('reports the changes as complete up to the time of the request', async () => {
   const { clock, asked, next } = follow([reset('1'), page('2')]);
   const before = clock.now();
   expect(await next()).toMatchObject({ asOf: before });
@@ -86,7 +86,7 @@ it('gives the time of the request as that up to which the changes are complete',
   expect(asked[1]?.at).toBeGreaterThanOrEqual(60_000);
 });
 
-it('asks for what follows a reply that was cut soon, and counts nothing as complete until it is here [changes-cut]', async () => {
+it('soon requests the rest of a truncated reply, and reports nothing as complete until it has arrived [changes-cut]', async () => {
   const cut = (cursor: string, id: string): Changes => ({ ...page(cursor, id), more: true });
   const { clock, asked, next } = follow([cut('2', 'a'), page('3', 'b'), cut('4', 'c'), page('5', 'd')], '1');
   const startedAt = clock.now();
@@ -97,7 +97,7 @@ it('asks for what follows a reply that was cut soon, and counts nothing as compl
   expect(asked.map(({ at }) => at)).toEqual([0, 100, 1_100, 1_200]);
 });
 
-it('throws where the orchestrator does not offer it', async () => {
+it('throws if the orchestrator does not offer it', async () => {
   const { followed } = follow([new ProviderError('not_found', '404', { status: 404 })]);
   await expect(followed.next()).rejects.toMatchObject({ problem: 'not_found' });
 });

@@ -52,11 +52,11 @@ export function readJson(call: Call, answer: Answer): unknown {
   if (!answer.isJson) throw invalidAnswer(call, status, 'expected JSON, with Content-Type: application/json');
   const value = parseJson(utf8.decode(answer.bytes));
   if (value === undefined)
-    throw invalidAnswer(call, status, 'expected JSON of at most 200 levels, this cannot be parsed');
+    throw invalidAnswer(call, status, 'expected valid JSON of at most 200 levels');
   // O: conventions, 7: "a 200 carrying an embedded error is not allowed". An instance's own `error` is a string.
   const embedded = (value as { error?: unknown } | null)?.error;
   if (typeof embedded === 'object' && embedded !== null)
-    throw invalidAnswer(call, status, 'a success that carries an error');
+    throw invalidAnswer(call, status, 'a success status with an error body');
   return value;
 }
 
@@ -76,7 +76,7 @@ export function invalidAnswer(call: Call, status: number, what: string): Provide
 function unsuccessful(call: Call, answer: Answer): ProviderError {
   const { status } = answer;
   if (status < 300 || status >= 600) return invalidAnswer(call, status, 'expected 200, 201 or an error');
-  if (status < 400) return invalidAnswer(call, status, 'a redirect, and none is followed');
+  if (status < 400) return invalidAnswer(call, status, 'a redirect, which is not followed');
   const body = errorAnswerSchema.safeParse(answer.isJson ? parseJson(utf8.decode(answer.bytes)) : undefined);
   // A 404 page of a proxy does not prove that the resource is gone.
   if (status === 404 && !body.success) return invalidAnswer(call, status, 'expected an Error as its body');

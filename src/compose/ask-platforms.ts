@@ -23,7 +23,7 @@ export interface AskedPlatform extends PlatformFacts {
 
 /** A driver that cannot be opened may be locked by a server. Only the driver knows the cause. */
 const SEE_CONSOLE =
-  'A server that runs may have the driver to itself: the page Platforms of its console shows what it knows.';
+  'A running server may have locked the driver: see the page Platforms of its console.';
 
 /**
  * Opens each configured driver in this process and asks it for its hosts, as a server does with each listing. No server
@@ -51,7 +51,7 @@ export async function askPlatforms(
     const inventory = await count(open, waiting, cordonedHosts(cordons, one.platform)).catch(
       (error: unknown): Inventory => ({ answer: 'unknown', reason: messageOf(error) }),
     );
-    if (inventory === undefined) return { driver, problem: 'its driver does not count' };
+    if (inventory === undefined) return { driver, problem: 'its driver does not count units' };
     if (inventory.answer === 'unknown') return { driver, problem: inventory.reason };
     const freeUnits = new Map<string, number>();
     for (const { offerId, units } of inventory.free)

@@ -76,7 +76,7 @@ describe('a certificate that ends', () => {
     expect(logged()).toEqual([expect.stringContaining(`ends in ${words}, on `)]);
   });
 
-  it('is logged where it is read, at the start, and told to who listens later', () => {
+  it('is logged when it is read at the start, and reported to later listeners', () => {
     certificates.of('api', 'api')({ validTo: validTo(1.5) });
     expect(logged()).toEqual([expect.stringMatching(/^error the API's TLS certificate ends in 1 day, on /)]);
     const told: string[] = [];

@@ -27,14 +27,14 @@ export function createServerClock(database: string, log: Log): ServerClock {
 function warnOfJump(log: Log, byMs: number): void {
   log.warn(
     { byMs: Math.round(byMs) },
-    'the clock of this machine was changed: so that nothing expires early, this process approaches the new time by a tenth of the time that passes; a restart takes it over at once',
+    'the clock of this machine was changed: so that nothing expires early, this process approaches the new time at a tenth of real time; restart it to use the new time at once',
   );
 }
 
 function warnOfPause(log: Log, byMs: number): void {
   log.warn(
     { byMs: Math.round(byMs) },
-    'this process was paused while the other servers went on: its time was moved forward to theirs',
+    'this process was paused while the other servers ran: its time was moved forward to theirs',
   );
 }
 
@@ -42,6 +42,6 @@ function warnOfDisagreement(log: Log, byMs: number): void {
   log.error(
     { byMs: Math.round(byMs) },
     "the database's clock differs from the time of this process, and from the clock of this machine: this process " +
-      'approaches the time of the database by a tenth of the time that passes; check NTP on both',
+      'approaches the time of the database at a tenth of real time; check NTP on both',
   );
 }

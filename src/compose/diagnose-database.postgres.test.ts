@@ -19,14 +19,14 @@ async function examine(aheadMs = 0): Promise<Map<string, Diagnosis>> {
   return findings;
 }
 
-it('says broken of a server that loses what it committed, and ok of one that keeps it', async () => {
+it('reports a server that can lose commits as broken, and a durable one as ok', async () => {
   const [setting] = await server.query("SELECT current_setting('fsync') AS fsync", url);
   const found = (await examine()).get('database durability');
   expect(found?.verdict).toBe(setting?.['fsync'] === 'off' ? 'broken' : 'ok');
   if (found?.verdict === 'broken') expect(found.remedy).toContain('fsync = on');
 });
 
-it("tells of a clock that is not the database's", async () => {
+it("reports a clock that differs from the database's", async () => {
   expect((await examine()).get('clock')?.verdict).toBe('ok');
   const ahead = (await examine(3_600_000)).get('clock');
   expect(ahead?.verdict).toBe('broken');

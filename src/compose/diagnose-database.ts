@@ -22,7 +22,7 @@ const SLOW_FSYNC_MS = 100;
 
 /** File systems that are unsafe for SQLite's file, by the magic number of statfs(2). */
 const unsafeFileSystems: Readonly<Record<number, [name: string, why: string]>> = {
-  [0x01021994]: ['tmpfs', 'it is in memory, and gone after a reboot'],
+  [0x01021994]: ['tmpfs', 'it is in memory, and its files are lost at a reboot'],
   [0x6969]: ['NFS', 'its locks do not keep two servers apart'],
   [0xff534d42]: ['CIFS', 'its locks do not keep two servers apart'],
   [0xfe534d42]: ['SMB', 'its locks do not keep two servers apart'],
@@ -45,10 +45,10 @@ async function* diagnosePostgres(url: string, clock: Pick<Clock, 'now'>): AsyncG
   yield ok('database connection', `PostgreSQL answered in ${Math.round(answeredAt - askedAt)} ms`);
   const off = Object.entries(settings).filter(([, value]) => value === 'off');
   yield off.length === 0
-    ? ok('database durability', 'what is committed is on the disk')
+    ? ok('database durability', 'commits are on disk')
     : broken(
         'database durability',
-        `${off.map(([name]) => name).join(' and ')} is off: a power cut loses what was answered, or the whole database`,
+        `${off.map(([name]) => name).join(' and ')} is off: a power cut loses committed changes, or the whole database`,
         `Set ${off.map(([name]) => `${name} = on`).join(' and ')} in postgresql.conf.`,
       );
   const aheadMs = Math.round((askedAt + answeredAt) / 2 - now);
@@ -67,10 +67,10 @@ async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGe
   try {
     const ms = timeOfFsync(folder);
     yield ms <= SLOW_FSYNC_MS
-      ? ok(subject, `a write is on the disk within ${Math.ceil(ms)} ms`)
+      ? ok(subject, `a write reaches the disk within ${Math.ceil(ms)} ms`)
       : warning(
           subject,
-          `a write took ${Math.ceil(ms)} ms to be on the disk: each create waits for one`,
+          `a write took ${Math.ceil(ms)} ms to reach the disk: each create waits for one`,
           'Put the database on a local SSD.',
         );
   } catch (error) {
@@ -79,7 +79,7 @@ async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGe
   }
   const [name, why] = unsafeFileSystems[Number(statfsSync(folder).type)] ?? [];
   yield name === undefined
-    ? ok('database file system', 'it is a local one')
+    ? ok('database file system', 'it is local')
     : warning(
         'database file system',
         `${folder} is on ${name}: ${why}`,
@@ -88,7 +88,7 @@ async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGe
   yield toRoom(folder);
   const aheadMs = existsSync(file) ? statSync(file).mtimeMs - clock.now() : 0;
   yield aheadMs <= CLOCK_TOLERANCE_MS
-    ? ok('clock', 'it is past the last write of the database')
+    ? ok('clock', 'it is later than the last write of the database')
     : broken(
         'clock',
         `the database was last written ${Math.round(aheadMs / 1000)} s after now: the clock was set back`,
@@ -100,8 +100,8 @@ function toWriteRemedy(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'Make room on its disk.';
   if (code === 'EROFS')
-    return 'Mount it so that it can be written to: after a fault of the disk, Linux mounts it read-only (see dmesg).';
-  return 'Give the user that runs Berth the right to write there.';
+    return 'Mount it writable: after a disk fault, Linux mounts it read-only (see dmesg).';
+  return 'Give the user that runs Berth write permission there.';
 }
 
 const GB = 1e9;
@@ -114,7 +114,7 @@ function toRoom(folder: string): Diagnosis {
   const free = bavail * bsize;
   const subject = 'database disk';
   const finding = `${toByteSize(free)} of ${toByteSize(blocks * bsize)} are free`;
-  const remedy = 'Make room on it: without any, every create and every change of a status fails.';
+  const remedy = 'Free space on it: on a full disk, every create and every change of a status fails.';
   if (free < NO_ROOM_BYTES) return broken(subject, finding, remedy);
   return free < LOW_BYTES ? warning(subject, finding, remedy) : ok(subject, finding);
 }

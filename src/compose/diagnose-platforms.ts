@@ -23,7 +23,7 @@ export async function* diagnosePlatforms(config: Config): AsyncGenerator<Diagnos
     yield warning(
       'platforms of the database',
       error.message,
-      'Do what this says, and run `berth doctor` again.',
+      'Follow this message, and run `berth doctor` again.',
     );
   }
 }
@@ -46,17 +46,17 @@ async function unconfigured(
     ...[...live].map(([name, count]) =>
       broken(
         `platform ${name}`,
-        `the database has ${count} instances and volumes of it, and berth.yaml does not name it`,
+        `the database has ${count} instances and volumes there, but berth.yaml does not name the platform`,
         `Add it to platforms: as ${name}, or delete what is on it first. \`berth serve\` does not start.`,
       ),
     ),
     ...(await leftPlatforms(read, away)).map(({ platform, instances, volumes }) =>
       warning(
         `platform ${platform}`,
-        `berth.yaml does not name it any more: nobody looks there for what ${instances + volumes} ended instances and volumes may have left`,
+        `berth.yaml no longer names it: Berth does not check there for machines and volumes that ${instances + volumes} ended instances and volumes may have left`,
         isShared
-          ? 'Nothing, if another server has it in its berth.yaml. Otherwise check by its own tools that nothing of Berth is left there.'
-          : 'Check by its own tools that nothing of Berth is left there, or configure it again.',
+          ? 'Do nothing if another server has it in its berth.yaml. Otherwise check with its own tools that no machine or volume of Berth is left there.'
+          : 'Check with its own tools that no machine or volume of Berth is left there, or configure it again.',
       ),
     ),
   ];

@@ -34,12 +34,12 @@ describe.skipIf(!hasOpenSsl)('the doctor, of a TLS certificate', () => {
   const said = (...of: Parameters<typeof examine>) =>
     examine(...of).map(({ subject, verdict, finding }) => `${subject} ${verdict}: ${finding}`);
 
-  it('tells for how long it is valid, for which names, and that its issuer is not known [doctor-tls]', () => {
+  it('reports its validity, its names and an unknown issuer [doctor-tls]', () => {
     expect(said(1)).toEqual([
       'TLS key ok: it belongs to the certificate',
       expect.stringMatching(/^TLS certificate ok: it is valid for 2[89] more days$/),
       'TLS names ok: it is for DNS:api.example, IP Address:127.0.0.1',
-      expect.stringContaining('TLS certificate warning: it signed itself'),
+      expect.stringContaining('TLS certificate warning: it is self-signed'),
     ]);
   });
 
@@ -62,9 +62,9 @@ describe.skipIf(!hasOpenSsl)('the doctor, of a TLS certificate', () => {
     [
       'has another key',
       [1, 'named', 'nameless'] as const,
-      /^TLS certificate broken: .*no TLS certificate chain and its key/,
+      /^TLS certificate broken: .*not a TLS certificate chain and its key/,
     ],
-  ])('tells where it %s', (_what, of, expected) => {
+  ])('reports a certificate that %s', (_what, of, expected) => {
     expect(said(...of)).toContainEqual(expect.stringMatching(expected));
   });
 });

@@ -25,7 +25,7 @@ export function* diagnoseTls(
     yield broken(
       subject,
       error.message,
-      'Mend the files of server.tls. A server that runs keeps what it has.',
+      'Correct the files of server.tls. A running server keeps its current certificate.',
     );
     return;
   }
@@ -35,21 +35,21 @@ export function* diagnoseTls(
   yield toNames(certificate, host);
   const isSelfSigned = certificate.checkIssued(certificate);
   if (isSelfSigned)
-    yield warning(subject, 'it signed itself: clients refuse it unless they are told to trust it', ISSUED);
+    yield warning(subject, 'it is self-signed: clients refuse it unless they are configured to trust it', ISSUED);
   else if (pem.indexOf(BEGIN) === pem.lastIndexOf(BEGIN))
     yield warning(
       subject,
-      'the file has no intermediate certificate beside it: clients that do not know its issuer refuse it',
-      'Put the whole chain into the file, the server’s own first.',
+      'the file has no intermediate certificate: clients that do not know its issuer refuse it',
+      'Put the whole chain into the file, the certificate of the server first.',
     );
 }
 
-const ISSUED = 'Have one issued by an authority that your clients know.';
+const ISSUED = 'Use a certificate of an authority that your clients trust.';
 
 function toValidity({ validFrom, validTo }: X509Certificate, now: number): Diagnosis {
   const subject = 'TLS certificate';
   const [from, to] = [Date.parse(validFrom), Date.parse(validTo)];
-  const renew = `Renew it; a server that runs takes the new files into use within ${LOOK_EVERY_MS / 1000} seconds.`;
+  const renew = `Renew it; a running server uses the new files within ${LOOK_EVERY_MS / 1000} seconds.`;
   if (from > now)
     return broken(subject, `it is valid only from ${validFrom}`, 'Set the clock of this machine, or wait.');
   if (to <= now) return broken(subject, `it ended on ${validTo}: every client refuses it`, renew);
@@ -66,14 +66,14 @@ function toNames(certificate: X509Certificate, host: string): Diagnosis {
     return broken(
       subject,
       'it has no subjectAltName: every client refuses it',
-      'Have it issued with the name of the API.',
+      'Issue it with the name of the API.',
     );
   const isName = isIP(host) === 0 && host !== 'localhost';
   return isName && certificate.checkHost(host) === undefined
     ? warning(
         subject,
         `it is for ${names}, and server.host is ${host}`,
-        'Check that clients use a name that it is for.',
+        'Check that clients use one of these names.',
       )
     : ok(subject, `it is for ${names}`);
 }

@@ -67,7 +67,7 @@ describe('the doctor', () => {
     expect(room?.finding).toMatch(/^[1-9]\S* (MB|GB) of [1-9]\S* (MB|GB) are free$/);
   });
 
-  it('says of each platform what is broken, and what to do [doctor-platforms]', async () => {
+  it('reports the problem of each platform and its remedy [doctor-platforms]', async () => {
     const findings = await examine(
       'platforms: { here: { driver: simulator }, there: { driver: simulator, address: "http://127.0.0.1:1" } }\n' +
         `catalog: ${catalogFor('here')}\n`,
@@ -91,7 +91,7 @@ describe('the doctor', () => {
     expect(finding).not.toContain('delete');
   });
 
-  it.skipIf(!existsSync('/proc/version'))('tells why nothing can be written, and what helps', async () => {
+  it.skipIf(!existsSync('/proc/version'))('reports why the database folder is not writable, and the remedy', async () => {
     // No user can create a file there, not even root.
     const findings: DoctorFinding[] = [];
     for await (const finding of diagnoseDatabase('sqlite:/proc/berth.db', systemClock))
@@ -101,7 +101,7 @@ describe('the doctor', () => {
     ]);
   });
 
-  it('tells of a driver that cannot be opened, and goes on with the next', async () => {
+  it('reports a driver that cannot be opened, and continues with the next', async () => {
     writeFileSync(join(folder, 'berth.db.simulator'), 'no database at all');
     const findings = await examine('platform: { driver: simulator }\n');
     expect(findings.at(-1)).toMatchObject({
@@ -112,7 +112,7 @@ describe('the doctor', () => {
     });
   });
 
-  it('finds nothing broken beside the `berth serve` that it looks at [doctor-beside-serve]', async () => {
+  it('finds nothing broken next to a running `berth serve` [doctor-beside-serve]', async () => {
     const store = openSqliteStore(join(folder, 'berth.db'));
     await ensureInstallation(
       { store, random: createSeededRandom('beside') },
@@ -140,7 +140,7 @@ describe('the doctor', () => {
     }
   });
 
-  it('ends within 20 s where a platform hangs, says what to do, and looks at the others meanwhile [doctor-hangs]', async () => {
+  it('ends within 20 s where a platform hangs, prints a remedy, and checks the others meanwhile [doctor-hangs]', async () => {
     const hanging = createServer(() => undefined);
     hanging.listen(0, '127.0.0.1');
     await once(hanging, 'listening');
@@ -173,7 +173,7 @@ describe('the doctor', () => {
     }
   });
 
-  it('tells of platforms that berth.yaml does not name any more [doctor-platform-removed]', async () => {
+  it('reports platforms that berth.yaml no longer names [doctor-platform-removed]', async () => {
     const store = openSqliteStore(join(folder, 'berth.db'));
     const random = createSeededRandom('doctor');
     const names = ['default', 'east', 'north', 'west'];
@@ -190,11 +190,11 @@ describe('the doctor', () => {
     const findings = await examine('platform: { driver: simulator }\n');
     expect(findings.filter(({ subject }) => subject.startsWith('platform '))).toMatchObject([
       { subject: 'platform east', verdict: 'broken', finding: expect.stringContaining('has 1 instances') },
-      { subject: 'platform west', verdict: 'warning', finding: expect.stringContaining('what 1 ended') },
+      { subject: 'platform west', verdict: 'warning', finding: expect.stringContaining('that 1 ended') },
     ]);
   });
 
-  it('holds the rows against the machines where a server has run on the database [doctor-drift-on-start]', async () => {
+  it('compares the rows with the machines if a server has run on the database [doctor-drift-on-start]', async () => {
     const store = openSqliteStore(join(folder, 'berth.db'));
     const random = createSeededRandom('drift');
     await ensureInstallation({ store, random }, new Map([['default', 'simulator']]));
@@ -213,14 +213,14 @@ describe('the doctor', () => {
     });
   });
 
-  it('goes on where the database cannot be read', async () => {
+  it('continues if the database cannot be read', async () => {
     writeFileSync(join(folder, 'berth.db'), 'no database at all');
     const findings = await examine('platform: { driver: simulator }\n');
     expect(subjects(findings, 'warning')).toContain('platforms of the database');
     expect(subjects(findings, 'ok')).toContain('driver simulator');
   });
 
-  it('tells of a clock that was set back behind the last write of the database', async () => {
+  it('reports a clock that was set back behind the last write of the database', async () => {
     const database = join(folder, 'berth.db');
     writeFileSync(database, '');
     const clock = new VirtualClock(Date.now());

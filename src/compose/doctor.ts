@@ -43,7 +43,7 @@ export async function* diagnose(
   const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
   yield ok(
     'configuration',
-    `it can be served with, and ${config.catalog} sells ${counted(catalog.offers.size, 'offer')}`,
+    `it is valid, and ${config.catalog} sells ${counted(catalog.offers.size, 'offer')}`,
   );
   const drivers = configuredDrivers(config, { catalog, env, umask, clock, log });
   const platforms = drivers.map(({ platform }) => platform);
@@ -87,13 +87,13 @@ async function* diagnoseDriver({
   yield {
     subject: `driver ${name}`,
     verdict: 'ok',
-    finding: 'it can be opened, as far as this machine can tell',
+    finding: 'its settings are valid',
   };
   if (definition.diagnose === undefined)
     yield {
       subject: `driver ${name}`,
       verdict: 'warning',
-      finding: 'it cannot look at its prerequisites',
+      finding: 'it does not check its prerequisites',
       remedy: 'Start `berth serve` and create a machine.',
     };
   else yield* definition.diagnose(options, setting);
@@ -137,7 +137,7 @@ function notCompared({ subject }: Diagnosis): Diagnosis {
   return {
     subject,
     verdict: 'warning',
-    finding: 'they were not compared: the driver could not be opened, as told above',
+    finding: 'they were not compared: the driver could not be opened, as reported above',
     remedy: 'While a server runs, the page Doctor of its console compares them.',
   };
 }
@@ -148,11 +148,11 @@ function verdictOn(error: unknown): Omit<Diagnosis, 'subject'> {
     return {
       verdict: 'warning',
       finding,
-      remedy: 'Nothing, if that process is the `berth serve` of this configuration.',
+      remedy: 'Do nothing if that process is the `berth serve` of this configuration.',
     };
-  const remedy = error instanceof Late ? LATE_REMEDY : 'Mend what this says, and run `berth doctor` again.';
+  const remedy = error instanceof Late ? LATE_REMEDY : 'Fix this, and run `berth doctor` again.';
   return { verdict: 'broken', finding, remedy };
 }
 
 const LATE_REMEDY =
-  'What comes after it was not looked at. See whether it runs, is overloaded, and can be reached from this machine, then run `berth doctor` again.';
+  'The checks after it were skipped. Check that it runs, is not overloaded, and is reachable from this machine, then run `berth doctor` again.';

@@ -47,12 +47,12 @@ it.each([
     'platform: { driver: exec, command: [/bin/true] }\n',
     /driver exec cannot import images\. The driver program/,
   ],
-])('a driver without images of its own says so: %s', async (_name, yaml, sentence) => {
+])('refuses to import an image into a driver without images: %s', async (_name, yaml, sentence) => {
   const { code, stderr } = await importWith(yaml, anImage());
   expect([code, stderr]).toEqual([1, expect.stringMatching(sentence)]);
 });
 
-it('of several platforms one must be named, which must be there', async () => {
+it('requires the name of a configured platform if there are several', async () => {
   const yaml = `platforms: { here: { driver: simulator }, there: { driver: simulator } }\ncatalog: ${catalogFor('here')}\n`;
   const none = await importWith(yaml, anImage());
   expect([none.code, none.stderr]).toEqual([
@@ -65,7 +65,7 @@ it('of several platforms one must be named, which must be there', async () => {
   expect(right.stderr).toContain('The simulator needs none');
 });
 
-it('what fails on a host is told as a line of JSON, and by the exit status', async () => {
+it('reports a failure on a host as a line of JSON and in the exit status', async () => {
   const yaml = `platform: ${LIBVIRT}\ncatalog: ${catalogFor('')}\n`;
   const { code, stdout } = await importWith(yaml, anImage(), '--json');
   const lines = stdout

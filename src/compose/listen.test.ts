@@ -51,7 +51,7 @@ async function listen(
 }
 
 describe('the admin listener', () => {
-  it('is on loopback, and not ready until it is told what to answer', async () => {
+  it('listens on loopback, and is not ready until its handler is set', async () => {
     const admin = await listen({ port: 0 }, 9);
     expect(admin?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const url = new URL('/metrics', admin?.url);
@@ -61,7 +61,7 @@ describe('the admin listener', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('warns where its default port is taken, and the server goes on without it', async () => {
+  it('warns if its default port is taken, and the server runs without it', async () => {
     const port = await takenPort();
     expect(await listen({ port: 8080 }, port)).toBeUndefined();
     expect(warnings).toEqual([
@@ -72,7 +72,7 @@ describe('the admin listener', () => {
     ]);
   });
 
-  it('refuses to start where the port that the configuration names is taken', async () => {
+  it('refuses to start if its configured port is taken', async () => {
     const port = await takenPort();
     await expect(listen({ port: 8080, admin: { port } }, 9)).rejects.toThrow(
       new RegExp(`Port ${port} on 127\\.0\\.0\\.1, for the admin listener, is taken .* --admin-port`),
@@ -83,7 +83,7 @@ describe('the admin listener', () => {
     await expect(listen({ port: 0, admin: { host: '192.0.2.1' } }, 9)).rejects.toThrow(/--admin-host/);
   });
 
-  it('takes any free port where the server does, whatever its default is', async () => {
+  it('takes any free port if the server does', async () => {
     const port = await takenPort();
     const admin = await listen({ port: 0 }, port);
     expect(admin?.url).not.toContain(`:${port}`);

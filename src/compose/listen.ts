@@ -142,7 +142,7 @@ export function warnOfPlainHttp(log: Log, { server }: Pick<Config, 'server'>): v
   if (server.admin.enabled && !isLoopback(server.admin.host))
     log.warn(
       { host: server.admin.host },
-      'the metrics are served beyond this machine, to everybody who reaches the port: see that only your Prometheus does',
+      'the metrics are served beyond this machine, to every client that can connect: allow only your Prometheus to connect to the port',
     );
   if (server.tls === undefined && !isLoopback(server.host))
     log.warn(

@@ -61,10 +61,10 @@ it('two servers on one PostgreSQL share their limits and their keys', async () =
     remaining.push((await fetch(`${baseUrl}/api/providers`)).headers.get('X-RateLimit-Remaining'));
   expect(remaining).toEqual(['4', '3', '2', '1', '0']);
   expect((await fetch(`${second.baseUrl}/api/providers`)).status).toBe(429);
-  expect(await run('verify-ledger')).toMatch('The books are right');
+  expect(await run('verify-ledger')).toMatch('The ledger is consistent');
 });
 
-it('a server that starts sells what another one has read, and asks the provider nothing [catalog-shared-postgres]', async () => {
+it('a starting server sells the catalog that another one has read, without a call to the provider [catalog-shared-postgres]', async () => {
   await using provider = await startAnsweringServer(({ url }, response) =>
     answerJson(
       response,

@@ -34,7 +34,7 @@ async function serve(flags: { tlsCert?: string; tlsKey?: string }) {
 }
 
 describe.skipIf(!hasOpenSsl)('M: "All requests use HTTPS"', () => {
-  it('is kept with a certificate and its key: nothing else is spoken [https-only]', async () => {
+  it('holds with a certificate and its key: plain HTTP is refused [https-only]', async () => {
     spawnSync('openssl', [
       ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
       ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'],

@@ -10,7 +10,7 @@ function markupOf(markup: unknown) {
   return marketplaceConfigSchema.safeParse({ providers: [{ ...provider, markup }] });
 }
 
-it('runs with the defaults that the configuration has', () => {
+it('uses the defaults of the configuration', () => {
   expect(toMarketplaceOptions(marketplaceConfigSchema.parse({}))).toEqual(defaultOptions);
 });
 

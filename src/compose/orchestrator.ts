@@ -255,8 +255,8 @@ async function warnOfLeft(
   for (const left of await leftPlatforms(store.read, unserved))
     log.warn(
       left,
-      'the configuration has no platform of this name any more: nobody looks there for machines and volumes of rows that have ended. ' +
-        'Check by its own tools that nothing of Berth is left, or configure it again',
+      'the configuration no longer has a platform of this name: Berth does not check there for machines and volumes that ended rows have left. ' +
+        'Check with its own tools that no machine or volume of Berth is left, or configure it again',
     );
 }
 
@@ -338,7 +338,7 @@ function composeHttp(
       (limit, retryAfterSeconds) =>
         new ApiError(
           'too_many_requests',
-          `${limit} long lists of this account are being sent; read them to their end and try again.`,
+          `${limit} long lists of this account are in progress; read them to the end and try again.`,
           { retryAfterSeconds },
         ),
     ),

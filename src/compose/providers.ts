@@ -81,7 +81,7 @@ export function createClients(config: MarketplaceConfig, parts: Parts): Configur
 function profileOf({ id, profile }: ProviderEntry): ProviderProfile {
   const file = profile ?? bundledProfileFile(id);
   if (file === undefined)
-    throw new Fatal(`No profile comes with Berth for ${id}: name one with \`profile\`.`);
+    throw new Fatal(`Berth has no bundled profile for ${id}: give a profile file in \`profile\`.`);
   // The provider's id is set here only.
   return { ...loadProfile(file), id };
 }
@@ -118,7 +118,7 @@ function connect(
       connections: polling.concurrency,
       clock,
       certificateSeen: certificates?.of('provider', entry.id),
-      onProblem: (problem) => log.warn({ provider: entry.id, problem }, 'a part of a list cannot be read'),
+      onProblem: (problem) => log.warn({ provider: entry.id, problem }, 'part of a list cannot be read'),
     });
   } catch (error) {
     throw new Fatal(`The provider ${entry.id} cannot be used: ${(error as Error).message}.`, {

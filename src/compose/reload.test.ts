@@ -77,7 +77,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it('sells at the new price, and what is new on a platform that runs [reload-catalog]', async () => {
+it('sells at the new price, and sells new offers of a running platform [reload-catalog]', async () => {
   write((text) => withTwin(withPrice('1.25')(text)));
   await served.reload();
   expect((await offer(OFFER))?.price_per_hour).toBe(1.25);
@@ -93,7 +93,7 @@ it('sells at the new price, and what is new on a platform that runs [reload-cata
   });
 });
 
-it('is refused whole where one price is wrong, and the one from before goes on [reload-whole]', async () => {
+it('is refused whole if one price is wrong, and the previous catalog stays [reload-whole]', async () => {
   write((text) => withPrice('-3')(text).replace('Frankfurt, Germany', 'Frankfurt am Main'));
   const before = await offer(OFFER);
   await expect(served.reload()).rejects.toThrow(/catalog\.yaml:\d+:\d+ offers\[\d+\]\.price_per_hour/);

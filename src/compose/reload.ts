@@ -42,7 +42,7 @@ function readCatalog(config: Config, next: Config, needsRestart: readonly string
   } catch (error) {
     const isOfPlatforms = needsRestart.some((key) => key === 'platform' || key === 'platforms');
     if (!(error instanceof Fatal) || !isOfPlatforms) throw error;
-    const hint = 'The platforms of the configuration have changed too: that needs a restart.';
+    const hint = 'The platforms of the configuration have changed too: restart to use them.';
     throw new Fatal(`${error.message}\n${hint}`, { cause: error });
   }
 }

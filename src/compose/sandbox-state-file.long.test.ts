@@ -75,7 +75,7 @@ it.each(['virtual', 'real'] as const)(
   },
 );
 
-it('has whatever a client was told, at the moment when it is told [sandbox-state-acknowledged]', async () => {
+it('has each change by the time its client gets the answer [sandbox-state-acknowledged]', async () => {
   const options: SandboxOptions = { providers: ['b'], marketplace: true };
   let copies = 0;
   /** Opens a copy of the file, as if the process had been killed now. */
@@ -116,7 +116,7 @@ it('has whatever a client was told, at the moment when it is told [sandbox-state
   expect(await ask(again, 'GET', `/deployments/${id}`)).toMatchObject({ stoppedAt: expect.any(String) });
 });
 
-it('is refused where it is in use, is of another sandbox, or is no state', async () => {
+it('is refused if it is in use, is of another sandbox, or is not a state file', async () => {
   const state = join(folder, 'refused.state');
   const first = await createSandbox({ state });
   await expect(createSandbox({ state })).rejects.toThrow('Another process runs the sandbox of');
@@ -127,14 +127,14 @@ it('is refused where it is in use, is of another sandbox, or is no state', async
   await (await createSandbox({ state })).close();
   const other = join(folder, 'other');
   writeFileSync(other, 'name: x');
-  await expect(createSandbox({ state: other })).rejects.toThrow('other is no state of a sandbox');
+  await expect(createSandbox({ state: other })).rejects.toThrow('other is not a state file of a sandbox');
   const bytes = readFileSync(state);
   for (const at of [0, Math.floor(bytes.length / 2), bytes.length - 1]) {
     const damaged = Buffer.from(bytes);
     damaged[at] = 255 - (damaged[at] ?? 0);
     writeFileSync(other, damaged);
-    await expect(createSandbox({ state: other })).rejects.toThrow('or damaged: move it away');
+    await expect(createSandbox({ state: other })).rejects.toThrow('or is damaged: move it away');
   }
   writeFileSync(other, bytes.subarray(0, -100));
-  await expect(createSandbox({ state: other })).rejects.toThrow('or damaged: move it away');
+  await expect(createSandbox({ state: other })).rejects.toThrow('or is damaged: move it away');
 });

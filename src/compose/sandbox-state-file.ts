@@ -129,7 +129,7 @@ export class SandboxStateFile {
 }
 
 function readState(file: string): SavedSandbox {
-  const damaged = `${file} is no state of a sandbox, or damaged: move it away to begin anew`;
+  const damaged = `${file} is not a state file of a sandbox, or is damaged: move it away to start with an empty one`;
   try {
     const whole = readFileSync(file);
     const bytes = whole.subarray(DIGEST_BYTES);

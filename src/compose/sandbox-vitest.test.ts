@@ -15,7 +15,7 @@ for (const count of [1, 2])
     expect(account.marketplace?.baseUrl).toBe('http://sandbox.test/api');
   });
 
-test('gives a test a sandbox of its own where it asks for one', async ({ sandbox, ownSandbox }) => {
+test('gives a test its own sandbox on request', async ({ sandbox, ownSandbox }) => {
   expect(ownSandbox).not.toBe(sandbox);
   const before = sandbox.clock.now();
   await ownSandbox.clock.advance(60_000);

@@ -131,7 +131,7 @@ function createMailer(
   if (mail === undefined) {
     log.warn(
       {},
-      'no mail server is configured: mails are written down, and not sent; name an SMTP server under `mail`',
+      'no mail server is configured: mails are stored but not sent; set an SMTP server under `mail`',
     );
     return null;
   }

@@ -118,7 +118,7 @@ export async function serveOrchestrator(
       const { apiKey, accountId } = await ensureAccess({ store, clock, random }, given);
       if (given !== undefined && accountId === null)
         log.warn(
-          'BERTH_API_KEY opens nothing: the account "default" was deleted for good. Take the variable out, or make that account again',
+          'BERTH_API_KEY is not accepted: the account "default" was deleted for good. Remove the variable, or create that account again',
         );
       const environmentKey = given && accountId !== null ? { digest: given, accountId } : undefined;
       const parts = {

@@ -50,7 +50,7 @@ it('records a provider over HTTP, and replays it without the provider [sandbox-r
       expect(await ask(replay.baseUrl, path, 'another-key')).toEqual(real[index]);
     await replay.stop();
     await expect(serveRecorder({ target, file }, ANY_PORT, () => undefined)).rejects.toThrow(
-      'there is such a file already',
+      'the file exists already',
     );
   } finally {
     await new Promise((resolve) => provider.close(resolve));

@@ -108,7 +108,7 @@ function writeScenario(file: string, scenario: ScenarioInput, flag: 'w' | 'wx'):
     writeFileSync(file, stringify(scenario, { lineWidth: 0 }), { mode: MODE, flag });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const reason = code === 'EEXIST' ? 'there is such a file already' : message;
+    const reason = code === 'EEXIST' ? 'the file exists already' : message;
     throw new Fatal(`The recording ${file} cannot be written (${reason}): give another name with --out.`);
   }
 }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { packageRoot } from '../config/package-root.ts';
 import { serveSandbox } from './serve-sandbox.ts';
 
-it('starts as a scenario file says, and has done its steps when it is ready [sandbox-scenario-at-start]', async () => {
+it('loads a scenario file, and has run its steps when it is ready [sandbox-scenario-at-start]', async () => {
   const scenario = join(packageRoot(), 'fixtures/scenarios/stopped.yaml');
   const options = { scenario, clock: 'virtual' as const };
   const { sandbox, stop } = await serveSandbox(options, { host: '127.0.0.1', port: 0 });

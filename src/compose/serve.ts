@@ -52,7 +52,7 @@ const RESERVE_MS = 500;
 /** Time for the work to end, even if no time is left after the requests. */
 const LEAST_CLOSE_MS = 2_000;
 const CUT_OFF =
-  'requests or steps of work still run at the end of limits.drain_s: they are cut off, and the next start goes on with the steps';
+  'requests or steps of work still run at the end of limits.drain_s: they are cut off, and the next start continues the steps';
 
 /** Waits until `over`, a time of `performance.now()`. False: `closing` has not settled by then. */
 async function within(over: number, closing: Promise<unknown>): Promise<boolean> {

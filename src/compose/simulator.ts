@@ -55,7 +55,7 @@ export async function serveSimulator({
   const token = readToken(env);
   if (token === undefined && !isLoopback(host))
     throw new Fatal(
-      `--host ${host} lets others than this machine in: give the simulator and its servers the same BERTH_SIMULATOR_TOKEN.`,
+      `--host ${host} accepts connections from other machines: give the simulator and its servers the same BERTH_SIMULATOR_TOKEN.`,
     );
   const catalog = catalogOf(loadCatalog(config.catalog, sellingPlatforms(config)), name);
   checkState(stateFile);
@@ -109,7 +109,7 @@ function simulatedPlatform(config: Config, wanted: string | undefined): [name: s
   if (wanted !== undefined && !platforms.has(wanted))
     throw new Fatal(`--platform ${wanted}: the configuration has ${[...platforms.keys()].join(', ')}.`);
   throw new Fatal(
-    `The configuration is for the driver ${named.join(' and ')}, which no simulator stands in for.`,
+    `The configuration is for the driver ${named.join(' and ')}, which no simulator replaces.`,
   );
 }
 

@@ -40,8 +40,8 @@ function logCheck(log: Pick<Log, 'info'>): (check: OpeningCheck) => void {
     log.info(
       { durationMs: Math.round(durationMs) },
       depth === 'quick'
-        ? 'the database was not closed by its last process, or is open in another: its structure was checked, and is sound'
-        : 'the database is not as Berth closed it: all of it was checked, and is sound',
+        ? 'the database was not closed by its last process, or is open in another: its structure was checked and is intact'
+        : 'the database has changed since Berth closed it: all of it was checked and is intact',
     );
 }
 

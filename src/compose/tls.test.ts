@@ -55,7 +55,7 @@ async function ask(socket: TLSSocket): Promise<string> {
 }
 
 describe.skipIf(!hasOpenSsl)('a renewed certificate', () => {
-  it('is used by new connections without a restart; open ones go on, and half of a pair changes nothing', async () => {
+  it('is used by new connections without a restart; open ones stay, and half of a pair changes nothing', async () => {
     issue('first');
     const clock = new VirtualClock();
     const server = new HttpServer((_request, response) => void response.end('here'), {
@@ -92,7 +92,7 @@ describe.skipIf(!hasOpenSsl)('a renewed certificate', () => {
     }
   });
 
-  it('that cannot be looked at, as behind links that lead to each other, is logged once and the old one stays', async () => {
+  it('that cannot be read, as behind circular links, is logged once and the old one stays', async () => {
     issue('first');
     const clock = new VirtualClock();
     const used: string[] = [];
@@ -110,7 +110,7 @@ describe.skipIf(!hasOpenSsl)('a renewed certificate', () => {
     expect(used).toEqual([readFileSync(files.cert, 'utf8')]);
   });
 
-  it('is seen where the files changed while the server was starting', async () => {
+  it('is used if the files changed while the server was starting', async () => {
     issue('first');
     const stamp = stampOf(files);
     const clock = new VirtualClock();

@@ -24,13 +24,13 @@ describe('check-config', () => {
     expect(check('')).toEqual([]);
   });
 
-  it('a finding is one line, whatever a key has in it', () => {
+  it('prints a finding on one line, whatever the key contains', () => {
     expect(check('"a\\nforged: OK": 1\n')).toEqual([
       expect.stringMatching(/^berth\.yaml:1:1 a\\u000aforged: OK: unknown key/),
     ]);
   });
 
-  it('says which locations sell storage without a limit', () => {
+  it('notes locations that sell storage without a limit', () => {
     const region = (more: string) =>
       `{ name: X, datacenter: dc-${more.length}, volume_types: [{ name: ssd, price_per_gb_hour: 1, min_size_gb: 1, max_size_gb: 9 }]${more} }`;
     const offer =
@@ -47,17 +47,17 @@ describe('check-config', () => {
     [
       'the key of a provider',
       'providers:\n  - { id: a, base_url: "https://a.example/v1", profile: a.yaml, api_key_env: KEY_A }\n',
-      '2:78 providers[0].api_key_env: the environment variable KEY_A is not set here, and `berth marketplace` does not start without it',
+      '2:78 providers[0].api_key_env: the environment variable KEY_A is not set here; `berth marketplace` does not start without it',
     ],
     [
       'the password of the mail server',
       'providers: []\nmail:\n  smtp: { host: m, from: a@b.example, user: u, password_env: KEY_A }\n',
-      '3:62 mail.smtp.password_env: the environment variable KEY_A is not set here, and `berth marketplace` does not start without it',
+      '3:62 mail.smtp.password_env: the environment variable KEY_A is not set here; `berth marketplace` does not start without it',
     ],
     [
       'what a driver is given',
       'platforms:\n  east: { driver: exec, command: [./d], environment: [SET, KEY_A] }\n',
-      '2:60 platforms.east.environment[1]: the environment variable KEY_A is not set here, and `berth serve` does not start without it',
+      '2:60 platforms.east.environment[1]: the environment variable KEY_A is not set here; `berth serve` does not start without it',
     ],
   ])('notes an environment variable that is not set, for %s', (_what, config, note) => {
     const file = join(folder, 'variables.yaml');
@@ -67,7 +67,7 @@ describe('check-config', () => {
     expect(configNotes(file, { ...env, KEY_A: 'x' }).join()).not.toContain('KEY_A');
   });
 
-  it('finds storage where no volumes are sold', () => {
+  it('reports storage in a region without volumes', () => {
     const text = 'regions:\n  eu-one: { name: Y, datacenter: dc-y, storage_capacity_gb: 5 }\noffers: []\n';
     expect(check('catalog: catalog.yaml', text).join()).toContain(
       'regions.eu-one.storage_capacity_gb: expected volume_types beside it',
@@ -135,7 +135,7 @@ describe('check-config', () => {
       'TLS files that are none',
       'server:\n  tls:\n    cert: /dev/null\n    key: /dev/null\n',
       expect.stringMatching(
-        /^berth.yaml:2:3 server.tls: the certificate and its key do not belong together, or/,
+        /^berth.yaml:2:3 server.tls: the certificate and its key do not match, or/,
       ),
     ],
     ['a catalog that is not there', 'catalog: none.yaml\n', 'none.yaml: there is no such file'],
@@ -145,20 +145,20 @@ describe('check-config', () => {
     expect(check(config)).toEqual([line]);
   });
 
-  it.skipIf(!hasOpenSsl)('finds a certificate with the key of another one, which serve would refuse', () => {
+  it.skipIf(!hasOpenSsl)('reports a certificate whose key does not match, as serve does', () => {
     const [one, other] = [makeCertificate(), makeCertificate()];
     writeFileSync(join(folder, 'cert.pem'), one.cert);
     const config = 'server: { tls: { cert: cert.pem, key: key.pem } }\n';
     for (const [key, findings] of [
       [one.key, []],
-      [other.key, [expect.stringContaining('do not belong together')]],
+      [other.key, [expect.stringContaining('do not match')]],
     ] as const) {
       writeFileSync(join(folder, 'key.pem'), key);
       expect(check(config)).toEqual(findings);
     }
   });
 
-  it('goes on after the first finding, and into the catalog', () => {
+  it('continues after the first finding, and checks the catalog', () => {
     const catalog = ['regions:', '  eu-a: { name: A, datacenter: dc-a, colour: red }', 'offers: []', ''].join(
       '\n',
     );
@@ -170,7 +170,7 @@ describe('check-config', () => {
     ]);
   });
 
-  it('says of a file that cannot be read that it cannot', () => {
-    expect(checkConfig(folder).map(toLine)).toEqual([`${folder}: expected a YAML file, this is a directory`]);
+  it('reports a file that cannot be read', () => {
+    expect(checkConfig(folder).map(toLine)).toEqual([`${folder}: expected a YAML file, got a directory`]);
   });
 });

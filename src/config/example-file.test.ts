@@ -23,7 +23,7 @@ describe('berth.example.yaml', () => {
     expect([...sources].filter(([, source]) => source !== 'file')).toEqual([]);
   });
 
-  it('names every key, those without a default in a comment', () => {
+  it('names every key; keys without a default are in a comment', () => {
     const lines = readFileSync(file, 'utf8').split('\n');
     const keys = keysOf(z.toJSONSchema(configSchema, { io: 'input' }));
     expect(keys.length).toBeGreaterThan(30);

@@ -40,7 +40,7 @@ export function toLine({ file, line, column, path, message }: Finding): string {
 function remedy(findings: readonly Finding[]): string {
   const what = findings.length === 1 ? 'Correct it' : `Correct these ${findings.length}`;
   return findings.some(({ line }) => line !== undefined)
-    ? `${what}, then see that \`berth check-config\` finds nothing.`
+    ? `${what}, then run \`berth check-config\` again.`
     : `${what} and try again.`;
 }
 

@@ -37,7 +37,7 @@ function errorLines(options: Partial<LoadOptions>): string[] {
 }
 
 describe('the configuration', () => {
-  it('is the simulator with the bundled catalog when there is nothing else', () => {
+  it('defaults to the simulator with the bundled catalog', () => {
     const { config, sources } = loadConfig({ flags: {}, env: {} });
     expect(config).toMatchObject({
       server: { host: '127.0.0.1', port: 8080 },
@@ -115,7 +115,7 @@ describe('the configuration', () => {
   it.each([
     'postgres://berth:p%40ss@db/berth?sslmode=verify-full',
     'postgresql:///berth?host=/run/postgresql',
-  ])('leaves the address %s as it is, wherever it comes from', (address) => {
+  ])('does not change the address %s, whatever its source', (address) => {
     expect(loadConfig({ file, flags: { database: address }, env: {} }).config.database).toBe(address);
     const named = join(folder, 'postgres.yaml');
     writeFileSync(named, `database: ${address}\n`);
@@ -141,7 +141,7 @@ describe('the configuration', () => {
     [
       'a certificate without a key',
       { flags: { tlsCert: 'a' } },
-      '--tls-cert server.tls.key: needs --tls-key beside it',
+      '--tls-cert server.tls.key: needs --tls-key too',
     ],
     [
       'a key without a certificate',
@@ -185,7 +185,7 @@ describe('the configuration', () => {
     expect(errorLines({ flags: { database: address } })).toEqual([line, 'Correct it and try again.']);
   });
 
-  it('tells all that is wrong at once', () => {
+  it('reports all problems at once', () => {
     const bad = join(folder, 'bad.yaml');
     writeFileSync(bad, 'server: { prot: 1 }\nlimits: { drain_s: -1 }\nlog: { level: loud, file: x }\n');
     expect(errorLines({ file: bad, flags: { port: 'x' } })).toEqual([
@@ -194,7 +194,7 @@ describe('the configuration', () => {
       `${bad}:2:20 limits.drain_s: expected at least 0`,
       expect.stringMatching(/bad\.yaml:3:15 log\.level: expected one of /),
       `${bad}:3:21 log.file: unknown key; remove it or correct its spelling`,
-      'Correct these 5, then see that `berth check-config` finds nothing.',
+      'Correct these 5, then run `berth check-config` again.',
     ]);
   });
 });

@@ -81,7 +81,7 @@ function configFindings(
       findings.push({
         file: sibling.name,
         ...place,
-        message: `needs ${flagOf(issue.path) ?? path} beside it`,
+        message: `needs ${flagOf(issue.path) ?? path} too`,
       });
     else inFile.push(issue);
   }

@@ -61,7 +61,7 @@ function check(platforms: string, catalog: string): string[] {
 }
 
 describe('platforms', () => {
-  it('are one without a name, or several with names', () => {
+  it('are one unnamed platform or several named ones', () => {
     const names = (text: string) => {
       write(text, '');
       const { config } = loadConfigAs(schema, { file: configFile, flags: {}, env: {} });
@@ -92,7 +92,7 @@ describe('platforms', () => {
 describe('a catalog of several platforms', () => {
   const both = `offers:\n${offer('vm', 'east', onCloud)}${offer('metal', 'west', onMetal)}`;
 
-  it('is sound where each offer names its own, and volumes follow the offers of their region', () => {
+  it('is valid if each offer names its platform, and volumes follow the offers of their region', () => {
     expect(check(SEVERAL, regions(volumeTypes()) + both)).toEqual([]);
     const { config } = loadConfigAs(schema, { file: configFile, flags: {}, env: {} });
     const catalog = loadCatalog(catalogFile, sellingPlatforms(config, registered));
@@ -111,7 +111,7 @@ describe('a catalog of several platforms', () => {
       'an offer that names none of several',
       SEVERAL,
       `${regions('[]')}offers:\n${offer('a', 'east')}`,
-      '5:5 offers[0].platform: missing: the configuration has several; expected one of: cloud, metal',
+      '5:5 offers[0].platform: missing: the configuration has several platforms; expected one of: cloud, metal',
     ],
     [
       'a platform where the only one has no name',
@@ -130,13 +130,13 @@ describe('a catalog of several platforms', () => {
       'machine for a driver that reads nothing there',
       'platform: { driver: simulator }\n',
       `${regions('[]')}offers:\n${offer('a', 'east', '    machine: { flavour: big }\n')}`,
-      '15:16 offers[0].machine.flavour: the driver simulator reads nothing under machine; remove it',
+      '15:16 offers[0].machine.flavour: the driver simulator has no settings under machine; remove it',
     ],
     [
       'volumes of a region whose offers are of two platforms',
       SEVERAL,
       `${regions(volumeTypes())}offers:\n${offer('a', 'east', onCloud)}${offer('b', 'east', onMetal)}`,
-      "2:56 regions.east.volume_types[0].platform: missing: the region's offers are not of one platform",
+      "2:56 regions.east.volume_types[0].platform: missing: the offers of the region are on several platforms",
     ],
     [
       'volumes of an unknown platform',

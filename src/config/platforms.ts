@@ -86,7 +86,7 @@ function offerIssues(
   path: Path,
   platforms: SellingPlatforms,
 ): PlainIssue[] {
-  const issue = nameIssue(platform, 'the configuration has several', [...path, 'platform'], platforms);
+  const issue = nameIssue(platform, 'the configuration has several platforms', [...path, 'platform'], platforms);
   if (issue !== undefined) return [issue];
   const [usual] = platforms.keys();
   const selling = platforms.get(platform ?? usual ?? '');
@@ -115,7 +115,7 @@ function machineIssues(
   if (offerSchema === undefined)
     return Object.keys(machine).map((key) => ({
       path: [...path, key],
-      message: `the driver ${name} reads nothing under machine; remove it`,
+      message: `the driver ${name} has no settings under machine; remove it`,
       at: 'key',
     }));
   const issues: readonly z.core.$ZodIssue[] = offerSchema.safeParse(machine).error?.issues ?? [];
@@ -134,6 +134,6 @@ function volumeTypeIssues(
   return types.flatMap(({ platform }, index) => {
     const path = ['regions', token, 'volume_types', index, 'platform'];
     if (platform === undefined && isClear) return [];
-    return nameIssue(platform, "the region's offers are not of one platform", path, platforms) ?? [];
+    return nameIssue(platform, "the offers of the region are on several platforms", path, platforms) ?? [];
   });
 }

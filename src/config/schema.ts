@@ -185,7 +185,7 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
   return file
     .superRefine(({ platform: one, platforms }, context) => {
       if (one === undefined || platforms === undefined) return;
-      const message = 'expected either platform or platforms: name the one under platforms too';
+      const message = 'expected either platform or platforms: move the platform under platforms';
       context.addIssue({ code: 'custom', path: ['platforms'], message, params: { at: 'key' } });
     })
     .transform((given) =>

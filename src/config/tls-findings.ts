@@ -17,7 +17,7 @@ export function tlsFindings(yaml: YamlFile): Finding[] {
     return [];
   } catch (error) {
     const reason = (error as Error).message.split(':').at(-1);
-    const message = `the certificate and its key do not belong together, or are no PEM files without a passphrase (${reason})`;
+    const message = `the certificate and its key do not match, or are not PEM files without a passphrase (${reason})`;
     return toFindings(yaml, [{ path: ['server', 'tls'], message, at: 'key' }]);
   }
 }

@@ -46,6 +46,6 @@ function ofPlatforms({ value }: YamlFile, env: Environment): PlainIssue[] {
 }
 
 function toIssue(path: IssuePath, name: string, command: string): PlainIssue {
-  const message = `the environment variable ${name} is not set here, and \`${command}\` does not start without it`;
+  const message = `the environment variable ${name} is not set here; \`${command}\` does not start without it`;
   return { path, message, at: 'value' };
 }

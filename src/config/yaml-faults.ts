@@ -27,12 +27,12 @@ function toFault(text: string, { code, message, pos: [offset] }: YAMLParseError 
 }
 
 function inWords(code: string, message: string): string {
-  if (code === 'MULTIPLE_DOCS') return 'expected one document, and a second one begins here: remove the ---';
+  if (code === 'MULTIPLE_DOCS') return 'expected one document, but a second one begins here: remove the ---';
   if (code === 'BLOCK_AS_IMPLICIT_KEY')
-    return 'expected one "key: value" a line: put a value that has ": " in it in quotes, and indent a key like those beside it';
+    return 'expected one "key: value" a line: quote a value that contains ": ", and indent a key like its siblings';
   if (code === 'MULTILINE_IMPLICIT_KEY' || message.startsWith('Implicit map keys'))
     return 'expected "key: value" on one line';
-  if (code === 'NON_STRING_KEY') return 'expected a name as the key, this is a list or a mapping';
+  if (code === 'NON_STRING_KEY') return 'expected a name as the key, got a list or a mapping';
   if (code === 'RESOURCE_EXHAUSTION') return 'it is nested too deeply here';
   if (code === 'BAD_SCALAR_START') return `${message}: put it in quotes`;
   return message;

@@ -60,16 +60,16 @@ describe('a YAML file', () => {
     [
       'two documents',
       'a: 1\n---\nb: 2\n',
-      ['2:1 expected one document, and a second one begins here: remove the ---'],
+      ['2:1 expected one document, but a second one begins here: remove the ---'],
     ],
     [
       'a key that is no text',
       '? [a]\n: 1\n',
-      ['1:3 expected a name as the key, this is a list or a mapping'],
+      ['1:3 expected a name as the key, got a list or a mapping'],
     ],
     ['an alias that goes nowhere', 'a: *x\n', [expect.stringMatching(/^Unresolved alias .*: x$/)]],
-    ['an alias to itself', 'a: &x { b: *x }\n', [expect.stringContaining('aliases unfold')]],
-    ['aliases that unfold to billions', bomb(), [expect.stringContaining('aliases unfold')]],
+    ['an alias to itself', 'a: &x { b: *x }\n', [expect.stringContaining('aliases expand')]],
+    ['aliases that unfold to billions', bomb(), [expect.stringContaining('aliases expand')]],
     [
       'nesting deeper than any reader goes',
       '['.repeat(200_000),
@@ -81,7 +81,7 @@ describe('a YAML file', () => {
     expect(findingsOf(write('bad.yaml', text)).slice(0, 1)).toEqual(findings);
   });
 
-  it('tells every duplicate key, and nothing that only follows from the first fault of the syntax', () => {
+  it('reports every duplicate key, but no consequences of the first syntax error', () => {
     const text = 'a: 1\na: 2\nb: [ x\nc: 3\nd: 4\nd: 5\n';
     expect(findingsOf(write('many.yaml', text))).toEqual([
       '2:1 Map keys must be unique',
@@ -89,11 +89,11 @@ describe('a YAML file', () => {
     ]);
   });
 
-  it('that is not there, is a directory or a device, or may not be read is refused', () => {
+  it('is refused if it is missing, a directory or a device', () => {
     mkdirSync(join(folder, 'sub'));
     expect(findingsOf(join(folder, 'none.yaml'))).toEqual(['there is no such file']);
-    expect(findingsOf(join(folder, 'sub'))).toEqual(['expected a YAML file, this is a directory']);
-    expect(findingsOf('/dev/zero')).toEqual(['expected a YAML file, this is a device']);
+    expect(findingsOf(join(folder, 'sub'))).toEqual(['expected a YAML file, got a directory']);
+    expect(findingsOf('/dev/zero')).toEqual(['expected a YAML file, got a device']);
     expect(findingsOf(join(folder, 'good.yaml', 'x'))).toEqual([expect.stringContaining('ENOTDIR')]);
   });
 

@@ -50,8 +50,8 @@ function readBytes(file: string): Buffer {
   try {
     descriptor = openSync(file, 'r');
     const stat = fstatSync(descriptor);
-    if (stat.isDirectory()) throw wholeFile(file, 'expected a YAML file, this is a directory');
-    if (!stat.isFile() && !stat.isFIFO()) throw wholeFile(file, 'expected a YAML file, this is a device');
+    if (stat.isDirectory()) throw wholeFile(file, 'expected a YAML file, got a directory');
+    if (!stat.isFile() && !stat.isFIFO()) throw wholeFile(file, 'expected a YAML file, got a device');
     if (stat.size > MAX_FILE_BYTES)
       throw wholeFile(file, `expected at most ${MAX_FILE_BYTES} bytes, got ${stat.size}`);
     return readFileSync(descriptor);
@@ -110,7 +110,7 @@ function toMapping(file: string, document: Document.Parsed<ParsedNode>): Record<
 function unfoldingProblem(reason: string): string {
   return reason.startsWith('Unresolved alias')
     ? reason
-    : `expected values that end: its aliases unfold to more than ${MAX_ALIASES} nodes, or for ever`;
+    : `expected finite values: its aliases expand to more than ${MAX_ALIASES} nodes, or without end`;
 }
 
 function positionOf(lineCounter: LineCounter, offset: number): Position {

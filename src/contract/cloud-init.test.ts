@@ -77,7 +77,7 @@ describe('cloud_init', () => {
 });
 
 describe('any cloud_init', () => {
-  it('writes only to absolute paths that no reading moves elsewhere [cloud-init-safe-paths]', () => {
+  it('writes only to absolute paths with one interpretation [cloud-init-safe-paths]', () => {
     const part = fc.oneof(
       fc.constantFrom('', '.', '..', 'etc', '...', '\0', '~'),
       fc.string({ maxLength: 5 }),
@@ -96,7 +96,7 @@ describe('any cloud_init', () => {
     );
   });
 
-  it('installs only names that no package tool takes for an option, a removal or a file', () => {
+  it('installs only names that package tools cannot read as an option, a removal or a file', () => {
     const names = fc.oneof(fc.stringMatching(/^[-a-z0-9+._:~=/ ]{1,12}$/), fc.string({ unit: 'binary' }));
     fc.assert(
       fc.property(names, (name) => {
@@ -108,7 +108,7 @@ describe('any cloud_init', () => {
     );
   });
 
-  it('is read or refused, never thrown on [cloud-init-never-throws]', () => {
+  it('is accepted or refused, and never throws [cloud-init-never-throws]', () => {
     fc.assert(fc.property(fc.jsonValue(), (value) => void cloudInitSchema.safeParse(value)));
   });
 });

@@ -41,7 +41,7 @@ export const errorTable = {
   quota_exceeded: {
     status: 409,
     retry: 'changed',
-    meaning: 'The account has as much as it may have; details.quota names what of.',
+    meaning: 'The account has reached a quota; details.quota names it.',
   },
   invalid_state: {
     status: 409,
@@ -78,7 +78,7 @@ export const errorTable = {
   too_many_requests: {
     status: 429,
     retry: 'later',
-    meaning: 'The rate limit is reached; Retry-After says for how many seconds.',
+    meaning: 'The rate limit is reached; Retry-After gives the seconds to wait.',
   },
   headers_too_large: {
     status: 431,
@@ -88,13 +88,13 @@ export const errorTable = {
   internal: {
     status: 500,
     retry: 'later',
-    meaning: 'A fault of the orchestrator; the log has the cause under the request id.',
+    meaning: 'An internal error of the orchestrator; its log has the cause under the request id.',
   },
   unavailable: {
     status: 503,
     retry: 'later',
     meaning:
-      'The orchestrator cannot use its store now, or has not compared it with the platform yet; nothing is known to have changed.',
+      'The orchestrator cannot use its store now, or has not compared it with the platform yet; no change is confirmed.',
   },
 } as const satisfies Record<
   string,

@@ -8,7 +8,7 @@ import { regionTokenSchema, timestampSchema, usdPerHourSchema } from './values.t
 const maintenanceWindowSchema = z
   .object({
     starts_at: timestampSchema,
-    ends_at: timestampSchema.optional().meta({ description: 'Absent: it is not known yet.' }),
+    ends_at: timestampSchema.optional().meta({ description: 'Absent: not known yet.' }),
     /** The regions of the offer that the window applies to. */
     regions: z.array(regionTokenSchema),
     reason: z.string().optional(),
@@ -84,7 +84,7 @@ const changeSchema = z
     id: z.string().min(1),
     version: z.int().positive().meta({
       description:
-        'Grows with each write. What was read since it was first listed with this version needs no other read.',
+        'Grows with each write. A copy that was read after this version was first listed is current.',
     }),
   })
   .meta({ id: 'Change' });
@@ -93,11 +93,11 @@ export type Change = z.infer<typeof changeSchema>;
 /** GET /x/changes */
 export const changesSchema = z
   .object({
-    since: z.string().optional().meta({ description: 'The cursor that was asked with, if any.' }),
+    since: z.string().optional().meta({ description: 'The cursor of the request, if any.' }),
     cursor: z.string().min(1).meta({ description: 'Send it as `since` with the next request.' }),
     reset: z.boolean().meta({
       description:
-        'Anything may have changed: after this reply read everything once, and go on from `cursor`.',
+        'Anything may have changed: after this reply read everything once, and continue from `cursor`.',
     }),
     changes: z
       .array(changeSchema)

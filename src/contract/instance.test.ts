@@ -13,7 +13,7 @@ it.each([
   '--help',
   '../../x',
   "Robert'); DROP TABLE instances;--",
-])('takes %j for a name, as it is', (name) => {
+])('accepts %j as a name, unchanged', (name) => {
   expect(nameSchema.parse(name)).toBe(name);
 });
 
@@ -36,6 +36,6 @@ it.each([
   7,
   null,
   ['a'],
-])('refuses %j for a name', (name) => {
+])('refuses %j as a name', (name) => {
   expect(nameSchema.safeParse(name).success).toBe(false);
 });

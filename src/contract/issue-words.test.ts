@@ -11,7 +11,7 @@ function told(schema: z.ZodType, data: unknown): string[] {
 
 const field = (schema: z.ZodType) => z.strictObject({ name: schema });
 
-describe('what is wrong with a field is said in words', () => {
+describe('messages about an invalid field', () => {
   it.each<[z.ZodType, unknown, string]>([
     [z.string(), undefined, 'name is required: a string'],
     [z.enum(['a', 'b']), undefined, 'name is required: one of "a", "b"'],
@@ -52,7 +52,7 @@ describe('what is wrong with a field is said in words', () => {
       expect(told(field(schema), { name: 'the-secret' }).join()).not.toContain('the-secret');
   });
 
-  it('says one thing of a value of the wrong type, and names each path', () => {
+  it('reports one problem for a value of the wrong type, and names each path', () => {
     const schema = z.object({ a: z.array(z.object({ b: z.string().min(3) })), c: z.string() });
     expect(told(schema, { a: [{ b: 7 }, { b: 'x' }] })).toEqual([
       'a[0].b: expected a string, got a number',
@@ -61,7 +61,7 @@ describe('what is wrong with a field is said in words', () => {
     ]);
   });
 
-  it('is about the whole where there is no field', () => {
+  it('is about the whole value if there is no field', () => {
     expect(told(z.object({}), [])).toEqual(['expected an object, got a list']);
   });
 });

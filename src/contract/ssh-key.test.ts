@@ -82,13 +82,13 @@ describe('SSH public keys', () => {
       expect(parseSshPublicKey(form)).toEqual(expected);
   });
 
-  it.each([...invalid])('refuses %s for its own fault', (name, text) => {
+  it.each([...invalid])('refuses %s with its own reason', (name, text) => {
     expect(parseSshPublicKey(text)).toEqual({
       problem: expect.stringContaining(problems[name] ?? 'no reason'),
     });
   });
 
-  it.each([...invalid])('tells what is wrong with %s without a word of its data', (_name, text) => {
+  it.each([...invalid])('describes the problem of %s without its data', (_name, text) => {
     const result = parseSshPublicKey(text);
     expect('problem' in result && findEcho(result.problem, text)).toBeUndefined();
   });

@@ -29,7 +29,7 @@ export function parseSshPublicKey(text: string): { key: SshPublicKey } | { probl
   if (PRIVATE_KEY.test(text))
     return {
       problem:
-        'this is a private key: send the public one (the .pub file), and replace this key, since it has left its owner',
+        'this is a private key: send the public one (the .pub file), and replace this key, because it is no longer secret',
     };
   if (text.length > MAX_SSH_KEY_LENGTH)
     return { problem: `expected at most ${MAX_SSH_KEY_LENGTH} characters` };

@@ -30,17 +30,17 @@ describe.each(tables)('the transitions of an %s', (resource, table, states, init
     expect(published[resource]).toEqual({ initial, next: table });
   });
 
-  it('lead from its first state to every other one, and never back to the first', () => {
+  it('reach every state from the first one, and never lead back to it', () => {
     expect([...reachableFrom(table, initial)].sort()).toEqual([...states].sort());
     expect(Object.values(table).flat()).not.toContain(initial);
   });
 
-  it('end where nothing follows, and everything can get there', () => {
+  it('end in the final states, which every state can reach', () => {
     expect(states.filter((state) => table[state]?.length === 0)).toEqual(final);
     for (const state of states) expect(reachableFrom(table, state), state).toContain(final[0]);
   });
 
-  it('name each following state once, and never the state itself', () => {
+  it('list each next state once, and never the state itself', () => {
     for (const [state, next] of Object.entries(table))
       expect([...new Set(next)].filter((to) => to !== state)).toEqual(next);
   });

@@ -74,7 +74,7 @@ export async function audited<Store extends AuditedStore, T>(
     const refusal = refusalOf(error);
     const failure =
       error instanceof StoreUnavailable
-        ? 'the database did not answer: it is not known whether this was done'
+        ? 'the database did not answer: it is unknown whether this was done'
         : 'it failed; see the log';
     const detail = { ...action.detail, reason: refusal ?? failure };
     const outcome = refusal === undefined ? 'failed' : 'refused';

@@ -41,7 +41,7 @@ export async function createOperatorKey(
   if (!NAME.test(name))
     throw new ApiError(
       'invalid_request',
-      `"${name}" is no name of an operator: use 1 to 63 of a-z 0-9 . _ @ - and begin with a letter or digit.`,
+      `"${name}" is not a valid operator name: use 1 to 63 of a-z 0-9 . _ @ - and begin with a letter or digit.`,
     );
   const key = generateOperatorKey(random);
   const record: OperatorKeyRecord = {
@@ -98,7 +98,7 @@ export class Operators {
     throw new ApiError(
       'unauthorized',
       authorization === undefined
-        ? `Send "Authorization: Bearer <OPERATOR_KEY>": \`${this.#command} create\` makes one.`
+        ? `Send "Authorization: Bearer <OPERATOR_KEY>": create a key with \`${this.#command} create\`.`
         : 'The credential is not the key of an operator.',
     );
   }
@@ -111,7 +111,7 @@ export class Operators {
     if (this.#refused.count(from, record?.name))
       this.#log.warn(
         { ...from, ...revoked },
-        'the key of an operator was refused; for a minute more is only counted',
+        'an invalid operator key was refused; further ones are only counted for a minute',
       );
     return null;
   }

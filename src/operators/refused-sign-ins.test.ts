@@ -66,7 +66,7 @@ it('writes few rows however many addresses there are, and counts each refused ke
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(MINUTES * 20);
 });
 
-it('names the operator whose key was revoked, and keeps what could not be written', async () => {
+it('names the operator whose key was revoked, and keeps rows that could not be written', async () => {
   await using test = open();
   const { clock, store, operators, knock, rows, lines } = test;
   const { key, record } = await createOperatorKey({ store, clock, random: systemRandom }, 'ann');

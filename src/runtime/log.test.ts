@@ -15,7 +15,7 @@ function collect(): { stream: Writable; lines: () => string[] } {
   return { stream, lines: () => chunks.join('').split('\n').filter(Boolean) };
 }
 
-it('writes a line for people each on a terminal, with the level as a word, and an error on the same line', () => {
+it('writes readable lines on a terminal, with the level as a word, and an error on the same line', () => {
   const { stream, lines } = collect();
   const log = createLog('info', forPeople(stream));
   log.info({ instance: 'inst-1', request_id: 'req-1' }, 'a machine was asked for');
@@ -39,13 +39,13 @@ it('writes JSON elsewhere, and censors what could be a secret in both', () => {
   }
 });
 
-it('lets nothing through that a terminal acts on', () => {
+it('escapes all control characters of a terminal', () => {
   const { stream, lines } = collect();
   createLog('info', forPeople(stream)).info({ name: 'a\u001b[31m\u009b2J\u202eb' }, 'a name');
   for (const character of ['\u001b', '\u009b', '\u202e']) expect(lines().join('')).not.toContain(character);
 });
 
-it('names the cause of a database that is away once, as each request meets it', () => {
+it('names the cause of an unavailable database once, because every request logs it', () => {
   const { stream, lines } = collect();
   const err = new StoreUnavailable('ECONNREFUSED: connect', { cause: new Error('connect ECONNREFUSED') });
   createLog('info', stream).warn({ err }, 'request failed');

@@ -6,7 +6,7 @@ import { printLine, printTable, toPrintable } from './print.ts';
 const EVIL = 'a\u001b[2Jb\u009bc\u202ed\u2028e\u0007\u007f';
 const ESCAPED = 'a\\u001b[2Jb\\u009bc\\u202ed\\u2028e\\u0007\\u007f';
 
-it('escapes what a terminal acts on and what turns text around, and nothing else', () => {
+it('escapes control characters and bidirectional marks, and nothing else', () => {
   expect(toPrintable(EVIL)).toBe(ESCAPED);
   expect(toPrintable('имя 🚀 naïve\n\tid \\u001b')).toBe('имя 🚀 naïve\n\tid \\u001b');
 });
@@ -21,7 +21,7 @@ it.each([
   expect(JSON.parse(`"${shown}"`)).toBe(text);
 });
 
-it('is applied to all that a command prints; a line, and a cell of a table, are one line', () => {
+it('applies to all output of a command; a line and a table cell stay on one line', () => {
   const written: string[] = [];
   const write = vi
     .spyOn(process.stdout, 'write')
@@ -36,7 +36,7 @@ it('is applied to all that a command prints; a line, and a cell of a table, are 
   expect(written[3]).toBe(`${ESCAPED}\\u000aforged  1\n`);
 });
 
-it('is applied to every line of the log, which stays JSON that reads the same', () => {
+it('applies to every line of the log, which stays equivalent JSON', () => {
   const stream = new PassThrough();
   createLog('info', stream).info({ name: EVIL }, EVIL);
   const line = String(stream.read());

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../ports/errors.ts';
 import { withPromptReads } from './prompt-reads.ts';
 
-it('a read that the database does not answer in time is a store that cannot answer; others are as they are', async () => {
+it('a read that times out is StoreUnavailable; other reads are unchanged', async () => {
   const read = {
     rows: {
       stalled: () => new Promise<string>(() => undefined),
@@ -16,7 +16,7 @@ it('a read that the database does not answer in time is a store that cannot answ
   await expect(store.read.rows.refused()).rejects.toThrow('refused');
 });
 
-it('a read that takes long is waited for while the database proves that it answers others, and no longer', async () => {
+it('a slow read is awaited only while the database answers other reads', async () => {
   const long = Promise.withResolvers<string>();
   const stalled = Promise.withResolvers<string>();
   const read = { rows: { long: () => long.promise, stalled: () => stalled.promise } };

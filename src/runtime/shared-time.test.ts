@@ -68,7 +68,7 @@ describe('the time of several processes', () => {
     expect(told).toEqual([]);
   });
 
-  it('makes up for a pause as soon as the wall clock is set right, and doubts itself until then', async () => {
+  it('recovers from a pause as soon as the wall clock is right, and is out of sync until then', async () => {
     const { time, told, pause, live, setWall, hear, truth } = await machine();
     pause(10 * MINUTE_MS);
     await live(3);
@@ -80,7 +80,7 @@ describe('the time of several processes', () => {
     expect(told).toEqual(['jump 600000', expect.stringMatching(/^pause 599/)]);
   });
 
-  it('doubts itself at once when the wall clock leaps, before the database is heard', async () => {
+  it('is out of sync at once when the wall clock jumps, before the database answers', async () => {
     const { time, pause, setWall, hear } = await machine();
     pause(10 * MINUTE_MS);
     setWall(0);
@@ -105,7 +105,7 @@ describe('the time of several processes', () => {
     expect(told).toEqual([`jump ${jump}`]);
   });
 
-  it('takes no year for a pause, though the wall clock jumps with the database', async () => {
+  it('does not treat a year as a pause, even if the wall clock jumps with the database', async () => {
     const { time, live, setDatabase, setWall, truth } = await machine();
     setDatabase(YEAR_MS);
     setWall(YEAR_MS);
@@ -113,7 +113,7 @@ describe('the time of several processes', () => {
     expect(time.now()).toBeLessThan(truth() + 7_000);
   });
 
-  it('is not led by a wall clock that jumps alone', async () => {
+  it('ignores a wall clock that jumps alone', async () => {
     const { time, live, setWall, truth, told } = await machine();
     setWall(HOUR_MS);
     await live(600);
@@ -136,7 +136,7 @@ describe('the time of several processes', () => {
     }
   });
 
-  it('takes the answer for the middle of its way, and one that was long on it for nothing', async () => {
+  it('dates an answer to the middle of its round trip, and ignores a slow one', async () => {
     const { time, hear, setDatabase, truth } = await machine();
     await hear(800);
     expect(time.offsetMs()).toBe(0);

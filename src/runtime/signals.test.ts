@@ -20,14 +20,14 @@ it('a signal that npm passes on after the terminal has sent it counts once; half
   expect(heard).toEqual(['at 0', 'at 500']);
 });
 
-it('another signal and another event are no echoes', () => {
+it('another signal or another event is not an echo', () => {
   const { source, heard, signals } = newSource();
   for (const event of ['SIGINT', 'SIGTERM', 'uncaughtException']) signals.on(event, () => heard.push(event));
   for (const event of ['SIGINT', 'SIGTERM', 'uncaughtException', 'uncaughtException']) source.emit(event);
   expect(heard).toEqual(['SIGINT', 'SIGTERM', 'uncaughtException', 'uncaughtException']);
 });
 
-it('nothing is heard by a listener that was taken off', () => {
+it('a removed listener receives nothing', () => {
   const { source, signals } = newSource();
   const listener = (): void => undefined;
   signals.on('SIGINT', listener);
@@ -35,7 +35,7 @@ it('nothing is heard by a listener that was taken off', () => {
   expect(source.eventNames()).toEqual([]);
 });
 
-it('the first signal is the listener’s, the next one has its usual effect', () => {
+it('the listener handles the first signal; the next one has its default effect', () => {
   const { source, heard, time, signals } = newSource();
   onFirstSignal(
     () => heard.push('first'),

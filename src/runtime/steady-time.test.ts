@@ -32,7 +32,7 @@ function machine() {
 }
 
 describe('the steady time', () => {
-  it('begins at the wall clock and goes with it', () => {
+  it('begins at the wall clock and follows it', () => {
     const { now, pass } = machine();
     expect(now()).toBe(START);
     pass(1_000);
@@ -58,7 +58,7 @@ describe('the steady time', () => {
     },
   );
 
-  it('comes back to a wall clock that was set, and stays with it [steady-time-follows-wall-clock]', () => {
+  it('returns to a wall clock that was set, and follows it [steady-time-follows-wall-clock]', () => {
     const { now, pass, setWall, wall } = machine();
     setWall(6_000);
     pass(60_000);
@@ -70,7 +70,7 @@ describe('the steady time', () => {
   it.each([
     ['the wall clock swings', (step: number) => ({ wall: step % 2 === 0 ? 90_000 : -90_000, monotonic: 0 })],
     ['the monotonic clock slips', (step: number) => ({ wall: 0, monotonic: step % 3 === 0 ? -40 : 10 })],
-  ])('never goes back, whatever: %s', (_name, slip) => {
+  ])('never goes back: %s', (_name, slip) => {
     const { now, pass, setWall, setMonotonic } = machine();
     let last = now();
     for (let step = 0; step < 200; step++) {
@@ -84,7 +84,7 @@ describe('the steady time', () => {
     expect(last).toBeGreaterThan(START);
   });
 
-  it('follows a wall clock that runs a little fast, and says nothing of it', () => {
+  it('follows a wall clock that runs slightly fast, without a warning', () => {
     const { now, pass, wall, jumps } = machine();
     for (let minute = 0; minute < 600; minute++) {
       pass(60_000, 1.0005);
@@ -93,7 +93,7 @@ describe('the steady time', () => {
     expect(jumps).toEqual([]);
   });
 
-  it('tells of a jump once, and of the next one after it was made up for', () => {
+  it('reports a jump once, and reports the next one after it has caught up', () => {
     const { now, pass, setWall, jumps } = machine();
     setWall(-20_000);
     for (let second = 0; second < 300; second++) {

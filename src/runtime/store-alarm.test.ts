@@ -3,7 +3,7 @@ import { collectLog } from '../../test/support/collect-log.ts';
 import { StoreUnavailable } from '../ports/errors.ts';
 import { withOneStoreAlarm } from './store-alarm.ts';
 
-it('what fails because the database does not answer is a warning, any other failure an error', () => {
+it('logs a failure of an unavailable database as a warning, any other as an error', () => {
   const { log, lines } = collectLog();
   const quiet = withOneStoreAlarm(log);
   quiet.error({ err: new StoreUnavailable('57P01') }, 'a step failed with an error');

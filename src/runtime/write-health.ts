@@ -53,7 +53,7 @@ export class WriteHealth {
     this.#failedAt = clock.now();
     log.error(
       { err: error },
-      `the database does not answer or takes no writes (${error.message}): creates and changes are answered with 503, reads go on while they can; see whether it runs and whether its disk is full; /readyz is 503 until a write works again`,
+      `the database does not answer or takes no writes (${error.message}): creates and changes are answered with 503, reads continue if possible; check that it runs and that its disk has space; /readyz is 503 until a write succeeds again`,
     );
     this.#tryLater();
   }
@@ -73,6 +73,6 @@ export class WriteHealth {
     if (!isProved || failures !== this.#failures) return this.#tryLater();
     const seconds = Math.round((clock.now() - (this.#failedAt ?? clock.now())) / 1000);
     this.#failedAt = undefined;
-    log.info({ seconds }, 'the database takes writes again');
+    log.info({ seconds }, 'the database accepts writes again');
   }
 }

@@ -231,7 +231,7 @@ describe('a forbidden address', () => {
     expect(await forLoopback.probe({ host, port, username: 'ubuntu' }, [ed25519])).toEqual({
       ok: false,
       step: 'connect',
-      detail: `${host} is a private or reserved address, and these are not allowed`,
+      detail: `${host} is a private or reserved address, which is not allowed`,
     });
     expect(connections).toBe(0);
   });

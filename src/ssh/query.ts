@@ -49,6 +49,6 @@ export class ForbiddenAddress extends Error {
   override readonly name = 'ForbiddenAddress';
 
   constructor(host: string) {
-    super(`${host} is a private or reserved address, and these are not allowed`);
+    super(`${host} is a private or reserved address, which is not allowed`);
   }
 }

@@ -114,7 +114,7 @@ describe('a full disk', () => {
     await fillUp(create);
     expect(await told()).toEqual({ ready: [503, 503], up: '0' });
     expect(await (await full.fetch('/readyz')).json()).toMatchObject({
-      problem: 'the store takes no writes',
+      problem: 'the store accepts no writes',
     });
     await clock.advance(20_000);
     expect(await told()).toEqual({ ready: [503, 503], up: '0' });
@@ -128,7 +128,7 @@ describe('a full disk', () => {
     await clock.advance(3_000);
     expect(await told()).toEqual({ ready: [200, 200], up: '1' });
     expect((await full.request('DELETE', `/instances/${first.body['id']}`)).status).toBe(200);
-    const ends = lines.filter(({ message }) => message.includes('takes writes again'));
+    const ends = lines.filter(({ message }) => message.includes('accepts writes again'));
     expect(ends).toMatchObject([{ level: 'info', fields: { seconds: expect.any(Number) } }]);
     expect(alarms()).toHaveLength(1);
   });

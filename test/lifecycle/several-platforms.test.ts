@@ -185,7 +185,7 @@ describe('an orchestrator on two platforms', () => {
     const starting = lives({ reconcile: { watch_interval_s: 5 } });
     const here = await berth.clock.advanceUntilSettled(starting, 100);
     expect(
-      here.lines.flatMap(({ fields, message }) => (/no platform of this name/.test(message) ? [fields] : [])),
+      here.lines.flatMap(({ fields, message }) => (/a platform of this name/.test(message) ? [fields] : [])),
     ).toEqual([{ platform: 'east', instances: 1, volumes: 0 }]);
     expect(await here.read(`/instances/${there}`)).toBe('404');
     await here[Symbol.asyncDispose]();

@@ -164,7 +164,7 @@ describe('a collector', () => {
     record(10_000);
     await tracing.close();
     expect(receiver.requests()).toBeLessThan(10);
-    expect(told).toEqual(['traces do not reach their collector: spans are lost until they do']);
+    expect(told).toEqual(['the trace collector is unreachable: spans are lost until it is reachable again']);
   });
 
   it('that is away costs no more', async () => {

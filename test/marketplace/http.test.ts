@@ -203,7 +203,7 @@ it('does not answer a write whose outcome is unknown as if it had not been done 
   const reply = await unsure.request('POST', '/api/ssh-keys', { body });
   expect(reply).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
   expect(reply.body['error']).toMatch(
-    /does not know whether the request was carried out; see whether it was/,
+    /does not know whether the request was carried out; check before/,
   );
   expect((await unsure.request<object[]>('GET', '/api/ssh-keys')).body).toMatchObject([{ name: 'laptop' }]);
 });
@@ -297,7 +297,7 @@ describe('beside the API', () => {
     await clock.advance(3_000);
     expect(await told()).toEqual({ ready: [200, 200], up: '1' });
     expect((await write()).status).toBe(201);
-    expect(lines.filter(({ message }) => message.includes('takes writes again'))).toHaveLength(1);
+    expect(lines.filter(({ message }) => message.includes('accepts writes again'))).toHaveLength(1);
     expect(alarms()).toHaveLength(1);
   });
 

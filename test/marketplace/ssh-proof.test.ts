@@ -128,7 +128,7 @@ describe('a real machine', () => {
       expect(connections()).toBe(0);
       const told = setup.told.find(({ fields }) => fields['step'] === 'connect');
       expect(told?.fields['detail']).toBe(
-        `${host} is a private or reserved address, and these are not allowed`,
+        `${host} is a private or reserved address, which is not allowed`,
       );
     },
   );

@@ -399,13 +399,13 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
       /found: .*value\.created_at: it is missing, expected number\n(.*\n)* {2}change: {6}Correct the field that is named/,
     );
     expect(await driven('machine.make(request["spec"])', 'raise Exception("no region")')).toMatch(
-      /found: .*the driver reported an error for create: Exception\('no region'\)\n(.*\n)* {2}change: {6}Correct what the error says/,
+      /found: .*the driver reported an error for create: Exception\('no region'\)\n(.*\n)* {2}change: {6}Correct the cause in the error/,
     );
     expect(await driven('machine.make(request["spec"])', 'time.sleep(600)')).toMatch(
       /found: .*the driver did not answer create within 1 s\n(.*\n)* {2}change: {6}Answer each request within/,
     );
     expect(await driven('machine.make(request["spec"])', 'os._exit(3)')).toMatch(
-      /found: .*the driver ended with exit code 3 .*\n(.*\n)* {2}change: {6}Catch what goes wrong/,
+      /found: .*the driver ended with exit code 3 .*\n(.*\n)* {2}change: {6}Catch each failure of a request/,
     );
   });
 });

@@ -103,7 +103,7 @@ it('sells the machines of a real orchestrator, through a restart, and the books 
     () => 'the machine is still there',
   );
   expect(Number((await again('GET', path)).body['totalCost'])).toBeGreaterThan(0);
-  expect(await operate('verify-ledger')).toMatch('The books are right');
+  expect(await operate('verify-ledger')).toMatch('The ledger is consistent');
   expect(await operate('explain-bill', String(created.body['id']))).toMatch(/running/);
   expect(await operate('providers', 'check')).toMatch(/^provider-d: answers; \d+ offers/);
   expect(await second.end()).toMatchObject({ code: 0, signal: null });

@@ -17,7 +17,7 @@ import { loadMarketplaceFor, onMarketplaceDatabase } from './database.ts';
 export function explainBillCommand(): Command {
   const explain = new Command('explain-bill')
     .argument('<id>', 'a deployment or a volume')
-    .option('--by-day', 'what was taken on each UTC day');
+    .option('--by-day', 'show the amount of each UTC day');
   return withOutput(
     onMarketplaceDatabase(explain, async (deps, id: string, flags: OutputFlag & { byDay?: boolean }) => {
       const { byDay = false } = flags;
@@ -45,7 +45,7 @@ export function verifyLedgerCommand(): Command {
       for (const { id, problem } of findings) printLine(`${id}: ${problem}`);
       const { teams, segments, slices, subjects } = counts;
       printLine(
-        `${findings.length === 0 ? 'The books are right' : counted(findings.length, 'finding')}: ${counted(teams, 'team')}, ${subjects} deployments and volumes, ${counted(segments, 'segment')}, ${counted(slices, 'slice')}.`,
+        `${findings.length === 0 ? 'The ledger is consistent' : counted(findings.length, 'finding')}: ${counted(teams, 'team')}, ${subjects} deployments and volumes, ${counted(segments, 'segment')}, ${counted(slices, 'slice')}.`,
       );
     }),
   );

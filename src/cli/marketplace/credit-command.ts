@@ -29,19 +29,19 @@ const SHOWN = 50;
 export function creditCommand(): Command {
   const credit = new Command('credit');
   booking(credit.command('top-up <team> <usd>'), 'top_up')
-    .description('book a payment; the same reference is booked once')
+    .description('record a payment; the same reference is recorded once')
     .requiredOption('--reference <text>', 'of the payment')
     .option('--reason <text>', 'what it is for');
   booking(credit.command('grant <team> <usd>'), 'grant')
-    .description('book credit that nobody paid for')
-    .option('--reference <text>', 'with which it is booked once')
+    .description('grant unpaid credit')
+    .option('--reference <text>', 'the same reference is recorded once')
     .option('--reason <text>', 'what it is for');
   booking(credit.command('adjust <team> <usd>'), 'adjustment')
-    .description('correct a balance: `-- -5` takes five dollars')
-    .requiredOption('--reason <text>', 'why; it stays in the books')
-    .option('--reference <text>', 'with which it is booked once');
+    .description('correct a balance: `-- -5` subtracts five dollars')
+    .requiredOption('--reason <text>', 'why; kept in the ledger')
+    .option('--reference <text>', 'the same reference is recorded once');
   withOutput(onMarketplaceDatabase(credit.command('show <team>'), printBooks)).description(
-    'show what a team has left, and what was booked',
+    'show the balance of a team and its ledger entries',
   );
   return credit;
 }

@@ -49,7 +49,7 @@ export function deploymentsCommand(): Command {
         .default('active'),
     );
   withOutput(onMarketplaceDatabase(deployments.command('show <id>'), printDeployment)).description(
-    'show all that is known of a deployment',
+    'show all details of a deployment',
   );
   return deployments;
 }
@@ -111,9 +111,9 @@ const facts: readonly Column<DeploymentRecord>[] = [
       ipAddress === null ? null : `${loginUser}@${ipAddress}:${sshPort}`,
   },
   { head: 'Failure', key: 'failure_reason', value: ({ failureReason }) => failureReason },
-  { head: 'Failure in words', key: 'failure_details', value: ({ failureDetails }) => failureDetails },
+  { head: 'Failure details', key: 'failure_details', value: ({ failureDetails }) => failureDetails },
   {
-    head: 'Change under way',
+    head: 'Change in progress',
     key: 'action',
     value: ({ action }) => (action === null ? null : `${action.kind} since ${toJsonTime(action.since)}`),
   },

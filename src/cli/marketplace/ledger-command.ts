@@ -54,10 +54,10 @@ export function ledgerCommand(): Command {
       if (!isData(flags)) {
         printLine('');
         printLine(
-          'What teams have left is what they were given less what they used. `berth marketplace verify-ledger` checks every entry.',
+          'The balance of teams is payments and grants minus usage. `berth marketplace verify-ledger` checks every entry.',
         );
       }
     }),
-  ).description('list the sums of the books: those of teams, payments, grants and revenue');
+  ).description('list the totals of the ledger: teams, payments, grants and revenue');
   return ledger;
 }

@@ -36,9 +36,9 @@ export function marketplaceLossesCommand(): Command {
         held: held.slice(0, flags.limit).map((record) => toFields(record, heldColumns)),
       });
     }),
-  ).description('show what providers answer 404 for: how much ended by that, and what is held');
+  ).description('show resources that providers answer 404 for: how many ended, and which are held');
   withAcceptance(withOutput(onMarketplaceDatabase(losses.command('accept <provider>'), accept))).description(
-    'accept the losses: for this long, what the provider answers 404 for is ended',
+    'accept the losses: during the time of --for, what the provider answers 404 for is ended',
   );
   withOutput(onMarketplaceDatabase(losses.command('clean-up <deployment>'), cleanUp)).description(
     'delete the instance of a deployment that ended because its provider answered 404 for it',
@@ -55,7 +55,7 @@ async function accept(
   printDone(
     flags,
     { provider, accepted_until: toJsonTime(until) },
-    `Until ${toTime(until)} what ${provider} answers 404 for is ended, by a running server within a minute. It stays ended, ` +
+    `Until ${toTime(until)} a running server ends, within a minute, what ${provider} answers 404 for. It stays ended, ` +
       `even if it turns up again. To stop accepting earlier: berth marketplace losses accept ${provider} --for 1m`,
   );
 }
@@ -65,8 +65,8 @@ async function cleanUp(deps: CommandDeps, id: string, flags: OutputFlag): Promis
   printDone(
     flags,
     { id, provider, provider_instance_id: providerInstanceId, cleanup },
-    `The instance ${providerInstanceId} of ${id} is deleted at ${provider} with its data, by a running server within ` +
-      `seconds; if it turns up only later, by the sweep. The clean-up is done when it reads so in: berth marketplace deployments show ${id}`,
+    `A running server deletes the instance ${providerInstanceId} of ${id} at ${provider} with its data within ` +
+      `seconds; if it turns up only later, the sweep deletes it. To see when the clean-up is done: berth marketplace deployments show ${id}`,
   );
 }
 
@@ -97,7 +97,7 @@ async function readLosses({ store: { read }, clock, config }: CommandDeps) {
 
 function tell(counts: readonly LossCount[], held: readonly LossRecord[], flags: ListFlags): void {
   if (counts.length === 0) {
-    printLine('No provider answers 404 for anything that was not deleted there.');
+    printLine('No provider answers 404 for a resource that was not deleted there.');
     return;
   }
   printRecords(counts, providerColumns, {});
@@ -107,7 +107,7 @@ function tell(counts: readonly LossCount[], held: readonly LossRecord[], flags: 
   }
   printRecords(held, heldColumns, flags);
   printLine(
-    'What is held keeps its state, and is billed up to its provider’s last answer. Check that the key and base_url of the ' +
+    'Held resources keep their state, and are billed up to the last answer of their provider. Check that the key and base_url of the ' +
       'provider are those of your account; if all of it is really lost: berth marketplace losses accept <provider>',
   );
 }

@@ -33,10 +33,10 @@ export function mailCommand(): Command {
       printDone(
         flags,
         { id, to },
-        `The mail ${id} to ${to} is tried now, by a running server within seconds.`,
+        `A running server retries the mail ${id} to ${to} within seconds.`,
       );
     }),
-  ).description('have a mail that waits, or was given up, tried now');
+  ).description('try a waiting or given-up mail now');
   return mail;
 }
 

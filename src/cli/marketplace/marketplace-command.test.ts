@@ -51,7 +51,7 @@ async function serve(env: Record<string, string> = { KEY_D: KEY }, port = '0') {
 }
 
 describe('berth marketplace', () => {
-  it('starts without its provider, and is not ready to be started twice [marketplace-without-provider]', async () => {
+  it('starts without its provider, and refuses to be started twice [marketplace-without-provider]', async () => {
     await using serving = await serve();
     const response = await fetch(`${serving.baseUrl}/api/providers`);
     expect(await response.json()).toEqual(['provider-d']);
@@ -59,7 +59,7 @@ describe('berth marketplace', () => {
     expect(await sentenceOf('--port', '0')).toMatch(/^berth: Another .*m\.db/);
   });
 
-  it('goes on at once after one that was killed, whose leases have not run out', async () => {
+  it('starts at once after a killed one whose leases have not expired', async () => {
     const file = join(folder, 'm.db');
     const store = openMarketplaceSqliteStore(file);
     await store.transact((tx) => tx.leases.claim(['provider:provider-d:0'], 'killed', Date.now(), 30_000));
@@ -96,7 +96,7 @@ describe('berth marketplace', () => {
     await new Promise((resolve) => other.close(resolve));
   });
 
-  it('says that it has no provider, or no database yet', async () => {
+  it('reports a missing provider or database', async () => {
     const { stderr } = await runMain(['marketplace', '--database', `sqlite:${folder}/none.db`]);
     expect(stderr).toMatch(/^berth: The marketplace has no provider: name one/);
     const none = await runMain(['marketplace', 'users', 'list', '--database', `sqlite:${folder}/none.db`]);
@@ -105,7 +105,7 @@ describe('berth marketplace', () => {
     );
   });
 
-  it('says of each provider what is wrong with it, and nothing of its key', async () => {
+  it('reports the problem of each provider without its key', async () => {
     expect(await run('providers', 'list')).toMatch(/provider-d +http:\/\/127\.0\.0\.1:1\/v1/);
     const { code, stdout } = await runMain(['marketplace', 'providers', 'check', '--config', config]);
     expect(code).toBe(1);
@@ -114,7 +114,7 @@ describe('berth marketplace', () => {
   });
 });
 
-describe('what an operator sets', () => {
+describe('an operator can', () => {
   const email = 'ann@example.com';
   let teamId: string;
 
@@ -122,8 +122,8 @@ describe('what an operator sets', () => {
     await openMarketplaceSqliteStore(join(folder, 'm.db')).close();
   });
 
-  it('whether what a provider denies is lost', async () => {
-    expect(await run('losses')).toBe('No provider answers 404 for anything that was not deleted there.\n');
+  it('accept the losses of a provider', async () => {
+    expect(await run('losses')).toBe('No provider answers 404 for a resource that was not deleted there.\n');
     expect(await sentenceOf('losses', 'accept', 'provider-d')).toMatch(
       'No losses are recorded for provider "provider-d"',
     );
@@ -149,10 +149,10 @@ describe('what an operator sets', () => {
     expect(Date.parse(accepted_until) - at).toBeGreaterThanOrEqual(2 * 3_600_000);
     const [provider] = JSON.parse(await run('losses', '--json')).providers;
     expect(provider).toMatchObject({ accepted_until });
-    expect(await run('losses', 'accept', 'provider-d')).toMatch('what provider-d answers 404 for is ended');
+    expect(await run('losses', 'accept', 'provider-d')).toMatch('ends, within a minute, what provider-d answers 404 for');
   });
 
-  it('users, who may have keys only where they are let [operator-sets-users]', async () => {
+  it('create users, who may have keys only if allowed [operator-sets-users]', async () => {
     expect(await run('users', 'add', 'Ann@Example.com', '--name', 'Ann')).toMatch(
       /^User ann@example\.com \(usr-/,
     );
@@ -182,7 +182,7 @@ describe('what an operator sets', () => {
     expect(await sentenceOf('users', 'set', email, '--create-limit', 'ten')).toMatch('give a whole number');
   });
 
-  it('keys, which open the API until they are revoked [operator-sets-keys]', async () => {
+  it('create keys, which open the API until they are revoked [operator-sets-keys]', async () => {
     const { id, api_key: key } = JSON.parse(await run('keys', 'create', email, '--json', '--expires', '3d'));
     expect(key).toMatch(/^berth_/);
     await using serving = await serve();
@@ -197,7 +197,7 @@ describe('what an operator sets', () => {
     expect(await sentenceOf('keys', 'revoke', 'key-none')).toMatch('There is no key "key-none"');
   });
 
-  it('teams and who is in them', async () => {
+  it('create teams and change their members', async () => {
     await run('users', 'add', 'bob@example.com');
     const made = await run('teams', 'create', 'Lab', '--owner', email, '--slug', 'lab');
     teamId = /team-[0-9a-f]+/.exec(made)?.[0] ?? '';
@@ -212,7 +212,7 @@ describe('what an operator sets', () => {
     );
   });
 
-  it('credit, with each payment once', async () => {
+  it('record credit, each payment once', async () => {
     for (let time = 0; time < 2; time++)
       expect(await run('credit', 'add', 'lab', '25.50', '--reference', 'inv-1')).toMatch(
         `${teamId} has $25.50 left to spend`,
@@ -224,19 +224,19 @@ describe('what an operator sets', () => {
     expect(books).toMatch(/has \$29\.00 left to spend/);
     expect(books).toMatch(/top_up .*inv-1/);
     expect(await sentenceOf('credit', 'add', 'lab', '1e3', '--reference', 'x')).toMatch('such as 25.50');
-    expect(await run('verify-ledger')).toMatch('The books are right');
+    expect(await run('verify-ledger')).toMatch('The ledger is consistent');
     expect(await run('check-database')).toMatch(/^OK, no damage found/);
     expect(JSON.parse(await run('verify-ledger', '--json'))).toMatchObject({ findings: [] });
   });
 
-  it('discounts, from 5 to 50 percent', async () => {
+  it('set discounts, from 5 to 50 percent', async () => {
     const id = /disc-[0-9a-f]+/.exec(await run('discounts', 'set', 'lab', '10', '--until', '30d'))?.[0] ?? '';
     expect(await run('discounts', 'list', 'lab')).toMatch(new RegExp(`${id} +${teamId} +admin +10`));
     await run('discounts', 'end', id);
     expect(await sentenceOf('discounts', 'set', 'lab', '60')).toMatch('5 to 50');
   });
 
-  it('alerts, mails and bills can be looked at', async () => {
+  it('show alerts, mails and bills', async () => {
     const made = await run('alerts', 'add', email, 'provider-d', 'gpu-1', '--region', 'eu-one');
     const id = /alert-[0-9a-f]+/.exec(made)?.[0] ?? '';
     expect(await run('alerts', 'list', email)).toMatch(/provider-d +gpu-1 +eu-one/);
@@ -247,7 +247,7 @@ describe('what an operator sets', () => {
     );
   });
 
-  it('explain-bill, as text and as JSON, of a deployment and of a volume by the id that its user sees', async () => {
+  it('print a bill as text and as JSON, of a deployment and of a volume by the id that its user sees', async () => {
     const store = openMarketplaceSqliteStore(join(folder, 'm.db'));
     const [start, middle, end] = [now, now + 30 * 60_000, now + 60 * 60_000];
     await seed(store);
@@ -319,7 +319,7 @@ describe('what an operator sets', () => {
     });
   });
 
-  it('a user who is put into a team at once, and nobody where there is no such team', async () => {
+  it('create a user in a team, and no user if the team does not exist', async () => {
     expect(await run('users', 'add', 'cat@example.com', '--team', 'lab')).toMatch(/, a member of lab\./);
     const { members } = JSON.parse(await run('teams', 'show', 'lab', '--json'));
     expect(members).toContainEqual(expect.objectContaining({ email: 'cat@example.com', role: 'member' }));
@@ -337,14 +337,14 @@ describe('what an operator sets', () => {
     ['alerts list', []],
     ['mail list', [{ kind: 'receipt', to: email, last_error: null }]],
     ['providers list', [{ id: 'provider-d', base_url: 'http://127.0.0.1:1/v1', profile: null }]],
-  ])('%s, as JSON', async (command, wanted) => {
+  ])('print %s as JSON', async (command, wanted) => {
     const shown = JSON.parse(await run(...command.split(' '), '--json'));
     if (!Array.isArray(wanted)) return expect(shown).toMatchObject(wanted);
     for (const one of wanted) expect(shown).toContainEqual(expect.objectContaining(one));
     expect(Array.isArray(shown)).toBe(true);
   });
 
-  it('providers check, as JSON, with the exit code', async () => {
+  it('check the providers as JSON, with the exit code', async () => {
     const args = ['marketplace', 'providers', 'check', '--json', '--config', config];
     const { code, stdout } = await runMain(args);
     expect([code, JSON.parse(stdout)]).toEqual([
@@ -353,7 +353,7 @@ describe('what an operator sets', () => {
     ]);
   });
 
-  it('keys that end in 30 minutes, 2 hours or 7 days', async () => {
+  it('create keys that expire in 30 minutes, 2 hours or 7 days', async () => {
     for (const [text, ms] of [
       ['30m', 30 * 60_000],
       ['2h', 2 * 3_600_000],
@@ -364,10 +364,10 @@ describe('what an operator sets', () => {
       const { created_at: from, expires_at: until } = keys.find((key: { id: string }) => key.id === id);
       expect(Math.abs(Date.parse(until) - Date.parse(from) - ms)).toBeLessThan(60_000);
     }
-    expect(await sentenceOf('keys', 'create', email, '--expires', '0m')).toMatch('give a time to come');
+    expect(await sentenceOf('keys', 'create', email, '--expires', '0m')).toMatch('give a future time');
   });
 
-  it('a balance that is not the sum of its entries is found, and the exit code says so', async () => {
+  it('find a balance that differs from the sum of its entries, with the exit code', async () => {
     const db = new Database(join(folder, 'm.db'));
     db.prepare('UPDATE teams SET balance_micro_usd = balance_micro_usd + 1 WHERE id = ?').run(teamId);
     db.close();

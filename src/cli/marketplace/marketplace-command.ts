@@ -11,7 +11,7 @@ import { withAllowPrivate } from './database.ts';
 const commands: readonly LazyCommand[] = [
   {
     name: 'status',
-    description: 'what to look at first: providers, teams that spend, mail',
+    description: 'summary of providers, spending teams and mail',
     load: async () => (await import('./status-command.ts')).statusCommand(),
   },
   {
@@ -21,7 +21,7 @@ const commands: readonly LazyCommand[] = [
   },
   {
     name: 'ledger',
-    description: 'the sums of the books: what teams have left, what was paid, granted and earned',
+    description: 'totals of the ledger: balances of teams, payments, grants and revenue',
     load: async () => (await import('./ledger-command.ts')).ledgerCommand(),
   },
   {
@@ -41,7 +41,7 @@ const commands: readonly LazyCommand[] = [
   },
   {
     name: 'credit',
-    description: 'book payments, grants and corrections of balances',
+    description: 'record payments, grants and balance corrections',
     load: async () => (await import('./credit-command.ts')).creditCommand(),
   },
   {
@@ -51,17 +51,17 @@ const commands: readonly LazyCommand[] = [
   },
   {
     name: 'alerts',
-    description: 'who is mailed when a sold-out offer is back in stock',
+    description: 'mail users when a sold-out offer is back in stock',
     load: async () => (await import('./mail-commands.ts')).alertsCommand(),
   },
   {
     name: 'providers',
-    description: 'the providers of marketplace.yaml: list them, call them, and what is known of each',
+    description: 'list the providers of marketplace.yaml, call them, and show the health of each',
     load: async () => (await import('./providers-command.ts')).providersCommand(),
   },
   {
     name: 'mail',
-    description: 'list the mails: sent, due and given up; have one tried again',
+    description: 'list the mails: sent, due and given up; retry one',
     load: async () => (await import('./mail-commands.ts')).mailCommand(),
   },
   {
@@ -71,32 +71,32 @@ const commands: readonly LazyCommand[] = [
   },
   {
     name: 'audit',
-    description: 'what operators did, from where, and with which outcome',
+    description: 'actions of operators: who, from where, and the outcome',
     load: async () => (await import('./operators-commands.ts')).marketplaceAuditCommand(),
   },
   {
     name: 'losses',
-    description: 'what providers answer 404 for: how much ended by that, and what is held',
+    description: 'resources that providers answer 404 for: how many ended, and which are held',
     load: async () => (await import('./losses-command.ts')).marketplaceLossesCommand(),
   },
   {
     name: 'check-database',
-    description: 'look through all of the database for damage, also while the marketplace runs',
+    description: 'check the whole database for damage, also while the marketplace runs',
     load: async () => (await import('./books-commands.ts')).checkMarketplaceCommand(),
   },
   {
     name: 'upgrade',
-    description: 'bring the database to this version; --dry-run tries it and changes nothing',
+    description: 'upgrade the database to this version; --dry-run tries it and changes nothing',
     load: async () => (await import('./books-commands.ts')).upgradeMarketplaceCommand(),
   },
   {
     name: 'verify-ledger',
-    description: 'check the books: balances are the sums of their entries, each second is billed once',
+    description: 'check the ledger: balances are the sums of their entries, each second is billed once',
     load: async () => (await import('./books-commands.ts')).verifyLedgerCommand(),
   },
   {
     name: 'explain-bill',
-    description: 'what was billed for a deployment or a volume, rate by rate',
+    description: 'show the bill of a deployment or a volume, rate by rate',
     load: async () => (await import('./books-commands.ts')).explainBillCommand(),
   },
 ];

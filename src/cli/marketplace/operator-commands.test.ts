@@ -120,7 +120,7 @@ describe('the commands for the operator of a marketplace', () => {
     await store.close();
     const time = (ms: number) => new Date(ms).toISOString();
     expect(await run('status', '--database', `sqlite:${database}`)).toContain(
-      `Mails that wait: 2. The oldest was written at ${time(writtenAt)}; the next try is due at ${time(dueAt)}. ` +
+      `Waiting mails: 2. The oldest was written at ${time(writtenAt)}; the next try is due at ${time(dueAt)}. ` +
         'Given up in the last 24 hours: 1. See berth marketplace mail ls --state given_up\n',
     );
     expect(JSON.parse(await run('status', '--json', '--database', `sqlite:${database}`))).toMatchObject({
@@ -155,9 +155,9 @@ describe('the commands for the operator of a marketplace', () => {
     expect(JSON.parse(await run('deployments', 'show', 'dep-3', '--json'))).toHaveProperty('name', LONG_NAME);
   });
 
-  it('deployments show: what is known of one, and why it failed', async () => {
+  it('deployments show: prints one deployment and why it failed', async () => {
     expect(await run('deployments', 'show', 'dep-3')).toMatch(
-      /failure +out_of_stock\nfailure in words +The provider/,
+      /failure +out_of_stock\nfailure details +The provider/,
     );
     expect(JSON.parse(await run('deployments', 'show', 'dep-1', '--json'))).toMatchObject({
       status: 'running',
@@ -176,7 +176,7 @@ describe('the commands for the operator of a marketplace', () => {
     expect(await run('ledger')).toMatch(/^ACCOUNT +AMOUNT +MEANING\nteams +\$100\.00/);
   });
 
-  it('what changes something leaves a row in the audit log, also where it is refused', async () => {
+  it('every changing command leaves a row in the audit log, also when it is refused', async () => {
     const { operator_key: key } = JSON.parse(await run('operators', 'create', 'mara', '--json'));
     expect(key).toMatch(/^berthop_/);
     expect(JSON.parse(await run('operators', 'list', '--json'))).toMatchObject([
@@ -214,8 +214,8 @@ describe('the commands for the operator of a marketplace', () => {
       /\nlost +yes: .* berth marketplace losses clean-up dep-lost-1\n/,
     );
     expect(await run('losses', 'clean-up', 'dep-lost-1')).toBe(
-      'The instance inst-dep-lost-1 of dep-lost-1 is deleted at provider-a with its data, by a running server within ' +
-        'seconds; if it turns up only later, by the sweep. The clean-up is done when it reads so in: ' +
+      'A running server deletes the instance inst-dep-lost-1 of dep-lost-1 at provider-a with its data within ' +
+        'seconds; if it turns up only later, the sweep deletes it. To see when the clean-up is done: ' +
         'berth marketplace deployments show dep-lost-1\n',
     );
     expect(JSON.parse(await run('losses', 'clean-up', 'dep-lost-2', '--json'))).toEqual({
@@ -237,7 +237,7 @@ describe('the commands for the operator of a marketplace', () => {
       expect(await sentenceOf('losses', 'clean-up', id)).toContain(reason);
   });
 
-  it('providers health: what failed there, and why', async () => {
+  it('providers health: prints failures and their causes', async () => {
     expect(JSON.parse(await run('providers', 'health', '--json'))).toMatchObject([
       { provider: 'provider-a', state: 'unknown', running: 1, catalog_read_at: null },
       { provider: 'provider-b', state: 'unknown', running: 0 },

@@ -46,7 +46,7 @@ export function providersCommand(): Command {
       );
     });
   withOutput(withConfig(providers.command('check')))
-    .description('call each provider and say what is wrong; exit code 1 if anything is')
+    .description('call each provider and report problems; exit code 1 if there are any')
     .action(async (flags: OutputFlag, command: Command) => {
       const config = loadProvidersFor(command);
       const parts = { env: process.env, clock: systemClock, log: createLog('silent') };
@@ -70,7 +70,7 @@ export function providersCommand(): Command {
         const rows = await readProviders(deps, flags.ask && (await askProviders(deps)));
         if (flags.ask && rows.some(({ state }) => state === 'failing')) process.exitCode = 1;
         if (isData(flags)) return printData(flags, rows);
-        printRecords(rows, healthColumns, {}, 'No provider is configured, and no row names one.');
+        printRecords(rows, healthColumns, {}, 'No provider is configured, and none is in the database.');
         for (const { provider, problems } of rows)
           for (const problem of problems) printLine(`${provider}: ${problem}`);
         if (!flags.ask && rows.some(({ state }) => state === 'unknown'))
@@ -79,7 +79,7 @@ export function providersCommand(): Command {
     ),
   )
     .description(
-      'what each provider runs, until when it confirmed that, and what failed there in 24 hours; it calls none without --ask; exit code 1 if one that it called is failing',
+      'show the deployments of each provider, its last confirmation and its failures of 24 hours; calls no provider without --ask; exit code 1 if a called provider is failing',
     )
     .option('--ask', 'call each provider now, from here, and say whether it answers');
   return providers;

@@ -105,8 +105,8 @@ function toMailSentence(
   const next = tryAt === null || Date.parse(tryAt) <= now ? 'now' : `at ${tryAt}`;
   const sentence =
     waiting === 0
-      ? 'No mail waits.'
-      : `Mails that wait: ${waiting}. The oldest was written at ${writtenAt}; the next try is due ${next}.`;
+      ? 'No mail is waiting.'
+      : `Waiting mails: ${waiting}. The oldest was written at ${writtenAt}; the next try is due ${next}.`;
   return givenUp === 0
     ? sentence
     : `${sentence} Given up in the last 24 hours: ${givenUp}. See berth marketplace mail ls --state given_up`;

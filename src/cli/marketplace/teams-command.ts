@@ -53,11 +53,11 @@ export function teamsCommand(): Command {
     .requiredOption('--owner <email>', 'who owns it')
     .option('--slug <slug>', 'its unique short name');
   withList(onMarketplaceDatabase(teams.command('ls'), printTeams), 100_000)
-    .description('list the teams: what each has left, what it is billed an hour, and how long that lasts')
+    .description('list the teams: balance, cost per hour, and how long the balance lasts')
     .option('--find <text>', 'those with this text in id, slug or name')
-    .option('--spending', 'those that are billed for something, the soonest to run out first');
+    .option('--spending', 'only teams with running costs, the soonest to run out first');
   withOutput(onMarketplaceDatabase(teams.command('show <team>'), printTeam)).description(
-    'show a team: its members, and what it pays for',
+    'show a team, its members and its running costs',
   );
   const addMember = onMarketplaceDatabase(
     teams.command('add-member <team> <email>'),

@@ -51,10 +51,10 @@ export function usersCommand(): Command {
     ),
   )
     .description('add a user')
-    .option('--allow-keys', 'let them have API keys')
+    .option('--allow-keys', 'allow API keys')
     .option(
       '--team <team>',
-      'put them into this team, as a member; default: a team of their own at first use',
+      'put them into this team, as a member; default: a personal team, created at first use',
     );
   withList(
     onMarketplaceDatabase(users.command('ls'), async ({ store }, flags: ListFlags) =>
@@ -81,8 +81,8 @@ export function usersCommand(): Command {
     },
   );
   withOutput(allowing)
-    .description('let a user have API keys')
-    .option('--no', 'do not, from now on; keys that there are stay');
+    .description('allow a user to have API keys')
+    .option('--no', 'forbid new API keys; existing keys stay valid');
   return users;
 }
 

@@ -36,7 +36,7 @@ describe('marketplace.example.yaml', () => {
     expect(checkConfig(file)).toEqual([]);
   });
 
-  it('names every key, those without a default in a comment', () => {
+  it('names every key; keys without a default are in a comment', () => {
     const lines = readFileSync(file, 'utf8').split('\n');
     const keys = keysOf(z.toJSONSchema(marketplaceConfigSchema, { io: 'input' }));
     expect(keys.length).toBeGreaterThan(50);
@@ -46,7 +46,7 @@ describe('marketplace.example.yaml', () => {
 });
 
 describe('the configuration of a marketplace', () => {
-  it('takes flags before the environment, and that before the file', () => {
+  it('prefers flags to the environment, and the environment to the file', () => {
     const file = write('server: { port: 1, host: 10.0.0.1 }\ndatabase: sqlite:m.db\n');
     const env = { BERTH_MARKETPLACE_PORT: '2', BERTH_MARKETPLACE_CONFIG: file, BERTH_PORT: '4' };
     const config = loadMarketplaceConfig({ flags: { port: '3' }, env });
@@ -69,7 +69,7 @@ describe('the configuration of a marketplace', () => {
     [
       'a provider twice',
       `providers:\n${provider}\n${provider}\n`,
-      '3:9 providers[1].id: provider-a is there already',
+      '3:9 providers[1].id: duplicate id provider-a',
     ],
     [
       'a provider without a key',
@@ -84,12 +84,12 @@ describe('the configuration of a marketplace', () => {
     [
       'a private address',
       'providers:\n- { id: provider-a, base_url: "https://10.0.0.7/v1", api_key_env: K }\n',
-      '2:31 providers[0].base_url: expected a public address: 10.0.0.7 is private or reserved, and these are not allowed (allow_private)',
+      '2:31 providers[0].base_url: expected a public address: 10.0.0.7 is private or reserved, which is not allowed without allow_private',
     ],
     [
       'a provider without a profile',
       'providers:\n- { id: acme, base_url: "https://gpu.example/v1", api_key_env: K }\n',
-      `2:9 providers[0].id: no profile comes with Berth for it: give the file of one in \`profile\` (for ${bundledProfileIds().join(', ')} there is one)`,
+      `2:9 providers[0].id: Berth has no bundled profile for it: give a profile file in \`profile\` (bundled: ${bundledProfileIds().join(', ')})`,
     ],
     [
       'a discount that is too high',
@@ -101,11 +101,11 @@ describe('the configuration of a marketplace', () => {
       'providers: []\nmail: { smtp: { host: h, from: a@b.example, user: u } }\n',
       '2:51 mail.smtp.user: expected a user with one of password_env and password_file, or none of them',
     ],
-  ])('finds %s, and where it stands', (_what, text, finding) => {
+  ])('reports %s with its line', (_what, text, finding) => {
     expect(findings(text)).toEqual([`marketplace.yaml:${finding}`]);
   });
 
-  it('lets a private address and plain http pass where they are allowed', () => {
+  it('accepts a private address and plain http if they are allowed', () => {
     const text = 'providers:\n- { id: provider-a, base_url: "http://127.0.0.1:1/v1", api_key_env: K }\n';
     expect(findings(text)).toHaveLength(1);
     expect(
@@ -114,7 +114,7 @@ describe('the configuration of a marketplace', () => {
     expect(findings(`allow_private: true\n${text}`)).toEqual([]);
   });
 
-  it('looks into the profiles that it names', () => {
+  it('checks the profiles that it names', () => {
     writeFileSync(join(folder, 'own.yaml'), 'id: own\nname: Own\nvolumes: null\n');
     expect(
       findings(

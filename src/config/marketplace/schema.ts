@@ -83,11 +83,11 @@ function credentialProblems(provider: {
   const keys = [api_key_env, api_key_file].filter((value) => value !== undefined).length;
   const passwords = [password_env, password_file].filter((value) => value !== undefined).length;
   if (username === undefined && passwords > 0)
-    return [{ path: ['username'], message: 'missing: a password needs the username beside it' }];
+    return [{ path: ['username'], message: 'missing: a password needs a username' }];
   if (username !== undefined && keys > 0)
     return [{ path: ['username'], message: 'expected a key or a username, not both' }];
   if (username !== undefined && passwords !== 1)
-    return [{ path: ['username'], message: 'expected one of password_env and password_file beside it' }];
+    return [{ path: ['username'], message: 'expected password_env or password_file with it' }];
   if (username === undefined && keys !== 1)
     return [{ path: [], message: 'expected one of api_key_env and api_key_file' }];
   return [];
@@ -308,13 +308,13 @@ export const marketplaceConfigSchema = z
     for (const [index, { id, base_url, profile, allow_private: own }] of providers.entries()) {
       const issue = (key: string, message: string) =>
         context.addIssue({ code: 'custom', path: ['providers', index, key], message });
-      if (providers.findIndex((other) => other.id === id) !== index) issue('id', `${id} is there already`);
+      if (providers.findIndex((other) => other.id === id) !== index) issue('id', `duplicate id ${id}`);
       const problem = baseUrlProblem(base_url, allow_private || own);
       if (problem !== undefined) issue('base_url', problem);
       if (profile === undefined && bundledProfileFile(id) === undefined)
         issue(
           'id',
-          `no profile comes with Berth for it: give the file of one in \`profile\` (for ${bundledProfileIds().join(', ')} there is one)`,
+          `Berth has no bundled profile for it: give a profile file in \`profile\` (bundled: ${bundledProfileIds().join(', ')})`,
         );
     }
   });

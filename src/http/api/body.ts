@@ -60,7 +60,7 @@ async function readChunk(reader: Reader, refusals: BodyRefusals): ReturnType<Rea
   try {
     return await reader.read();
   } catch {
-    throw refusals.malformed('expected the whole body; the connection ended before it');
+    throw refusals.malformed('the connection ended before the whole body arrived');
   }
 }
 

@@ -100,7 +100,7 @@ export class ApiErrors<Code extends string> {
         codes.unavailable,
         method === 'GET' || method === 'HEAD'
           ? `The ${words.server} cannot reach its ${words.store} now; try again.`
-          : `The ${words.server} cannot reach its ${words.store} now, and does not know whether the request was carried out; see whether it was before you send it again.`,
+          : `The ${words.server} cannot reach its ${words.store} now, and does not know whether the request was carried out; check before you send it again.`,
         {
           cause: error,
         },
@@ -108,7 +108,7 @@ export class ApiErrors<Code extends string> {
     if (error instanceof HTTPException && error.status < 500) return this.malformed('expected a JSON body');
     return create(
       codes.internal,
-      `The ${words.server} failed to answer; its log has the cause under the request id.`,
+      `The ${words.server} failed with an internal error; its log has the cause under the request id.`,
       { cause: error },
     );
   }
@@ -141,7 +141,7 @@ export class ApiErrors<Code extends string> {
     const { create, codes, malformed } = this.#vocabulary;
     const error = {
       malformed: () => malformed('expected a well-formed HTTP/1.1 request'),
-      timed_out: () => create(codes.requestTimeout, 'The request did not arrive in full in time.'),
+      timed_out: () => create(codes.requestTimeout, 'The request did not arrive in full within the time allowed.'),
       headers_too_large: () => create(codes.headersTooLarge, 'The request headers are too large.'),
     }[problem]();
     return { status: error.status, code: error.code, body: error.toBody() };

@@ -44,7 +44,7 @@ it.each([
       {
         error: {
           code: 'misdirected_request',
-          message: `This listener does not answer to the name ${host}. It answers to IP addresses and to: localhost, berth.example. To add a name, set server.admin.hosts.`,
+          message: `This listener does not serve the host name ${host}. It serves IP addresses and: localhost, berth.example. To add a name, set server.admin.hosts.`,
         },
       },
     ]);

@@ -26,7 +26,7 @@ export function knownHostsOnly({ hosts, log, trustedProxies }: KnownHosts): Midd
     const forwarded = context.req.header('x-forwarded-for');
     const { address } = clientOf(incoming?.socket.remoteAddress, forwarded, trustedProxies);
     log.info({ method, path: path.slice(0, 200), status: 421, address, host: hostname }, 'request refused');
-    const message = `This listener does not answer to the name ${hostname}. It answers to IP addresses and to: ${[...known].join(', ')}. To add a name, set server.admin.hosts.`;
+    const message = `This listener does not serve the host name ${hostname}. It serves IP addresses and: ${[...known].join(', ')}. To add a name, set server.admin.hosts.`;
     return context.json({ error: { code: 'misdirected_request', message } }, 421, {
       'X-Content-Type-Options': 'nosniff',
     });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { cachedFigure } from './metrics.ts';
 
-it('counts once in five seconds, by however many it is asked for', async () => {
+it('counts once in five seconds for any number of callers', async () => {
   const clock = new VirtualClock();
   let counts = 0;
   const figure = cachedFigure(clock, async () => ++counts);
@@ -13,7 +13,7 @@ it('counts once in five seconds, by however many it is asked for', async () => {
   expect([await figure(), await figure()]).toEqual([2, 2]);
 });
 
-it('is undefined while the database does not answer, and asks it again five seconds later', async () => {
+it('is undefined while the database does not answer, and retries five seconds later', async () => {
   const clock = new VirtualClock();
   let isUp = false;
   const figure = cachedFigure(clock, async () => {

@@ -78,7 +78,7 @@ export class ServerMetrics {
     if (tellsProcess) this.include(processMetrics());
     new Gauge({
       name: 'berth_build_info',
-      help: 'The version of Berth that runs, and of Node.',
+      help: 'Version of Berth and of Node.',
       labelNames: ['version', 'node'],
       registers,
     }).set({ version, node: process.version }, 1);
@@ -91,13 +91,13 @@ export class ServerMetrics {
     this.gaugeByAll(
       ['use', 'name'],
       `${prefix}_certificate_expires_in_seconds`,
-      'Time until a TLS certificate ends; negative: it has ended. use: api, provider, driver, incus_server, incus_client; name: the provider or platform.',
+      'Time until a TLS certificate expires; negative: it has expired. use: api, provider, driver, incus_server, incus_client; name: the provider or platform.',
       async () =>
         certificates.list().map(({ use, name, endsAt }) => [{ use, name }, (endsAt - clock.now()) / 1000]),
     );
     this.#durations = new Histogram({
       name: `${prefix}_http_request_seconds`,
-      help: 'Time to the answer.',
+      help: 'Time from request to response.',
       labelNames: ['route'],
       buckets,
       registers,
@@ -141,8 +141,8 @@ export class ServerMetrics {
   protected tellDisk(prefix: string, room: () => Promise<{ free: number; size: number } | undefined>): void {
     const tell = (name: string, help: string, of: 'free' | 'size'): void =>
       this.gauge(`${prefix}_database_disk_${name}`, help, async () => (await room())?.[of] ?? Number.NaN);
-    tell('free_bytes', 'What is free on the disk of a SQLite database.', 'free');
-    tell('size_bytes', 'How large that disk is.', 'size');
+    tell('free_bytes', 'Free space on the disk of a SQLite database.', 'free');
+    tell('size_bytes', 'Size of the disk of a SQLite database.', 'size');
   }
 
   /** Adds these figures. */

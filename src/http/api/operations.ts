@@ -25,7 +25,7 @@ export function readiness({ isServing, writes, readStore, findOther }: Readiness
     const other = findOther?.();
     if (other !== undefined) return other;
     return readStore().then(
-      () => (writes.areWritesTaken ? undefined : 'the store takes no writes'),
+      () => (writes.areWritesTaken ? undefined : 'the store accepts no writes'),
       () => 'the store does not answer',
     );
   };

@@ -28,7 +28,7 @@ function openFrom(connections: OpenConnections, address: string, isIdle: boolean
 }
 
 describe('connections of one address', () => {
-  it('are turned away where all are in use, and those of another address are not', () => {
+  it('are refused if all are in use; those of another address are accepted', () => {
     const connections = new OpenConnections(3);
     for (let count = 0; count < 3; count++) expect(openFrom(connections, '192.0.2.1', false)).toBeDefined();
     expect(openFrom(connections, '192.0.2.1', false)).toBeUndefined();
@@ -36,7 +36,7 @@ describe('connections of one address', () => {
     expect(openFrom(connections, '192.0.2.2', false)).toBeDefined();
   });
 
-  it('make room: the oldest on which nothing is owed is closed', () => {
+  it('close the oldest idle connection to make room', () => {
     const connections = new OpenConnections(3);
     const [busy, older, younger] = [false, true, true].map((isIdle) =>
       openFrom(connections, '192.0.2.1', isIdle),
@@ -45,14 +45,14 @@ describe('connections of one address', () => {
     expect([busy?.destroyed, older?.destroyed, younger?.destroyed]).toEqual([undefined, true, undefined]);
   });
 
-  it('count no more once they are closed', () => {
+  it('are no longer counted once closed', () => {
     const connections = new OpenConnections(1);
     openFrom(connections, '192.0.2.1', false)?.destroy();
     expect(openFrom(connections, '192.0.2.1', false)).toBeDefined();
     expect([...connections]).toHaveLength(1);
   });
 
-  it('are those of a /64 in IPv6, which is one customer', () => {
+  it('are counted for each /64 in IPv6, which is one customer', () => {
     const connections = new OpenConnections(1);
     expect(openFrom(connections, '2001:db8::1', false)).toBeDefined();
     expect(openFrom(connections, '2001:db8::2', false)).toBeUndefined();

@@ -105,8 +105,8 @@ function tlsPair(): { cert: Buffer; key: Buffer } {
   return { cert: Buffer.from(cert), key: Buffer.from(key) };
 }
 
-describe.each(kinds)('requests that come at once, %s', (_name, setting, isTls) => {
-  it('are answered in their order, one after another, whatever they are', async () => {
+describe.each(kinds)('pipelined requests, %s', (_name, setting, isTls) => {
+  it('are answered in order, one after another, whatever they are', async () => {
     const { listener, tooEarly } = echo();
     const { port } = await start(listener, setting());
     const client = await open(port, isTls);
@@ -135,7 +135,7 @@ describe.each(kinds)('requests that come at once, %s', (_name, setting, isTls) =
     expect(tooEarly).toEqual([]);
   });
 
-  it('are not worked off for a client that reads none of the replies', async () => {
+  it('are not processed for a client that reads none of the replies', async () => {
     let begun = 0;
     const { port } = await start((_request, response) => {
       begun++;
@@ -154,7 +154,7 @@ describe.each(kinds)('requests that come at once, %s', (_name, setting, isTls) =
     expect(begun - 3).toBeLessThanOrEqual(4);
   });
 
-  it('are all answered to a client that says that it will send no more', async () => {
+  it('are all answered to a client that has half-closed its connection', async () => {
     const { listener } = echo();
     const { port } = await start(listener, setting());
     const client = await open(port, isTls);
@@ -163,7 +163,7 @@ describe.each(kinds)('requests that come at once, %s', (_name, setting, isTls) =
     expect(repliesIn(client.text())).toEqual(['<GET /1 >', '<POST /2 x>', '<GET /3 >']);
   });
 
-  it('are the last where one says so: what comes behind it is not begun', async () => {
+  it('end at Connection: close; later ones are not begun', async () => {
     const { listener } = echo();
     const { port } = await start(listener, setting());
     const client = await open(port, isTls);
@@ -173,10 +173,10 @@ describe.each(kinds)('requests that come at once, %s', (_name, setting, isTls) =
   });
 });
 
-describe('requests that come at once', () => {
+describe('pipelined requests', () => {
   const three = `${get('/1')}${post('/2', 'xy')}${get('/3')}`;
 
-  it('are answered in their order wherever a packet ends', async () => {
+  it('are answered in order wherever a packet ends', async () => {
     const { listener, tooEarly } = echo();
     const { port } = await start(listener);
     for (let cut = 1; cut < three.length; cut++) {
@@ -191,7 +191,7 @@ describe('requests that come at once', () => {
     expect(tooEarly).toEqual([]);
   });
 
-  it('do not cost the reply ahead of them where they are none', async () => {
+  it('do not lose the reply ahead of them if they are invalid', async () => {
     const { listener } = echo();
     const { port } = await start(listener);
     const client = await open(port);
@@ -201,7 +201,7 @@ describe('requests that come at once', () => {
     expect(client.text()).toMatch(/HTTP\/1\.1 400 Bad Request[\s\S]*"problem":"malformed"/);
   });
 
-  it('are answered in their order behind many that came one by one from a client that showed its key', async () => {
+  it('are answered in order after many single ones from an authenticated client', async () => {
     const { listener, tooEarly } = echo();
     const { port } = await start((request, response) => {
       connectionOf(request.socket)?.trust();
@@ -223,7 +223,7 @@ describe('requests that come at once', () => {
 });
 
 describe('a client that reads nothing', () => {
-  it('has its connection ended when no byte was drained for so long', async () => {
+  it('has its connection closed when no byte was drained in time', async () => {
     const { port } = await start((_request, response) => void response.end(Buffer.alloc(64 * MB)), {
       stallMs: 300,
     });
@@ -245,7 +245,7 @@ describe('a client that reads nothing', () => {
     expect(isGone).toBe(true);
   });
 
-  it('is not one that waits for a reply of which there is nothing yet', async () => {
+  it('is not a client that waits for a reply that has not begun', async () => {
     const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
     const { port } = await start((_request, response) => void mayAnswer.then(() => response.end('<late>')), {
       stallMs: 30,
@@ -259,7 +259,7 @@ describe('a client that reads nothing', () => {
 });
 
 describe('a server that ends', () => {
-  it('is not held up by a client that reads nothing, longer than it drains', async () => {
+  it('does not wait for a client that reads nothing beyond the drain time', async () => {
     const begun = Promise.withResolvers<void>();
     const { port, server } = await start((_request, response) => {
       response.end(Buffer.alloc(64 * MB));
@@ -274,7 +274,7 @@ describe('a server that ends', () => {
     expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
-  it.runIf(hasOpenSsl)('waits for no connection on which nothing was said, nor for a handshake', async () => {
+  it.runIf(hasOpenSsl)('does not wait for a silent connection or a handshake', async () => {
     for (const setting of [{}, { tls: tlsPair() }]) {
       const { port, server } = await start(nothing, setting);
       const silent = connect(port, '127.0.0.1');
@@ -286,7 +286,7 @@ describe('a server that ends', () => {
     }
   });
 
-  it('begins no request that waits behind another', async () => {
+  it('does not begin a request that waits behind another', async () => {
     const begun: (string | undefined)[] = [];
     const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
     const { port, server } = await start((request, response) => {

@@ -146,7 +146,7 @@ export class HttpServer {
     this.#turnedAwayLoggedAt = now;
     this.#options.log.warn(
       { address: socket.remoteAddress },
-      'a connection was turned away: its address has limits.connections_per_address of them, all in use',
+      'a connection was refused: its address already has limits.connections_per_address connections, all in use',
     );
   }
 
@@ -157,7 +157,7 @@ export class HttpServer {
   }
 
   #endStalled({ socket, address }: OpenConnection): void {
-    this.#options.log.info({ address }, 'a client read nothing of its reply for too long: connection ended');
+    this.#options.log.info({ address }, 'a client did not read its reply for too long: connection closed');
     socket.destroy();
   }
 

@@ -78,7 +78,7 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
       problemPage(
         look,
         'Not done',
-        'This form is not of this session. Go back, read the page again and send it again.',
+        'This form belongs to another session. Go back, reload the page and submit the form again.',
       ),
       403,
     );
@@ -130,7 +130,7 @@ async function show<Deps extends ConsoleBase>(
   };
   const [content, mark] = await Promise.all([page(deps, request), markTab(deps)]);
   if (content === null)
-    return context.html(problemPage(look, 'Not found', 'There is no such thing any more.'), 404);
+    return context.html(problemPage(look, 'Not found', 'This no longer exists.'), 404);
   return context.html(
     framed(look, {
       ...content,
@@ -161,7 +161,7 @@ async function logIn(
   const key = await deps.operators.ofKey(secret, from);
   if (key === null)
     return context.html(
-      loginPage(look, { next, problem: 'That is no operator key, or it was revoked.' }),
+      loginPage(look, { next, problem: 'This operator key is unknown or revoked.' }),
       401,
     );
   const actor: Actor = { name: key.name, ...from };
@@ -229,7 +229,7 @@ function respondToError(
       problemPage(
         look,
         'The database does not answer',
-        html`${context.req.method === 'POST' ? html`<p>Whether it did what you asked for is not known: see whether it was done before you ask again.</p>` : ''}<p>Berth keeps what it has promised, sells nothing more and goes on by itself when the database is back.
+        html`${context.req.method === 'POST' ? html`<p>It is unknown whether your action was carried out: check before you repeat it.</p>` : ''}<p>Berth keeps running instances, sells nothing new and resumes by itself when the database is back.
 Nothing needs a restart.</p><ul><li>SQLite: is there room on its disk? <code>df -h</code></li>
 <li>PostgreSQL: does it take connections? <code>psql</code> with the URL of the configuration</li></ul>`,
       ),
@@ -240,7 +240,7 @@ Nothing needs a restart.</p><ul><li>SQLite: is there room on its disk? <code>df 
     problemPage(
       look,
       'This page failed',
-      'The log of the server has the reason: search it for “a page of the console failed”.',
+      'The server log has the cause: search it for “a page of the console failed”.',
     ),
     500,
   );

@@ -25,13 +25,13 @@ export function auditPageOf(
     const last = found.length > PAGE ? shown.at(-1) : undefined;
     return {
       title: 'Audit',
-      body: html`<div class="head"><h1>Audit log</h1><span class="soft">what operators did, the newest first</span></div>
+      body: html`<div class="head"><h1>Audit log</h1><span class="soft">actions of operators, the newest first</span></div>
 <form class="card filter" action="/console/audit">
-<label class="field grow"><span>Who</span><input name="actor" value="${actor ?? ''}"></label>
-<label class="field grow"><span>What, such as alarm.acknowledge</span><input name="action" value="${action ?? ''}"></label>
-<label class="field grow"><span>To what</span><input name="subject" value="${subject ?? ''}"></label>
+<label class="field grow"><span>Operator</span><input name="actor" value="${actor ?? ''}"></label>
+<label class="field grow"><span>Action, such as alarm.acknowledge</span><input name="action" value="${action ?? ''}"></label>
+<label class="field grow"><span>Subject</span><input name="subject" value="${subject ?? ''}"></label>
 <button class="primary">Find</button><a class="button" href="/console/audit">Clear</a></form>
-${live('audit', table(columns, shown, 'Nothing is found.'))}
+${live('audit', table(columns, shown, 'No entry matches.'))}
 ${
   last === undefined
     ? ''

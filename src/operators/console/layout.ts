@@ -81,7 +81,7 @@ ${problem === undefined ? '' : html`<div class="notice bad" role="alert">${probl
 <input name="username" value="operator" autocomplete="username" hidden>
 <label class="field"><span>Operator key</span><input type="password" name="key" autocomplete="current-password" required autofocus></label>
 <button class="primary">Sign in</button>
-<p class="small soft">On the server, <code>${command} create NAME</code> makes one; in a clone of the repository, <code>${command.replace('berth', 'npm run -s berth --')} create NAME</code>. It is no account's key.</p>
+<p class="small soft">On the server, <code>${command} create NAME</code> creates one; in a clone of the repository, <code>${command.replace('berth', 'npm run -s berth --')} create NAME</code>. It is not the key of an account.</p>
 </form></main>`,
     { brand },
   );

@@ -44,8 +44,8 @@ function read(isAllowed = async () => true, client = new AbortController()) {
   return { events, client, isOpen: body !== null, end: () => end };
 }
 
-describe('a page that is open', () => {
-  it('is told of changes, of many at once only one time', async () => {
+describe('an open page', () => {
+  it('is notified of changes, once for many at a time', async () => {
     const { events } = read();
     await clock.advance(TICK_MS);
     expect(events).toEqual(['hello']);
@@ -54,18 +54,18 @@ describe('a page that is open', () => {
     expect(events).toEqual(['hello', 'changed']);
   });
 
-  it('takes no place if its client has left before it is opened', () => {
+  it('takes no slot if its client has left before it is opened', () => {
     streams.open(async () => true, AbortSignal.abort());
     expect([streams.size, listeners.size, clock.pendingTimers]).toEqual([0, 0, 0]);
   });
 
-  it('is told every ten seconds in any case: what other programs write is not heard', async () => {
+  it('is notified every ten seconds in any case, because writes of other programs are not observed', async () => {
     const { events } = read();
     await clock.advance(5 * TICK_MS);
     expect(events).toEqual(['hello', 'changed']);
   });
 
-  it('is let go when its session has ended', async () => {
+  it('is closed when its session has ended', async () => {
     let isAllowed = true;
     const { events, end } = read(async () => isAllowed);
     isAllowed = false;
@@ -94,7 +94,7 @@ describe('a page that is open', () => {
     expect([streams.size, clock.pendingTimers]).toEqual(isOpen ? [1, 1] : [0, 0]);
   });
 
-  it('is let go when the server drains, and no other is opened', async () => {
+  it('is closed when the server drains, and no other is opened', async () => {
     const { events, end } = read();
     await clock.advance(0);
     streams.close();
@@ -109,7 +109,7 @@ describe('a page that is open', () => {
     await expect(body?.getReader().read()).rejects.toThrow('reads nothing');
   });
 
-  it('costs nothing once it is gone', async () => {
+  it('leaves nothing behind once it is closed', async () => {
     const { client } = read();
     await clock.advance(TICK_MS);
     client.abort();
@@ -119,7 +119,7 @@ describe('a page that is open', () => {
   });
 });
 
-it('there are only so many', () => {
+it('the number of streams is limited', () => {
   const all = Array.from({ length: MAX_STREAMS + 1 }, () => read());
   expect(all.filter(({ isOpen }) => isOpen)).toHaveLength(MAX_STREAMS);
   all[0]?.client.abort();

@@ -22,7 +22,7 @@ interface Stream {
 }
 
 const CHANGED = Buffer.from('event: changed\ndata:\n\n');
-const HELLO = Buffer.from('retry: 3000\n: this stream says when to read the page again\n\n');
+const HELLO = Buffer.from('retry: 3000\n: this stream reports when to reload the page\n\n');
 
 /** Notifies open pages of changes by server-sent events. A page then reads the change itself. */
 export class LiveStreams {

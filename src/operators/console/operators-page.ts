@@ -10,7 +10,7 @@ export const operatorsPage: Page<{ store: { read: { operatorKeys: OperatorKeyRea
 ) => ({
   title: 'Operators',
   body: html`<h1>Operators’ keys</h1>
-${live('operators', table(operatorKeyColumns(now), await listOperatorKeys(read), 'There is none.'))}`,
+${live('operators', table(operatorKeyColumns(now), await listOperatorKeys(read), 'No keys yet.'))}`,
 });
 
 export function operatorKeyColumns(now: number): readonly Column<OperatorKeyView>[] {

@@ -13,7 +13,7 @@ export function auditRouteOf(errors: ApiErrors<ErrorCode>) {
     method: 'get',
     path: '/audit',
     operationId: 'listAudit',
-    summary: 'What operators did',
+    summary: 'List actions of operators',
     description: 'The newest first, page by page; kept for `retention.audit_days`.',
     request: {
       query: z.object({

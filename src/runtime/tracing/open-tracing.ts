@@ -20,7 +20,7 @@ export async function openTracing(
     const { OtlpTracing } = await import('./otlp-tracing.ts');
     return new OtlpTracing(url, env, { service, version, log });
   } catch (error) {
-    log.warn({ err: error }, 'serving without traces: check the variables OTEL_…');
+    log.warn({ err: error }, 'serving without traces: check the OTEL_… variables');
     return undefined;
   }
 }

@@ -193,9 +193,9 @@ function tellingOfFailure(exporter: SpanExporter, log: Log): SpanExporter {
         if (isFailed && !isFailing)
           log.warn(
             { err: result.error },
-            'traces do not reach their collector: spans are lost until they do',
+            'the trace collector is unreachable: spans are lost until it is reachable again',
           );
-        if (!isFailed && isFailing) log.info({}, 'traces reach their collector again');
+        if (!isFailed && isFailing) log.info({}, 'the trace collector is reachable again');
         isFailing = isFailed;
         done(result);
       }),

@@ -128,7 +128,7 @@ function answerViolations(operation: string, { status, response, resource }: Jou
     id !== undefined &&
     id !== resource
   )
-    found.push(inAnswer('id', 'expected the id that was asked for'));
+    found.push(inAnswer('id', 'expected the requested id'));
   return found;
 }
 

@@ -26,7 +26,7 @@ export const accountsPage: Page = async ({ store: { read } }, { now }) => {
     title: 'Accounts',
     body: html`<h1>Accounts and keys</h1>
 ${live('accounts', html`<h2>Accounts</h2>${table(accountsAt(now), accounts, 'There is no account.')}`)}
-${live('keys', html`<h2>Their API keys</h2>${table(keysAt(now), keys, 'There is no key: `berth keys create` makes one.')}`)}
+${live('keys', html`<h2>Their API keys</h2>${table(keysAt(now), keys, 'There is no key: create one with `berth keys create`.')}`)}
 ${live('operators', html`<h2>Operators’ keys</h2>${table(operatorKeyColumns(now), operators, 'There is none.')}`)}`,
   };
 };

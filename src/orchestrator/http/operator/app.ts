@@ -32,7 +32,7 @@ export function createOperatorApp(
       title: 'Berth operator API',
       description:
         'What an operator of Berth sees and does, on the admin listener. Its keys open no account, and the keys of accounts do not open it.',
-      credential: 'The key of an operator: `berth operators create` makes one.',
+      credential: 'The key of an operator: create one with `berth operators create`.',
       tags: [
         { name: 'Views', description: 'What there is, what is done about it, and what stands wrong.' },
         { name: 'Instances', description: 'Instances of all accounts, with their history.' },
