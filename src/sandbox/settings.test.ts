@@ -50,7 +50,7 @@ it('refuses a second account of a name, and a name that is none', async () => {
   expect(await post('mine')).toEqual([201, undefined]);
   for (const name of ['mine', 'default', 'marketplace']) expect(await post(name)).toEqual([400, taken]);
   await expect(sandbox.account('mine')).rejects.toThrow(taken);
-  expect(await post('Not a name')).toEqual([400, expect.stringContaining('is no account name')]);
+  expect(await post('Not a name')).toEqual([400, expect.stringContaining('is not a valid account name')]);
   const names = await Promise.all([sandbox.account(), sandbox.account()]);
   expect(names.map(({ name }) => name)).toEqual(['account-1', 'account-2']);
   await sandbox.control.reset();

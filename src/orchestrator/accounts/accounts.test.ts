@@ -29,7 +29,7 @@ it('makes an account again with the id that it had, and refuses an id that is no
   expect(await store.read.credentials.accountById(id)).toMatchObject({ name: 'late' });
   await expect(createAccount(deps, 'other', id)).rejects.toThrow(/id acct-.* already/);
   for (const wrong of ['', 'acct-1', `${id}0`, id.toUpperCase(), `inst-${'0'.repeat(20)}`])
-    await expect(createAccount(deps, 'other', wrong)).rejects.toThrow(/no account id/);
+    await expect(createAccount(deps, 'other', wrong)).rejects.toThrow(/not a valid account id/);
   expect((await createAccount(deps, 'other')).id).toMatch(/^acct-[0-9a-f]{20}$/);
 });
 

@@ -257,7 +257,7 @@ describe('those of resources that have one each', () => {
     expect([logged.length, (await rows()).length]).toEqual([101, 101]);
     const file = join(folder, 'lists', 'orphan_machine-default.txt');
     expect((await rows()).find(({ subject }) => subject === 'default')?.text).toBe(
-      `nobody knows it (there are 20000, and 100 have an alarm of their own; all are listed in ${file})`,
+      `nobody knows it (20000 in all, of which 100 have their own alarm; all are listed in ${file})`,
     );
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
     expect([lines.length, lines[7]]).toEqual([20_000, 'berth-7\tit is berth-7']);

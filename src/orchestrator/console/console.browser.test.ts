@@ -63,7 +63,7 @@ it('finds an instance by its name, with the keyboard alone, and says why it is s
   await page.keyboard.press('Enter');
   await page.click(`a[href="/console/instances/${STUCK}"]`);
   await page.waitForSelector('.notice.bad >> text=Stuck at “verify”');
-  expect(await page.textContent('.notice ol')).toContain('look at cloud-init');
+  expect(await page.textContent('.notice ol')).toContain('check cloud-init');
   expect(opened.complaints).toEqual([]);
 });
 
@@ -118,7 +118,7 @@ it('cordons an offer: first as a dry run, then for good', async () => {
   await page.getByRole('button', { name: 'Cordon it' }).click();
   await page.locator('#cordons').getByText('l40s-1x').waitFor();
   await page.getByRole('button', { name: 'Sell again' }).click();
-  await page.getByText('Nothing is cordoned').waitFor();
+  await page.getByText('No cordons and no planned maintenance').waitFor();
   expect(await shown.store.read.cordons.list()).toEqual([]);
   expect(complaints).toEqual([]);
 });

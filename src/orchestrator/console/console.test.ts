@@ -310,7 +310,7 @@ it('the bars of the fleet are shares of what the catalog has, also while a platf
   const bars = (await read('/console')).split('<tr>').flatMap((row) => {
     const [, offer, region] =
       /\?offer=([\w-]+)".* data-label="Region" class=""><span>([\w-]+)</.exec(row) ?? [];
-    const label = /"(\d+) sold, (\d+) stopped, (\d+) free, (\d+) not for sale now"/.exec(row);
+    const label = /"(\d+) sold, (\d+) stopped, (\d+) free, (\d+) not for sale"/.exec(row);
     if (label === null) return [];
     const [sold = 0, stopped = 0, free = 0, withheld = 0] = label.slice(1).map(Number);
     const widths = [...row.matchAll(/ width="([\d.]+)"/g)].map(([, width]) => Number(width));
@@ -526,13 +526,13 @@ describe('the instances', () => {
     expect(ids(await read('/console/instances?q=Train-LARGE'))).toEqual([STUCK]);
     expect(ids(await read(`/console/instances?q=${FAILED}`))).toEqual([FAILED]);
     expect(ids(await read('/console/instances?status=DESTROYING'))).toEqual([LINGERING]);
-    expect(await read('/console/instances?q=%25')).toContain('No instance is found.');
+    expect(await read('/console/instances?q=%25')).toContain('No instances found.');
   });
 
   it('that are stuck say why, and what to do', async () => {
     const page = await read(`/console/instances/${STUCK}`);
-    expect(page).toContain('Stuck at “verify”, to prove that its SSH answers: 14 tries have failed');
-    expect(page).toContain('The keys were not injected: look at cloud-init');
+    expect(page).toContain('Stuck at “verify”, to verify its SSH: 14 attempts have failed');
+    expect(page).toContain('The keys were not injected: check cloud-init');
   });
 
   it('that failed have their dossier', async () => {

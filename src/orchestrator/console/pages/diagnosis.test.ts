@@ -40,32 +40,32 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
     'an alarm about one that rests',
     { alarms: [{ ...failing, kind: 'machine_fault', text: 'its card is on no bridge' }] },
     'bad',
-    /ONLINE, and an alarm stands/,
+    /ONLINE and has an open alarm/,
     /stays ONLINE/,
   ],
-  ['nothing', {}, 'good', /All is well/, /^$/],
-  ['a first try', { work: { ...work, attempt: 1, lastError: null } }, 'busy', /^Under way: “destroy”/, /^$/],
-  ['a try after a failure', { work }, 'wait', /^Under way/, /^$/],
+  ['nothing', {}, 'good', /OK: no action needed/, /^$/],
+  ['a first try', { work: { ...work, attempt: 1, lastError: null } }, 'busy', /^In progress: “destroy”/, /^$/],
+  ['a try after a failure', { work }, 'wait', /^In progress/, /^$/],
   [
     'a step that fails on',
     { work, alarms: [failing] },
     'bad',
-    /^Stuck at “destroy”.*12 tries/,
-    /Remove there/,
+    /^Stuck at “destroy”.*12 attempts/,
+    /Remove on the platform/,
   ],
   ['a loss that is held', { work: { ...work, isHeld: true } }, 'bad', /^Held/, /accept the losses/],
   [
     'a platform that is down',
     { work, downSince: now - 120_000 },
     'bad',
-    /default cannot be believed for 2 min/,
-    /page of the platform/,
+    /default has been frozen for 2 min/,
+    /the platform’s page/,
   ],
   [
     'no step where there must be one',
     { record: instance('inst-1') },
     'bad',
-    /no step of work is open/,
+    /has no open step/,
     /Read it/,
   ],
   [
@@ -85,13 +85,13 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
 });
 
 it.each<[string, Partial<Known>, RegExp]>([
-  ['no work is open', {}, /^Nothing is left of it/],
+  ['no work is open', {}, /^The platform has nothing left of it/],
   [
     'its machine turned up again',
     { alarms: [{ ...failing, kind: 'orphan_machine', subject: 'berth-inst-1' }] },
     /^Its machine is on the platform again.*`berth orphans adopt`/,
   ],
-  ['its removal was ordered', { work }, /^What is left of it on the platform is being removed\.$/],
+  ['its removal was ordered', { work }, /^Its remains on the platform are being removed\.$/],
   [
     'its machine is kept for a time',
     { work: { ...work, kind: 'hold', deadlineAt: now + 120_000 } },

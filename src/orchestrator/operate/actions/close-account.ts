@@ -63,7 +63,7 @@ export async function closeAccount(
     const found = await findAccount(read, nameOrId);
     if (found === null) throw noAccount(nameOrId);
     if (closing === 'disable' && found.closedAt !== null)
-      throw new ActionRefused(`Account "${found.name}" was deleted for good: it cannot be disabled.`);
+      throw new ActionRefused(`Account "${found.name}" was permanently deleted and cannot be disabled.`);
     return found;
   };
   const action = { action: `account.${closing}`, subject: nameOrId, detail: { drain } };

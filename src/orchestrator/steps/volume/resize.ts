@@ -12,7 +12,7 @@ import { type StepContext, volumesOf } from '../context.ts';
 import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
 
-const LATE = 'the platform has not carried the resize out in time, and says that it is at it';
+const LATE = 'the platform has not carried the resize out in time, and reports that it is still in progress';
 const NOT_SHOWN = 'the platform may not show the volume yet';
 
 /**
