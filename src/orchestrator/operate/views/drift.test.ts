@@ -84,10 +84,10 @@ it('tells where rows and machines differ, and nothing of what is under way, sile
     'instance full broken: it is ONLINE, and its machine berth-full is paused: no space left',
     'instance left broken: it is ERROR, and its machine berth-left is running: it may be costing money',
     'instance lost broken: it is ONLINE, and the platform does not list its machine berth-lost',
-    'instance moved warning: its tenant is told 203.0.113.7:22, and its machine is at 203.0.113.8:22',
+    'instance moved warning: its tenant sees 203.0.113.7:22, but its machine is at 203.0.113.8:22',
     'instance off warning: it is ONLINE, and its machine berth-off is stopped',
     'machine berth-row-lost warning: it is running, and its row was lost',
-    "machine berth-stray warning: it is running, it carries Berth's tag, and no row owns it",
+    "machine berth-stray warning: it is running, it has Berth's tag, but no row",
   ]);
 });
 
