@@ -69,8 +69,8 @@ describe('cordons on the command line', () => {
     expect(await refusal('cordon', 'region', 'mars')).toMatch(
       'There is no region mars: give one of eu-frankfurt',
     );
-    expect(await refusal('cordon', 'host', 'kvm-1')).toMatch('chooses among hosts by name');
-    expect(await refusal('uncordon', 'offer', OFFER)).toMatch('There is no cordon on offer');
+    expect(await refusal('cordon', 'host', 'kvm-1')).toMatch('chooses hosts by name');
+    expect(await refusal('uncordon', 'offer', OFFER)).toMatch('No cordon on offer');
     expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01')).toMatch('give a time to come');
   });
 
@@ -96,7 +96,7 @@ describe('cordons on the command line', () => {
     expect(await run('maintenance', 'ls')).toBe('No maintenance is planned.\n');
     const backwards = ['--from', '2d', '--until', '1d'];
     expect(await refusal('maintenance', 'plan', 'region', 'eu-helsinki', ...backwards)).toMatch(
-      'before it begins',
+      'is before the start',
     );
   });
 });
@@ -110,7 +110,7 @@ describe('what an operator does to an instance', () => {
       /^inst-1 of account ann \(acct-ann\) is ONLINE\.\n/,
     );
     expect(await run('instances', 'retry', 'inst-2')).toMatch(
-      /A dry run; with --yes, its step \w+ is tried again/,
+      /A dry run; with --yes, its step \w+ is retried/,
     );
     expect(await run('instances', 'show', 'inst-1')).toMatch(/ONLINE/);
     expect(await run('instances', 'retry', 'inst-2', '--yes')).toMatch(/^inst-2 .*\n.*\nOrdered: its step/);

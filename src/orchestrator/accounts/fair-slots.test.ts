@@ -61,8 +61,8 @@ it('never begins the job of a client that has gone, and forgets it', async () =>
   const dropped = [ask('me', 'dropped', gone.signal), ask('you', 'dropped', gone.signal)];
   const last = ask('me', 'last');
   gone.abort();
-  for (const job of dropped) await expect(job).rejects.toThrow('went away');
-  await expect(ask('me', 'dropped', gone.signal)).rejects.toThrow('went away');
+  for (const job of dropped) await expect(job).rejects.toThrow('disconnected');
+  await expect(ask('me', 'dropped', gone.signal)).rejects.toThrow('disconnected');
   expect(fair.waiting).toBe(1);
   await endAll();
   await Promise.all([first, last]);
@@ -71,7 +71,7 @@ it('never begins the job of a client that has gone, and forgets it', async () =>
 
 it('begins no job of a client that has gone, nor after it was closed, although a slot is free', async () => {
   const { fair, began, ask } = slots(2);
-  await expect(ask('me', 'dropped', AbortSignal.abort())).rejects.toThrow('went away');
+  await expect(ask('me', 'dropped', AbortSignal.abort())).rejects.toThrow('disconnected');
   fair.close();
   await expect(ask('me', 'late')).rejects.toMatchObject({ code: 'unavailable' });
   expect(began).toEqual([]);

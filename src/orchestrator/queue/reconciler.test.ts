@@ -52,7 +52,7 @@ it('naps while a row that is due is locked by somebody', async () => {
 it.each([LEASE_MS / 4 + 1, -LEASE_MS])('claims nothing while its time is %d ms off', async (offsetMs) => {
   const { claims, told } = await start(offsetMs);
   expect(claims).toBe(0);
-  expect(told).toEqual([expect.stringMatching(/too far from the database/)]);
+  expect(told).toEqual([expect.stringMatching(/differs too much from the database/)]);
 });
 
 it('tells once that the store does not answer, and once that it answers again', async () => {

@@ -97,7 +97,7 @@ describe('several platforms', () => {
     await named('east', 'west');
     await hold('east');
     await expect(named('west')).rejects.toThrow(
-      'The database holds 1 instance and 0 volumes of the platform "east" (such as inst-1), and the configuration has no platform of that name: add the one that made them to `platforms:` as `east`, or delete them first.',
+      'The database holds 1 instance and 0 volumes of the platform "east" (such as inst-1), and the configuration has no platform of that name: add the platform that made them to `platforms:` as `east`, or delete them first.',
     );
   });
 
@@ -120,9 +120,9 @@ describe('several platforms', () => {
     await settled({ east: 'host: a', west: 'host: b' });
     await hold('west');
     await expect(settled({ east: 'host: b', west: 'host: a' })).rejects.toThrow(
-      'The database holds 1 instance and 0 volumes of the platform "west" (such as inst-1), and the configuration gives it what was configured as "east": there they would all look gone. Give each platform the name that it had.',
+      'The database holds 1 instance and 0 volumes of the platform "west" (such as inst-1), and the configuration now uses that name for the platform that was "east": all of them would look gone. Give each platform its previous name.',
     );
-    await expect(settled({ west: 'host: a' })).rejects.toThrow(/what was configured as "east"/);
+    await expect(settled({ west: 'host: a' })).rejects.toThrow(/the platform that was "east"/);
     await settled({ east: 'host: a', west: 'host: c' });
     await expect(settled({ east: 'host: c', west: 'host: d' })).resolves.toBeDefined();
   });

@@ -171,7 +171,7 @@ describe('while the platform is doubted', () => {
     expect(await work()).toMatchObject({
       kind,
       notBefore: now,
-      lastError: expect.stringMatching(/cannot be trusted now/),
+      lastError: expect.stringMatching(/is not trusted now/),
     });
     health.isUp = true;
     await settle(await claimed(), next);

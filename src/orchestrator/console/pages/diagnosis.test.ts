@@ -73,7 +73,7 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
     { record: instance('inst-1', { status: 'ERROR', error: 'no room' }) },
     'bad',
     /It failed/,
-    /owner deletes/,
+    /owner can delete/,
   ],
 ])('says of %s what it is and what to do', (_, changes, tone, headline, todo) => {
   const found = diagnose(known(changes), now);
