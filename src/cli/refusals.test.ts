@@ -133,14 +133,14 @@ describe('a database that cannot be used is refused', () => {
   it('a folder', async () => {
     await expectRefused(
       serve('--database', `sqlite:${folder}`),
-      /is a folder and no database: give --database a file/,
+      /is a folder and not a database: give --database a file/,
     );
   });
 
   it('a path that goes through a file', async () => {
     await expectRefused(
       serve('--database', `sqlite:${database}/berth.db`),
-      /The folder .* cannot be made \(a file is where a folder should be\): give --database a writable place/,
+      /The folder .* cannot be created \(a file is where a folder should be\): give --database a writable place/,
     );
   });
 

@@ -61,7 +61,7 @@ it('says that something does not end, and what may hold it', async () => {
   sandbox.transitions.set({ mode: 'polls', polls: 3 });
   await create();
   await expect(sandbox.clock.advanceUntilIdle(15 * MINUTE_MS)).rejects.toThrow(
-    'still under way after 15 minutes of its time: a fault may hold it, or a transition that waits for polls',
+    'still in progress after 15 minutes of sandbox time: a fault may block it, or a transition waits for polls',
   );
 });
 

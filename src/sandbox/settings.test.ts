@@ -29,7 +29,7 @@ it('strikes a route that is written as its URL ends, and refuses what is no rout
 it('names the fault that may be meant', async () => {
   await using sandbox = await startBench();
   await expect(sandbox.faults.arm('http-5000' as 'http-500')).rejects.toThrow(
-    'fault: expected a fault, such as http-500; GET /control/faults/catalog and docs/sandbox-faults.md list all',
+    'fault: expected a fault, such as http-500; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults',
   );
   await expect(sandbox.faults.arm('http-500', { rout: '*' } as object)).rejects.toThrow(
     'Unrecognized key: "rout"',

@@ -184,7 +184,7 @@ it('in_order wants a request for each filter, each after the one before', () => 
   expect(inOrder('createInstance', 'destroyInstance')).toMatchObject({ holds: true });
   expect(inOrder('destroyInstance', 'createInstance')).toMatchObject({
     holds: false,
-    message: 'no request fits filters[1] after those before it',
+    message: 'no request matches filters[1] after the previous filters',
   });
   expect(inOrder('getInstance', 'getInstance')).toMatchObject({ holds: false });
 });

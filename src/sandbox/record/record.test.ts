@@ -78,7 +78,7 @@ it('answers 502 where the target is not reached, and keeps that', async () => {
   const reply = await recorder.fetch(request('GET', '/instances'));
   expect([reply.status, await reply.json()]).toEqual([
     502,
-    { error: { code: 'unavailable', message: 'The target was not reached: ECONNREFUSED' } },
+    { error: { code: 'unavailable', message: 'The target could not be reached: ECONNREFUSED' } },
   ]);
   expect(await recorder.exchanges()).toMatchObject([
     { response: { status: null }, violations: [{ in: 'response' }] },
@@ -206,7 +206,7 @@ describe('a replay', () => {
         error: {
           code: 'not_recorded',
           message:
-            'The recording has no answer to GET /v1/volume; the nearest that is left is POST /v1/volumes.',
+            'The recording has no answer to GET /v1/volume; the nearest remaining request is POST /v1/volumes.',
         },
       },
     ]);

@@ -121,12 +121,12 @@ describe('refused in one sentence, and left as it is:', () => {
     ],
     [
       'no password',
-      /asks for a password, and --database has none: write postgres:/,
+      /asks for a password, but --database has none: write postgres:/,
       async () => changed((other) => (other.password = '')),
     ],
     [
       'a database that is not there',
-      /There is no database .*\/nowhere on its server: make it with `createdb`/,
+      /There is no database .*\/nowhere on its server: create it with `createdb`/,
       async () => changed((other) => (other.pathname = '/nowhere')),
     ],
     [
@@ -153,7 +153,7 @@ describe('refused in one sentence, and left as it is:', () => {
     ],
     [
       'the tables of another program',
-      /has tables of another program \(customers\): give --database one of its own/,
+      /has tables of another program \(customers\): give --database a separate database/,
       async () => {
         await server.query('CREATE TABLE customers (id INTEGER)', url);
         return url;
@@ -169,7 +169,7 @@ describe('refused in one sentence, and left as it is:', () => {
     ],
     [
       'a database that cannot hold every text',
-      /holds LATIN1 and not every text: make one with `createdb --encoding UTF8/,
+      /has the encoding LATIN1, which cannot store all text: create one with `createdb --encoding UTF8/,
       async () => {
         await server.query(`CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
         return changed((other) => (other.pathname = '/latin'));
@@ -191,7 +191,7 @@ describe('refused in one sentence, and left as it is:', () => {
 
   it.each([
     [{ number: 130_014, version: '13.14' }, /is PostgreSQL 13\.14: Berth needs 14 or later/],
-    [{ schema: null }, /may use no schema of its search_path: grant one/],
+    [{ schema: null }, /has no usage right on any schema of its search_path: grant it/],
   ])('a server that says %o', (facts, sentence) => {
     const usable = { number: 140_000, version: '14.0', encoding: 'UTF8', schema: 'public' };
     expect(() => assertUsable(usable, 'here')).not.toThrow();

@@ -185,8 +185,8 @@ describe('a replica hears', () => {
     wire.unsay('');
     await hears(far);
     expect(told).toEqual([
-      expect.stringMatching(/not heard.*without a connection pooler/),
-      'the commits of other servers are heard again',
+      expect.stringMatching(/do not arrive.*without a connection pooler/),
+      'notifications of other servers arrive again',
     ]);
     await far.close();
     stores.splice(stores.indexOf(far), 1);

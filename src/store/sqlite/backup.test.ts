@@ -127,12 +127,12 @@ describe('a backup is refused and nothing is left', () => {
   it('where there is a file of that name, even a link that leads nowhere', async () => {
     openDatabase(path).close();
     writeFileSync(target, 'precious');
-    await expectRefused(/There is a file .*copy\.db already: give the backup another name/);
+    await expectRefused(/The file .*copy\.db already exists: give the backup another name/);
     expect(readFileSync(target, 'utf8')).toBe('precious');
     rmSync(target);
     symlinkSync(join(folder, 'nowhere'), target);
-    await expectRefused(/There is a file .*copy\.db already/);
-    await expectRefused(/There is a file .*berth\.db already/, path);
+    await expectRefused(/The file .*copy\.db already exists/);
+    await expectRefused(/The file .*berth\.db already exists/, path);
   });
 
   it('where it cannot be written', async () => {
@@ -161,7 +161,7 @@ describe('a backup is refused and nothing is left', () => {
     openDatabase(path).close();
     await backUpDatabase(path, target, TAKEN_AT);
     copyFileSync(target, path);
-    await expectRefused(/is a backup that nothing was started from/, join(folder, 'another.db'));
+    await expectRefused(/is a backup that was never started from/, join(folder, 'another.db'));
   });
 });
 
@@ -192,7 +192,7 @@ describe('a database that was restored from a backup', () => {
     expect(() => openDatabase(path)).toThrow(DatabaseRefused);
     expect(() => openDatabase(path)).toThrow(
       new RegExp(
-        `${suffix} beside it is of the database that was there before: move \\S+${suffix} away and start`,
+        `${suffix} next to it belongs to the previous database: move \\S+${suffix} away and start`,
       ),
     );
     expect(readFileSync(path)).toEqual(before);

@@ -146,7 +146,7 @@ describe('a restore', () => {
     [
       'has a journal beside it',
       (file) => writeFileSync(`${file}-wal`, 'a journal'),
-      /is no backup by itself/,
+      /is not a complete backup/,
     ],
     [
       'is newer than this program',

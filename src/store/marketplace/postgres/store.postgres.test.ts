@@ -260,10 +260,10 @@ describe('opening', () => {
     const refused: unknown = await openMarketplacePostgresStore(orchestrators).catch((error) => error);
     expect(refused).toBeInstanceOf(DatabaseRefused);
     expect((refused as Error).message).toMatch(
-      /is that of `berth serve`: give `berth marketplace` one of its own with --database/,
+      /belongs to `berth serve`: give `berth marketplace` its own database with --database/,
     );
     await expect(openPostgresStore(url)).rejects.toThrow(
-      /is that of `berth marketplace`: give `berth serve` one of its own/,
+      /belongs to `berth marketplace`: give `berth serve` its own database/,
     );
   });
 
