@@ -40,7 +40,7 @@ it('is idle while a fault waits for an occasion that does not come', async () =>
   expect(await status(id)).toBe('ONLINE');
 });
 
-it('does not wait for what somebody must finish, but for all else', async () => {
+it('does not wait for manual transitions, but for everything else', async () => {
   const { sandbox, create, status } = await start();
   await using _ = sandbox;
   sandbox.transitions.set({ mode: 'manual' });
@@ -55,7 +55,7 @@ it('does not wait for what somebody must finish, but for all else', async () => 
   expect(await status(held)).toBe('ONLINE');
 });
 
-it('says that something does not end, and what may hold it', async () => {
+it('reports that work does not end, and what may block it', async () => {
   const { sandbox, create } = await start();
   await using _ = sandbox;
   sandbox.transitions.set({ mode: 'polls', polls: 3 });
@@ -65,7 +65,7 @@ it('says that something does not end, and what may hold it', async () => {
   );
 });
 
-it('waits for each deployment of the marketplace, beside machines that somebody must finish', async () => {
+it('waits for each marketplace deployment, even with machines in manual transitions', async () => {
   const { sandbox, create } = await start({ marketplace: true });
   await using _ = sandbox;
   sandbox.transitions.set({ mode: 'manual' });

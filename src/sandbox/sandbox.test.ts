@@ -114,7 +114,7 @@ it('lets no time pass while a password is checked', async () => {
   expect(sandbox.clock.now()).toBe(before);
 });
 
-it('says which path is nobody’s, and which provider it lacks', async () => {
+it('reports an unknown path and an unknown provider', async () => {
   await using sandbox = await createSandbox();
   expect((await sandbox.fetch('/elsewhere')).status).toBe(404);
   expect(await (await sandbox.fetch('/providers/provider-z/v1/instances')).json()).toMatchObject({

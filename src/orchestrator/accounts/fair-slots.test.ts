@@ -37,7 +37,7 @@ it('runs no more jobs at a time than there are slots', async () => {
   expect([began, fair.waiting]).toEqual([['a', 'b', 'c'], 0]);
 });
 
-it('gives whoever waits turns: a thousand jobs of one hold up the job of another by one', async () => {
+it('gives waiting accounts turns: a thousand jobs of one account delay the job of another by one', async () => {
   const { began, ask, endAll } = slots(1);
   const flood = Array.from({ length: 1_000 }, (_, index) => ask('flood', `flood ${index}`));
   const mine = ask('me', 'mine');
@@ -46,7 +46,7 @@ it('gives whoever waits turns: a thousand jobs of one hold up the job of another
   expect(began.indexOf('mine')).toBe(2);
 });
 
-it('goes on after a job that fails', async () => {
+it('continues after a job fails', async () => {
   const fair = new FairSlots(1);
   const failing = fair.run('me', async () => Promise.reject(new Error('broken')), NEVER);
   const next = fair.run('me', async () => 'done', NEVER);
@@ -77,7 +77,7 @@ it('begins no job of a client that has gone, nor after it was closed, although a
   expect(began).toEqual([]);
 });
 
-it('that is closed refuses what has not begun, and lets what runs end', async () => {
+it('a closed queue refuses jobs that have not begun and lets running jobs end', async () => {
   const { fair, began, ask, endAll } = slots(1);
   const running = ask('me', 'running');
   const waiting = ask('me', 'waiting');

@@ -79,7 +79,7 @@ describe('a catalog file', () => {
     });
   });
 
-  it('keeps what it says instead of a default', () => {
+  it('keeps explicit values instead of defaults', () => {
     const said = {
       maintenance: true,
       root_disk: { min_gb: 80, max_gb: 90 },
@@ -293,7 +293,7 @@ describe('a catalog file', () => {
     expect(issuesOf(regionsWith({ 'eu-two': { ...region, datacenter: 'EU-two' } }))).toEqual([]);
   });
 
-  it('goes on past a malformed offer or region, whose token counts as known', () => {
+  it('continues past a malformed offer or region, whose token counts as known', () => {
     const raw = { regions: { 'eu-frankfurt': 7 }, offers: [7, { ...offer, gpu_count: 1 }] };
     expect(issuesOf(raw)).toEqual([
       expect.stringMatching(/^regions\.eu-frankfurt: /),

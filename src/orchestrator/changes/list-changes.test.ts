@@ -21,7 +21,7 @@ async function start(image?: Buffer) {
   return { clock, store, changeWaits, insert, list };
 }
 
-it('says reset to a cursor that is a day old, since what it has not seen may be pruned', async () => {
+it('answers reset to a cursor that is a day old, because unseen changes may be pruned', async () => {
   const { clock, list } = await start();
   const { cursor } = await list();
   await clock.advance(DAY_MS - 1);

@@ -86,7 +86,7 @@ it('acknowledges an alarm by a click', async () => {
   expect(alarms.find(({ kind }) => kind === 'platform_down')?.acknowledgedBy).toBe('mara');
 });
 
-it('shows what has changed without being read again, and leaves opened and typed things as they are', async () => {
+it('shows changes without a reload, and keeps opened sections and typed text', async () => {
   await using opened = await open();
   const { page, complaints } = opened;
   await page.goto(`${origin}/console/instances?q=notebook-10`);
@@ -132,7 +132,7 @@ it('asks for the key again when the session has ended', async () => {
   expect(new URL(page.url()).pathname).toBe('/console/login');
 });
 
-it.each([320, 380, 1280])('fits the width of %s on every page, and nobody complains', async (width) => {
+it.each([320, 380, 1280])('fits the width of %s on every page, without console errors', async (width) => {
   await using opened = await open({ viewport: { width, height: 800 } });
   const { page, complaints } = opened;
   for (const path of paths) {

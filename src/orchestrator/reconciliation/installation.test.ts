@@ -93,7 +93,7 @@ describe('several platforms', () => {
     await named('west', 'north');
   });
 
-  it('are refused where live rows are of one that is not configured any more [platform-removed]', async () => {
+  it('are refused if a platform with live rows is no longer configured [platform-removed]', async () => {
     await named('east', 'west');
     await hold('east');
     await expect(named('west')).rejects.toThrow(
@@ -101,7 +101,7 @@ describe('several platforms', () => {
     );
   });
 
-  it('are refused where one has another driver now, and take the only one before for default', async () => {
+  it('are refused if one changes its driver; the only earlier platform counts as `default`', async () => {
     await start({ name: 'driver-of-default' });
     await hold('default');
     await named('default', 'east');
@@ -116,7 +116,7 @@ describe('several platforms', () => {
       new Map(Object.entries(settings)),
     );
 
-  it('are refused where one has the settings that another had, and rows [platforms-swapped]', async () => {
+  it('are refused if one with rows takes over the settings of another [platforms-swapped]', async () => {
     await settled({ east: 'host: a', west: 'host: b' });
     await hold('west');
     await expect(settled({ east: 'host: b', west: 'host: a' })).rejects.toThrow(
@@ -127,7 +127,7 @@ describe('several platforms', () => {
     await expect(settled({ east: 'host: c', west: 'host: d' })).resolves.toBeDefined();
   });
 
-  it('keep what was known of one that is not configured any more, while it has ended rows [platform-left]', async () => {
+  it('keep the facts of a removed platform while it has ended rows [platform-left]', async () => {
     await named('east', 'west');
     await store.transact((tx) => tx.instances.insert({ ...inStatus('DESTROYED'), platform: 'east' }));
     const left = await named('west');
@@ -138,7 +138,7 @@ describe('several platforms', () => {
     expect(await leftPlatforms(store.read, [])).toEqual([]);
   });
 
-  it('are all to be compared with a restored database, also those that are not configured here', async () => {
+  it('are all compared with a restored database, including those not configured here', async () => {
     await named('east', 'west');
     await store.transact((tx) => tx.marks.put('restored_from', 5));
     expect(knownPlatforms(await named('west'))).toEqual(['west', 'east']);

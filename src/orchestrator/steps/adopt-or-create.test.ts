@@ -64,7 +64,7 @@ describe('before a create is sent', () => {
   it.each<Presence<{ ref: string }>>([
     { answer: 'observed', value: { ref: 'r' } },
     { answer: 'unknown', reason: 'no answer' },
-  ])('what is there, and what cannot be asked, is told: %j', async (found) => {
+  ])('the observation is returned unchanged: %j', async (found) => {
     expect(
       await findEarlierCreate(context, lease({ attempt: 2 }), young, { get: async () => found }),
     ).toEqual(found);

@@ -133,7 +133,7 @@ it('waits for no body that is still coming', async () => {
   expect(entry?.response).toMatchObject({ body: '[1,', problem: '3 bytes of the answer came so far' });
 });
 
-it('tells what the server itself answered where a fault had the caller see something else', async () => {
+it('keeps the server’s own answer when a fault changed it for the caller', async () => {
   const { journal } = start();
   const request = new Request('http://sandbox/v1/instances', { method: 'POST', body: '{}' });
   const exchange = { provider: 'provider-a', request };

@@ -85,7 +85,7 @@ it('answers 502 where the target is not reached, and keeps that', async () => {
   ]);
 });
 
-describe('what breaks the contract is said', () => {
+describe('violations of the contract are reported', () => {
   const changed = (change: (body: Record<string, unknown>) => void) => async (reply: Response) => {
     const body = await reply.json();
     change(body as Record<string, unknown>);
@@ -190,7 +190,7 @@ describe('a replay', () => {
     expect((await ask('DELETE', path)).status).toBe(200);
   });
 
-  it('prefers the exchange with the same body, and says what it has where it has none', async () => {
+  it('prefers the exchange with the same body, and names the nearest request if none matches', async () => {
     const answer = (name: string) => ({
       at_ms: 0,
       request: { method: 'POST', path: '/v1/volumes', body: { name } },

@@ -23,7 +23,7 @@ export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now,
   return {
     title: 'Cordons',
     body: html`<div class="head"><h1>Cordons and maintenance</h1>
-<span class="soft">nothing new is placed there; what runs there goes on</span></div>
+<span class="soft">nothing new is placed there; running instances are not affected</span></div>
 ${live('cordons', table(columnsAt(now, session.csrf), cordons, 'No cordons and no planned maintenance.'))}
 <form class="card" action="/console/confirm"><h2>Cordon something</h2>
 <input type="hidden" name="action" value="cordon">

@@ -107,7 +107,7 @@ it.each<[string, Partial<Known>, RegExp]>([
     { work: { ...work, kind: 'release', deadlineAt: now + 120_000 } },
     /^Its machine is gone\. Its unit is not sold for another 2 min/,
   ],
-])('says of one that failed what is left of it: %s', (_, changes, sentence) => {
+])('says what remains of a failed instance: %s', (_, changes, sentence) => {
   const record = instance('inst-1', { status: 'ERROR', error: 'no room' });
   expect(diagnose(known({ record, ...changes }), now).todo[0]).toMatch(sentence);
 });

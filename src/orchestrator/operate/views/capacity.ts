@@ -160,7 +160,7 @@ function noneLeft({
   if (claimed >= ofCatalog)
     return [{ reason: 'sold_out', text: `Used of the ${units} in the catalog: ${taken}.` }];
   if (room !== null && claimed >= room) {
-    const text = `The platform has room for ${room}, of which ${claimed} are taken${failed > 0 ? ` (${failed} by instances that failed)` : ''}; the catalog has ${units}.`;
+    const text = `The platform has room for ${room} units; ${claimed} are used${failed > 0 ? ` (${failed} by instances that failed)` : ''}. The catalog has ${units}.`;
     return [{ reason: 'platform_full', text }];
   }
   return [];

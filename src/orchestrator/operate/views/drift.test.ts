@@ -62,7 +62,7 @@ const find = async (listing: Listing<ObservedMachine>) => {
   return found.map(({ subject, verdict, finding }) => `${subject} ${verdict}: ${finding}`);
 };
 
-it('tells where rows and machines differ, and nothing of what is under way, silent or another’s [doctor-drift]', async () => {
+it('reports where rows and machines differ, but nothing in progress, on silent hosts or of another installation [doctor-drift]', async () => {
   const items = [
     machine('fine'),
     machine('off', { power: 'stopped' }),
@@ -91,7 +91,7 @@ it('tells where rows and machines differ, and nothing of what is under way, sile
   ]);
 });
 
-it('says that a platform which does not list cannot be compared', async () => {
+it('reports that a platform without a listing cannot be compared', async () => {
   expect(await find({ answer: 'unknown', reason: 'no route' })).toEqual([
     'rows against machines broken: the platform does not list its machines: no route',
   ]);

@@ -58,7 +58,7 @@ export const platformFaults = {
     ['create', 'volumes.create'],
     {
       does: 'The platform reports that a create failed and left nothing, but it has made the machine or volume.',
-      strikes: 'Design: orphans are swept by their owner tag; no machine runs that nobody pays for.',
+      strikes: 'Design: orphans are swept by their owner tag; no machine runs unpaid.',
       params: z.object({ code: z.enum(['internal', 'transient', 'unknown_outcome']).default('internal') }),
     },
     ({ code }) => ({ kind: 'misclaim', code, sideEffect: 'none', isDone: true }),
@@ -132,7 +132,7 @@ export const platformFaults = {
     GETS,
     {
       does: 'The platform reports once that a machine or volume is gone, although it exists.',
-      strikes: 'Design: a machine counts as lost only when a list lacks it and a get finds nothing.',
+      strikes: 'Design: a machine counts as lost only when it is missing from a list and a get finds nothing.',
       params: none,
     },
     () => 'lie-gone',
@@ -230,7 +230,7 @@ export const platformFaults = {
     ['destroy', 'volumes.destroy'],
     {
       does: 'The platform reports a machine or volume as removed, but has not removed it.',
-      strikes: 'Design: deletion is proved; DESTROYED is believed only when the platform shows nothing.',
+      strikes: 'Design: deletion is proved; DESTROYED is accepted only when the platform shows nothing.',
       params: none,
     },
     () => 'lie-done',
