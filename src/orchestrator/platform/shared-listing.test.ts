@@ -99,7 +99,7 @@ describe('a listing', () => {
   });
 
   it.each<[string, Judge<Item>]>([
-    ['cannot be believed', async () => false],
+    ['is not trusted', async () => false],
     ['cannot be judged', () => Promise.reject(new Error('the store is away'))],
   ])('proves nothing if it %s', async (_, judge) => {
     const { clock, listing, end } = setUp(judge);
@@ -108,7 +108,7 @@ describe('a listing', () => {
     await end(0);
     expect(await proof).toMatchObject({
       isProved: false,
-      reason: expect.stringMatching(/cannot be believed/),
+      reason: expect.stringMatching(/is not trusted now/),
     });
   });
 
