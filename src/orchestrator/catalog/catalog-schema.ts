@@ -46,7 +46,7 @@ export const regionFileSchema = z.strictObject({
     .string()
     .min(2)
     .max(255)
-    .describe('The platform's code for the region. The API never shows it.'),
+    .describe("The platform's code for the region. The API never shows it."),
   drained: z.boolean().default(false).describe('Running machines stay; nothing new is placed.'),
   maintenance: z
     .boolean()

@@ -39,7 +39,7 @@ describe('migrations', () => {
     expect(await runs()).toEqual([1, 2]);
   });
 
-  it('keep what the work of an older database knows of creates that may still turn up', async () => {
+  it('keep the record of creates that may still show up from the work of an older database', async () => {
     const migrations = readMigrations('postgres');
     const moves = migrations.findIndex(({ sql }) => sql.includes(MOVES_VISIBILITY));
     await prepareDatabase(url, { migrations: migrations.slice(0, moves) });
@@ -60,7 +60,7 @@ describe('migrations', () => {
     expect(await runs()).toEqual([1, 2]);
   });
 
-  it('take as long as they take, where the user or the database limits statements', async () => {
+  it('are not limited by statement timeouts of the user or the database', async () => {
     await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = 50`);
     await prepareDatabase(url, { migrations: [{ ...first, sql: `${first.sql}; SELECT pg_sleep(0.1)` }] });
     expect(await runs()).toEqual([1]);
@@ -73,7 +73,7 @@ describe('migrations', () => {
     expect(await runs()).toEqual([1]);
   });
 
-  it('ask before anything is written, and write nothing when told not to', async () => {
+  it('ask before anything is written, and write nothing if declined', async () => {
     const beforeWriting = (): never => {
       throw new DatabaseRefused('not now');
     };

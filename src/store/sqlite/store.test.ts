@@ -42,7 +42,7 @@ it('says that it is unavailable, in reads, transactions and claims, when SQLite 
   rmSync(folder, { recursive: true });
 });
 
-it('tells listeners soon after another process has written, and of nothing that it wrote itself [sqlite-foreign-commit]', async () => {
+it('notifies listeners soon after another process has written, but not about its own writes [sqlite-foreign-commit]', async () => {
   const store = openNew();
   const path = join(folder, 'berth.db');
   const [server, command] = [openSqliteStore(path, { lookForCommitsEveryMs: 1 }), store];

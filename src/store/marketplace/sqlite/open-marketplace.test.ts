@@ -21,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = () => openDatabase(path, {}, marketplaceFormat);
 
-it('finds what must be synced by the indexes that are made for it', () => {
+it('finds rows to sync by their indexes', () => {
   const db = open();
   const plan = (sql: string): string =>
     (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
@@ -96,7 +96,7 @@ describe('a file that is refused is left as it is:', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  it('and is opened when nothing is wrong, which shows that the cases above are refused for their reason', async () => {
+  it('a sound file is opened, so the cases above are refused for their own reason', async () => {
     await fill();
     await openMarketplaceSqliteStore(path, { mayMigrate: false }).close();
   });
