@@ -31,7 +31,7 @@ async function start(options: SandboxOptions = {}) {
   };
 }
 
-it('is idle while a fault waits for an occasion that does not come', async () => {
+it('is idle while a fault waits for an occasion that never comes', async () => {
   const { sandbox, create, status } = await start();
   await using _ = sandbox;
   await sandbox.faults.arm('latency', { ms: 10, route: 'POST /volumes' });

@@ -73,7 +73,7 @@ it('lets a client give up, in its own time and in that of the sandbox', async ()
 });
 
 it.each<[string, 'half-body-silence' | 'slow-body']>([
-  ['of which nothing more comes', 'half-body-silence'],
+  ['that stalls', 'half-body-silence'],
   ['that comes byte by byte', 'slow-body'],
 ])('lets a client give up a body %s, in the time of the sandbox', async (_what, fault) => {
   await using sandbox = await startBench();

@@ -33,7 +33,7 @@ it('makes an account again with the id that it had, and refuses an id that is no
   expect((await createAccount(deps, 'other')).id).toMatch(/^acct-[0-9a-f]{20}$/);
 });
 
-it('ends the tokens of a revoked key and of an old password: they count for the account no more', async () => {
+it('ends the tokens of a revoked key and of an old password, which no longer count for the account', async () => {
   const deps = openStore();
   const { store, clock } = deps;
   const { id: accountId } = await createAccount(deps, 'acme');

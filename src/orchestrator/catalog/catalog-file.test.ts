@@ -207,7 +207,7 @@ describe('a catalog file', () => {
       'offers.0.extras.berth: is set by Berth: use restartable, stopped_price_per_hour and minimum_reservation_minutes of the offer instead',
     ],
     [
-      'a spot price that nobody pays',
+      'a spot price of an offer that is not SPOT',
       fileWith({ spot_price_per_hour: 0.05 }),
       'offers.0.spot_price_per_hour: only an offer of instance_type SPOT is sold at a spot price, this one is DEDICATED',
     ],

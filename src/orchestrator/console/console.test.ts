@@ -546,7 +546,7 @@ describe('the instances', () => {
   });
 });
 
-it('is on the admin listener, and not on that of the API', async () => {
+it('the console is on the admin listener, not on the API listener', async () => {
   await using orchestrator = await startTestOrchestrator();
   const { status, headers } = await orchestrator.admin.fetch('/');
   expect([status, headers.get('location')]).toEqual([302, '/console']);

@@ -80,7 +80,7 @@ it('does not bring back a destroyed machine on a late notification of an older c
   expect(expected()).toEqual([]);
 });
 
-it('has the machine of a destroyed row again once an operator has made it another instance', async () => {
+it('expects the machine of a destroyed row again once an operator has adopted it as a new instance', async () => {
   const { machines, tell, expected } = setUp(row('a', 1));
   await machines.refresh();
   tell({ ...row('a', 5), status: 'DESTROYED' });

@@ -48,14 +48,14 @@ const volume = (deletedAt: number | null): VolumeRecord => ({
   requestId: null,
 });
 
-it('is made at the first start and stays', async () => {
+it('the installation is created at the first start and stays', async () => {
   const first = await start(here);
   expect(first).toEqual({ id: expect.stringMatching(/^[0-9a-f]{24}$/), platform: 'libvirt' });
   expect(await start(here)).toEqual(first);
   expect(await store.read.installation.get()).toEqual(first);
 });
 
-it('is not moved to another platform under live instances, nor under live volumes', async () => {
+it('the installation is not moved to another platform while it has live instances or volumes', async () => {
   const first = await start(here);
   await store.transact((tx) => tx.instances.insert(inStatus('ERROR')));
   await expect(start(elsewhere)).rejects.toThrow(PlatformMismatch);
@@ -68,7 +68,7 @@ it('is not moved to another platform under live instances, nor under live volume
   expect(await store.read.installation.get()).toEqual(first);
 });
 
-it('keeps its id on another platform, once nothing is left on the one before', async () => {
+it('the installation keeps its id on another platform once the previous one is empty', async () => {
   const { id } = await start(here);
   await store.transact(async (tx) => {
     await tx.instances.insert(inStatus('DESTROYED'));

@@ -470,7 +470,7 @@ export function describeLedger(storeOf: () => Store): void {
         ['that take less', sum, line(14)],
         ['that take more', sum, line(16)],
         ['that count other slices', sum, line(15, { slices: 2 })],
-        ['of which one slice is left out', time, line(15, { startsAt: now + 1 })],
+        ['without one slice', time, line(15, { startsAt: now + 1 })],
         [
           'that end where no slice does',
           sum,

@@ -110,7 +110,7 @@ describe('refused in one sentence, and left as it is:', () => {
       async () => changed((other) => (other.port = '1')),
     ],
     [
-      'a host that nobody knows',
+      'an unknown host',
       /cannot be reached \(getaddrinfo .*\): check that it runs, and the address/,
       async () => changed((other) => (other.hostname = 'nowhere.invalid')),
     ],

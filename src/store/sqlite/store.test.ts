@@ -24,7 +24,7 @@ describeStore('the SQLite store', {
   },
 });
 
-it('says that it is unavailable, in reads, transactions and claims, when SQLite cannot answer', async () => {
+it('the store reports that it is unavailable, in reads, transactions and claims, when SQLite cannot answer', async () => {
   const store = openNew();
   await store.close();
   const claim = {
@@ -65,7 +65,7 @@ it('notifies listeners soon after another process has written, but not about its
   rmSync(folder, { recursive: true });
 });
 
-it('is as large after many lifetimes as after a few, once their tombstones are pruned', async () => {
+it('the file is as large after many lifetimes as after a few, once their tombstones are pruned', async () => {
   const store = openNew();
   const path = join(folder, 'berth.db');
   await store.transact((tx) => tx.credentials.insertAccount(account));

@@ -112,7 +112,7 @@ it.each<[string, Partial<Known>, RegExp]>([
   expect(diagnose(known({ record, ...changes }), now).todo[0]).toMatch(sentence);
 });
 
-it('says of a stopped one why its last start failed', () => {
+it('says why the last start of a stopped instance failed', () => {
   const event = {
     instanceId: 'inst-1',
     at: now,

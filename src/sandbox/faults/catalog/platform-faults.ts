@@ -33,9 +33,9 @@ function refusal(code: FailureCode): CallFault {
 }
 
 const stuck: CallFault = { kind: 'stuck', pollAfterMs: ASK_AGAIN_MS };
-const ADOPT = 'Design: after a doubt every open operation begins with get(ref): adopt, never repeat.';
+const ADOPT = 'Design: after an unknown outcome every open operation begins with get(ref): adopt, never repeat.';
 const PROVED =
-  'Design: only gone, proved, ends a row; a platform that cannot be reached freezes transitions.';
+  'Design: a row ends only when the platform proves it gone; an unreachable platform freezes transitions.';
 const NO_CAPACITY =
   'O: 409 capacity_unavailable, or an instance in ERROR with its reason; nothing is charged.';
 
@@ -151,7 +151,7 @@ export const platformFaults = {
     ALL,
     {
       does: 'The platform no longer accepts the credential: it shows an empty account and refuses every order.',
-      strikes: 'Design: an account that is suddenly empty is an alarm, and ends nothing.',
+      strikes: 'Design: a suddenly empty account raises an alarm and ends nothing.',
       params: none,
       times: 'sticky',
     },
@@ -165,7 +165,7 @@ export const platformFaults = {
     'auth',
     ORDERS,
     'An order is refused: unknown credential.',
-    'Design: auth is a fault of the operator’s, never the end of an instance.',
+    'Design: an auth failure is for the operator to fix and never ends an instance.',
   ),
   'platform-locked': refusing(
     'conflict',

@@ -300,7 +300,7 @@ describe('opening', () => {
   });
 });
 
-it('says that it is unavailable when it is closed', async () => {
+it('the store reports that it is unavailable when it is closed', async () => {
   const store = await openMarketplacePostgresStore(url);
   await store.close();
   await expect(store.read.deployments.byId('a')).rejects.toThrow(StoreUnavailable);

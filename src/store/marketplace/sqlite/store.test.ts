@@ -23,7 +23,7 @@ describeMarketplaceStore("the marketplace's SQLite store", {
   },
 });
 
-it('says that it is unavailable, in reads, transactions and snapshots, when SQLite cannot answer', async () => {
+it('the store reports that it is unavailable, in reads, transactions and snapshots, when SQLite cannot answer', async () => {
   const store = openNew();
   await store.close();
   await expect(store.read.deployments.byId('a')).rejects.toThrow(StoreUnavailable);
