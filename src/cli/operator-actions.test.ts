@@ -141,7 +141,7 @@ it('a decision about an orphan is told first, and names where its outcome shows 
     /^it is there\nOrdered: .*\nTo see its outcome: berth audit ls --subject berth-inst-9\n$/,
   );
   expect(await refusal('orphans', 'rm', machine, '--yes')).toMatch(
-    'adopt of berth-inst-9 was ordered before',
+    'adopt of berth-inst-9 was already ordered',
   );
   expect(await refusal('orphans', 'adopt', 'inst-9')).toMatch('There is no orphan inst-9');
   expect(await run('orphans', 'rm', volume, '--yes')).toMatch('To see its outcome: berth work ls');
