@@ -69,8 +69,8 @@ describe('cordons on the command line', () => {
     expect(await refusal('cordon', 'region', 'mars')).toMatch(
       'There is no region mars: give one of eu-frankfurt',
     );
-    expect(await refusal('cordon', 'host', 'kvm-1')).toMatch('chooses among hosts by name');
-    expect(await refusal('uncordon', 'offer', OFFER)).toMatch('There is no cordon on offer');
+    expect(await refusal('cordon', 'host', 'kvm-1')).toMatch('chooses hosts by name');
+    expect(await refusal('uncordon', 'offer', OFFER)).toMatch('No cordon on offer');
     expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01')).toMatch('give a future time');
   });
 
@@ -96,7 +96,7 @@ describe('cordons on the command line', () => {
     expect(await run('maintenance', 'ls')).toBe('No maintenance is planned.\n');
     const backwards = ['--from', '2d', '--until', '1d'];
     expect(await refusal('maintenance', 'plan', 'region', 'eu-helsinki', ...backwards)).toMatch(
-      'before it begins',
+      'is before the start',
     );
   });
 });
@@ -110,7 +110,7 @@ describe('what an operator does to an instance', () => {
       /^inst-1 of account ann \(acct-ann\) is ONLINE\.\n/,
     );
     expect(await run('instances', 'retry', 'inst-2')).toMatch(
-      /A dry run; with --yes, its step \w+ is tried again/,
+      /A dry run; with --yes, its step \w+ is retried/,
     );
     expect(await run('instances', 'show', 'inst-1')).toMatch(/ONLINE/);
     expect(await run('instances', 'retry', 'inst-2', '--yes')).toMatch(/^inst-2 .*\n.*\nOrdered: its step/);
@@ -141,7 +141,7 @@ it('a decision about an orphan is described first, and names where to see its ou
     /^it is there\nOrdered: .*\nTo see its outcome: berth audit ls --subject berth-inst-9\n$/,
   );
   expect(await refusal('orphans', 'rm', machine, '--yes')).toMatch(
-    'adopt of berth-inst-9 was ordered before',
+    'adopt of berth-inst-9 was already ordered',
   );
   expect(await refusal('orphans', 'adopt', 'inst-9')).toMatch('There is no orphan inst-9');
   expect(await run('orphans', 'rm', volume, '--yes')).toMatch('To see its outcome: berth work ls');

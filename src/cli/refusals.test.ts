@@ -57,7 +57,7 @@ it('a clock that is before what the database has pruned is refused', async () =>
   const { code, stdout, stderr } = await runMain(serve());
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(
-    /^berth: The clock says \d{4}-.*, but .* created until 2200-01-01T00:00:00\.000Z: set the clock of this machine and start again\.\n$/,
+    /^berth: The clock shows \d{4}-.*, but .* created up to 2200-01-01T00:00:00\.000Z: correct the clock of this machine and start again\.\n$/,
   );
 });
 
@@ -133,14 +133,14 @@ describe('a database that cannot be used is refused', () => {
   it('a folder', async () => {
     await expectRefused(
       serve('--database', `sqlite:${folder}`),
-      /is a folder and no database: give --database a file/,
+      /is a folder and not a database: give --database a file/,
     );
   });
 
   it('a path that goes through a file', async () => {
     await expectRefused(
       serve('--database', `sqlite:${database}/berth.db`),
-      /The folder .* cannot be made \(a file is where a folder should be\): give --database a writable place/,
+      /The folder .* cannot be created \(a file is where a folder should be\): give --database a writable place/,
     );
   });
 

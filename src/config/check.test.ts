@@ -70,7 +70,7 @@ describe('check-config', () => {
   it('reports storage in a region without volumes', () => {
     const text = 'regions:\n  eu-one: { name: Y, datacenter: dc-y, storage_capacity_gb: 5 }\noffers: []\n';
     expect(check('catalog: catalog.yaml', text).join()).toContain(
-      'regions.eu-one.storage_capacity_gb: expected volume_types beside it',
+      'regions.eu-one.storage_capacity_gb: expected volume_types as well',
     );
   });
 

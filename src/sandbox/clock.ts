@@ -43,8 +43,8 @@ export const MAX_ADVANCE_MS = 36_525 * 86_400_000;
 const nothing = (): void => undefined;
 
 const stillBusy = (afterMs: number): string =>
-  `something is still under way after ${Math.round(afterMs / 60_000)} minutes of its time: a fault may hold it, or a transition that waits ` +
-  'for polls. The journal and the dump tell of it; `advance` lets a given time pass';
+  `work is still in progress after ${Math.round(afterMs / 60_000)} minutes of sandbox time: a fault may block it, or a transition waits ` +
+  'for polls. See the journal and the dump; `advance` moves the clock by a given time';
 
 /**
  * The clock of a sandbox. `virtual`: time passes only when it is advanced, or while a request waits for it. `real`:

@@ -45,7 +45,7 @@ it('a request that waits for an answer breaks when the sandbox is closed, and a 
 it.each<[string, (sandbox: Sandbox) => Promise<unknown>]>([
   ['reset', ({ control }) => control.reset()],
   ['closed', (sandbox) => sandbox.close()],
-])('a body of which nothing more comes breaks off when the sandbox is %s', async (_what, end) => {
+])('a stalled response body breaks off when the sandbox is %s', async (_what, end) => {
   await using sandbox = await createSandbox();
   await sandbox.faults.arm('half-body-silence');
   const { baseUrl, apiKey } = sandbox.provider('a');
@@ -99,7 +99,7 @@ it('a deadline that a client has set ends when the sandbox is reset', async () =
   expect([signal.aborted, sandbox.clock.timers]).toEqual([true, 0]);
 });
 
-it('a request that a frozen clock holds goes on when time does', async () => {
+it('a request held by a frozen clock continues when the clock does', async () => {
   await using sandbox = await createSandbox();
   const [answer] = await waitingRequest(sandbox);
   sandbox.clock.resume();

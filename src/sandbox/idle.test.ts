@@ -31,7 +31,7 @@ async function start(options: SandboxOptions = {}) {
   };
 }
 
-it('is idle while a fault waits for an occasion that does not come', async () => {
+it('is idle while a fault waits for an occasion that never comes', async () => {
   const { sandbox, create, status } = await start();
   await using _ = sandbox;
   await sandbox.faults.arm('latency', { ms: 10, route: 'POST /volumes' });
@@ -40,7 +40,7 @@ it('is idle while a fault waits for an occasion that does not come', async () =>
   expect(await status(id)).toBe('ONLINE');
 });
 
-it('does not wait for what somebody must finish, but for all else', async () => {
+it('does not wait for manual transitions, but for everything else', async () => {
   const { sandbox, create, status } = await start();
   await using _ = sandbox;
   sandbox.transitions.set({ mode: 'manual' });
@@ -55,17 +55,17 @@ it('does not wait for what somebody must finish, but for all else', async () => 
   expect(await status(held)).toBe('ONLINE');
 });
 
-it('says that something does not end, and what may hold it', async () => {
+it('reports that work does not end, and what may block it', async () => {
   const { sandbox, create } = await start();
   await using _ = sandbox;
   sandbox.transitions.set({ mode: 'polls', polls: 3 });
   await create();
   await expect(sandbox.clock.advanceUntilIdle(15 * MINUTE_MS)).rejects.toThrow(
-    'still under way after 15 minutes of its time: a fault may hold it, or a transition that waits for polls',
+    'still in progress after 15 minutes of sandbox time: a fault may block it, or a transition waits for polls',
   );
 });
 
-it('waits for each deployment of the marketplace, beside machines that somebody must finish', async () => {
+it('waits for each marketplace deployment, even with machines in manual transitions', async () => {
   const { sandbox, create } = await start({ marketplace: true });
   await using _ = sandbox;
   sandbox.transitions.set({ mode: 'manual' });

@@ -88,14 +88,14 @@ const optionsSchema = z
   .object(optionsShape)
   .refine(({ providers, catalog }) => providers?.length !== 0 || catalog !== undefined, {
     path: ['providers'],
-    message: 'expected at least one, where there is no catalog',
+    message: 'expected at least one, or a catalog',
   });
 
 /** With an older version, the database module ends the process without a message. @throws {Fatal} */
 export function assertNode(version: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < 22 || (major === 22 && minor < 14))
-    throw new Fatal(`The sandbox needs Node 22.14 or later, and this is ${version}.`);
+    throw new Fatal(`The sandbox needs Node 22.14 or later; this is ${version}.`);
 }
 
 /** @throws {Fatal} for an unknown option or an invalid value */

@@ -52,7 +52,7 @@ export function createRouter({ providers, layers, accountOf }: Parts) {
       if (marketplace !== undefined && /^\/api(\/|$)/.test(pathname))
         return send(MARKETPLACE, new Request(`${ORIGIN}${pathname}${search}`, request));
       return notFound(
-        'Nothing is here: the providers are at /providers/NAME/v1, and the marketplace, if there is one, at /api.',
+        'Nothing is served here: the providers are at /providers/NAME/v1, and the marketplace, if present, at /api.',
       );
     },
   };

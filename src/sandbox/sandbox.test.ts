@@ -114,7 +114,7 @@ it('lets no time pass while a password is checked', async () => {
   expect(sandbox.clock.now()).toBe(before);
 });
 
-it('says which path is nobody’s, and which provider it lacks', async () => {
+it('reports an unknown path and an unknown provider', async () => {
   await using sandbox = await createSandbox();
   expect((await sandbox.fetch('/elsewhere')).status).toBe(404);
   expect(await (await sandbox.fetch('/providers/provider-z/v1/instances')).json()).toMatchObject({
@@ -133,7 +133,7 @@ it('refuses an option that there is not, and names the one that is like it', asy
 it.each<[string, object, string]>([
   ['a clock that there is not', { clock: 'virtul' }, 'clock expected one of "virtual", "real"'],
   ['providers that are no list', { providers: 'a,d' }, 'providers: expected a list'],
-  ['no providers', { providers: [] }, 'providers expected at least one, where there is no catalog'],
+  ['no providers', { providers: [] }, 'providers expected at least one, or a catalog'],
   ['a start that is no number', { startAt: '2026-01-01' }, 'startAt: expected a number'],
   ['a misspelt phase', { timing: { bot: [1, 2] } }, 'timing'],
   ['a range upside down', { timing: { boot: [10, 5] } }, 'timing.boot expected the smaller of the two first'],
@@ -146,6 +146,6 @@ it.each<[string, object, string]>([
 });
 
 it.each(['20.20.2', '22.13.1'])('says of Node %s that it is too old', (version) => {
-  expect(() => assertNode(version)).toThrow(`The sandbox needs Node 22.14 or later, and this is ${version}.`);
+  expect(() => assertNode(version)).toThrow(`The sandbox needs Node 22.14 or later; this is ${version}.`);
   assertNode('22.14.0');
 });

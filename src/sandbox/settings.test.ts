@@ -15,7 +15,7 @@ it('knows a provider by its letter, and refuses one that is not there', async ()
   expect(sandbox.faults.list()).toEqual([]);
 });
 
-it('strikes a route that is written as its URL ends, and refuses what is no route', async () => {
+it('strikes a route given as the end of its URL, and refuses an invalid route', async () => {
   await using sandbox = await startBench();
   const { ask } = await benchOf(sandbox);
   await sandbox.faults.arm('http-500', { route: 'GET /v1/availability' });
@@ -29,7 +29,7 @@ it('strikes a route that is written as its URL ends, and refuses what is no rout
 it('names the fault that may be meant', async () => {
   await using sandbox = await startBench();
   await expect(sandbox.faults.arm('http-5000' as 'http-500')).rejects.toThrow(
-    'fault: expected a fault, such as http-500; GET /control/faults/catalog and docs/sandbox-faults.md list all',
+    'fault: expected a fault, such as http-500; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults',
   );
   await expect(sandbox.faults.arm('http-500', { rout: '*' } as object)).rejects.toThrow(
     'Unrecognized key: "rout"',
@@ -50,7 +50,7 @@ it('refuses a second account of a name, and a name that is none', async () => {
   expect(await post('mine')).toEqual([201, undefined]);
   for (const name of ['mine', 'default', 'marketplace']) expect(await post(name)).toEqual([400, taken]);
   await expect(sandbox.account('mine')).rejects.toThrow(taken);
-  expect(await post('Not a name')).toEqual([400, expect.stringContaining('is no account name')]);
+  expect(await post('Not a name')).toEqual([400, expect.stringContaining('is not a valid account name')]);
   const names = await Promise.all([sandbox.account(), sandbox.account()]);
   expect(names.map(({ name }) => name)).toEqual(['account-1', 'account-2']);
   await sandbox.control.reset();
@@ -73,7 +73,7 @@ it('lets a client give up, in its own time and in that of the sandbox', async ()
 });
 
 it.each<[string, 'half-body-silence' | 'slow-body']>([
-  ['of which nothing more comes', 'half-body-silence'],
+  ['that stalls', 'half-body-silence'],
   ['that comes byte by byte', 'slow-body'],
 ])('lets a client give up a body %s, in the time of the sandbox', async (_what, fault) => {
   await using sandbox = await startBench();

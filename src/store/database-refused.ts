@@ -27,7 +27,7 @@ export function refusedVersion(
 /** The error for a database of Berth's other program. */
 export function refusedOwner(database: string, owner: Command, command: Command): DatabaseRefused {
   return new DatabaseRefused(
-    `The database ${database} is that of \`${owner}\`: give \`${command}\` one of its own with --database.`,
+    `The database ${database} belongs to \`${owner}\`: give \`${command}\` its own database with --database.`,
   );
 }
 

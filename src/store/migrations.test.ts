@@ -13,7 +13,7 @@ it.each(['sqlite', 'postgres', 'marketplace-sqlite', 'marketplace-postgres'] as 
   },
 );
 
-it('an older SQLite database keeps what its work knows of creates that may still turn up', () => {
+it('an older SQLite database keeps the record of creates that may still show up', () => {
   const db = new Database(':memory:');
   for (const { sql } of readMigrations('sqlite')) {
     if (sql.includes(MOVES_VISIBILITY)) db.exec(WRITE_BEFORE);

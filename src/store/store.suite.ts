@@ -39,7 +39,7 @@ export function describeStore(
     const take = (tx: Transaction, instanceId: string, capacity: number) =>
       tx.claims.take({ instanceId, offerId: 'offer', region: 'here', capacity });
 
-    it('is closed once, however often that is asked', async () => {
+    it('closes once, however often close is called', async () => {
       await Promise.all([store.close(), store.close()]);
       await store.close();
     });
@@ -54,7 +54,7 @@ export function describeStore(
         expect(await store.read.instances.byId('a')).toBeNull();
       });
 
-      it.skipIf(hasOneConnection)('show reads outside only what is committed', async () => {
+      it.skipIf(hasOneConnection)('show only committed data to reads outside', async () => {
         await store.transact(async (tx) => {
           await tx.instances.insert(instance('a'));
           expect(await tx.instances.byId('a')).not.toBeNull();
@@ -63,14 +63,14 @@ export function describeStore(
         expect(await store.read.instances.byId('a')).toEqual(instance('a'));
       });
 
-      it('can be proved to work, by several at once, and nothing is left of it', async () => {
+      it('can be tested by several callers at once, leaving nothing behind', async () => {
         await Promise.all([store.proveWrites(), store.proveWrites()]);
         await insert(instance('a'));
         await store.proveWrites();
         expect(await store.read.instances.list({})).toEqual([instance('a')]);
       });
 
-      it('run one after another where they read the same row by its id', async () => {
+      it('run one after another if they read the same row by its id', async () => {
         await insert(instance('row'));
         const log: string[] = [];
         const run = (label: string) =>
@@ -86,13 +86,13 @@ export function describeStore(
         expect(log).toEqual(['begins', 'ends', 'begins', 'ends', 'begins', 'ends']);
       });
 
-      it('go on after one that failed', async () => {
+      it('continue after one that failed', async () => {
         await store.transact(() => Promise.reject(new Error('first'))).catch(() => undefined);
         await insert(instance('a'));
         expect(await store.read.instances.byId('a')).not.toBeNull();
       });
 
-      it('tell listeners after the commit, and nothing of what was rolled back', async () => {
+      it('notify listeners after the commit, and not about a rollback', async () => {
         const told: string[] = [];
         const unsubscribe = store.subscribe({
           instancesChanged: (records) => told.push(...records.map(({ id, status }) => `${id} ${status}`)),
@@ -124,7 +124,7 @@ export function describeStore(
         return { next, listed: changes.map(({ kind, id, version }) => `${kind} ${id} ${version}`) };
       };
 
-      it('are what was written after a position, each resource once, with its version', async () => {
+      it('are the writes after a position, each resource once, with its version', async () => {
         await insert(instance('before'));
         const start = await end();
         expect((await changesAfter(start)).listed).toEqual([]);
@@ -137,7 +137,7 @@ export function describeStore(
         expect((await changesAfter(next)).listed).toEqual([]);
       });
 
-      it('of a volume are those of its attachments too', async () => {
+      it('include the attachments of a volume', async () => {
         await insert(instance('a'));
         await store.transact((tx) => tx.volumes.insert(volume('v')));
         const listed: string[] = [];
@@ -156,7 +156,7 @@ export function describeStore(
         expect(listed).toEqual(['volume v 2', 'volume v 3', 'volume v 4']);
       });
 
-      it('of another account are not listed', async () => {
+      it('are not listed for another account', async () => {
         const other = { id: 'acct-2', name: 'two', passwordHash: null, createdAt: now };
         await store.transact((tx) => tx.credentials.insertAccount(other));
         const start = await end();
@@ -184,7 +184,7 @@ export function describeStore(
         expect(listed).toEqual(ids.map((id) => `instance ${id} 1`));
       });
 
-      it('do not include what is rolled back, and include what is written after it', async () => {
+      it('do not include a rolled-back write, but include later writes', async () => {
         const start = await end();
         let seen: Promise<{ listed: string[]; next: ChangePosition }> | undefined;
         await store
@@ -210,7 +210,7 @@ export function describeStore(
         expect((await changesAfter(after)).listed).toEqual(['instance b 1', 'volume v 1']);
       });
 
-      it('of volumes are told to listeners, by their account', async () => {
+      it('are reported to listeners for volumes too, by account', async () => {
         const told: string[] = [];
         store.subscribe({ volumesChanged: (accountIds) => told.push(...accountIds) });
         await insert(instance('a'));
@@ -243,7 +243,7 @@ export function describeStore(
         expect(await store.read.instances.byId('A')).toBeNull();
       });
 
-      it('are listed page by page: each once, also those of one moment, and what is made or gone meanwhile', async () => {
+      it('are listed page by page: each once, also those of one moment, despite concurrent creates and deletes', async () => {
         for (const id of ['c', 'a', 'e', 'b', 'd', 'f'])
           await insert(instance(id, id === 'a' ? { createdAt: now - 1 } : {}));
         await insert(instance('g', { status: 'DESTROYED' }));
@@ -264,7 +264,7 @@ export function describeStore(
         expect(await store.read.instances.page({ accountId: 'acct-2', limit: 2 })).toEqual([]);
       });
 
-      it('that live are read page by page, of all accounts, with what the platform must have of them', async () => {
+      it('are read page by page while live, of all accounts, with the data expected on the platform', async () => {
         await store.transact((tx) =>
           tx.credentials.insertAccount({ id: 'a-2', name: 'two', passwordHash: null, createdAt: now }),
         );
@@ -330,7 +330,7 @@ export function describeStore(
       const on = (platform: string, id: string, changes: Partial<InstanceRecord> = {}) =>
         instance(id, { platform, ...changes });
 
-      it('each have their own work: what is due, when the next is, and its deadlines [work-by-platform]', async () => {
+      it('each have their own work: due steps, the next due time, and deadlines [work-by-platform]', async () => {
         await store.transact(async (tx) => {
           for (const record of [on('east', 'e'), on('west', 'w')]) {
             await tx.instances.insert(record);
@@ -349,7 +349,7 @@ export function describeStore(
         ]);
       });
 
-      it('are counted apart, and so are the hosts of one [rows-by-platform]', async () => {
+      it('are counted separately, and so are the hosts of one [rows-by-platform]', async () => {
         const lost = { status: 'ERROR' } as const;
         await store.transact(async (tx) => {
           await tx.instances.insert(on('east', 'e1', { host: 'one' }));
@@ -374,7 +374,7 @@ export function describeStore(
         expect(await losses.countSince(now, { platform: 'west' })).toBe(1);
       });
 
-      it('have their tombstones deleted apart [pruned-by-platform]', async () => {
+      it('have their tombstones deleted separately [pruned-by-platform]', async () => {
         const ended = { status: 'DESTROYED', createOpenUntil: null, updatedAt: now - 1 } as const;
         await store.transact(async (tx) => {
           await tx.instances.insert(on('east', 'e', ended));
@@ -405,7 +405,7 @@ export function describeStore(
         expect(await takeGb('one more', 0.1, 1)).toBe(true);
       });
 
-      it('grow by what is left and shrink, and a claim that does not fit stays what it was', async () => {
+      it('grow into the remaining capacity and shrink; a claim that does not fit is unchanged', async () => {
         await takeGb('a', 60);
         await takeGb('b', 30);
         expect(await takeGb('b', 41)).toBe(false);
@@ -416,19 +416,19 @@ export function describeStore(
         expect(await store.read.storageClaims.use()).toEqual([{ region: 'here', claimedGb: 100 }]);
       });
 
-      it('have no end where there is no capacity to keep to', async () => {
+      it('are unlimited without a capacity', async () => {
         expect([await takeGb('a', 900_000, null), await takeGb('b', 900_000, null)]).toEqual([true, true]);
         expect(await takeGb('c', 1, 1_800_000)).toBe(false);
         expect(await store.read.storageClaims.heldBy('nobody')).toBe(0);
       });
 
-      it('of many at once are as many as fit', async () => {
+      it('are granted to as many concurrent requests as fit', async () => {
         const all = await Promise.all(Array.from({ length: 12 }, (_, index) => takeGb(`v${index}`, 15)));
         expect(all.filter(Boolean)).toHaveLength(6);
         expect(await store.read.storageClaims.use()).toEqual([{ region: 'here', claimedGb: 90 }]);
       });
 
-      it('count for the account whose the volumes are, until they are gone', async () => {
+      it('count for the account of the volumes, until they are gone', async () => {
         await takeGb('a', 60);
         await takeGb('b', 2.5);
         await insert(instance('i'));
@@ -464,7 +464,7 @@ export function describeStore(
     });
 
     describe('capacity claims', () => {
-      it('are told with the owner refs of who holds them', async () => {
+      it('are listed with the owner refs of their holders', async () => {
         await insert(instance('a'));
         await insert(instance('b'));
         await store.transact((tx) => take(tx, 'a', 2));
@@ -501,7 +501,7 @@ export function describeStore(
         expect(await store.read.claims.isHeldBy('a')).toBe(false);
       });
 
-      it('are never given twice when many ask at once', async () => {
+      it('are never granted twice to concurrent requests', async () => {
         const ids = Array.from({ length: 40 }, (_, index) => `i${index}`);
         const tries = ids.map((id) =>
           store.transact(async (tx) => {
@@ -512,7 +512,7 @@ export function describeStore(
         expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(7);
       });
 
-      it('go with their transaction', async () => {
+      it('are rolled back with their transaction', async () => {
         await insert(instance('a'));
         await store
           .transact(async (tx) => {
@@ -566,7 +566,7 @@ export function describeStore(
         await store.transact(async (tx) => expect(await tx.work.check(stale)).toBe('lost'));
       });
 
-      it('that is replaced while it is held is left to its holder until the lease is given back', async () => {
+      it('stays with its holder until the lease is released, even if it is replaced', async () => {
         await put('a');
         const [lease] = await store.claimWork(claim);
         if (lease === undefined) throw new Error('expected a claim');
@@ -580,7 +580,7 @@ export function describeStore(
         expect([next?.kind, next?.attempt]).toEqual(['destroy', 1]);
       });
 
-      it('gives its place to another step, afresh and free, unless its lease was lost', async () => {
+      it('is replaced by a new, free step, unless its lease was lost', async () => {
         await put('a', { deadlineAt: now + 10 });
         const [stale] = await store.claimWork({ ...claim, leaseUntil: now });
         const [lease] = await store.claimWork(claim);
@@ -602,7 +602,7 @@ export function describeStore(
         ]);
       });
 
-      it('has its deadline as it is now once it was checked', async () => {
+      it('keeps its current deadline after a check', async () => {
         await put('a', { deadlineAt: now + 10 });
         const [lease] = await store.claimWork(claim);
         if (lease === undefined) throw new Error('expected a claim');
@@ -611,7 +611,7 @@ export function describeStore(
         expect(lease.deadlineAt).toBe(now + 15);
       });
 
-      it('that is put anew in the same kind counts as replaced', async () => {
+      it('counts as replaced if it is put again with the same kind', async () => {
         await put('a', { kind: 'attach', resourceKind: 'volume' });
         const [lease] = await store.claimWork({ ...claim, resourceKind: 'volume' });
         if (lease === undefined) throw new Error('expected a claim');
@@ -642,7 +642,7 @@ export function describeStore(
         ]).toEqual([null, null, 0]);
       });
 
-      it('counts attempts anew from where its holder says', async () => {
+      it('restarts its attempt count where its holder sets it', async () => {
         await put('a');
         await store.claimWork({ ...claim, leaseUntil: now });
         await store.claimWork({ ...claim, leaseUntil: now });
@@ -654,7 +654,7 @@ export function describeStore(
         expect((await store.claimWork(claim))[0]?.attempt).toBe(2);
       });
 
-      it('can be made due, and leases of the dead ended where no other process can hold one', async () => {
+      it('can be made due, and stale leases ended if no other process can hold one', async () => {
         await put('a', { notBefore: now + 60_000 });
         await store.transact((tx) => tx.work.makeDue('a', now));
         expect(await store.claimWork(claim)).toHaveLength(1);
@@ -676,7 +676,7 @@ export function describeStore(
         expect(await store.claimWork(claim)).toEqual([]);
       });
 
-      it('is left to a pause and a lease of a length that ours have', async () => {
+      it('respects a pause and a lease of normal length', async () => {
         await put('paused', { notBefore: now + 3600 * 1000 });
         await put('held');
         const [lease] = await store.claimWork({ ...claim, leaseUntil: now + 3600 * 1000 });
@@ -694,7 +694,7 @@ export function describeStore(
     });
 
     describe('volumes', () => {
-      it('keep their attachments apart', async () => {
+      it('keep their attachments separate', async () => {
         const data = volume('v', {
           name: 'data',
           sizeGb: 12.5,
@@ -771,7 +771,7 @@ export function describeStore(
       const credential = { accountId, createdAt: now, expiresAt: null, revokedAt: null, lastUsedAt: null };
       const key = { ...credential, id: 'key-1', digest: Buffer.alloc(32, 7), prefix: 'p', lastFour: '1234' };
 
-      it('ends its keys, its password and its tokens, and no others', async () => {
+      it('revokes its keys, password and tokens, and no others', async () => {
         const other = { ...key, accountId: 'acct-2', id: 'key-2', digest: Buffer.alloc(32, 6), label: null };
         await store.transact(async (tx) => {
           await tx.credentials.insertAccount({
@@ -798,7 +798,7 @@ export function describeStore(
         expect(await credentials.tokenByDigest(Buffer.alloc(32, 8))).toBeNull();
       });
 
-      it('closes it for good: its keys read as revoked, and its row goes after those of what it had', async () => {
+      it('closes it permanently: its keys read as revoked, and its row goes after the rows of its resources', async () => {
         const { credentials } = store.read;
         await store.transact(async (tx) => {
           await tx.credentials.insertKey({ ...key, label: null });
@@ -818,7 +818,7 @@ export function describeStore(
         expect(await credentials.accountByName('one')).toBeNull();
       });
 
-      it('deletes it with its credentials, unless a row of what it had is kept', async () => {
+      it('deletes it with its credentials, unless a row of its resources is kept', async () => {
         await store.transact(async (tx) => {
           await tx.credentials.insertKey({ ...key, label: null });
           const made = { accountId, key: 'once', requestDigest: key.digest, resourceId: 'b', createdAt: now };
@@ -927,7 +927,7 @@ export function describeStore(
       });
     });
 
-    it('keeps cordons, the first to begin first, and forgets those that are over [store-cordons]', async () => {
+    it('keeps cordons in order of start, and forgets those that are over [store-cordons]', async () => {
       const base = { kind: 'region', name: 'here', platform: null, reason: null, by: 'ann' } as const;
       const cordon = { ...base, id: 'b', since: now, until: null, isMaintenance: false };
       const windows = [
@@ -952,7 +952,7 @@ export function describeStore(
       expect(await store.transact((tx) => tx.cordons.list())).toEqual([cordon]);
     });
 
-    it('keeps alarms: since when they stand and who is at them, however often they are seen', async () => {
+    it('keeps the start time and the acknowledgement of alarms, however often they are seen', async () => {
       const alarm = {
         kind: 'platform_down',
         platform: 'east',
@@ -987,7 +987,7 @@ export function describeStore(
 
     describeOperators(() => store, now);
 
-    describe('the search of an operator', () => {
+    describe('the operator search', () => {
       const found = async (of: Parameters<typeof store.read.instances.countFound>[0]) => {
         const { instances } = store.read;
         const ids = (await instances.search({ ...of, order: 'oldest', limit: 10 })).map(({ id }) => id);
@@ -1029,7 +1029,7 @@ export function describeStore(
         expect(await found({ text: 'training', status: 'ERROR' })).toEqual([]);
       });
 
-      it('goes on after a place, in both orders', async () => {
+      it('continues after a position, in both orders', async () => {
         for (const [index, id] of ['a', 'b', 'c', 'd'].entries())
           await insert(instance(id, { createdAt: now + Math.floor(index / 2) }));
         const page = async (order: 'oldest' | 'newest', after: ListedInstance) =>
@@ -1039,7 +1039,7 @@ export function describeStore(
       });
     });
 
-    it('lists open work, that which waits longest first', async () => {
+    it('lists open work, longest waiting first', async () => {
       for (const [resourceId, notBefore] of [
         ['b', now + 1],
         ['a', now + 1],
@@ -1077,7 +1077,7 @@ export function describeStore(
       } as const;
       const toStep = (instanceId: string) => ({ ...step, instanceId, calls: [...step.calls] });
 
-      it('is in order, with what is merged of one transaction', async () => {
+      it('is in order, with the events of one transaction merged', async () => {
         await store.transact((tx) => tx.history.moved({ ...moved, instanceId: 'a' }));
         await store.transact(async (tx) => {
           const to = { ...moved, instanceId: 'a', fromStatus: 'STOPPING', toStatus: 'STOPPED' } as const;
@@ -1093,7 +1093,7 @@ export function describeStore(
         expect(await store.read.history.of('b')).toEqual([]);
       });
 
-      it('has who asked, also for what does not change the status [history-of-requests]', async () => {
+      it('records who made a request, also for requests that do not change the status [history-of-requests]', async () => {
         const by = { account: accountId, key: 'key-1', address: '192.0.2.1' };
         await store.transact((tx) => tx.history.asked({ instanceId: 'a', at: now, what: 'start', by }));
         await store.transact(async (tx) => {
@@ -1106,7 +1106,7 @@ export function describeStore(
         ]);
       });
 
-      it('has nothing of a transaction that failed', async () => {
+      it('has no events of a failed transaction', async () => {
         const broken = store.transact(async (tx) => {
           await tx.history.step(toStep('a'), true);
           throw new Error('broken off');
@@ -1115,7 +1115,7 @@ export function describeStore(
         expect(await store.read.history.of('a')).toEqual([]);
       });
 
-      it('tells how creates ended, among its newest events', async () => {
+      it('reports how creates ended, among its newest events', async () => {
         const ended = { ...moved, fromStatus: 'PROVISIONING', cause: 'verify' } as never as typeof moved;
         const end = (instanceId: string, at: number, toStatus: 'ONLINE' | 'ERROR') =>
           store.transact((tx) => tx.history.moved({ ...ended, instanceId, at, toStatus }));

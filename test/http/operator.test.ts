@@ -136,7 +136,7 @@ describe('the views', () => {
       unavailable: [
         { reason: 'region_drained' },
         { reason: 'offer_maintenance' },
-        { reason: 'sold_out', text: 'The catalog has no units of it here.' },
+        { reason: 'sold_out', text: 'The catalog lists no units in this region.' },
       ],
     });
     const open = others.filter(({ unavailable }) => unavailable.length === 0);

@@ -55,7 +55,7 @@ export async function upgradeMidway(stage: Stage): Promise<void> {
   using watch = watchStatus(server, begun.kept);
   await allEnd(server, tenant, stage, begun);
   expect(await watch.end()).toEqual(['ONLINE']);
-  expect(server.log).not.toContain('somebody copied');
+  expect(server.log).not.toContain('was copied together with its tag');
 
   const { kept, elsewhere, made, attached, attaching } = begun;
   await Promise.all([...new Set([kept, elsewhere, ...made])].map((path) => server.destroy(path)));

@@ -64,7 +64,7 @@ describe('a retry', () => {
     const id = await berth.create();
     await berth.clock.advance(40_000);
     expect((await deps.store.read.work.of(id))?.waitedAttempt).not.toBeNull();
-    await expect(retryInstance(deps, actor, { id, isDone: true })).rejects.toThrow('cannot be cut short');
+    await expect(retryInstance(deps, actor, { id, isDone: true })).rejects.toThrow('cannot be shortened');
     await berth.clock.advance(1_000);
     expect(berth.count('create')).toBe(1);
     expect(await audited(berth)).toEqual(['instance.retry refused']);
@@ -315,12 +315,12 @@ describe('a decision about a machine that no live instance has', () => {
     const decide = (action: OrphanAction) => decideOrphan(deps, actor, { ref, action, isDone: true });
     await decide('adopt');
     await decide('adopt');
-    await expect(decide('release')).rejects.toThrow(`adopt of ${ref} was ordered before`);
-    await expect(decide('destroy')).rejects.toThrow(`adopt of ${ref} was ordered before`);
+    await expect(decide('release')).rejects.toThrow(`adopt of ${ref} was already ordered`);
+    await expect(decide('destroy')).rejects.toThrow(`adopt of ${ref} was already ordered`);
     await store.transact((tx) => tx.marks.remove(`adopt_requested:${ref}`));
     await decide('destroy');
-    await expect(decide('release')).rejects.toThrow(`rm of ${ref} was ordered before`);
-    await expect(decide('adopt')).rejects.toThrow(`rm of ${ref} was ordered before`);
+    await expect(decide('release')).rejects.toThrow(`rm of ${ref} was already ordered`);
+    await expect(decide('adopt')).rejects.toThrow(`rm of ${ref} was already ordered`);
   });
 
   it('removes a volume without a row, and never one that may be a live volume [operator-orphan-volume]', async () => {
@@ -360,7 +360,7 @@ describe('a decision about a machine that no live instance has', () => {
         });
     });
     const destroy = (ref: string) => decideOrphan(deps, actor, { ref, action: 'destroy', isDone: true });
-    await expect(destroy(`berth-${known}-g1`)).rejects.toThrow(`${known} has the volume berth-${known} on`);
+    await expect(destroy(`berth-${known}-g1`)).rejects.toThrow(`${known} owns the volume berth-${known} on`);
     expect(await destroy(`berth-${unknown}`)).toMatchObject({ isDone: true });
     const adopt = decideOrphan(deps, actor, { ref: `berth-${unknown}`, action: 'adopt', isDone: true });
     await expect(adopt).rejects.toThrow('only machines can be adopted or released');

@@ -265,7 +265,7 @@ describe('a platform that cannot be believed', () => {
     await until('nothing is offered', async () => (await offered(orchestrator)) === 0);
     resolve();
     const work = () => orchestrator.store.read.work.of(id);
-    await until('it is left', async () => /nothing is decided/.test((await work())?.lastError ?? ''));
+    await until('it is left', async () => /no decision is made/.test((await work())?.lastError ?? ''));
     expect(await statuses(orchestrator, [id])).toEqual(['PROVISIONING']);
     say({});
     await orchestrator.waitFor(id, 'ERROR');
@@ -380,7 +380,7 @@ describe('losses', () => {
       max_losses: { share: 0, least, window_s: 600, per_host: { share: 1, least: 1000 } },
     },
   });
-  const held = /as many instances as the cap allows/;
+  const held = /has reached the cap on lost instances/;
 
   it('beyond the cap are held, with one alarm, until they are accepted', async () => {
     await using troubled = await startTroubled(cap(2));
@@ -496,7 +496,7 @@ describe('a machine that is on the platform', () => {
     await orchestrator.waitFor(id, 'GONE');
     await place(orchestrator, ref, '');
     await until('it is gone', async () => !(await isThere(orchestrator, ref)));
-    expect(alarms(/has ended is there/)).toMatchObject([{ fields: { instance: id, status: 'DESTROYED' } }]);
+    expect(alarms(/of a deleted instance is still there/)).toMatchObject([{ fields: { instance: id, status: 'DESTROYED' } }]);
     expect((await orchestrator.request('GET', `/instances/${id}`)).status).toBe(404);
   });
 

@@ -116,14 +116,14 @@ it('a row that was lost without a restore is not called younger than a backup in
   const restore = await backUp(first);
   const id = await make(first);
   const restored = (lines: readonly { message: string }[]) =>
-    lines.find(({ message }) => message.startsWith('a machine that had no row'))?.message;
+    lines.find(({ message }) => message.startsWith('the row of a machine was restored'))?.message;
   const prepare: RestoredOptions['prepare'] = async ({ transact }) =>
     void (await transact(({ marks }) => marks.remove('restored_from')));
   {
     await using again = await restore({ prepare });
     expect(await again.read(`/instances/${id}`)).toBe('ONLINE');
     expect(restored(again.lines)).toBe(
-      'a machine that had no row has it again, from its note: the database had lost it',
+      'the row of a machine was restored from its note: the database had lost it',
     );
   }
   await using again = await restore();
@@ -400,7 +400,7 @@ describe('in a database that was restored from a backup', () => {
     });
     expect(await restored.read(`/instances/${UNKNOWN}`)).toBe('404');
     expect(await first.driver.get(`berth-${id}`)).toMatchObject({ value: { power: 'running' } });
-    const alarms = restored.lines.filter(({ message }) => /its row cannot be restored/.test(message));
+    const alarms = restored.lines.filter(({ message }) => /the row cannot be restored/.test(message));
     expect(alarms).toMatchObject([
       { fields: { ref: `berth-${id}`, problem: expect.stringMatching(problem) } },
     ]);
@@ -607,7 +607,7 @@ describe('a row of the backup whose machine the platform does not show', () => {
     for (const other of others) expect(await restored.read(`/instances/${other}`)).toBe('ONLINE');
     expect(orders).toEqual([]);
     await until('it is told that all goes on', () =>
-      restored.lines.some(({ message }) => /all work goes on/.test(message)),
+      restored.lines.some(({ message }) => /all work continues/.test(message)),
     );
   });
 
@@ -665,7 +665,7 @@ describe('a row of the backup whose machine the platform does not show', () => {
       'the mark is gone',
       async () => (await restored.store.read.marks.get('restored_from')) === null,
     );
-    expect(restored.lines.some(({ message }) => /all work goes on/.test(message))).toBe(true);
+    expect(restored.lines.some(({ message }) => /all work continues/.test(message))).toBe(true);
   });
 
   it('holds back no instance while the volumes cannot be listed', async () => {

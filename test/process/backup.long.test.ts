@@ -117,7 +117,7 @@ it('a start beside the journal of the database before is refused, and says what 
   const refused = await runBerth(['serve', '--json', '--port', '0', '--config', config]);
   expect(refused).toMatchObject({ code: 1, stdout: '' });
   expect(refused.stderr).toMatch(
-    /^berth: The database .* was restored from a backup, and .*-wal beside it is of/,
+    /^berth: The database .* was restored from a backup, but .*-wal next to it belongs to/,
   );
   rmSync(`${database}-wal`);
   rmSync(`${database}-shm`);

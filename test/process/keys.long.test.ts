@@ -140,8 +140,8 @@ describe('berth accounts, while the server runs', () => {
     expect(await run('accounts list')).toMatch(
       /^ID +NAME +PASSWORD +CREATED +INSTANCES +DELETED\n[\s\S]*tenant-b +no /,
     );
-    expect(await refuse('accounts create tenant-b')).toBe('berth: There is an account "tenant-b" already.\n');
-    expect(await refuse('accounts create Tenant')).toMatch(/"Tenant" is no account name: use 1 to 63 of /);
+    expect(await refuse('accounts create tenant-b')).toBe('berth: An account named "tenant-b" already exists.\n');
+    expect(await refuse('accounts create Tenant')).toMatch(/"Tenant" is not a valid account name: use 1 to 63 of /);
   });
 
   it('sets a password that buys tokens, until it is set again', async () => {
@@ -173,7 +173,7 @@ describe('berth accounts, while the server runs', () => {
   it('refuses a password that is too short, none, and an unknown account', async () => {
     for (const input of ['short\n', ''])
       expect(await refuse('accounts set-password default', input)).toBe(
-        'berth: A password has at least 12 characters.\n',
+        'berth: A password needs at least 12 characters.\n',
       );
     expect(await refuse('accounts set-password nobody', 'correct horse battery\n')).toMatch(
       /^berth: There is no account "nobody": see/,

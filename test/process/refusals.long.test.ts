@@ -95,7 +95,7 @@ describe('a place where this user may not write is refused [place-not-writable]'
     await expectRefused(
       place,
       at('new/new.db'),
-      /^berth: The folder .* cannot be made \(permission denied\): give/,
+      /^berth: The folder .* cannot be created \(permission denied\): give/,
       user,
     );
     chmodSync(place.config, 0o000);

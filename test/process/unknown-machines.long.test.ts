@@ -64,7 +64,7 @@ it('20,000 machines that nobody knows: it answers, raises a hundred alarms and o
   await until(
     async () => {
       slowestMs = Math.max(slowestMs, await msOf(() => fetch(health)));
-      return seen('"action":"log"') === 100 && seen('has no instance, or one that ended by itself') === 101;
+      return seen('"action":"log"') === 100 && seen('has no instance, or its instance ended') === 101;
     },
     () => `${seen('"action":"log"')} alarms: ${berth.stderr.slice(-1_000)}`,
   );

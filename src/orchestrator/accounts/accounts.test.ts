@@ -29,11 +29,11 @@ it('makes an account again with the id that it had, and refuses an id that is no
   expect(await store.read.credentials.accountById(id)).toMatchObject({ name: 'late' });
   await expect(createAccount(deps, 'other', id)).rejects.toThrow(/id acct-.* already/);
   for (const wrong of ['', 'acct-1', `${id}0`, id.toUpperCase(), `inst-${'0'.repeat(20)}`])
-    await expect(createAccount(deps, 'other', wrong)).rejects.toThrow(/no account id/);
+    await expect(createAccount(deps, 'other', wrong)).rejects.toThrow(/not a valid account id/);
   expect((await createAccount(deps, 'other')).id).toMatch(/^acct-[0-9a-f]{20}$/);
 });
 
-it('ends the tokens of a revoked key and of an old password: they count for the account no more', async () => {
+it('ends the tokens of a revoked key and of an old password, which no longer count for the account', async () => {
   const deps = openStore();
   const { store, clock } = deps;
   const { id: accountId } = await createAccount(deps, 'acme');

@@ -48,15 +48,15 @@ export async function createAccount(
 ): Promise<AccountRecord> {
   if (!NAME.test(name))
     throw new AccountsError(
-      `"${name}" is no account name: use 1 to 63 of a-z 0-9 . _ - and begin with a letter or digit.`,
+      `"${name}" is not a valid account name: use 1 to 63 of a-z 0-9 . _ - and begin with a letter or digit.`,
     );
   if (id !== undefined && !isAccountId(id))
-    throw new AccountsError(`"${id}" is no account id: it is acct- and 20 of 0-9 a-f.`);
+    throw new AccountsError(`"${id}" is not a valid account id: write acct- followed by 20 hexadecimal digits (0-9, a-f).`);
   return store.transact(async (tx) => {
     const known = await tx.credentials.accountByName(name);
     if (known !== null) throw new AccountsError(known.closedAt === null ? taken(name) : stillTaken(known));
     if (id !== undefined && (await tx.credentials.accountById(id)) !== null)
-      throw new AccountsError(`There is an account with the id ${id} already.`);
+      throw new AccountsError(`An account with the id ${id} already exists.`);
     return addAccount(tx, parts, name, id);
   });
 }
@@ -83,7 +83,7 @@ export async function setPassword(
   password: string,
 ): Promise<void> {
   if (password.length < MIN_PASSWORD_LENGTH)
-    throw new AccountsError(`A password has at least ${MIN_PASSWORD_LENGTH} characters.`);
+    throw new AccountsError(`A password needs at least ${MIN_PASSWORD_LENGTH} characters.`);
   const hash = await hashPassword(password, random);
   await store.transact(async (tx) => {
     const account = await openAccount(tx, accountName);
@@ -123,7 +123,7 @@ async function openAccount(
   if (account === null) throw noAccount(nameOrId);
   if (account.closedAt === null) return account;
   throw new AccountsError(
-    `Account "${account.name}" was deleted for good ${atTime(account)}: it gets no key and no password. Make another account.`,
+    `Account "${account.name}" was permanently deleted ${atTime(account)} and cannot get a key or a password. Create another account.`,
     'invalid_state',
   );
 }
@@ -192,13 +192,13 @@ export async function revokeKey({ store, clock }: Deps, id: string): Promise<Api
 }
 
 function taken(name: string): string {
-  return `There is an account "${name}" already.`;
+  return `An account named "${name}" already exists.`;
 }
 
 function stillTaken(account: AccountRecord): string {
   return (
-    `The name "${account.name}" is taken until the rows of what its account had are gone: it was deleted for good ${atTime(account)}, and ` +
-    'they are kept for retention.tombstones_days. Use another name.'
+    `The name "${account.name}" stays reserved: its account was permanently deleted ${atTime(account)}, and the rows of its resources ` +
+    'are kept for retention.tombstones_days. Use another name.'
   );
 }
 

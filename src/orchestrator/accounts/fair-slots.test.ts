@@ -37,7 +37,7 @@ it('runs no more jobs at a time than there are slots', async () => {
   expect([began, fair.waiting]).toEqual([['a', 'b', 'c'], 0]);
 });
 
-it('gives whoever waits turns: a thousand jobs of one hold up the job of another by one', async () => {
+it('gives waiting accounts turns: a thousand jobs of one account delay the job of another by one', async () => {
   const { began, ask, endAll } = slots(1);
   const flood = Array.from({ length: 1_000 }, (_, index) => ask('flood', `flood ${index}`));
   const mine = ask('me', 'mine');
@@ -46,7 +46,7 @@ it('gives whoever waits turns: a thousand jobs of one hold up the job of another
   expect(began.indexOf('mine')).toBe(2);
 });
 
-it('goes on after a job that fails', async () => {
+it('continues after a job fails', async () => {
   const fair = new FairSlots(1);
   const failing = fair.run('me', async () => Promise.reject(new Error('broken')), NEVER);
   const next = fair.run('me', async () => 'done', NEVER);
@@ -61,8 +61,8 @@ it('never begins the job of a client that has gone, and forgets it', async () =>
   const dropped = [ask('me', 'dropped', gone.signal), ask('you', 'dropped', gone.signal)];
   const last = ask('me', 'last');
   gone.abort();
-  for (const job of dropped) await expect(job).rejects.toThrow('went away');
-  await expect(ask('me', 'dropped', gone.signal)).rejects.toThrow('went away');
+  for (const job of dropped) await expect(job).rejects.toThrow('disconnected');
+  await expect(ask('me', 'dropped', gone.signal)).rejects.toThrow('disconnected');
   expect(fair.waiting).toBe(1);
   await endAll();
   await Promise.all([first, last]);
@@ -71,13 +71,13 @@ it('never begins the job of a client that has gone, and forgets it', async () =>
 
 it('begins no job of a client that has gone, nor after it was closed, although a slot is free', async () => {
   const { fair, began, ask } = slots(2);
-  await expect(ask('me', 'dropped', AbortSignal.abort())).rejects.toThrow('went away');
+  await expect(ask('me', 'dropped', AbortSignal.abort())).rejects.toThrow('disconnected');
   fair.close();
   await expect(ask('me', 'late')).rejects.toMatchObject({ code: 'unavailable' });
   expect(began).toEqual([]);
 });
 
-it('that is closed refuses what has not begun, and lets what runs end', async () => {
+it('a closed queue refuses jobs that have not begun and lets running jobs end', async () => {
   const { fair, began, ask, endAll } = slots(1);
   const running = ask('me', 'running');
   const waiting = ask('me', 'waiting');

@@ -81,4 +81,4 @@ export class FairSlots {
 }
 
 const shuttingDown = () => new ApiError('unavailable', 'The orchestrator is shutting down; try again.');
-const wentAway = () => new ApiError('request_timeout', 'The client went away before its turn came.');
+const wentAway = () => new ApiError('request_timeout', 'The client disconnected while its request was queued.');

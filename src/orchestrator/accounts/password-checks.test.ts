@@ -44,7 +44,7 @@ it('keeps no more than two CPUs busy', async () => {
   expect(most()).toBeLessThanOrEqual(2);
 });
 
-it('forgets a password once the account has another, and never takes what is not the whole of it', async () => {
+it('forgets a password once the account has a new one, and never accepts a part of it', async () => {
   const { checks, count } = counted();
   await checks.isRight('right', HASH, from('a'));
   for (const [password, stored] of [

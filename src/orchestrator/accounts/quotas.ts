@@ -54,7 +54,7 @@ function exceeded(kind: Kind, { limit, used }: { limit: number; used: number }):
   const { name, what, remedy } = kinds[kind];
   return new ApiError(
     'quota_exceeded',
-    `The account may have ${limit} ${what} and has ${used}: ${remedy}, or ask the provider for a larger quota.`,
+    `The quota of the account is ${limit} ${what}, and it has ${used}: ${remedy}, or ask the provider for a larger quota.`,
     { details: { quota: name, limit, used } },
   );
 }

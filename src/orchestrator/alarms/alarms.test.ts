@@ -50,7 +50,7 @@ function server(name = 'one'): Alarms {
 }
 const rows = () => store.read.alarms.list();
 
-it('are logged once and stored, with since when they stand [alarm-row]', async () => {
+it('alarms are logged once and stored with their start time [alarm-row]', async () => {
   const alarms = server();
   const since = clock.now();
   alarms.raise(orphan('a'));
@@ -71,7 +71,7 @@ it('are logged once and stored, with since when they stand [alarm-row]', async (
   expect(alarms.standing()).toEqual([row]);
 });
 
-it('end when their cause does, and are logged again when it returns', async () => {
+it('alarms end with their cause, and are logged again when it returns', async () => {
   const alarms = server();
   alarms.raise(orphan('a'));
   alarms.end(orphan('a'));
@@ -82,7 +82,7 @@ it('end when their cause does, and are logged again when it returns', async () =
   expect(logged).toHaveLength(2);
 });
 
-it('end by themselves where they were raised for a while', async () => {
+it('alarms raised for a limited time end by themselves', async () => {
   const alarms = server();
   alarms.raise({ ...orphan('a'), forMs: MINUTE_MS });
   await clock.advance(MINUTE_MS - 1);
@@ -93,7 +93,7 @@ it('end by themselves where they were raised for a while', async () => {
   expect(await rows()).toEqual([]);
 });
 
-it('end all of a kind on a platform but those that are named', async () => {
+it('a sweep ends all alarms of a kind on a platform except the named ones', async () => {
   const alarms = server();
   for (const subject of ['a', 'b', 'c']) alarms.raise(orphan(subject));
   alarms.raise({ ...orphan('d'), platform: 'other' });
@@ -106,7 +106,7 @@ it('end all of a kind on a platform but those that are named', async () => {
   expect((await rows()).map(({ subject }) => subject)).toEqual(['b', 'd']);
 });
 
-it('are the same for every server: one that a second server still sees stands on [alarm-of-replicas]', async () => {
+it('alarms are shared by all servers: one that a second server still sees stays open [alarm-of-replicas]', async () => {
   const [one, two] = [server('one'), server('two')];
   one.raise(orphan('a'));
   await one.sync();
@@ -127,7 +127,7 @@ it('are the same for every server: one that a second server still sees stands on
   expect(await rows()).toEqual([]);
 });
 
-it('of a server that has ended go some minutes after it was seen last, not before the next could see for itself', async () => {
+it('alarms of a stopped server end some minutes after it last saw them, so that the next server can check first', async () => {
   const first = server();
   first.raise(orphan('a'));
   await first.sync();
@@ -143,7 +143,7 @@ it('of a server that has ended go some minutes after it was seen last, not befor
   expect(await rows()).toEqual([]);
 });
 
-it('about what happened once stand for a day, whichever servers end meanwhile [alarm-outlives-server]', async () => {
+it('alarms about a single event stay open for a day, even if servers stop meanwhile [alarm-outlives-server]', async () => {
   const lost: Raised = {
     kind: 'disk_lost',
     subject: 'inst-1',
@@ -166,7 +166,7 @@ it('about what happened once stand for a day, whichever servers end meanwhile [a
   expect(await rows()).toEqual([]);
 });
 
-it('about what happened once stand for a day after it happened last, on the server that saw it', async () => {
+it('alarms about a repeated event stay open for a day after its last occurrence, on the server that saw it', async () => {
   const alarms = server();
   const failed: Raised = {
     kind: 'start_failed',
@@ -188,7 +188,7 @@ it('about what happened once stand for a day after it happened last, on the serv
   expect(await rows()).toEqual([]);
 });
 
-it('about what happened once end for all servers when another one sees that it is over [alarm-ended-elsewhere]', async () => {
+it('alarms about a single event end for all servers when another server sees that it is over [alarm-ended-elsewhere]', async () => {
   const failed: Raised = {
     kind: 'start_failed',
     subject: 'inst-1',
@@ -211,7 +211,7 @@ it('about what happened once end for all servers when another one sees that it i
   expect(await rows()).toHaveLength(1);
 });
 
-it('stand in memory while the database takes no writes, and are stored after that [alarm-without-store]', async () => {
+it('alarms stay in memory while the database accepts no writes, and are stored afterwards [alarm-without-store]', async () => {
   const alarms = server();
   isDown = true;
   alarms.raise(orphan('a'));
@@ -223,7 +223,7 @@ it('stand in memory while the database takes no writes, and are stored after tha
   expect(await rows()).toHaveLength(1);
 });
 
-it('are not stored any more once they are closed', async () => {
+it('alarms are no longer stored after close', async () => {
   const alarms = server();
   await alarms.close();
   alarms.raise(orphan('a'));
@@ -231,7 +231,7 @@ it('are not stored any more once they are closed', async () => {
   expect(await rows()).toEqual([]);
 });
 
-describe('those of resources that have one each', () => {
+describe('alarms of single resources', () => {
   const refs = (count: number, from = 0) =>
     Array.from({ length: count }, (_, index) => ({ ref: `berth-${from + index}` }));
   const raise = (alarms: Alarms, items: { ref: string }[], isComplete = true) =>
@@ -250,14 +250,14 @@ describe('those of resources that have one each', () => {
       isComplete,
     );
 
-  it('are one beyond a hundred, with their number and a file that lists all [orphans-folded]', async () => {
+  it('are folded into one beyond a hundred, with their number and a file that lists all [orphans-folded]', async () => {
     const alarms = server();
     await raise(alarms, refs(20_000));
     await alarms.sync();
     expect([logged.length, (await rows()).length]).toEqual([101, 101]);
     const file = join(folder, 'lists', 'orphan_machine-default.txt');
     expect((await rows()).find(({ subject }) => subject === 'default')?.text).toBe(
-      `nobody knows it (there are 20000, and 100 have an alarm of their own; all are listed in ${file})`,
+      `nobody knows it (20000 in all, of which 100 have their own alarm; all are listed in ${file})`,
     );
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
     expect([lines.length, lines[7]]).toEqual([20_000, 'berth-7\tit is berth-7']);
@@ -274,7 +274,7 @@ describe('those of resources that have one each', () => {
     expect([later.standing().length, existsSync(file)]).toEqual([20, false]);
   });
 
-  it('have one line each in the file, without what a terminal acts on', async () => {
+  it('have one line each in the file, without terminal control characters', async () => {
     const alarms = server();
     await raise(alarms, [...refs(100), { ref: 'berth-\u001b]8;;http://evil\u0007\nberth-forged\tOK\u202e' }]);
     const lines = readFileSync(join(folder, 'lists', 'orphan_machine-default.txt'), 'utf8').split('\n');
@@ -285,7 +285,7 @@ describe('those of resources that have one each', () => {
     await alarms.sync();
   });
 
-  it('say so where the file cannot be written', async () => {
+  it('report that the file cannot be written', async () => {
     const alarms = new Alarms({
       store,
       clock,
@@ -302,7 +302,7 @@ describe('those of resources that have one each', () => {
   });
 });
 
-it('the disk of the database is one before it is full, until there is clearly room again [disk-low]', () => {
+it('a nearly full database disk raises an alarm until it clearly has space again [disk-low]', () => {
   const alarms = server();
   const size = 1e9;
   const stands = (free: number) => {

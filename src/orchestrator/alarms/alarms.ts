@@ -160,7 +160,7 @@ export class Alarms {
       this.#adopt(await store.read.alarms.list());
     } catch (error) {
       if (!(error instanceof StoreUnavailable))
-        log.warn({ err: error }, 'the alarms could not be stored; they will be in some seconds');
+        log.warn({ err: error }, 'the alarms could not be stored; retrying in a few seconds');
     }
   }
 

@@ -20,7 +20,7 @@ export function checkDisk(alarms: Alarms, { free, size }: { free: number; size: 
   alarms.raise({
     ...alarm,
     platform: null,
-    text: 'the disk of the database is almost full: make room on it; without any, creates and changes are answered with 503',
+    text: 'the disk of the database is almost full: free some space; when it is full, creates and changes are answered with 503',
     detail: `${toByteSize(free)} of ${toByteSize(size)} are free`,
     fields: { free_bytes: free, size_bytes: size },
   });

@@ -51,7 +51,7 @@ export async function raiseFolded<T>(
   if (items.length > NAMED) {
     // A name on the platform is untrusted text, and the file is read in a terminal.
     const lines = items.map((item) => [subjectOf(item), describe(item)].map(cleanText).join('\t'));
-    const detail = `there are ${items.length}, and ${NAMED} have an alarm of their own${await alarms.listTo(list, lines)}`;
+    const detail = `${items.length} in all, of which ${NAMED} have their own alarm${await alarms.listTo(list, lines)}`;
     alarms.raise({ kind, subject: platform, platform, text, detail, fields: { detail } }, log);
     subjects.add(platform);
   } else if (isComplete && stood.has(platform)) await alarms.removeList(list);

@@ -23,7 +23,7 @@ export async function claimUnit(
 
 const texts: Record<UnavailableReason, string> = {
   sold_out: 'has no free capacity',
-  platform_silent: 'cannot be placed (its platform, or hosts of it, do not answer)',
+  platform_silent: 'cannot be placed (its platform or some of its hosts do not answer)',
   maintenance: 'is under maintenance',
   withheld: 'is not sold',
 };

@@ -49,7 +49,7 @@ function issue(path: CatalogIssue['path'], message: string): CatalogIssue {
 function duplicateIssues(entries: { value: string; path: (string | number)[] }[]): CatalogIssue[] {
   const seen = new Set<string>();
   return entries.flatMap(({ value, path }) => {
-    if (seen.has(value)) return [issue(path, `expected a unique value, "${value}" is used before`)];
+    if (seen.has(value)) return [issue(path, `expected a unique value, but "${value}" is already used`)];
     seen.add(value);
     return [];
   });
@@ -75,7 +75,7 @@ function storageIssues(token: string, { volume_types, storage_capacity_gb }: Reg
     : [
         issue(
           ['regions', token, 'storage_capacity_gb'],
-          'expected volume_types beside it: the region sells no volumes',
+          'expected volume_types as well: the region sells no volumes',
         ),
       ];
 }
@@ -90,7 +90,7 @@ function gpuSpellingIssues(offers: Parts['offers']): CatalogIssue[] {
     spellings.set(normalized, first);
     return first === offer.gpu_type
       ? []
-      : [issue(['offers', index, 'gpu_type'], `expected the spelling used before, "${first}"`)];
+      : [issue(['offers', index, 'gpu_type'], `expected the same spelling as before: "${first}"`)];
   });
 }
 
@@ -110,7 +110,7 @@ function gpuIssues({ gpu_count = 0, gpu_type, gpu_memory_gb }: OfferFile): Catal
     return gpu_type === undefined
       ? [issue(['gpu_type'], 'missing: an offer with gpu_count needs a gpu_type')]
       : [];
-  const message = 'expected a gpu_count above 0 beside it';
+  const message = 'expected a gpu_count above 0 as well';
   return [
     ...(gpu_type === undefined ? [] : [issue(['gpu_type'], message)]),
     ...(gpu_memory_gb === undefined ? [] : [issue(['gpu_memory_gb'], message)]),
@@ -128,7 +128,7 @@ function priceIssues({
   return [
     ...spotPriceIssues({ instance_type, price_per_hour, spot_price_per_hour: spot }),
     ...(isTooDear
-      ? [issue(['stopped_price_per_hour'], `expected at most what it costs while it runs (${running})`)]
+      ? [issue(['stopped_price_per_hour'], `expected at most its price while running (${running})`)]
       : []),
   ];
 }
@@ -189,7 +189,7 @@ function extrasIssues({ extras = {} }: OfferFile): CatalogIssue[] {
   if (!Object.hasOwn(extras, 'berth')) return [];
   const found = issue(
     ['extras', 'berth'],
-    'is written by Berth: use restartable, stopped_price_per_hour and minimum_reservation_minutes of the offer',
+    'is set by Berth: use restartable, stopped_price_per_hour and minimum_reservation_minutes of the offer instead',
   );
   return [{ ...found, params: { at: 'key' } }];
 }

@@ -79,7 +79,7 @@ describe('a catalog file', () => {
     });
   });
 
-  it('keeps what it says instead of a default', () => {
+  it('keeps explicit values instead of defaults', () => {
     const said = {
       maintenance: true,
       root_disk: { min_gb: 80, max_gb: 90 },
@@ -153,17 +153,17 @@ describe('a catalog file', () => {
     [
       'an image twice',
       fileWith({ os_options: ['a', 'a'] }),
-      'offers.0.os_options.1: expected a unique value, "a" is used before',
+      'offers.0.os_options.1: expected a unique value, but "a" is already used',
     ],
     [
       'an offer id twice',
       offersWith({ id: 'a' }, { id: 'a' }),
-      'offers.1.id: expected a unique value, "a" is used before',
+      'offers.1.id: expected a unique value, but "a" is already used',
     ],
     [
       'a datacenter twice',
       regionsWith({ 'us-east': region }),
-      'regions.us-east.datacenter: expected a unique value, "hal-fra1-b" is used before',
+      'regions.us-east.datacenter: expected a unique value, but "hal-fra1-b" is already used',
     ],
     [
       'an unknown region',
@@ -189,12 +189,12 @@ describe('a catalog file', () => {
     [
       'stopped dearer than running',
       fileWith({ stopped_price_per_hour: 0.11 }),
-      'offers.0.stopped_price_per_hour: expected at most what it costs while it runs (0.1)',
+      'offers.0.stopped_price_per_hour: expected at most its price while running (0.1)',
     ],
     [
       'stopped dearer than running at a spot price',
       fileWith({ instance_type: 'SPOT', spot_price_per_hour: 0.05, stopped_price_per_hour: 0.06 }),
-      'offers.0.stopped_price_per_hour: expected at most what it costs while it runs (0.05)',
+      'offers.0.stopped_price_per_hour: expected at most its price while running (0.05)',
     ],
     [
       'half a minute',
@@ -204,10 +204,10 @@ describe('a catalog file', () => {
     [
       'what only Berth says of itself',
       fileWith({ extras: { berth: { restart: true } } }),
-      'offers.0.extras.berth: is written by Berth: use restartable, stopped_price_per_hour and minimum_reservation_minutes of the offer',
+      'offers.0.extras.berth: is set by Berth: use restartable, stopped_price_per_hour and minimum_reservation_minutes of the offer instead',
     ],
     [
-      'a spot price that nobody pays',
+      'a spot price of an offer that is not SPOT',
       fileWith({ spot_price_per_hour: 0.05 }),
       'offers.0.spot_price_per_hour: only an offer of instance_type SPOT is sold at a spot price, this one is DEDICATED',
     ],
@@ -219,17 +219,17 @@ describe('a catalog file', () => {
     [
       'a GPU type without GPUs',
       fileWith({ gpu_type: 'NVIDIA H100' }),
-      'offers.0.gpu_type: expected a gpu_count above 0 beside it',
+      'offers.0.gpu_type: expected a gpu_count above 0 as well',
     ],
     [
       'GPU memory without GPUs',
       fileWith({ gpu_count: 0, gpu_memory_gb: 80 }),
-      'offers.0.gpu_memory_gb: expected a gpu_count above 0 beside it',
+      'offers.0.gpu_memory_gb: expected a gpu_count above 0 as well',
     ],
     [
       'a GPU in two spellings',
       offersWith(gpu, { ...gpu, gpu_type: 'nvidia-h100' }),
-      'offers.1.gpu_type: expected the spelling used before, "NVIDIA H100"',
+      'offers.1.gpu_type: expected the same spelling as before: "NVIDIA H100"',
     ],
     [
       'a root disk range upside down',
@@ -244,7 +244,7 @@ describe('a catalog file', () => {
     [
       'a volume type twice',
       fileWith({}, { volume_types: [volumeType, volumeType] }),
-      'regions.eu-frankfurt.volume_types.1.name: expected a unique value, "nvme" is used before',
+      'regions.eu-frankfurt.volume_types.1.name: expected a unique value, but "nvme" is already used',
     ],
     [
       'volume sizes upside down',
@@ -293,7 +293,7 @@ describe('a catalog file', () => {
     expect(issuesOf(regionsWith({ 'eu-two': { ...region, datacenter: 'EU-two' } }))).toEqual([]);
   });
 
-  it('goes on past a malformed offer or region, whose token counts as known', () => {
+  it('continues past a malformed offer or region, whose token counts as known', () => {
     const raw = { regions: { 'eu-frankfurt': 7 }, offers: [7, { ...offer, gpu_count: 1 }] };
     expect(issuesOf(raw)).toEqual([
       expect.stringMatching(/^regions\.eu-frankfurt: /),

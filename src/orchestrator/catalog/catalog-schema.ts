@@ -17,26 +17,26 @@ const priceSchema = z
 const sizeGbSchema = z.number().positive().max(1_000_000);
 
 const volumeTypeFileSchema = z.strictObject({
-  name: z.string().min(1).max(63).describe('As users ask for it, such as nvme.'),
-  price_per_gb_hour: priceSchema.describe('USD for a GB and an hour.'),
+  name: z.string().min(1).max(63).describe('The name that users request, such as nvme.'),
+  price_per_gb_hour: priceSchema.describe('USD per GB and hour.'),
   min_size_gb: sizeGbSchema.describe('The smallest volume.'),
   max_size_gb: sizeGbSchema.describe('The largest volume.'),
   shareable: z
     .boolean()
     .default(false)
-    .describe('Whether several machines may have it attached at the same time.'),
+    .describe('Whether it can be attached to several machines at once.'),
   platform: z
     .string()
     .min(1)
     .max(63)
     .optional()
     .describe(
-      'The platform of berth.yaml that has its volumes; needed where offers of the region are of several.',
+      'The platform in berth.yaml that holds its volumes; required if offers of the region use several platforms.',
     ),
 });
 
 export const regionFileSchema = z.strictObject({
-  name: z.string().min(1).max(255).describe('For people, such as Frankfurt, Germany.'),
+  name: z.string().min(1).max(255).describe('Display name, such as Frankfurt, Germany.'),
   country_code: z
     .string()
     .regex(/^[A-Z]{2}$/, 'expected two capital letters (ISO 3166-1 alpha-2), such as "DE"')
@@ -46,8 +46,8 @@ export const regionFileSchema = z.strictObject({
     .string()
     .min(2)
     .max(255)
-    .describe('The code that the platform has for the region. No answer of the API has it.'),
-  drained: z.boolean().default(false).describe('What runs stays, and nothing new is placed.'),
+    .describe("The platform's code for the region. The API never shows it."),
+  drained: z.boolean().default(false).describe('Running machines stay; nothing new is placed.'),
   maintenance: z
     .boolean()
     .default(false)
@@ -55,24 +55,24 @@ export const regionFileSchema = z.strictObject({
   volume_types: z
     .array(volumeTypeFileSchema)
     .default([])
-    .describe('The volumes that are sold there. Empty: none.'),
+    .describe('The volume types sold there. Empty: none.'),
   storage_capacity_gb: z
     .number()
     .nonnegative()
     .max(MAX_STORAGE_GB)
     .optional()
-    .describe('How many GB all volumes there may take together. Absent: any number.'),
+    .describe('Total GB of all volumes there. Absent: no limit.'),
 });
 export type RegionFile = z.infer<typeof regionFileSchema>;
 
 const { shape: contract } = configurationSchema;
 
 export const offerFileSchema = z.strictObject({
-  instance_type: z.enum(instanceTypeSchema.enum).describe('What kind of machine it is.'),
+  instance_type: z.enum(instanceTypeSchema.enum).describe('The kind of machine.'),
   vcpus: contract.vcpus.describe('Virtual CPUs.'),
   memory_gb: contract.memory_gb,
   storage_gb: contract.storage_gb,
-  gpu_count: contract.gpu_count.describe('How many GPUs it has.'),
+  gpu_count: contract.gpu_count.describe('Number of GPUs.'),
   gpu_type: contract.gpu_type,
   gpu_memory_gb: contract.gpu_memory_gb,
   supports_cloud_init: contract.supports_cloud_init,
@@ -83,72 +83,72 @@ export const offerFileSchema = z.strictObject({
       /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
       'expected letters, digits, ".", "_" and "-", such as "h100-sxm-8x"',
     )
-    .describe('What users create instances of. An id never comes to mean another machine.'),
+    .describe('The offer that users create instances of. Never reuse an id for a different machine.'),
   name: z.string().min(1).max(255).describe('For people.'),
   description: z.string().min(1).max(4096).optional().describe('For people.'),
-  price_per_hour: priceSchema.describe('USD for an hour, with six decimals at most.'),
+  price_per_hour: priceSchema.describe('USD per hour, with at most six decimals.'),
   spot_price_per_hour: priceSchema
     .optional()
-    .describe('USD for an hour as a spot machine, with six decimals at most.'),
+    .describe('USD per hour as a spot machine, with at most six decimals.'),
   os_options: z
     .array(z.string().min(1).max(255))
     .min(1, 'expected at least one image: the first is the default')
-    .describe('Images that may be asked for. The first is the default.'),
-  maintenance: z.boolean().default(false).describe('Shown as under maintenance, and not sold.'),
+    .describe('Available images. The first is the default.'),
+  maintenance: z.boolean().default(false).describe('Shown as under maintenance and not sold.'),
   root_disk: z
     .strictObject({
       min_gb: sizeGbSchema.describe('The smallest.'),
       max_gb: sizeGbSchema.describe('The largest.'),
     })
     .optional()
-    .describe('Sizes of the root disk that may be asked for. Absent: storage_gb alone.'),
+    .describe('Allowed sizes of the root disk. Absent: storage_gb only.'),
   on_stop: z
     .enum(['release', 'hold'])
     .default('release')
     .describe(
-      'Whether a stopped machine keeps its unit. With release a later start may be refused as sold out.',
+      'Whether a stopped machine keeps its unit. With `release`, a later start may be refused as sold out.',
     ),
   resumable: z.boolean().default(true).describe('Whether a stopped machine can be started again.'),
   restartable: z.boolean().default(true).describe('Whether it can be restarted: announced in extras.berth.'),
   stopped_price_per_hour: priceSchema
     .optional()
-    .describe('USD for an hour while it is stopped: announced in extras.berth.'),
+    .describe('USD per hour while stopped: announced in extras.berth.'),
   minimum_reservation_minutes: z
     .int()
     .nonnegative()
     .max(MAX_RESERVATION_MINUTES)
     .optional()
-    .describe('The shortest rental: announced in extras.berth.'),
+    .describe('The minimum rental: announced in extras.berth.'),
   online_within_s: z
     .int()
     .positive()
     .max(MAX_ONLINE_WITHIN_S)
     .default(600)
-    .describe('A machine that is not ONLINE so long after its create is in ERROR.'),
+    .describe('A machine that is not ONLINE within this time after its create goes to ERROR.'),
   capacity: z
     .record(z.string(), z.int().nonnegative())
-    .describe('How many units there are in each region, sold ones included.'),
+    .describe('Units in each region, including those sold.'),
   extras: z
     .record(z.string(), z.json())
     .optional()
-    .describe('Passed on as it is, beside what Berth announces in extras.berth.'),
+    .describe('Passed through unchanged, next to what Berth announces in extras.berth.'),
   platform: z
     .string()
     .min(1)
     .max(63)
     .optional()
-    .describe('The platform of berth.yaml that has its machines; needed where there are several.'),
+    .describe('The platform in berth.yaml that runs its machines; required if there are several.'),
   machine: z
     .record(z.string(), z.json())
     .default({})
-    .describe('How the platform makes them, in the words of its driver.'),
+    .describe('How the platform creates them: settings of its driver.'),
 });
 export type OfferFile = z.infer<typeof offerFileSchema>;
 
 export const catalogFileSchema = z.strictObject({
   regions: z
     .record(regionTokenSchema, regionFileSchema)
-    .describe('By their public tokens, such as eu-frankfurt.'),
-  offers: z.array(offerFileSchema).min(1, 'expected at least one offer').describe('What is sold.'),
+    .describe('Regions by public token, such as eu-frankfurt.'),
+  offers: z.array(offerFileSchema).min(1, 'expected at least one offer').describe('The offers for sale.'),
 });
 export type CatalogFile = z.infer<typeof catalogFileSchema>;

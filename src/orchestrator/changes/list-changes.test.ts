@@ -21,7 +21,7 @@ async function start(image?: Buffer) {
   return { clock, store, changeWaits, insert, list };
 }
 
-it('says reset to a cursor that is a day old, since what it has not seen may be pruned', async () => {
+it('answers reset to a cursor that is a day old, because unseen changes may be pruned', async () => {
   const { clock, list } = await start();
   const { cursor } = await list();
   await clock.advance(DAY_MS - 1);
@@ -32,13 +32,13 @@ it('says reset to a cursor that is a day old, since what it has not seen may be 
   expect((await list(next)).reset).toBe(false);
 });
 
-it('says reset to a cursor of another version of Berth', async () => {
+it('answers reset to a cursor of another version of Berth', async () => {
   const { list } = await start();
   const later = Buffer.from('[2,{"anything":true}]').toString('base64url');
   expect((await list(later)).reset).toBe(true);
 });
 
-it('says reset once a restored database is opened, also where it has changed as often since', async () => {
+it('answers reset after a restored database is opened, also if it has changed as often since', async () => {
   const { store, insert, list } = await start();
   await insert('kept');
   const backup = store.image();
@@ -52,7 +52,7 @@ it('says reset once a restored database is opened, also where it has changed as 
   expect(await restored.list(next)).toMatchObject({ reset: false, changes: [{ id: 'later' }] });
 });
 
-it('says reset, and where the changes end, also to a cursor with more than a page behind it', async () => {
+it('answers reset with the end of the changes, also to a cursor more than a page behind', async () => {
   const { list } = await start();
   const { cursor } = await list();
   const other = await start();
@@ -92,7 +92,7 @@ it('a request that does not wait leaves those that do as they are', async () => 
   expect([changeWaits.size, clock.pendingTimers]).toEqual([0, 0]);
 });
 
-it('says whether a reply was cut', async () => {
+it('reports whether a reply was cut', async () => {
   const { store, list } = await start();
   const { cursor } = await list();
   await store.transact(async (tx) => {

@@ -86,13 +86,13 @@ describe('the tenant part', () => {
     );
   });
 
-  it.each(snags)('keeps %j, which has tripped readers, in a file and in a command', (snag) => {
+  it.each(snags)('keeps %j, a value that YAML readers get wrong, in a file and in a command', (snag) => {
     const content = `${snag}a${snag}`;
     const value = { write_files: [{ path: '/a', content }], runcmd: [content] };
     for (const read of readEach(renderUserData(value))) expect(read).toEqual(value);
   });
 
-  it('has only characters that YAML lets stand, and no line of the tenant at the start of one', () => {
+  it('has only characters that YAML allows unescaped, and never starts a line with text of the tenant', () => {
     const printable = /^[ -\x7e\u00a0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]*$/u;
     fc.assert(
       fc.property(cloudInit, (value) => {
@@ -114,14 +114,14 @@ describe('the tenant part', () => {
     expect(read).toEqual({ write_files: [{ path: '/a', content: '', permissions: '0644' }] });
   });
 
-  it('writes what a user other than root owns when the users are there', () => {
+  it('writes files of users other than root after the users exist', () => {
     const owners = ['root', 'root:root', 'root:docker', 'ubuntu', undefined];
     const files = owners.map((owner) => ({ path: '/a', content: '', ...(owner !== undefined && { owner }) }));
     const [read] = readEach(renderUserData({ write_files: files })) as [{ write_files: { defer?: true }[] }];
     expect(read.write_files.map(({ defer }) => defer)).toEqual([undefined, undefined, true, true, undefined]);
   });
 
-  it('has no field but the five of the contract, whatever it is given', () => {
+  it('has only the five fields of the contract, whatever the input', () => {
     const hostile = {
       users: [],
       ssh_pwauth: true,

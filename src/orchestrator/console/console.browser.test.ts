@@ -63,7 +63,7 @@ it('finds an instance by its name, with the keyboard alone, and says why it is s
   await page.keyboard.press('Enter');
   await page.click(`a[href="/console/instances/${STUCK}"]`);
   await page.waitForSelector('.notice.bad >> text=Stuck at “verify”');
-  expect(await page.textContent('.notice ol')).toContain('look at cloud-init');
+  expect(await page.textContent('.notice ol')).toContain('check cloud-init');
   expect(opened.complaints).toEqual([]);
 });
 
@@ -86,7 +86,7 @@ it('acknowledges an alarm by a click', async () => {
   expect(alarms.find(({ kind }) => kind === 'platform_down')?.acknowledgedBy).toBe('mara');
 });
 
-it('shows what has changed without being read again, and leaves opened and typed things as they are', async () => {
+it('shows changes without a reload, and keeps opened sections and typed text', async () => {
   await using opened = await open();
   const { page, complaints } = opened;
   await page.goto(`${origin}/console/instances?q=notebook-10`);
@@ -118,7 +118,7 @@ it('cordons an offer: first as a dry run, then for good', async () => {
   await page.getByRole('button', { name: 'Cordon it' }).click();
   await page.locator('#cordons').getByText('l40s-1x').waitFor();
   await page.getByRole('button', { name: 'Sell again' }).click();
-  await page.getByText('Nothing is cordoned').waitFor();
+  await page.getByText('No cordons and no planned maintenance').waitFor();
   expect(await shown.store.read.cordons.list()).toEqual([]);
   expect(complaints).toEqual([]);
 });
@@ -132,7 +132,7 @@ it('asks for the key again when the session has ended', async () => {
   expect(new URL(page.url()).pathname).toBe('/console/login');
 });
 
-it.each([320, 380, 1280])('fits the width of %s on every page, and nobody complains', async (width) => {
+it.each([320, 380, 1280])('fits the width of %s on every page, without console errors', async (width) => {
   await using opened = await open({ viewport: { width, height: 800 } });
   const { page, complaints } = opened;
   for (const path of paths) {

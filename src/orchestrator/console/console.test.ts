@@ -39,7 +39,7 @@ const paths = [
   ...Object.entries(toConfirm).map(([action, query]) => `/console/confirm?action=${action}&${query}`),
 ];
 
-it('logs each form and each refusal with the operator, the key and the address, and no page [console-log]', async () => {
+it('logs each form and each refusal with operator, key and address, but no page views [console-log]', async () => {
   shown.infos.length = 0;
   await get('/console/accounts');
   await get('/console/none');
@@ -57,7 +57,7 @@ it('logs each form and each refusal with the operator, the key and the address, 
 });
 
 describe('without a session', () => {
-  it('no page is shown, and none is told of', async () => {
+  it('no page is shown, and no page name is revealed', async () => {
     for (const path of [...paths, '/console/none']) {
       const reply = await shown.request(path);
       expect([path, reply.status, await reply.text()]).toEqual([path, 303, '']);
@@ -172,7 +172,7 @@ describe('a form', () => {
     expect(entry).toMatchObject({ actor: 'mara', source: 'console', action: 'alarm.acknowledge' });
   });
 
-  it('of another session, of another site or of none does nothing', async () => {
+  it('does nothing if it comes from another session, from another site or without a token', async () => {
     const csrf = csrfOf(await read('/console/alarms'));
     const other = await shown.logIn();
     const tries = [
@@ -197,7 +197,7 @@ describe('a form', () => {
     expect(await shown.store.read.cordons.list()).toEqual([]);
   });
 
-  it('disables an account with what was shown of it, and nothing that came since', async () => {
+  it('disables an account with the machines shown in the dry run, and none created since', async () => {
     const { id = '' } = (await shown.store.read.credentials.accountByName('marketplace')) ?? {};
     const page = await read(`/console/confirm?action=disable&account=${id}`);
     expect(page).toMatch(/its \d+ instances? will be deleted with all disks/);
@@ -242,7 +242,7 @@ describe('a form', () => {
     expect(await shown.store.read.cordons.list()).toEqual([]);
   });
 
-  it('that is no form is a 400 that says what is expected', async () => {
+  it('with an invalid body is a 400 that says what is expected', async () => {
     const csrf = csrfOf(await read('/console'));
     const headers = { cookie, 'content-type': 'multipart/form-data' };
     const reply = await shown.request('/console/logout', { method: 'POST', headers, body: `csrf=${csrf}` });
@@ -262,7 +262,7 @@ describe('a form', () => {
     expect(await shown.store.read.cordons.list()).toEqual([]);
   });
 
-  it('has a step tried now, and an instance removed until the platform proves that it is gone', async () => {
+  it('retries a step now, and removes an instance until the platform proves that it is gone', async () => {
     const csrf = csrfOf(await read('/console'));
     await post('/console/instances/retry', { csrf, id: STUCK });
     expect((await shown.store.read.work.of(STUCK))?.notBefore).toBe(clock.now());
@@ -281,19 +281,19 @@ describe('a form', () => {
     expect([reply.status, await reply.text()]).toEqual([409, expect.stringContaining('does not answer')]);
   });
 
-  it('that is refused says why', async () => {
+  it('shows the reason when it is refused', async () => {
     const csrf = csrfOf(await read('/console/alarms'));
     const reply = await post('/console/alarms/acknowledge', { kind: 'clock_skew', subject: 'x', csrf });
     expect(reply.status).toBe(409);
     expect(await reply.text()).toContain('No alarm clock_skew x is open.');
   });
 
-  it('that is too long is not read', async () => {
+  it('is not read when it is too long', async () => {
     expect((await post('/console/logout', { csrf: 'x'.repeat(70_000) })).status).toBe(413);
   });
 });
 
-it('the page of the doctor has what this server finds, when somebody has it look [console-doctor]', async () => {
+it('the doctor page shows the findings of this server when an operator starts a check [console-doctor]', async () => {
   const page = await read('/console/doctor');
   expect(page).toContain('not since its start');
   expect((await post('/console/doctor', { csrf: csrfOf(page) })).headers.get('location')).toBe(
@@ -310,7 +310,7 @@ it('the bars of the fleet are shares of what the catalog has, also while a platf
   const bars = (await read('/console')).split('<tr>').flatMap((row) => {
     const [, offer, region] =
       /\?offer=([\w-]+)".* data-label="Region" class=""><span>([\w-]+)</.exec(row) ?? [];
-    const label = /"(\d+) sold, (\d+) stopped, (\d+) free, (\d+) not for sale now"/.exec(row);
+    const label = /"(\d+) sold, (\d+) stopped, (\d+) free, (\d+) not for sale"/.exec(row);
     if (label === null) return [];
     const [sold = 0, stopped = 0, free = 0, withheld = 0] = label.slice(1).map(Number);
     const widths = [...row.matchAll(/ width="([\d.]+)"/g)].map(([, width]) => Number(width));
@@ -384,7 +384,7 @@ it('names are cut at 255 characters [console-long-names]', async () => {
   }
 });
 
-it('the page of platforms has each host with its devices: which is silent, and what is quarantined [console-hosts]', async () => {
+it('the platforms page shows each host with its devices, silent hosts and quarantined devices [console-hosts]', async () => {
   const page = await read('/console/platforms');
   expect(page).toContain('it did not come back from its reset &lt;at once&gt;');
   expect(page).toContain('<b>quarantined</b>');
@@ -394,7 +394,7 @@ it('the page of platforms has each host with its devices: which is silent, and w
 });
 
 describe('every page', () => {
-  it('has a strict policy, and nothing that the policy would block', async () => {
+  it('has a strict content security policy, and nothing that it would block', async () => {
     for (const path of [...paths, '/console/login', '/console/none']) {
       const reply = await get(path);
       const page = await reply.text();
@@ -413,7 +413,7 @@ describe('every page', () => {
     }
   });
 
-  it('escapes what tenants and platforms have written', async () => {
+  it('escapes text from tenants and platforms', async () => {
     await shown.store.transact(async (tx) => {
       const record = await tx.instances.byId(STUCK);
       if (record !== null)
@@ -428,7 +428,7 @@ describe('every page', () => {
     expect(await read('/console/instances')).toContain('&lt;script&gt;alert(2)&lt;/script&gt;');
   });
 
-  it('shows what turns the direction of a text as what it is', async () => {
+  it('shows bidirectional control characters as escapes', async () => {
     await shown.store.transact(async (tx) => {
       const record = await tx.instances.byId(STUCK);
       if (record !== null) await tx.instances.update({ ...record, name: 'a\u202eb' });
@@ -526,27 +526,27 @@ describe('the instances', () => {
     expect(ids(await read('/console/instances?q=Train-LARGE'))).toEqual([STUCK]);
     expect(ids(await read(`/console/instances?q=${FAILED}`))).toEqual([FAILED]);
     expect(ids(await read('/console/instances?status=DESTROYING'))).toEqual([LINGERING]);
-    expect(await read('/console/instances?q=%25')).toContain('No instance is found.');
+    expect(await read('/console/instances?q=%25')).toContain('No instances found.');
   });
 
-  it('that are stuck say why, and what to do', async () => {
+  it('show why they are stuck, and what to do', async () => {
     const page = await read(`/console/instances/${STUCK}`);
-    expect(page).toContain('Stuck at “verify”, to prove that its SSH answers: 14 tries have failed');
-    expect(page).toContain('The keys were not injected: look at cloud-init');
+    expect(page).toContain('Stuck at “verify”, to verify its SSH: 14 attempts have failed');
+    expect(page).toContain('The keys were not injected: check cloud-init');
   });
 
-  it('that failed have their dossier', async () => {
+  it('have a dossier if they failed', async () => {
     const page = await read(`/console/instances/${FAILED}`);
     expect(page).toContain('Failure dossier');
     expect(page).toContain('No space left on device');
   });
 
-  it('that nobody knows are not found', async () => {
+  it('are not found under an unknown id', async () => {
     expect((await get('/console/instances/inst-none')).status).toBe(404);
   });
 });
 
-it('is on the admin listener, and not on that of the API', async () => {
+it('the console is on the admin listener, not on the API listener', async () => {
   await using orchestrator = await startTestOrchestrator();
   const { status, headers } = await orchestrator.admin.fetch('/');
   expect([status, headers.get('location')]).toEqual([302, '/console']);

@@ -340,7 +340,7 @@ async function putLingering(store: Store, now: number): Promise<void> {
 
 async function putAlarms(store: Store, now: number): Promise<void> {
   const failing = 'a step keeps failing and is tried again: check the platform';
-  const orphan = 'a machine with our tag has no instance: it may be costing money, and hold data';
+  const orphan = 'a machine with our tag has no instance: it may cost money and hold data';
   const all = [
     [
       'platform_down',

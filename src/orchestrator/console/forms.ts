@@ -89,7 +89,7 @@ function subjectOf(field: FormRequest['field']): NamedSubject {
   const kind = cordonKinds.find((one) => one === field('kind'));
   const name = field('name');
   const platform = field('platform');
-  if (kind === undefined || name === undefined) throw new ActionRefused('Say what is to be cordoned.');
+  if (kind === undefined || name === undefined) throw new ActionRefused('Choose what to cordon.');
   return { kind, name, ...(platform !== undefined && { platform }) };
 }
 

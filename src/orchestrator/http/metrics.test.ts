@@ -8,7 +8,7 @@ import { WorkMetrics } from './work-metrics.ts';
 
 const ANSWER_MS = 1_700;
 
-it('of a database that stands still are told after one wait, not after one for each figure', async () => {
+it('metrics of an unresponsive database are answered after one timeout, not one for each figure', async () => {
   const clock = new VirtualClock();
   const late = () =>
     new Promise((_resolve, reject) => {

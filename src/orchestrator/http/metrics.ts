@@ -48,13 +48,13 @@ export class Metrics extends ServerMetrics {
       clock: deps.clock,
       certificates: deps.certificates,
       prefix: 'berth',
-      requests: 'Requests answered, without those of berth_polled_reads_total.',
+      requests: 'Requests answered, excluding those in berth_polled_reads_total.',
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
       tellsProcess: true,
     });
     this.counter(
       'berth_polled_reads_total',
-      'GET /v1/instances/{id} answered without the app.',
+      'Reads of GET /v1/instances/{id} answered from memory, bypassing the app.',
       () => this.#polledReads,
     );
     this.include(deps.work);
@@ -80,31 +80,31 @@ export class Metrics extends ServerMetrics {
       this.gaugeBy('platform', name, help, () =>
         Promise.all([...platforms].map(async ([name, state]) => [name, await figure(state, name)] as const)),
       );
-    tell('berth_platform_up', 'Whether the platform answers and can be believed.', ({ health }) =>
+    tell('berth_platform_up', 'Whether the platform answers and its listing is trusted.', ({ health }) =>
       Number(health.isUp),
     );
-    tell('berth_platform_suspect', 'Whether the platform answers and cannot be believed.', ({ health }) =>
+    tell('berth_platform_suspect', 'Whether the platform answers but its listing is not trusted.', ({ health }) =>
       Number(health.isSuspect),
     );
     tell(
       'berth_losses_held',
-      'Instances that the platform seems to have lost, and that `berth losses accept` would end.',
+      'Instances that appear lost on the platform and that `berth losses accept` would end.',
       ({ losses }) => losses.held,
     );
     tell(
       'berth_inventory_age_seconds',
-      'How old the last count of what the platform has room for is. After 600 nothing more of it is sold.',
+      'Age of the last count of free units on the platform, in seconds. After 600 the platform stops selling.',
       ({ inventory }) => inventory.ageMs / 1000,
     );
     this.gaugeBy(
       'offer',
       'berth_platform_units_free',
-      'Machines that the platform says it could make now.',
+      'Machines that the platform reports it could create now.',
       async () => [...platforms.values()].flatMap(({ inventory }) => [...inventory.freeUnits]),
     );
     tell(
       'berth_volumes_doubted',
-      'Whether too many volumes are missing for any deletion of one to be believed.',
+      'Whether too many volumes are missing, so that no volume counts as deleted.',
       async (_state, name) =>
         Number(((await answerOf(read.marks.get(markOf(name, 'volumes_doubted_since')))) ?? null) !== null),
     );
@@ -130,11 +130,11 @@ export class Metrics extends ServerMetrics {
           }),
         );
       });
-    tell('berth_offer_units', 'Units of an offer that a region has, by the catalog.', ({ units }) => units);
+    tell('berth_offer_units', 'Units of an offer in a region, from the catalog.', ({ units }) => units);
     tell('berth_offer_units_claimed', 'Units that instances hold.', ({ claimed }) => claimed);
     tell(
       'berth_offer_units_available',
-      'Units that could be sold now: 0 too while the offer, its region or its platform is not sold.',
+      'Units available now; 0 while the offer, its region or its platform is not for sale.',
       ({ free }) => free,
     );
     this.gaugeBy('region', 'berth_storage_claimed_gb', 'Storage that volumes hold, in GB.', async () =>
@@ -143,7 +143,7 @@ export class Metrics extends ServerMetrics {
     this.gaugeBy(
       'region',
       'berth_storage_gb',
-      'Storage that a region has for volumes, in GB: those that the catalog limits.',
+      'Storage of a region for volumes, in GB, where the catalog sets a limit.',
       async () =>
         [...catalog.regions.values()].flatMap(({ token, storageGb }) =>
           storageGb === undefined ? [] : [[token, storageGb] as const],
@@ -160,7 +160,7 @@ export class Metrics extends ServerMetrics {
     );
     this.gauge(
       'berth_store_up',
-      'Whether the store answers and takes writes. While it does not answer, the metrics that are counted in it are missing.',
+      'Whether the store answers and accepts writes. While it does not answer, metrics read from it are absent.',
       async () =>
         Number((await answerOf(read.marks.get('restored_from'))) !== undefined && writes.areWritesTaken),
     );
@@ -171,13 +171,13 @@ export class Metrics extends ServerMetrics {
     );
     this.gauge(
       'berth_work_overdue_seconds',
-      'How long the step of durable work that waits longest has been due, however often it was tried since.',
+      'Time since the longest-waiting step of durable work became due, retries included.',
       async () => secondsOverdue((await backlog())?.oldestDueAt, clock.now()),
     );
     this.gaugeBy(
       'step',
       'berth_instances_waiting',
-      'Instances with a step of work that is not finished; verify: for their SSH to answer.',
+      'Instances with an unfinished step of work; `verify` waits for SSH.',
       async () =>
         orZero(
           instanceWorkKinds,
@@ -187,14 +187,14 @@ export class Metrics extends ServerMetrics {
   }
 
   #tellAlarms({ alarms, writes }: Deps): void {
-    this.gaugeBy('kind', 'berth_alarms', 'Alarms that stand, of all servers.', async () => {
+    this.gaugeBy('kind', 'berth_alarms', 'Open alarms of all servers.', async () => {
       const counts = new Map<AlarmKind, number>(alarmKinds.map((kind) => [kind, 0]));
       for (const { kind } of alarms.standing()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
       return counts.set('store_unwritable', Number(!writes.areWritesTaken));
     });
     this.gauge(
       'berth_alarms_unacknowledged',
-      'Alarms that stand and that nobody has acknowledged.',
+      'Open alarms that are not acknowledged.',
       () => alarms.standing().filter(({ acknowledgedBy }) => acknowledgedBy === null).length,
     );
   }
@@ -202,12 +202,12 @@ export class Metrics extends ServerMetrics {
   #tellOtherServers({ store, clock }: Deps): void {
     this.gauge(
       'berth_commits_heard',
-      'Whether the commits of other servers are heard. While not, every read asks the store.',
+      'Whether this server receives the commits of other servers. If not, every read queries the store.',
       () => Number(store.isCommitFeedLive()),
     );
     this.gauge(
       'berth_clock_offset_seconds',
-      "How far the time here is ahead of the database's, where several servers share it.",
+      "How far this server's clock is ahead of the database's, if several servers share it.",
       () => (clock.offsetMs?.() ?? 0) / 1000,
     );
   }

@@ -26,13 +26,13 @@ function describe(routes: OpenAPIHono<HttpEnv>) {
     url: '/v1',
     tags: [
       { name: 'Authentication', description: 'Short-lived tokens, for clients that send no long-lived key.' },
-      { name: 'Offers', description: 'What is sold, and what of it can be deployed now.' },
+      { name: 'Offers', description: 'The catalog, and what can be deployed now.' },
       { name: 'Instances', description: 'Machines: create, poll, stop, start and destroy them.' },
       { name: 'Volumes', description: 'Network volumes: create, attach, detach and delete them.' },
       {
         name: 'Beyond the contract',
         description:
-          'What this server has besides the contract, announced in `extras.berth` of each offer. A client of the contract needs none of it.',
+          'Extensions of this server, announced in `extras.berth` of each offer. Clients of the contract do not need them.',
       },
     ],
   });

@@ -21,33 +21,33 @@ export class WorkMetrics implements Figures {
     const registers = [this.#registry];
     this.#calls = new Counter({
       name: 'berth_platform_calls_total',
-      help: 'Calls to the platform that ended, and proofs of SSH (`ssh`): `done`, `pending`, `observed`, `listed`, `proved` and the like, or why they failed.',
+      help: 'Finished calls to the platform and SSH proofs (`ssh`), by outcome: `done`, `pending`, `observed`, `listed`, `proved` and so on, or the reason for failure.',
       labelNames: ['platform', 'call', 'outcome'],
       registers,
     });
     this.#callSeconds = new Histogram({
       name: 'berth_platform_call_seconds',
-      help: 'How long they took.',
+      help: 'Duration of these calls.',
       labelNames: ['platform', 'call'],
       buckets: CALL_BUCKETS,
       registers,
     });
     this.#steps = new Counter({
       name: 'berth_steps_total',
-      help: 'Steps of work that ended, by what follows: another step, `again`, `finish`; `error`: it failed by itself; `lost`: nothing was written.',
+      help: 'Finished steps of work, by what follows: another step, `again`, `finish`; `error`: internal error; `lost`: the lease was lost and nothing was written.',
       labelNames: ['platform', 'resource', 'step', 'next'],
       registers,
     });
     this.#online = new Histogram({
       name: 'berth_instance_online_seconds',
-      help: 'From the request for an instance until it is ONLINE for the first time.',
+      help: 'Time from the create request until the instance is first ONLINE.',
       labelNames: ['offer'],
       buckets: ONLINE_BUCKETS,
       registers,
     });
     this.#failed = new Counter({
       name: 'berth_instances_failed_total',
-      help: 'Instances that went to ERROR, by cause: the code of the call that failed, `late`, `ssh`, `machine_failed`, `machine_gone`, `powered_off` or `not_stopped`.',
+      help: 'Instances that went to ERROR, by cause: the code of the failed call, `late`, `ssh`, `machine_failed`, `machine_gone`, `powered_off` or `not_stopped`.',
       labelNames: ['platform', 'cause'],
       registers,
     });

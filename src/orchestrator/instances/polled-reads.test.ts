@@ -82,14 +82,14 @@ describe('prepared replies', () => {
     await expect(foreign).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('are bounded, the oldest going first, and a missing one says nothing', () => {
+  it('are bounded, dropping the oldest first; a missing one proves nothing', () => {
     const { store, commit } = slowStore();
     const polled = new PolledReads(store, 2);
     for (const id of ['a', 'b', 'c']) commit(record('ONLINE', id));
     expect(['a', 'b', 'c'].map((id) => polled.cached(id) !== undefined)).toEqual([false, true, true]);
   });
 
-  it('are the newest that was told, in whatever order', () => {
+  it('are the newest version reported, in any order', () => {
     const { store, commit } = slowStore();
     const polled = new PolledReads(store);
     commit(record('ONLINE'));
@@ -111,7 +111,7 @@ describe('prepared replies', () => {
     expect([polled.cached('a'), polled.cached('b')]).toEqual([undefined, undefined]);
   });
 
-  it('are not answered while commits of other processes go unheard', async () => {
+  it('are not used while commits of other processes do not arrive', async () => {
     const { store, reads, commit, hear } = slowStore();
     const polled = new PolledReads(store);
     commit(record('PROVISIONING'));
@@ -124,7 +124,7 @@ describe('prepared replies', () => {
     expect(statusOf(polled.cached('a'))).toBe('ONLINE');
   });
 
-  it('do not come back from a read that began before it was forgotten that the instance is destroyed', async () => {
+  it('do not come back from a read that began before the destroyed instance was forgotten', async () => {
     const { store, reads, commit } = slowStore();
     const polled = new PolledReads(store, 1);
     const reading = polled.get(accountId, 'a');
@@ -142,7 +142,7 @@ describe('prepared replies of a list', () => {
       ({ id, status }) => `${id} ${status}`,
     );
 
-  it('are the bodies of the polled reads in the order that was asked for', async () => {
+  it('are the bodies of the polled reads in the requested order', async () => {
     const { store, commit, readsOfMany } = slowStore();
     const polled = new PolledReads(store);
     commit(record('ONLINE', 'a'), record('PROVISIONING', 'b'));
@@ -162,7 +162,7 @@ describe('prepared replies of a list', () => {
     expect(statusOf(polled.cached('a'))).toBe('ONLINE');
   });
 
-  it('show a commit that comes while rows are read, also where the feed was not heard before', async () => {
+  it('show a commit that comes while rows are read, also if the feed was down before', async () => {
     const { store, commit, readsOfMany, hear } = slowStore();
     const polled = new PolledReads(store);
     commit(record('ONLINE', 'b'));
@@ -184,7 +184,7 @@ describe('prepared replies of a list', () => {
     expect(statusesOf(await joining)).toEqual(['a ONLINE', 'c PROVISIONING']);
   });
 
-  it('lack none that was prepared, and is not any more once the others are read', async () => {
+  it('include a reply that was prepared but dropped while the others were read', async () => {
     const { store, commit, missCommits, readsOfMany } = slowStore();
     const polled = new PolledReads(store);
     commit(record('ONLINE', 'b'));
@@ -197,7 +197,7 @@ describe('prepared replies of a list', () => {
     expect(readsOfMany.map(({ ids }) => ids)).toEqual([['a', 'c'], ['b']]);
   });
 
-  it('are all read while commits of other processes go unheard', async () => {
+  it('are all read from the store while commits of other processes do not arrive', async () => {
     const { store, commit, readsOfMany, hear } = slowStore();
     const polled = new PolledReads(store);
     commit(record('PROVISIONING', 'a'));

@@ -20,7 +20,7 @@ export type FinalCode = keyof typeof finalTexts;
 export const tenantTexts = {
   ...finalTexts,
   late: 'The instance was not ready in time.',
-  ssh: 'SSH with the injected keys was not ready in time; check the image, and what cloud_init changes.',
+  ssh: 'SSH with the injected keys was not ready in time; check the image and cloud_init.',
   machine_failed: 'The machine of this instance failed.',
   machine_gone: 'The machine of this instance no longer exists.',
   powered_off: 'The machine powered itself off before SSH was ready.',

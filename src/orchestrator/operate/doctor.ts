@@ -10,15 +10,15 @@ export interface DoctorFinding extends Diagnosis {
 
 export const doctorReportSchema = z
   .object({
-    begun_at: timeOrNullSchema.meta({ description: 'Null: this server has not looked since its start.' }),
-    ended_at: timeOrNullSchema.meta({ description: 'Null: it is looking.' }),
+    begun_at: timeOrNullSchema.meta({ description: 'Null: no check since the server started.' }),
+    ended_at: timeOrNullSchema.meta({ description: 'Null: the check is still running.' }),
     findings: z.array(
       z.object({
-        platform: z.string().nullable().meta({ description: 'Null: it is about the server itself.' }),
+        platform: z.string().nullable().meta({ description: 'Null: the server itself.' }),
         subject: z.string(),
         verdict: z.enum(['ok', 'warning', 'broken']),
         finding: z.string(),
-        remedy: z.string().nullable().meta({ description: 'What to do; null: all is well.' }),
+        remedy: z.string().nullable().meta({ description: 'What to do; null: no action needed.' }),
       }),
     ),
   })

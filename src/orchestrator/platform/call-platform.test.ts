@@ -47,8 +47,8 @@ const clean: ObservedMachine = {
   endpoint: { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ro ot', privateIp: '10.0.0.1' },
 };
 
-describe('what the platform says', () => {
-  it('is cleaned wherever it comes in; a note is left as it is', async () => {
+describe('text from the platform', () => {
+  it('is cleaned on every path; a note is left unchanged', async () => {
     const context = caller();
     expect(await call(context, { outcome: 'done', value: machine })).toEqual({
       outcome: 'done',
@@ -79,7 +79,7 @@ describe('what the platform says', () => {
     [-5, 0],
     [250, 250],
     [86_400_000, 600_000],
-  ])('of a pause of %d ms is held to be %d ms', async (asked, held) => {
+  ])('with a pause of %d ms is limited to %d ms', async (asked, held) => {
     const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: asked } as const;
     expect(await call(caller(), pending)).toEqual({ ...pending, pollAfterMs: held });
     const failed = { outcome: 'failed', code: 'conflict', sideEffect: 'none', detail: 'x' } as const;
@@ -89,7 +89,7 @@ describe('what the platform says', () => {
     });
   });
 
-  it('of our credentials is told to its health', async () => {
+  it('about our credentials reaches the platform health', async () => {
     const context = caller();
     await call(context, { outcome: 'failed', code: 'auth', sideEffect: 'none', detail: 'expired' });
     expect(context.refusals).toEqual(['inst-1: the platform refuses our credentials: expired']);
@@ -113,7 +113,7 @@ describe('a lease that ends before a call would', () => {
     expect(made).toBe(calls);
   });
 
-  it('is so for a holder that was paused past it [call-after-pause-refused]', async () => {
+  it('also stops a holder that was paused past it [call-after-pause-refused]', async () => {
     const context = caller();
     const until = context.clock.now() + 60_000;
     await context.clock.advance(61_000);
@@ -121,7 +121,7 @@ describe('a lease that ends before a call would', () => {
     await expect(call(context, done, until)).rejects.toThrow(LeaseEnding);
   });
 
-  it('is so for a holder whose time is behind that of the others', async () => {
+  it('also stops a holder whose clock is behind the others', async () => {
     const context = caller();
     Object.assign(context.clock, { offsetMs: () => -60_000 });
     const done = { outcome: 'done', value: null } as const;
@@ -146,7 +146,7 @@ it('a lease that would end soon is renewed as soon as its call is given up, and 
   expect(await calling).toEqual({ outcome: 'done', value: null });
 });
 
-describe('an answer that has no form', () => {
+describe('a malformed answer', () => {
   const endpoint = { publicIp: null, sshPort: 22, sshUsername: 'root' };
   it.each<[string, unknown]>([
     ['is missing', undefined],
@@ -170,7 +170,7 @@ describe('an answer that has no form', () => {
     ['has no outcome', { outcome: 'maybe' }],
     ['shows an address that is no text', { outcome: 'done', value: { ...machine, endpoint } }],
     ['fails without a word', { outcome: 'failed', code: 'conflict', sideEffect: 'none' }],
-  ])('of a step leaves its outcome unknown: one that %s', async (_what, step) => {
+  ])('to a step leaves its outcome unknown: one that %s', async (_what, step) => {
     expect(await call(caller(), step as Step<unknown>)).toMatchObject({
       outcome: 'failed',
       code: 'unknown_outcome',
@@ -178,7 +178,7 @@ describe('an answer that has no form', () => {
     });
   });
 
-  it('of a proof proves nothing', async () => {
+  it('to a proof proves nothing', async () => {
     const nothing = undefined as unknown as ProbeResult;
     expect(await prove(caller(), async () => nothing)).toMatchObject({ ok: false, step: 'connect' });
   });

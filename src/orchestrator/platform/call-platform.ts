@@ -295,7 +295,7 @@ function sane<T>(step: Step<T>): Step<T> {
       return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs: pauseOf(retryAfterMs) };
     }
     default:
-      throw new Error('the driver answered with no outcome');
+      throw new Error('the driver answered without an outcome');
   }
 }
 

@@ -66,7 +66,7 @@ async function besideSilence(
     context.machines.seenBeside.has(ownerRef, silent) || (await areLossesAccepted(context));
   if (cannotBeElsewhere) return { answer: 'gone' };
   const reason =
-    `${found.reason}; ${host}, where it was last seen, does not have it: it may have been moved before. ` +
+    `${found.reason}; ${host}, where it was last seen, does not have it: it may have been moved earlier. ` +
     'If it was not, `berth losses accept` ends it';
   return { answer: 'unknown', reason };
 }

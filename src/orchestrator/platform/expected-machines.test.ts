@@ -41,7 +41,7 @@ const row = (id: string, version: number, status: InstanceRecord['status'] = 'ON
   status,
 });
 
-it('reads every live row once, and then follows what is told', async () => {
+it('reads every live row once, then follows notifications', async () => {
   const { machines, state, tell, expected } = setUp(row('a', 1), row('b', 1));
   await machines.refresh();
   tell(row('a', 2), row('b', 2, 'DESTROYED'), row('c', 1));
@@ -49,7 +49,7 @@ it('reads every live row once, and then follows what is told', async () => {
   expect([expected(), state.reads]).toEqual([['a.2', 'c.1'], 1]);
 });
 
-it('takes the newer of two copies, in whatever order they are told', async () => {
+it('takes the newer of two copies, in any order of notification', async () => {
   const { machines, tell, expected } = setUp();
   await machines.refresh();
   tell(row('a', 3));
@@ -57,7 +57,7 @@ it('takes the newer of two copies, in whatever order they are told', async () =>
   expect(expected()).toEqual(['a.3']);
 });
 
-it('reads them again after commits were missed, and forgets what is destroyed since', async () => {
+it('reads them again after missed commits, and forgets those destroyed since', async () => {
   const { machines, state, miss, expected } = setUp(row('a', 1), row('b', 1));
   await machines.refresh();
   state.rows = [row('b', 4)];
@@ -66,7 +66,7 @@ it('reads them again after commits were missed, and forgets what is destroyed si
   expect([expected(), state.reads]).toEqual([['b.4'], 2]);
 });
 
-it('does not bring back what is destroyed, for an older commit that is told later', async () => {
+it('does not bring back a destroyed machine on a late notification of an older commit', async () => {
   const { machines, tell, state, miss, expected } = setUp(row('a', 1), row('b', 1), row('c', 1));
   await machines.refresh();
   tell({ ...row('a', 5), status: 'DESTROYED' });
@@ -80,7 +80,7 @@ it('does not bring back what is destroyed, for an older commit that is told late
   expect(expected()).toEqual([]);
 });
 
-it('has the machine of a destroyed row again once an operator has made it another instance', async () => {
+it('expects the machine of a destroyed row again once an operator has adopted it as a new instance', async () => {
   const { machines, tell, expected } = setUp(row('a', 1));
   await machines.refresh();
   tell({ ...row('a', 5), status: 'DESTROYED' });
@@ -89,7 +89,7 @@ it('has the machine of a destroyed row again once an operator has made it anothe
   expect(expected()).toEqual(['z.1']);
 });
 
-it('reads them each time while commits are not heard, and again after a read that failed', async () => {
+it('reads them each time while commits do not arrive, and again after a failed read', async () => {
   const { machines, state, expected } = setUp(row('a', 1));
   state.isHeard = false;
   await machines.refresh();

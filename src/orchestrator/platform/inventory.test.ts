@@ -51,7 +51,7 @@ function counting(answer: unknown, claims: readonly HeldClaim[][] = [[], []]) {
   return { clock, driver, inventory, warnings, capacity: () => inventory.capacity('offer', 'here') };
 }
 
-describe('the units that may be sold', () => {
+describe('the units that can be sold', () => {
   const counted = (units: number, refs?: string[]) => ({
     answer: 'counted',
     free: [free(units)],
@@ -61,7 +61,7 @@ describe('the units that may be sold', () => {
   it.each<[string, object, HeldClaim[][], number]>([
     ['are the free ones and those of the machines that are listed', counted(1), [[claim], [claim]], 2],
     [
-      'are only the free ones where the machine may be gone by the count',
+      'are only the free ones if the machine may be gone at the time of the count',
       counted(1),
       [[claim], [{ ...claim, status: 'DESTROYING' }]],
       1,
@@ -75,7 +75,7 @@ describe('the units that may be sold', () => {
     ['are only the free ones where a failed machine may be gone', counted(1), [[failed], [failed]], 1],
     ['are only the free ones where its claim is released by then', counted(1), [[claim], []], 1],
     [
-      'include a machine that is being destroyed and that the count names',
+      'include a machine being destroyed that the count names',
       counted(1, ['berth-a']),
       [[claim], []],
       2,
@@ -95,7 +95,7 @@ describe('the units that may be sold', () => {
     expect(capacity()).toBe(1);
   });
 
-  it('include one on a host that does not answer, where the count names those of the others', async () => {
+  it('include a machine on a silent host when the count names those of the other hosts', async () => {
     const { inventory, capacity } = counting(counted(1, []), [[claim], [claim]]);
     await inventory.refresh(new Map(), new Set([machine.ref]));
     expect(capacity()).toBe(2);
@@ -109,7 +109,7 @@ describe('the units that may be sold', () => {
     ['has no form', { answer: 'perhaps', free: [free(5)] }],
     ['names its machines as no list', { answer: 'counted', free: [free(5)], counted: 5 }],
     ['is missing', undefined],
-  ])('are none after an answer that %s, and a warning tells why', async (_what, answer) => {
+  ])('are none after an answer that %s, with a warning that gives the reason', async (_what, answer) => {
     const { inventory, capacity, warnings } = counting(answer);
     await inventory.refresh(new Map());
     expect(capacity()).toBe(0);
@@ -119,7 +119,7 @@ describe('the units that may be sold', () => {
   it.each([
     ['as long as it says which machines it counts', ['berth-a']],
     ['where it does not', undefined],
-  ])('are not fewer for a unit of the offer on another platform, %s', async (_what, refs) => {
+  ])('are not reduced by a unit of the offer on another platform, %s', async (_what, refs) => {
     const { inventory, capacity } = counting(counted(2, refs), [
       [claim, elsewhere],
       [claim, elsewhere],
@@ -128,7 +128,7 @@ describe('the units that may be sold', () => {
     expect(capacity()).toBe(4);
   });
 
-  it('are not more for one on another platform that shows the same machines', async () => {
+  it('are not increased by a unit on another platform that shows the same machines', async () => {
     const { inventory, capacity } = counting(counted(2, ['berth-a', 'berth-b']), [
       [claim, elsewhere],
       [claim, elsewhere],
@@ -137,7 +137,7 @@ describe('the units that may be sold', () => {
     expect(capacity()).toBe(4);
   });
 
-  it('are not more for one on another platform that is given back there', async () => {
+  it('are not increased by a unit given back on another platform', async () => {
     const leaving: HeldClaim = { ...elsewhere, status: 'DESTROYING' };
     const { inventory, capacity } = counting(counted(2), [[leaving], [leaving]]);
     await inventory.refresh(new Map());
@@ -155,14 +155,14 @@ describe('the units that may be sold', () => {
     expect(inventory.capacity(offerId, 'here')).toBe(units);
   });
 
-  it('are told of the offers of the platform alone, each once', async () => {
+  it('are requested only for offers of the platform, once each', async () => {
     const western = { offerId: 'western', datacenter: 'dc', units: 7 };
     const { inventory } = counting({ answer: 'counted', free: [free(2), western] });
     await inventory.refresh(new Map());
     expect([...inventory.freeUnits]).toEqual([['offer', 2]]);
   });
 
-  it('are none of a count whose age a clock that was set back hides', async () => {
+  it('are none when a clock that was set back hides the age of the count', async () => {
     const { clock, driver, inventory, capacity } = counting(counted(3));
     await inventory.refresh(new Map());
     expect(capacity()).toBe(3);

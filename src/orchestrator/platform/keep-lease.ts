@@ -28,7 +28,7 @@ const STUCK_AFTER_MS = 60_000;
 /** How long a stopping process waits for a call that was given up, in milliseconds. */
 const LAST_WAIT_MS = 1_000;
 const STUCK =
-  'a call to the platform was given up and does not end: nothing else is done about this resource until it does. Check the ' +
+  'a call to the platform timed out and is still running: this resource waits until it ends. Check the ' +
   'platform; if its driver hangs, restart this server';
 
 /**
@@ -59,7 +59,7 @@ export async function whileLeaseIsKept<T>(
       alarms.end(alarm);
       return ended.value;
     }
-    if (stopping.aborted) throw new CallUnderWay(`this server ends while a ${kind} is under way`);
+    if (stopping.aborted) throw new CallUnderWay(`this server is stopping while a ${kind} is in progress`);
     const overdueMs = clock.now() - since;
     if (overdueMs >= STUCK_AFTER_MS)
       alarms.raise({
@@ -80,11 +80,11 @@ async function renew({ store, clock, options, log }: LeaseKeeping, lease: Lease)
   const until = clock.now() + options.leaseMs;
   try {
     const isHeld = await store.transact((tx) => tx.work.renew(lease, until));
-    if (!isHeld) throw new CallUnderWay(`the lease was lost while a ${lease.kind} is under way`);
+    if (!isHeld) throw new CallUnderWay(`the lease was lost while a ${lease.kind} is in progress`);
     lease.until = until;
   } catch (error) {
     if (error instanceof CallUnderWay) throw error;
-    log.warn({ err: error, resource: lease.resourceId }, 'a lease could not be renewed; it is tried again');
+    log.warn({ err: error, resource: lease.resourceId }, 'a lease could not be renewed; retrying');
   }
 }
 

@@ -82,7 +82,7 @@ it.each([
   },
 );
 
-it('counts no instance that is not there to be lost', async () => {
+it('does not count instances without a machine to lose', async () => {
   await insert(4);
   await insert(50, 'PROVISIONING');
   await insert(50, 'OFFLINE');
@@ -104,7 +104,7 @@ it('lets all be lost while losses are accepted, and counts them', async () => {
   expect(await recordLoss(5)).toBe(false);
 });
 
-it('raises one alarm in a window, and tells how many are held', async () => {
+it('raises one alarm per window, with the number of held instances', async () => {
   await insert(6);
   await loseAll(6);
   for (const nth of [2, 3, 4, 5]) expect(await recordLoss(nth)).toBe(false);
@@ -132,7 +132,7 @@ it('holds the instances of one host beyond its own cap, with an alarm that names
   expect(await recordLoss(6)).toBe(true);
 });
 
-it('of one platform leave the cap of another as it is [losses-by-platform]', async () => {
+it('losses on one platform do not use the cap of another [losses-by-platform]', async () => {
   await insert(4);
   await store.transact(async (tx) => {
     for (const nth of [2, 3]) {
@@ -144,7 +144,7 @@ it('of one platform leave the cap of another as it is [losses-by-platform]', asy
   expect([await recordLoss(1), await recordLoss(2)]).toEqual([false, true]);
 });
 
-it('counts a loss for the host that lost it, also when its machine turns up on another [loss-host-kept]', async () => {
+it('counts a loss for the host that lost it, also when its machine reappears on another [loss-host-kept]', async () => {
   await insert(50);
   const host = async (nth: number, name: string) => {
     await recordHosts({ store, clock } as unknown as ReconcileContext, [[`ONLINE-${nth}`, name]]);

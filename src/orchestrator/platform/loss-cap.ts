@@ -113,8 +113,8 @@ export class LossCap {
         subject: host === undefined ? platform : `${platform}/${host}`,
         platform,
         text:
-          `${where} has lost as many instances as the cap allows: further ones keep their state. ` +
-          'Check it; if they are really lost, `berth losses accept` ends them',
+          `${where} has reached the cap on lost instances: further missing instances keep their state. ` +
+          'Check it; if the instances are really lost, `berth losses accept` ends them',
         detail: `${count} lost, the cap is ${cap}`,
         fields: { losses: count, cap, windowMs, ...(host !== undefined && { host }) },
         forMs: 2 * options.lastRetryMs,

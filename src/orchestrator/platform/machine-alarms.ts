@@ -8,11 +8,11 @@ import type { ExpectedMachine } from './expected-machines.ts';
 const WATCHED: ReadonlySet<InstanceStatus> = new Set(['PROVISIONING', 'ONLINE', 'STOPPED']);
 
 const PAUSED =
-  'the platform has paused a machine: end the cause. After a minute its instance is STOPPED with its disk, and the ' +
-  "tenant's start resumes it. Before that, resume it on the platform; later, that would have it shut down";
+  'the platform has paused a machine: fix the cause. After a minute its instance is STOPPED with its disk, and the ' +
+  "tenant's start resumes it. Before that, resume it on the platform; afterwards, Berth would shut it down";
 
 const SHARED =
-  'two live instances have one address and port: the tenant of one may reach the machine of the other. Correct the endpoints ' +
+  'two live instances share an address and port: the tenant of one may reach the machine of the other. Correct the endpoints ' +
   'on the platform, or in its driver';
 
 type Context = Pick<ReconcileContext, 'alarms' | 'platform' | 'log' | 'endpoints'>;

@@ -77,7 +77,7 @@ export function callTimeoutMs(leaseMs: number): number {
 }
 
 export const CLOCK_SKEW_ALARM =
-  "the clock here is too far from the database's: no work is claimed and nothing is ended until it is close again; check NTP on both";
+  "this server's clock differs too much from the database's: no work is claimed and nothing is ended until they agree; check NTP on both";
 
 /** How far the clocks of two servers on one database may differ: the time that a lease reserves for one call. */
 export function clockMarginMs({ leaseMs }: { leaseMs: number }): number {

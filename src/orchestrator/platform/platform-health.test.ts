@@ -49,14 +49,14 @@ const deadline = async () => (await store.read.work.of('inst-1'))?.deadlineAt;
 const mark = () => store.read.marks.get('platform_down_since');
 
 describe('the health of the platform', () => {
-  it('is in doubt until the first listing that can be believed, without an alarm', async () => {
+  it('is not trusted until the first valid listing, without an alarm', async () => {
     const health = newHealth();
     expect([health.isUp, health.isSuspect, alarms.length]).toEqual([false, false, 0]);
     await health.answered(clock.now());
     expect(health.isUp).toBe(true);
   });
 
-  it('tells of its recovery once, and of each kind of trouble once', async () => {
+  it('reports its recovery once, and each kind of problem once', async () => {
     const health = newHealth();
     let recoveries = 0;
     const unlisten = health.onRecovery(() => {
@@ -72,7 +72,7 @@ describe('the health of the platform', () => {
     expect([recoveries, health.isUp]).toEqual([1, true]);
   });
 
-  it('moves deadlines by the length of an outage, also over the end of the process that saw it begin', async () => {
+  it('moves deadlines by the length of an outage, also across a restart of the process that saw it begin', async () => {
     const deadlineAt = clock.now() + 10 * MINUTE_MS;
     await putWork(deadlineAt);
     const first = newHealth();
@@ -89,7 +89,7 @@ describe('the health of the platform', () => {
     expect(await deadline()).toBe(deadlineAt + 25 * MINUTE_MS);
   });
 
-  it('is not mended by a listing that began before the credentials were refused', async () => {
+  it('does not recover by a listing that began before the credentials were refused', async () => {
     const health = newHealth();
     await health.answered(clock.now());
     const begunAt = clock.now();
@@ -103,7 +103,7 @@ describe('the health of the platform', () => {
     expect([health.isUp, await mark()]).toEqual([true, null]);
   });
 
-  it('is not troubled by one order that is refused among others that are accepted', async () => {
+  it('is not affected by one refused order among accepted ones', async () => {
     const health = newHealth();
     await health.answered(clock.now());
     health.refused('inst-1', 'this machine is locked');
@@ -114,14 +114,14 @@ describe('the health of the platform', () => {
     expect(health.isUp).toBe(false);
   });
 
-  it('is not troubled by the orders about one resource, however often they are refused', async () => {
+  it('is not affected by repeated refusals for one resource', async () => {
     const health = newHealth();
     await health.answered(clock.now());
     for (let nth = 0; nth < 3; nth++) health.refused('inst-1', 'this machine is locked');
     expect([health.isUp, alarms]).toEqual([true, []]);
   });
 
-  it('stays in doubt while the store cannot say how long the outage was', async () => {
+  it('stays untrusted while the store cannot say how long the outage was', async () => {
     const health = newHealth();
     await store.close();
     await expect(health.answered(clock.now())).rejects.toThrow();

@@ -16,7 +16,7 @@ const texts: Record<PlatformProblem['kind'], string> = {
   down: 'the platform does not answer: nothing is sold and no state is changed until it does',
   suspect:
     'too many machines are missing from the platform: nothing is sold and no state is changed until it lists them again. ' +
-    'Check that its key and project are still the right ones; if the machines are really lost, run `berth losses accept`',
+    'Check that its key and project are still correct; if the machines are really lost, run `berth losses accept`',
 };
 
 interface Deps {
@@ -147,6 +147,6 @@ export class PlatformHealth {
       await tx.work.extendDeadlines(platform, lengthMs);
       return lengthMs;
     });
-    if (byMs > 0) log.info({ byMs }, 'the deadlines of open work are moved by the length of the outage');
+    if (byMs > 0) log.info({ byMs }, 'the deadlines of open work are extended by the length of the outage');
   }
 }

@@ -42,7 +42,7 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
 }
 
 describe('a listing', () => {
-  it('that is under way proves nothing for whoever comes later: the next one does', async () => {
+  it('proves nothing to a caller that came after its start; the next listing does', async () => {
     const { clock, listing, open, end } = setUp();
     const early = listing.lacks('a');
     await clock.advance(0);
@@ -57,7 +57,7 @@ describe('a listing', () => {
     expect(await late).toMatchObject({ isProved: false, reason: expect.stringMatching(/still lists it/) });
   });
 
-  it('is shared by all who wait for it', async () => {
+  it('is shared by all waiting callers', async () => {
     const { clock, listing, open, end } = setUp();
     const first = listing.observe();
     await clock.advance(0);
@@ -70,7 +70,7 @@ describe('a listing', () => {
     expect(open.length).toBe(2);
   });
 
-  it('whose server stood still meanwhile does not keep the next one waiting for as long [listing-after-standstill]', async () => {
+  it('of a server that was suspended does not delay the next listing by that time [listing-after-standstill]', async () => {
     const { clock, listing, open } = setUp();
     const first = listing.observe();
     await clock.advance(0);
@@ -84,7 +84,7 @@ describe('a listing', () => {
     expect(open.length).toBe(2);
   });
 
-  it('that took long is not followed by another at once', async () => {
+  it('is not followed by another at once if it took long', async () => {
     const { clock, listing, open, end } = setUp();
     const first = listing.observe();
     await clock.advance(2_000);
@@ -99,20 +99,20 @@ describe('a listing', () => {
   });
 
   it.each<[string, Judge<Item>]>([
-    ['cannot be believed', async () => false],
+    ['is not trusted', async () => false],
     ['cannot be judged', () => Promise.reject(new Error('the store is away'))],
-  ])('that %s proves nothing', async (_, judge) => {
+  ])('proves nothing if it %s', async (_, judge) => {
     const { clock, listing, end } = setUp(judge);
     const proof = listing.lacks('a');
     await clock.advance(0);
     await end(0);
     expect(await proof).toMatchObject({
       isProved: false,
-      reason: expect.stringMatching(/cannot be believed/),
+      reason: expect.stringMatching(/is not trusted now/),
     });
   });
 
-  it('that has no form proves nothing, and the next one is as good as any', async () => {
+  it('proves nothing if malformed, and the next one counts normally', async () => {
     const { clock, listing, open, end } = setUp();
     const proof = listing.lacks('a');
     await clock.advance(0);
@@ -124,14 +124,14 @@ describe('a listing', () => {
     expect(await next).toEqual({ isProved: true });
   });
 
-  it('that does not come in time proves nothing', async () => {
+  it('proves nothing if it is late', async () => {
     const { clock, listing } = setUp(async () => false);
     const proof = listing.lacks('a');
     await clock.advance(5_000);
     expect(await proof).toMatchObject({ isProved: false });
   });
 
-  it('that says nothing has what was seen beside a silent host forgotten: it may have been back meanwhile', async () => {
+  it('without an answer clears the sightings next to a silent host: the host may have been back meanwhile', async () => {
     const { clock, listing, open } = setUp();
     const beside = new Set(['b']);
     const hosts = { answered: ['a'], silent: ['b'] };
@@ -154,7 +154,7 @@ describe('a listing', () => {
     expect(await next({ answer: 'unknown', reason: 'no connection' })).toBe(false);
   });
 
-  it('is waited for by nobody once it is stopped', async () => {
+  it('has no waiting callers once it is stopped', async () => {
     const { clock, listing, open, end } = setUp();
     const first = listing.observe();
     await clock.advance(0);

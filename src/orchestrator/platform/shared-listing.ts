@@ -77,7 +77,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     if (listed === null || !listed.isTrusted || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
       return { isProved: false, reason: 'the platform reports it gone, but its listing is not trusted now' };
     return listed.items.has(ref)
-      ? { isProved: false, reason: 'the platform says that it is gone, and still lists it' }
+      ? { isProved: false, reason: 'the platform reports it gone, but still lists it' }
       : { isProved: true };
   }
 

@@ -82,8 +82,8 @@ const change = (changes: Partial<VolumeRecord>) =>
 const seen = (ref: string) => removeOtherAttempt(context, 'volume', { id: ID, ref });
 const isRemoved = async (ref: string) => (await store.read.work.of(ref))?.kind === 'destroy';
 
-describe('what a listing shows under another name than the row has', () => {
-  it('is removed under an order where it is an earlier attempt', async () => {
+describe('a resource listed under another name than in its row', () => {
+  it('is removed under an order if it is an earlier attempt', async () => {
     expect(await seen(G0)).toBe('removed');
     expect(await isRemoved(G0)).toBe(true);
     expect(await store.read.attempts.byRef(G0)).toMatchObject({ destroyOrder: { reason: 'failed_create' } });
@@ -115,19 +115,19 @@ describe('what a listing shows under another name than the row has', () => {
     expect([await seen(G2), await isRemoved(G2)]).toEqual(['under_way', false]);
   });
 
-  it('is removed where the end of the resource was asked for, and stays where it was not', async () => {
+  it('is removed if deletion of the resource was requested, and stays otherwise', async () => {
     expect([await seen(G2), await isRemoved(G2)]).toEqual(['later', false]);
     await change({ destroyOrder: order, deletedAt: now });
     expect([await seen(G2), await isRemoved(G2)]).toEqual(['removed', true]);
   });
 
-  it('is nothing to remove once the row has that name', async () => {
+  it('is not removed once the row has that name', async () => {
     expect(await seen(G1)).toBe('current');
     expect(await removeOtherAttempt(context, 'volume', { id: 'vol-2', ref: G0 })).toBe('current');
   });
 });
 
-it('an end waits for the other attempts of its resource, and has them removed', async () => {
+it('a delete waits for the other attempts of its resource and removes them', async () => {
   const areClosed = () => store.transact((tx) => areOthersClosed(tx, volume, now));
   expect(await areClosed()).toBe(true);
   await store.transact(async (tx) => {
@@ -160,13 +160,13 @@ describe('a volume that is listed under a later name than its restored row has',
   const show = (ref: string, host: string) =>
     shown.set(ref, { ref, host, attachedTo: [], createdAt: now, sizeGb: 10 });
 
-  it('is the volume where the earlier one is gone', async () => {
+  it('becomes the volume if the earlier one is gone', async () => {
     show(G2, 'b');
     expect(await listTwice()).toMatchObject({ ownerRef: G2, host: 'b' });
     expect(await isRemoved(G2)).toBe(false);
   });
 
-  it('is left alone beside the earlier one: nobody can tell which has the data', async () => {
+  it('is left alone while the earlier one exists: it is unknown which has the data', async () => {
     show(G1, 'a');
     show(G2, 'b');
     expect(await listTwice()).toMatchObject({ ownerRef: G1, host: 'a' });

@@ -22,7 +22,7 @@ it.each([
   expect(whySuspect(held, 0.5)).toBe(why);
 });
 
-it('a listing that lacks every machine of a host is believed where that host is not among those that answered; one that the platform no longer knows is told [host-unknown]', async () => {
+it('a listing without any machine of a host is accepted if that host did not answer; a host unknown to the platform raises an alarm [host-unknown]', async () => {
   const clock = new VirtualClock();
   const updatedAt = clock.now() - 1;
   let acceptedUntil: number | null = null;
@@ -85,7 +85,7 @@ it('a listing that lacks every machine of a host is believed where that host is 
   expect(alarms.standing()).toEqual([]);
 });
 
-describe('a listing that lacks three of four volumes that nobody deleted', () => {
+describe('a listing without three of four volumes whose deletion was not requested', () => {
   const HOUR_MS = 60 * 60_000;
   const marks = new Map<string, number>();
   const alarms: string[] = [];
@@ -123,13 +123,13 @@ describe('a listing that lacks three of four volumes that nobody deleted', () =>
     await judge('a', 'b', 'c', 'd');
   });
 
-  it('is not believed, with one alarm that names the way out', async () => {
+  it('is not accepted, with one alarm that names the remedy', async () => {
     expect([await judge('a'), await judge('a')]).toEqual([false, false]);
     expect(alarms).toEqual([expect.stringContaining('berth losses accept')]);
     expect(marks.get('volumes_doubted_since')).toBe(1_000);
   });
 
-  it('is believed when losses are accepted, and when they are back', async () => {
+  it('is accepted when losses are accepted, and when the volumes are back', async () => {
     await judge('a');
     marks.set('losses_accepted_until', now + 1);
     expect([await judge('a'), marks.has('volumes_doubted_since')]).toEqual([true, false]);
@@ -140,7 +140,7 @@ describe('a listing that lacks three of four volumes that nobody deleted', () =>
     expect(marks.has('volumes_doubted_since')).toBe(false);
   });
 
-  it('is believed after an hour in which they did not come back', async () => {
+  it('is accepted after an hour without the volumes', async () => {
     await judge('a');
     now += HOUR_MS - 1;
     expect(await judge('a')).toBe(false);

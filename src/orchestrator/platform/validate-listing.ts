@@ -22,13 +22,13 @@ const LEAST_SUSPECT = 3;
 /** How long a listing with too many missing volumes is not trusted, in milliseconds. */
 const MAX_VOLUMES_SUSPECT_MS = 60 * 60_000;
 const SILENT_HOSTS =
-  'hosts of the platform do not answer: their machines keep their status until they do, and the others stay on sale';
+  'some hosts of the platform do not answer: their machines keep their status until they do, and the other hosts stay on sale';
 const UNKNOWN_HOST =
-  'the platform has no such host now, and machines were last seen there: they keep their status. Put it back into the ' +
-  'configuration, or under its new name; if it is gone for good, `berth losses accept` ends what was on it';
+  'machines were last seen on a host that the platform no longer has: they keep their status. Put the host back into the ' +
+  'configuration, or add its new name; if it is permanently gone, `berth losses accept` ends its instances';
 const MISSING_VOLUMES =
   'too many volumes are missing from the platform: none counts as deleted for an hour, ' +
-  'or until `berth losses accept` says that they are really gone';
+  'or until `berth losses accept` confirms that they are gone';
 
 /**
  * Why a listing is probably wrong: too many resources are missing, as after a revoked key, with another project or

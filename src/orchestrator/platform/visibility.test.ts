@@ -39,7 +39,7 @@ describe('after an attempt to create', () => {
   });
 });
 
-describe('after a look of another step', () => {
+describe('after an observation by another step', () => {
   it.each([
     ['what is shown needs no waiting', 'observed', NOW, null],
     ['a create that was open was sent before it', 'gone', CREATE_IS_OPEN, 500],
@@ -51,7 +51,7 @@ describe('after a look of another step', () => {
   });
 });
 
-describe('a look that says gone', () => {
+describe('an observation that answers gone', () => {
   it.each([
     ['proves it of what the platform has shown', null, 0, 0],
     ['proves nothing before the platform must show it', 1_500, NOW, VISIBLE_MS - 500],

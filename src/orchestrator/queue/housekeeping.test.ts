@@ -15,7 +15,7 @@ import { pruneTombstones } from './prune-tombstones.ts';
 const ROUND_MS = 10_000;
 const KEPT_MS = 60_000;
 
-it('that is stopped in the middle of a round begins no other', async () => {
+it('housekeeping stopped in the middle of a round begins no other', async () => {
   const clock = new VirtualClock();
   const round = Promise.withResolvers<void>();
   const authenticator = { recordUses: () => round.promise };
@@ -38,7 +38,7 @@ it('that is stopped in the middle of a round begins no other', async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-it('prunes no volume that a clock made which was ahead: the mark would pass what is made from now on', async () => {
+it('does not prune a volume created by a clock that was ahead: the mark would pass future rows', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-housekeeping-'));
   const store = openSqliteStore(join(folder, 'berth.db'));
   onTestFinished(async () => {

@@ -69,7 +69,7 @@ export class Housekeeping {
     try {
       for (const authenticator of authenticators) await authenticator.recordUses({ isLast: true });
     } catch (error) {
-      log.error({ err: error }, 'the last uses and refusals of keys could not be written; they are lost');
+      log.error({ err: error }, 'the last uses and refusals of keys could not be written and are lost');
     }
   }
 
@@ -93,7 +93,7 @@ export class Housekeeping {
       for (const [platform, searchedUntil] of prunable())
         await pruneTombstones(store, platform, Math.min(now - tombstonesKeptMs, searchedUntil));
     } catch (error) {
-      log.error({ err: error }, 'housekeeping failed; it will be retried in some seconds');
+      log.error({ err: error }, 'housekeeping failed; retrying in a few seconds');
     }
   }
 }

@@ -40,6 +40,6 @@ export async function assertClockIsPastPruned(
   const until = Math.max(...pruned.map((at) => at ?? Number.NEGATIVE_INFINITY));
   if (now > until) return;
   throw new Fatal(
-    `The clock says ${new Date(now).toISOString()}, but this database has already deleted the rows of instances or volumes that were created until ${new Date(until).toISOString()}: set the clock of this machine and start again.`,
+    `The clock shows ${new Date(now).toISOString()}, but this database has already pruned instances or volumes created up to ${new Date(until).toISOString()}: correct the clock of this machine and start again.`,
   );
 }

@@ -45,17 +45,17 @@ async function start(offsetMs: number) {
   return { napMs, claims, told };
 }
 
-it('naps while a row that is due is locked by somebody', async () => {
+it('waits while a due row is locked by another server', async () => {
   expect(await start(0)).toEqual({ napMs: 100, claims: 2, told: [] });
 });
 
 it.each([LEASE_MS / 4 + 1, -LEASE_MS])('claims nothing while its time is %d ms off', async (offsetMs) => {
   const { claims, told } = await start(offsetMs);
   expect(claims).toBe(0);
-  expect(told).toEqual([expect.stringMatching(/too far from the database/)]);
+  expect(told).toEqual([expect.stringMatching(/differs too much from the database/)]);
 });
 
-it('tells once that the store does not answer, and once that it answers again', async () => {
+it('logs once that the store does not answer, and once that it answers again', async () => {
   const told: string[] = [];
   const answers = ['fails', 'fails', 'answers', 'answers', 'fails'];
   const ended = Promise.withResolvers<void>();

@@ -78,7 +78,7 @@ export class Reconciler {
       const alarm = { kind: 'clock_skew', subject: alarms.server } as const;
       if (isSkewed) alarms.raise({ ...alarm, platform: null, text: CLOCK_SKEW_ALARM, fields: offset }, log);
       else alarms.end(alarm);
-      if (!isSkewed) log.info(offset, "the clock here is close to the database's again");
+      if (!isSkewed) log.info(offset, "this server's clock agrees with the database's again");
     }
     this.#isClockSkewed = isSkewed;
     return !isSkewed;

@@ -90,7 +90,7 @@ it('forgets a row that a transaction found destroyed', async () => {
   expect(expected.get(row.ownerRef)).toBeUndefined();
 });
 
-it('and keeps one where that transaction was taken back [forgets-after-its-commit]', async () => {
+it('keeps a row if that transaction was rolled back [forgets-after-its-commit]', async () => {
   const { detector, expected, row } = setUp({ isCommitted: false });
   await expected.refresh();
   await detector.observe();
@@ -108,7 +108,7 @@ it('asks nothing about a machine whose host does not answer', async () => {
   expect(reads()).toBe(1);
 });
 
-it('goes on while the free units are being counted, and counts once at a time', async () => {
+it('continues while the free units are being counted, with one count at a time', async () => {
   const counts: (() => void)[] = [];
   const { detector, expected, reads } = setUp({ isCommitted: false }, () => {
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -14,14 +14,14 @@ import { removeAgain, removeOtherAttempt } from '../platform/superseded-attempts
 type Shown = Pick<Seen, 'name' | 'ref'> & { host?: string | undefined; problem?: string | undefined };
 
 const RENAMED =
-  'somebody gave a machine or a volume of ours another name on the platform: it is followed, and its DELETE works. Give it its ' +
-  'name back when you can';
+  'a machine or a volume of ours was renamed on the platform: Berth tracks it under the new name, and its DELETE works. Restore its ' +
+  'name when you can';
 const COPIED =
-  'somebody copied a machine or a volume of ours, mark included: the copy is never counted, adopted or removed. Delete it, or take ' +
-  'the mark off it';
+  'a machine or a volume of ours was copied together with its tag: the copy is never counted, adopted or removed. Delete it, or remove ' +
+  'the tag from it';
 const LEFT =
-  'disks with the name of a machine or a volume of ours are there, and it is not: they may hold data. Nobody asked for their ' +
-  'removal, so they stay';
+  'disks have the name of a machine or a volume of ours that is missing: they may hold data. Their ' +
+  'removal was not requested, so they stay';
 
 /** Renamed resources, copies and leftovers in the listings of one kind. Each is recorded and raises an alarm. */
 export class Deviations {
@@ -109,7 +109,7 @@ export class Deviations {
       return (await removeOtherAttempt(this.#context, this.#kind, { id: row.id, ref })) !== 'later';
     if (row.destroyOrder === null) return false;
     if (await removeAgain(this.#context, this.#kind, row.id))
-      log.warn({ ref, [this.#kind]: row.id }, 'disks of what was removed are there: they are removed');
+      log.warn({ ref, [this.#kind]: row.id }, 'disks of a removed machine or volume are still there: they are removed');
     return true;
   }
 }

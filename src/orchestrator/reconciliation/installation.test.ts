@@ -48,14 +48,14 @@ const volume = (deletedAt: number | null): VolumeRecord => ({
   requestId: null,
 });
 
-it('is made at the first start and stays', async () => {
+it('the installation is created at the first start and stays', async () => {
   const first = await start(here);
   expect(first).toEqual({ id: expect.stringMatching(/^[0-9a-f]{24}$/), platform: 'libvirt' });
   expect(await start(here)).toEqual(first);
   expect(await store.read.installation.get()).toEqual(first);
 });
 
-it('is not moved to another platform under live instances, nor under live volumes', async () => {
+it('the installation is not moved to another platform while it has live instances or volumes', async () => {
   const first = await start(here);
   await store.transact((tx) => tx.instances.insert(inStatus('ERROR')));
   await expect(start(elsewhere)).rejects.toThrow(PlatformMismatch);
@@ -68,7 +68,7 @@ it('is not moved to another platform under live instances, nor under live volume
   expect(await store.read.installation.get()).toEqual(first);
 });
 
-it('keeps its id on another platform, once nothing is left on the one before', async () => {
+it('the installation keeps its id on another platform once the previous one is empty', async () => {
   const { id } = await start(here);
   await store.transact(async (tx) => {
     await tx.instances.insert(inStatus('DESTROYED'));
@@ -93,15 +93,15 @@ describe('several platforms', () => {
     await named('west', 'north');
   });
 
-  it('are refused where live rows are of one that is not configured any more [platform-removed]', async () => {
+  it('are refused if a platform with live rows is no longer configured [platform-removed]', async () => {
     await named('east', 'west');
     await hold('east');
     await expect(named('west')).rejects.toThrow(
-      'The database holds 1 instance and 0 volumes of the platform "east" (such as inst-1), and the configuration has no platform of that name: add the one that made them to `platforms:` as `east`, or delete them first.',
+      'The database holds 1 instance and 0 volumes of the platform "east" (such as inst-1), and the configuration has no platform of that name: add the platform that made them to `platforms:` as `east`, or delete them first.',
     );
   });
 
-  it('are refused where one has another driver now, and take the only one before for default', async () => {
+  it('are refused if one changes its driver; the only earlier platform counts as `default`', async () => {
     await start({ name: 'driver-of-default' });
     await hold('default');
     await named('default', 'east');
@@ -116,18 +116,18 @@ describe('several platforms', () => {
       new Map(Object.entries(settings)),
     );
 
-  it('are refused where one has the settings that another had, and rows [platforms-swapped]', async () => {
+  it('are refused if one with rows takes over the settings of another [platforms-swapped]', async () => {
     await settled({ east: 'host: a', west: 'host: b' });
     await hold('west');
     await expect(settled({ east: 'host: b', west: 'host: a' })).rejects.toThrow(
-      'The database holds 1 instance and 0 volumes of the platform "west" (such as inst-1), and the configuration gives it what was configured as "east": there they would all look gone. Give each platform the name that it had.',
+      'The database holds 1 instance and 0 volumes of the platform "west" (such as inst-1), and the configuration now uses that name for the platform that was "east": all of them would look gone. Give each platform its previous name.',
     );
-    await expect(settled({ west: 'host: a' })).rejects.toThrow(/what was configured as "east"/);
+    await expect(settled({ west: 'host: a' })).rejects.toThrow(/the platform that was "east"/);
     await settled({ east: 'host: a', west: 'host: c' });
     await expect(settled({ east: 'host: c', west: 'host: d' })).resolves.toBeDefined();
   });
 
-  it('keep what was known of one that is not configured any more, while it has ended rows [platform-left]', async () => {
+  it('keep the facts of a removed platform while it has ended rows [platform-left]', async () => {
     await named('east', 'west');
     await store.transact((tx) => tx.instances.insert({ ...inStatus('DESTROYED'), platform: 'east' }));
     const left = await named('west');
@@ -138,7 +138,7 @@ describe('several platforms', () => {
     expect(await leftPlatforms(store.read, [])).toEqual([]);
   });
 
-  it('are all to be compared with a restored database, also those that are not configured here', async () => {
+  it('are all compared with a restored database, including those not configured here', async () => {
     await named('east', 'west');
     await store.transact((tx) => tx.marks.put('restored_from', 5));
     expect(knownPlatforms(await named('west'))).toEqual(['west', 'east']);

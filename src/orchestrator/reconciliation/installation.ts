@@ -138,7 +138,7 @@ async function assertConfigured(
     const driverBefore = before.get(name)?.driver ?? driver;
     if (driver === undefined)
       throw new PlatformMismatch(
-        `${held} ${such}, and the configuration has no platform of that name: add the one that made them to \`platforms:\` as \`${name}\`, or delete them first.`,
+        `${held} ${such}, and the configuration has no platform of that name: add the platform that made them to \`platforms:\` as \`${name}\`, or delete them first.`,
       );
     if (driver !== driverBefore)
       throw new PlatformMismatch(
@@ -147,7 +147,7 @@ async function assertConfigured(
     const other = formerName(name, before, now);
     if (other !== undefined)
       throw new PlatformMismatch(
-        `${held} ${such}, and the configuration gives it what was configured as "${other}": there they would all look gone. Give each platform the name that it had.`,
+        `${held} ${such}, and the configuration now uses that name for the platform that was "${other}": all of them would look gone. Give each platform its previous name.`,
       );
   }
 }

@@ -4,7 +4,7 @@ import type { ReconcileContext } from '../platform/context.ts';
 
 /** The row was either deleted as a tombstone or lost. Only an operator can decide which. */
 export const PRUNED =
-  'it was created before rows of that time were deleted, so whether its instance or volume had ended is not known: look at it ' +
+  'its row may have been pruned, so it is unknown whether its instance or volume had ended: inspect it ' +
   'on the platform, then adopt, release or destroy it';
 
 /**

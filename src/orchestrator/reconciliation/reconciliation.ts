@@ -17,8 +17,8 @@ import { VolumeSweep } from './sweep-volumes.ts';
 /** How many ids a log line contains. */
 const SOME = 10;
 const UNLISTED =
-  'the platform has given no complete listing since the start: ids that are not known are answered 404 now, although their ' +
-  'rows may have been lost. Mend the platform or the host that does not answer';
+  'the platform has given no complete listing since the start: unknown ids are now answered 404, although their ' +
+  'rows may have been lost. Fix the platform or the host that does not answer';
 
 /**
  * Compares each listing of one platform with the rows. It reads a machine again that differs from its row, restores or
@@ -163,13 +163,13 @@ export class Reconciliation {
   #logHold(): void {
     const { restoreHold, log } = this.#context;
     if (restoreHold.areOver && this.#isHoldLogged)
-      log.info({}, 'every row of the backup is reconciled with the platform: all work goes on');
+      log.info({}, 'every row of the backup is reconciled with the platform: all work continues');
     if (!restoreHold.areOver && !this.#isHoldLogged) {
       const [...instances] = restoreHold.instances;
       const waiting = { count: instances.length, instances: instances.slice(0, SOME) };
       log.warn(
         { ...waiting, volumes: restoreHold.areVolumesHeld },
-        'these are not reconciled with the platform since the restore yet: their work waits, all other work goes on',
+        'these rows are not yet reconciled with the platform after the restore: their work waits, all other work continues',
       );
     }
     this.#isHoldLogged = !restoreHold.areOver;
@@ -185,7 +185,7 @@ export class Reconciliation {
     if (await endRestore(this.#context))
       log.info(
         {},
-        'the restored database is reconciled with the platform: nothing is missing in it any more',
+        'the restored database is fully reconciled with the platform',
       );
     sightings.isRestored = false;
   }

@@ -11,7 +11,7 @@ export async function releaseMachine(
   const { driver } = context;
   const { disown } = driver;
   if (disown === undefined)
-    return { problem: 'its driver cannot take the mark off: do it on the platform', isWhole: true };
+    return { problem: 'its driver cannot remove the tag: remove it on the platform', isWhole: true };
   const step = await callOnce(context, (limits) => disown.call(driver, ref, null, limits));
   if (step.outcome === 'done') return 'released';
   if (step.outcome === 'pending' || step.code === 'transient') return 'unknown';

@@ -30,7 +30,7 @@ it('each platform ends a restore for itself, and a later start does not begin it
   expect(await pending('default', 'east')).toEqual([7, null]);
 });
 
-it('that is under way is of the platform `default` where others come or go', async () => {
+it('a restore in progress belongs to the platform `default` when others are added or removed', async () => {
   await shareRestore(store, ['default']);
   expect(await pending('default')).toEqual([7]);
   await shareRestore(store, ['default', 'east']);

@@ -30,7 +30,7 @@ export interface Unadopted extends SightingDetail {
 export const anyNote = z.looseObject({ id: z.string() });
 
 const ROW_LOST =
-  'the platform has a resource with our tag that has no row, and its row cannot be restored: its id answers 503 until it can, ' +
+  'the platform has a resource with our tag but no row, and the row cannot be restored: its id answers 503 until it can, ' +
   'or until the resource is proved gone';
 
 /** The listed resources of one kind that have no row. */
@@ -65,7 +65,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     if (this.#foreign.has(resource.ref)) return true;
     if (readNote(resource, installationId, anyNote, otherPlatforms).owner !== 'foreign') return false;
     this.#foreign.add(resource.ref);
-    log.debug({ ref: resource.ref }, 'another installation made this one');
+    log.debug({ ref: resource.ref }, 'this resource belongs to another installation');
     return true;
   }
 

@@ -139,7 +139,7 @@ async function setUp({
 describe.each(['log', 'stop', 'reap'] as const)(
   'with orphans: %s, a machine that cannot be adopted',
   (orphans) => {
-    it('meets the policy when two listings have shown it', async () => {
+    it('is handled by the policy after two listings have shown it', async () => {
       const { listing, orders, standing } = await setUp({ orphans });
       await listing();
       expect([orders(), standing()]).toEqual([[], [`row_lost ${REF}`]]);
@@ -158,7 +158,7 @@ describe.each(['log', 'stop', 'reap'] as const)(
       expect(orders()).toEqual(ORDERS[orphans]);
     });
 
-    it('has to be shown twice again after a listing without it', async () => {
+    it('must be shown twice again after a listing without it', async () => {
       const { listing, orders } = await setUp({ orphans });
       await listing();
       await listing({ isListed: false });
@@ -179,14 +179,14 @@ describe.each(['log', 'stop', 'reap'] as const)(
       expect(orders()).toEqual([]);
     });
 
-    it('is the operator’s to judge where the platform keeps no notes', async () => {
+    it('is left to the operator if the platform keeps no notes', async () => {
       const { listing, orders } = await setUp({ orphans, keepsNotes: false });
       await listing();
       await listing();
       expect(orders()).toEqual(ORDERS[orphans]);
     });
 
-    it('is left alone in a database that was restored: its row may be what was lost', async () => {
+    it('is left alone in a restored database: its row may have been lost', async () => {
       const { listing, orders, sightings } = await setUp({ orphans });
       sightings.isRestored = true;
       for (let seen = 0; seen < 5; seen++) await listing();
@@ -194,7 +194,7 @@ describe.each(['log', 'stop', 'reap'] as const)(
     });
 
     it.each(['ERROR', 'OFFLINE'] as const)(
-      'is only an alarm where its instance is %s and nobody asked for its end',
+      'is only an alarm if its instance is %s without a delete request',
       async (status) => {
         const { listing, orders, standing, workOf } = await setUp({ orphans, row: { status } });
         for (let seen = 0; seen < 5; seen++) await listing();
@@ -222,7 +222,7 @@ it('a machine with a whole note gets its row again', async () => {
   expect(sightings.searchedUntil).toBe(clock.now());
 });
 
-it('what is left of an instance whose end was asked for is removed, once two listings show it', async () => {
+it('the remains of a deleted instance are removed once two listings show them', async () => {
   const { listing, workOf } = await setUp({ row: { status: 'DESTROYED', destroyOrder: anOrder } });
   await listing();
   expect(await workOf(ID)).toBeUndefined();
@@ -231,7 +231,7 @@ it('what is left of an instance whose end was asked for is removed, once two lis
   expect(await workOf(ID)).toBe('destroy');
 });
 
-it('a machine whose removal is under way is left to that, whatever the policy about orphans [orphan-under-clean-up]', async () => {
+it('a machine whose removal is in progress is left alone, whatever the orphan policy [orphan-under-clean-up]', async () => {
   const row = { status: 'ERROR', destroyOrder: anOrder } as const;
   const { listing, orders, standing } = await setUp({ orphans: 'reap', row });
   const work = { resourceId: ID, resourceKind: 'instance', kind: 'destroy', cookie: 'under way' } as const;
@@ -241,7 +241,7 @@ it('a machine whose removal is under way is left to that, whatever the policy ab
   expect(await store.read.work.of(ID)).toMatchObject({ cookie: 'under way' });
 });
 
-it('what an earlier attempt left is removed under an order that names the attempt, and the newest stays', async () => {
+it('the remains of an earlier attempt are removed under an order that names the attempt; the newest stays', async () => {
   const { listing, workOf } = await setUp({ row: { status: 'ONLINE', ownerRef: `${REF}-g1` } });
   await listing();
   await listing();
@@ -254,7 +254,7 @@ it('what an earlier attempt left is removed under an order that names the attemp
   });
 });
 
-it('a later attempt than the row of a restored backup knows is its machine from now on', async () => {
+it('a later attempt than in the row of a restored backup becomes its machine', async () => {
   const { listing } = await setUp({ ref: `${REF}-g2`, row: { status: 'ONLINE', ownerRef: REF } });
   await listing();
   expect(await store.read.instances.byId(ID)).toMatchObject({ ownerRef: `${REF}-g2` });
@@ -287,7 +287,7 @@ it('a machine without a row has one once an operator has made it a new instance'
   expect(await store.read.sightings.hasNoRow(ID)).toBe(false);
 });
 
-it('and is known after a restart, before anything is listed', async () => {
+it('a machine without a row is known after a restart, before the first listing', async () => {
   const { listing } = await setUp();
   await listing();
   const options = { restoreDoubtMs: 600_000 };

@@ -22,7 +22,7 @@ import { Rowless } from './rowless.ts';
 
 const AT_ONCE = 16;
 const ORPHAN =
-  'a machine with our tag has no instance, or one that ended by itself: it may be costing money, and hold data';
+  'a machine with our tag has no instance, or its instance ended without a delete request: it may cost money and hold data';
 
 /**
  * Handles listed machines without a live row: it restores missing rows from notes, and removes a machine whose end was
@@ -124,7 +124,7 @@ export class MachineSweep {
       if (await removeAgain(this.#context, 'instance', row.id, begunAt))
         log.error(
           { ...instanceLogNames(row), ref: machine.ref, power: machine.power, status: row.status },
-          'the machine of an instance that has ended is there, and its end was asked for: it is removed, or switched off while its disks are kept',
+          'the machine of a deleted instance is still there: it is removed, or switched off while its disks are kept',
         );
       return;
     }
@@ -148,7 +148,7 @@ export class MachineSweep {
       await amend(tx, current, clock.now(), { ownerRef: ref, host: machine.host ?? null });
       log.warn(
         { ...instanceLogNames(current), ref },
-        'an instance has a later attempt on the platform than its row knew: that one is its machine',
+        'the platform has a later attempt of an instance than its row: the later one becomes its machine',
       );
     });
   }

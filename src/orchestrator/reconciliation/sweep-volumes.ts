@@ -78,7 +78,7 @@ export class VolumeSweep {
     const kind = {
       kind: 'orphan_volume' as const,
       platform,
-      text: 'a volume with our tag has no row, or a later name than its row: it may be costing money, and it may hold data',
+      text: 'a volume with our tag has no row, or a later name than its row: it may cost money and hold data',
       subjectOf: ({ ref }: ObservedVolume) => ref,
       describe: ({ createdAt }: ObservedVolume) => `made ${new Date(createdAt).toISOString()}`,
       fields: ({ ref }: ObservedVolume) => ({ ref }),
@@ -119,7 +119,7 @@ export class VolumeSweep {
       if (isListedAgain && (await removeAgain(this.#context, 'volume', row.id, begunAt)))
         log.error(
           { ...volumeLogNames(row), ref: volume.ref },
-          'a volume that was deleted is there: it is deleted again',
+          'a deleted volume is still there: it is deleted again',
         );
       return null;
     }

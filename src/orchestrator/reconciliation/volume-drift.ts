@@ -45,7 +45,7 @@ export async function reconcileDrift(
       await tx.volumes.update(grown);
       await claimActualSize(tx, grown);
       const { sizeGb } = grown;
-      log.warn({ ...volumeLogNames(row), sizeGb }, 'the platform has made a volume larger after all');
+      log.warn({ ...volumeLogNames(row), sizeGb }, 'the platform has enlarged a volume after the resize was given up');
     }
     const recorded = await tx.volumes.attachmentsOfVolume(row.id);
     const unrecorded = holders.filter((holder) => !recorded.some(({ instanceId }) => instanceId === holder));
@@ -53,7 +53,7 @@ export async function reconcileDrift(
       await tx.volumes.putAttachment({ volumeId: row.id, instanceId: instance, state: 'detaching' });
       log.warn(
         { ...volumeLogNames(row), instance },
-        'the platform has attached a volume after all: it is detached',
+        'the platform has attached a volume after the attach was given up: it is detached',
       );
     }
     if (unrecorded.length > 0)

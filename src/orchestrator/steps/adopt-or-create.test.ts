@@ -33,9 +33,9 @@ describe('before a create is sent', () => {
     ['a call with a cookie goes on', lease({ attempt: 7, cookie: 'c', lastError: 'x' }), old, 'send'],
     ['an attempt that follows another looks', lease({ attempt: 2 }), young, VISIBLE_MS],
     ['so does one of a row that is older than the process', lease({}), old, VISIBLE_MS],
-    ['whoever has waited since sends', lease({ lastError: 'may turn up' }), young, 0],
+    ['a caller that has waited since sends', lease({ lastError: 'may turn up' }), young, 0],
     ['also for an older row', lease({ lastError: 'may turn up' }), old, 0],
-    ['so does whoever has waited before a later attempt', waited(7), young, 0],
+    ['so does a caller that has waited before a later attempt', waited(7), young, 0],
     ['but not twice on one wait, either', { ...waited(7), attempt: 8 }, young, VISIBLE_MS],
     ['but not twice on one wait', lease({ attempt: 2, lastError: 'may turn up' }), young, VISIBLE_MS],
   ])('%s', async (_name, claimed, record, expected) => {
@@ -64,7 +64,7 @@ describe('before a create is sent', () => {
   it.each<Presence<{ ref: string }>>([
     { answer: 'observed', value: { ref: 'r' } },
     { answer: 'unknown', reason: 'no answer' },
-  ])('what is there, and what cannot be asked, is told: %j', async (found) => {
+  ])('the observation is returned unchanged: %j', async (found) => {
     expect(
       await findEarlierCreate(context, lease({ attempt: 2 }), young, { get: async () => found }),
     ).toEqual(found);

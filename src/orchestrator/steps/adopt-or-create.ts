@@ -47,7 +47,7 @@ export async function findEarlierCreate<T>(
  */
 export function waitForEarlier(lease: Lease, waitMs: number): Next {
   const { attempt } = lease;
-  const problem = `an earlier create may still turn up before attempt ${attempt}`;
+  const problem = `an earlier create may still show up before attempt ${attempt}`;
   return { step: 'again', afterMs: waitMs, attempt: attempt - 1, waitedAttempt: attempt, problem };
 }
 

@@ -11,6 +11,6 @@ export interface StepContext extends ReconcileContext {
 export function volumesOf({ driver }: Pick<ReconcileContext, 'driver'>): VolumeDriver {
   if (driver.volumes !== undefined) return driver.volumes;
   throw new Error(
-    `there are volumes, and the driver ${driver.manifest.name} has none: configure the driver that made them`,
+    `volumes exist, but the driver ${driver.manifest.name} does not support them: configure the driver that made them`,
   );
 }

@@ -84,7 +84,7 @@ function unproved(
   if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
   if (found?.answer === 'unknown') return retry(context, lease, `it is not proved gone: ${found.reason}`);
   if (found?.answer !== 'gone')
-    return retry(context, lease, 'the platform said that it is gone, and still has it');
+    return retry(context, lease, 'the platform reported it gone, but still has it');
   const waitMs = mayAppearForMs(context, createOpenUntil, found.observedAt);
   return waitMs > 0
     ? { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' }
@@ -126,7 +126,7 @@ async function othersLeft(
   record: InstanceRecord | VolumeRecord,
 ): Promise<Next | undefined> {
   if (await areOthersClosed(tx, record, context.clock.now())) return undefined;
-  return retry(context, lease, 'what another attempt to make it left is being removed');
+  return retry(context, lease, 'the remains of another attempt are being removed');
 }
 
 /**
@@ -214,7 +214,7 @@ export async function stepDestroyVolume(
   await settleVolume(context, lease, settle, { instanceIds, visibility: visibilityAfter(removal) });
 }
 
-const COPY_NOT_SHOWN = 'the platform does not show the copy that the volume is now: its original stays';
+const COPY_NOT_SHOWN = 'the platform does not show the copy that is now the volume: its original stays';
 
 /**
  * Removes what an attempt left, but never the newest attempt of a resource. The original of a moved volume is removed

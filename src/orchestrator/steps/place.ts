@@ -99,7 +99,7 @@ export async function placeVolume(
 
 const NOWHERE: Placing = { answer: 'refused', code: 'capacity', detail: 'the driver places on no host' };
 const CHANGED = conflict('the row changed while a host was chosen');
-const CONFLICT = conflict('the hosts that had room were taken by other creates meanwhile');
+const CONFLICT = conflict('other creates have meanwhile taken the hosts that had room');
 
 function conflict(detail: string): Refused {
   return { outcome: 'failed', code: 'conflict', sideEffect: 'none', detail };
@@ -164,7 +164,7 @@ async function hostOfVolumes(
   return undefined;
 }
 
-const ANOTHER = 'an attempt to make it is over without success: another one begins under another name';
+const ANOTHER = 'an attempt to create it failed: the next one starts under another name';
 /** Nothing was sent under the new name, so no search for an earlier create is needed. */
 const NEXT_ATTEMPT: Next = { step: 'again', afterMs: 0, attempt: 0 };
 

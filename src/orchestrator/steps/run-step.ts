@@ -38,7 +38,7 @@ const volumeSteps: Record<VolumeWorkKind, Step<VolumeRecord>> = {
   destroy: stepDestroyVolume,
 };
 
-const ON_HOLD = 'the database was restored, and it is not known yet what became of it since';
+const ON_HOLD = 'the database was restored, and its current state is not known yet';
 
 async function putOff(context: StepContext, lease: Lease): Promise<void> {
   const { clock, options } = context;

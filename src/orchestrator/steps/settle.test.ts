@@ -77,8 +77,8 @@ async function settle(lease: Lease, next: Next, visibility?: VisibilityUpdate): 
 const status = async () => (await store.read.instances.byId('a'))?.status;
 const work = () => store.read.work.of('a');
 
-describe('a step that comes back', () => {
-  it('writes what it decides, and what follows', async () => {
+describe('a step that returns', () => {
+  it('writes its decision and the next step', async () => {
     await put();
     expect(await settle(await claimed(), { step: 'destroy', afterMs: 5 })).toBe(1);
     expect([await status(), warnings]).toEqual(['ERROR', []]);
@@ -108,7 +108,7 @@ describe('a step that comes back', () => {
     },
   );
 
-  it('leaves to a use case what was put meanwhile', async () => {
+  it('leaves work that a use case put meanwhile to that use case', async () => {
     await put();
     const lease = await claimed();
     await put({ kind: 'destroy', deadlineAt: now + 7 });
@@ -133,7 +133,7 @@ describe('a step that comes back', () => {
   it.each<[string, (tx: Transaction, record: InstanceRecord) => Promise<unknown>, Partial<InstanceRecord>]>([
     ['its outcome', (tx, record) => transition(tx, record, 'ERROR', now), { status: 'ERROR' }],
     ['nothing else', async () => undefined, { status: 'PROVISIONING' }],
-  ])('writes what it found about the visibility once, with %s', async (_what, write, written) => {
+  ])('writes its finding about visibility once, with %s', async (_what, write, written) => {
     await put();
     const { version = 0 } = (await store.read.instances.byId('a')) ?? {};
     const decide = (tx: Transaction, record: InstanceRecord) => write(tx, record).then(() => finish);
@@ -145,7 +145,7 @@ describe('a step that comes back', () => {
     });
   });
 
-  it('gives back what a use case put meanwhile without its own cookie and pause', async () => {
+  it('gives back work that a use case put meanwhile, without its own cookie and pause', async () => {
     await put();
     const lease = await claimed();
     await put({ kind: 'destroy' });
@@ -158,11 +158,11 @@ describe('a step that comes back', () => {
   });
 });
 
-describe('while the platform is doubted', () => {
+describe('while the platform is not trusted', () => {
   it.each([
     ['create', { step: 'destroy' }],
     ['destroy', finish],
-  ] as const)('a %s concludes nothing: it goes on when the platform can be believed', async (kind, next) => {
+  ] as const)('a %s concludes nothing: it continues when the platform is trusted again', async (kind, next) => {
     await put({ kind });
     const lease = await claimed();
     health.isUp = false;
@@ -171,7 +171,7 @@ describe('while the platform is doubted', () => {
     expect(await work()).toMatchObject({
       kind,
       notBefore: now,
-      lastError: expect.stringMatching(/cannot be trusted now/),
+      lastError: expect.stringMatching(/is not trusted now/),
     });
     health.isUp = true;
     await settle(await claimed(), next);
@@ -181,7 +181,7 @@ describe('while the platform is doubted', () => {
     ]);
   });
 
-  it('what ends nothing is written all the same', async () => {
+  it('a result that ends nothing is still written', async () => {
     await put();
     health.isUp = false;
     await settle(await claimed(), { step: 'again', afterMs: 3, cookie: 'c' });

@@ -199,13 +199,13 @@ async function settle<Row>(
   });
   const state = await writing.catch(async (error) => {
     if (!(error instanceof Frozen)) throw error;
-    const lastError = 'the platform or the clock cannot be trusted now: nothing is decided';
+    const lastError = 'the platform or the clock is not trusted now: no decision is made';
     await releaseLease(context, lease, { cookie: lease.cookie, notBefore: clock.now(), lastError });
   });
   if (state === 'lost')
     log.warn(
       { ...names, step: lease.kind },
-      'a step came back after its lease was lost; nothing was written',
+      'a step returned after its lease was lost; nothing was written',
     );
   if (state === 'held' && failure !== undefined) {
     const fields = { ...names, ...failure.fields, step: lease.kind, attempt: lease.attempt };

@@ -60,7 +60,7 @@ async function findProblem(
   if (volume.status !== 'AVAILABLE' && volume.status !== 'CREATING')
     return `expected an AVAILABLE volume, this one is ${volume.status}`;
   const isFree = (await tx.volumes.attachmentsOfVolume(volume.id)).length === 0;
-  return isFree ? undefined : 'expected a volume that is attached to nothing';
+  return isFree ? undefined : 'expected a volume that is not attached';
 }
 
 /** Writes the attachments. They are made once the machine exists. */

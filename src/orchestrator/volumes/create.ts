@@ -129,7 +129,7 @@ async function instanceIssues(
     else if (instance.region !== region)
       issues.push({ path, message: `expected an instance in ${region}, this one is in ${instance.region}` });
     else if (platform !== undefined && instance.platform !== platform)
-      issues.push({ path, message: `expected an instance that such a volume can be attached to: ${APART}` });
+      issues.push({ path, message: `expected an instance to which such a volume can be attached: ${APART}` });
     else if (!isAttachable(instance))
       issues.push({ path, message: `expected a live instance, this one is ${instance.status}` });
   }

@@ -49,7 +49,7 @@ export async function resizeVolume(
     if (volume.status === 'ATTACHED' && manifest.resizeVolume === 'detached')
       throw new ApiError(
         'volume_attached',
-        'This platform can resize a volume only while it is attached to nothing; detach it first.',
+        'This platform can resize a volume only while it is not attached; detach it first.',
       );
     const now = clock.now();
     const added = sizeGb - (await tx.storageClaims.heldBy(id));
@@ -71,20 +71,20 @@ async function assertIdle(tx: Transaction, { id, status }: VolumeRecord): Promis
   if (!isSettled || (await tx.work.of(id)) !== null)
     throw new ApiError(
       'operation_in_progress',
-      'The volume is being made, attached, detached or resized; try again in a moment.',
+      'The volume is being created, attached, detached or resized; try again in a moment.',
     );
 }
 
 function assertSize(type: VolumeType | undefined, volume: VolumeRecord, sizeGb: number): void {
   if (sizeGb < volume.sizeGb)
     throw invalidRequest([
-      { path: 'size_gb', message: `expected at least ${volume.sizeGb}: a volume never gets smaller` },
+      { path: 'size_gb', message: `expected at least ${volume.sizeGb}: a volume cannot shrink` },
     ]);
   if (sizeGb === volume.sizeGb) return;
   if (type === undefined)
     throw new ApiError(
       'invalid_state',
-      `Volumes of type ${volume.type} are not sold in ${volume.region} any more: this one stays as it is.`,
+      `Volumes of type ${volume.type} are no longer sold in ${volume.region}; this one cannot be resized.`,
     );
   const issue = sizeIssue(type, sizeGb);
   if (issue !== undefined) throw invalidRequest([issue]);

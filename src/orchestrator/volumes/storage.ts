@@ -71,7 +71,7 @@ export async function claimStorage(
     : 'platform_silent';
   throw new ApiError(
     'capacity_unavailable',
-    `${region} has not enough free storage for a volume of ${gb} GB now; try a smaller one or another location.`,
+    `${region} does not have enough free storage for a volume of ${gb} GB now; try a smaller one or another location.`,
     { details: { region, size_gb: gb, reason } },
   );
 }

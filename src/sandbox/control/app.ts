@@ -52,14 +52,14 @@ function describe(routes: OpenAPIHono<RequestEnv>) {
     title: 'Sandbox Control API',
     version: '1.0.0',
     description:
-      'Controls a `berth sandbox`: its clock, its state and its journal. Only a sandbox has it, at /control and with a key of its own.',
+      'Controls a `berth sandbox`: its clock, its state and its journal. Only a sandbox has this API, at /control, with a separate key.',
     credential: 'The control key that `berth sandbox --json` prints.',
     url: CONTROL,
     tags: [
-      { name: 'Sandbox', description: 'What is in it, and accounts: one for each test.' },
-      { name: 'Clock', description: 'All servers of a sandbox have one clock.' },
+      { name: 'Sandbox', description: 'Its providers, and accounts: create one for each test.' },
+      { name: 'Clock', description: 'All servers of a sandbox share one clock.' },
       { name: 'State', description: 'Reset, snapshots and scenarios.' },
-      { name: 'Journal', description: 'What the client sent, and claims about it.' },
+      { name: 'Journal', description: 'The requests of the client, and assertions about them.' },
     ],
   });
 }

@@ -21,7 +21,7 @@ const infoRoute = createRoute({
   method: 'get',
   path: '/info',
   operationId: 'getSandbox',
-  summary: 'Where the providers are, and a key of each',
+  summary: 'URLs of the providers, with a key for each',
   responses: errors.replies(200, 'The sandbox.', infoSchema, ['unauthorized']),
 });
 
@@ -31,7 +31,7 @@ const accountRoute = createRoute({
   method: 'post',
   path: '/accounts',
   operationId: 'createAccount',
-  summary: 'A tenant of every provider: what it makes, no other account sees',
+  summary: 'Create an account at every provider; other accounts do not see its resources',
   request: { body: { required: false, content: jsonContent(newAccountSchema, { name: 'my-test' }) } },
   responses: errors.replies(201, 'The account, and its keys.', accountSchema, [
     'unauthorized',
@@ -45,8 +45,8 @@ const mailsRoute = createRoute({
   method: 'get',
   path: '/mails',
   operationId: 'listMails',
-  summary: 'What the marketplace has mailed, the oldest first',
-  responses: errors.replies(200, 'None where there is no marketplace.', mailsSchema, ['unauthorized']),
+  summary: 'Mails of the marketplace, oldest first',
+  responses: errors.replies(200, 'Empty without a marketplace.', mailsSchema, ['unauthorized']),
 });
 
 const idleRoute = createRoute({
@@ -54,7 +54,7 @@ const idleRoute = createRoute({
   method: 'post',
   path: '/clock/advance-until-idle',
   operationId: 'advanceClockUntilIdle',
-  summary: 'Let time pass until nothing is under way that has an end',
+  summary: 'Advance the clock until no work is in progress',
   responses: clockReply,
 });
 
@@ -63,7 +63,7 @@ const readRoute = createRoute({
   method: 'get',
   path: '/clock',
   operationId: 'getClock',
-  summary: 'The time that all servers of the sandbox have',
+  summary: 'Current time of all servers of the sandbox',
   responses: clockReply,
 });
 
@@ -72,9 +72,9 @@ const advanceRoute = createRoute({
   method: 'post',
   path: '/clock/advance',
   operationId: 'advanceClock',
-  summary: 'Let time pass: everything that comes due happens, in order',
+  summary: 'Advance the clock; everything that becomes due runs in order',
   request: { body: { required: true, content: jsonContent(advanceSchema, { by: '30d' }) } },
-  responses: errors.replies(200, 'The clock, then.', clockSchema, ['unauthorized', ...errors.ofBodies]),
+  responses: errors.replies(200, 'The clock afterwards.', clockSchema, ['unauthorized', ...errors.ofBodies]),
 });
 
 const freezeRoute = createRoute({
@@ -82,7 +82,7 @@ const freezeRoute = createRoute({
   method: 'post',
   path: '/clock/freeze',
   operationId: 'freezeClock',
-  summary: 'Time stands still, also for requests that wait for it; it can be advanced',
+  summary: 'Freeze the clock, also for waiting requests; it can still be advanced',
   responses: clockReply,
 });
 
@@ -91,7 +91,7 @@ const resumeRoute = createRoute({
   method: 'post',
   path: '/clock/resume',
   operationId: 'resumeClock',
-  summary: 'The end of a freeze',
+  summary: 'Unfreeze the clock',
   responses: clockReply,
 });
 

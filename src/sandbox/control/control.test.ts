@@ -50,7 +50,7 @@ it('asks for its own key, and for no other', async () => {
   });
 });
 
-it('says what is not there, and what is wrong with a request', async () => {
+it('reports a missing resource, and the errors of a request', async () => {
   await using sandbox = await createSandbox();
   const ask = async (method: string, path: string, body?: string) => {
     const reply = await sandbox.fetch(`/control${path}`, {
@@ -90,7 +90,7 @@ it('advances, freezes and resumes the clock of all servers', async () => {
   expect((await clock.resume()).is_frozen).toBe(false);
 });
 
-it('has a journal of what a client sent, and judges it [sandbox-journal]', async () => {
+it('keeps a journal of client requests and checks assertions on it [sandbox-journal]', async () => {
   await using sandbox = await createSandbox();
   const { control } = sandbox;
   const account = await control.createAccount('mine');

@@ -13,7 +13,7 @@ async function ask(sandbox: Sandbox, method: string, path: string, body?: unknow
   return { status: reply.status, body: (await reply.json()) as any };
 }
 
-it('arms a fault, tells what it did, and disarms it [control-faults]', async () => {
+it('arms a fault, reports its strikes, and disarms it [control-faults]', async () => {
   await using sandbox = await startBench();
   const bench = await benchOf(sandbox);
   const armed = await ask(sandbox, 'POST', '/faults', {
@@ -50,7 +50,7 @@ it('arms a fault, tells what it did, and disarms it [control-faults]', async () 
   expect((await bench.ask('GET', '/instances')).status).toBe(200);
 });
 
-it('says what is wrong with an arming, and what can be armed', async () => {
+it('reports an invalid arming, and lists the faults that can be armed', async () => {
   await using sandbox = await startBench();
   const issueOf = async (path: string, body: object) => {
     const { status, body: reply } = await ask(sandbox, 'POST', path, body);
@@ -69,7 +69,7 @@ it('says what is wrong with an arming, and what can be armed', async () => {
   });
 });
 
-it('has weather, of which the same seed does the same', async () => {
+it('has weather that repeats with the same seed', async () => {
   async function struckOf(seed: number): Promise<number[]> {
     await using sandbox = await startBench();
     const bench = await benchOf(sandbox);
@@ -91,7 +91,7 @@ it('has weather, of which the same seed does the same', async () => {
   expect(await struckOf(8)).not.toEqual(first);
 });
 
-it('ends transitions after so many polls, or when it is told to', async () => {
+it('finishes transitions after a number of polls, or on request', async () => {
   await using sandbox = await startBench();
   const bench = await benchOf(sandbox);
   const { transitions } = sandbox.control;

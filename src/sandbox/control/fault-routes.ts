@@ -29,7 +29,7 @@ const kindsRoute = createRoute({
   method: 'get',
   path: '/faults/catalog',
   operationId: 'listFaultKinds',
-  summary: 'Every fault that can be armed, and its settings',
+  summary: 'All faults that can be armed, with their settings',
   responses: errors.replies(200, 'By layer.', faultKindsSchema, ['unauthorized']),
 });
 
@@ -38,16 +38,16 @@ const armRoute = createRoute({
   method: 'post',
   path: '/faults',
   operationId: 'armFault',
-  summary: 'Have something go wrong',
+  summary: 'Arm a fault',
   description:
-    'By provider, route, instance, volume and account; once, several times, or until it is disarmed; always, or with a probability that is drawn from the seed. Settings of the fault’s own stand beside these.',
+    'Limit it by provider, route, instance, volume and account; it strikes once, several times or until disarmed; always, or with a probability drawn from the seed. Put the fault’s own settings next to these fields.',
   request: {
     body: {
       required: true,
       content: jsonContent(anyArmingSchema, { fault: 'http-500', route: 'POST /instances', times: 3 }),
     },
   },
-  responses: errors.replies(201, 'It waits for its occasions.', armedSchema, [
+  responses: errors.replies(201, 'The fault is armed.', armedSchema, [
     'unauthorized',
     ...errors.ofBodies,
   ]),
@@ -58,13 +58,13 @@ const listRoute = createRoute({
   method: 'get',
   path: '/faults',
   operationId: 'listFaults',
-  summary: 'The faults that may still strike',
+  summary: 'Armed faults that can still strike',
   request: {
     query: z.object({
-      all: z.enum(['true', 'false']).optional().meta({ description: '`true`: those that are over too.' }),
+      all: z.enum(['true', 'false']).optional().meta({ description: '`true`: also faults that can no longer strike.' }),
     }),
   },
-  responses: errors.replies(200, 'In the order in which they strike.', armedListSchema, ['unauthorized']),
+  responses: errors.replies(200, 'The faults, in the order in which they strike.', armedListSchema, ['unauthorized']),
 });
 
 const strikesRoute = createRoute({
@@ -72,8 +72,8 @@ const strikesRoute = createRoute({
   method: 'get',
   path: '/faults/strikes',
   operationId: 'listStrikes',
-  summary: 'What faults and weather have done',
-  responses: errors.replies(200, 'The oldest first; the newest 10,000.', strikesSchema, ['unauthorized']),
+  summary: 'Strikes of faults and weather',
+  responses: errors.replies(200, 'The newest 10,000, oldest first.', strikesSchema, ['unauthorized']),
 });
 
 const disarmRoute = createRoute({
@@ -81,7 +81,7 @@ const disarmRoute = createRoute({
   method: 'delete',
   path: '/faults/{id}',
   operationId: 'disarmFault',
-  summary: 'End one fault',
+  summary: 'Disarm one fault',
   request: { params: z.object({ id: z.string() }) },
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized', 'not_found']),
 });
@@ -91,7 +91,7 @@ const clearRoute = createRoute({
   method: 'delete',
   path: '/faults',
   operationId: 'clearFaults',
-  summary: 'End every fault, or those of an account',
+  summary: 'Disarm all faults, or those of an account',
   request: { query: z.object({ account: z.string().optional() }) },
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
@@ -101,9 +101,9 @@ const startWeatherRoute = createRoute({
   method: 'post',
   path: '/weather',
   operationId: 'startWeather',
-  summary: 'Faults at random: the same seed strikes the same steps',
+  summary: 'Start weather: random faults; the same seed strikes the same steps',
   request: { body: { required: false, content: jsonContent(weatherSchema, { strength: 'rough', seed: 7 }) } },
-  responses: errors.replies(201, 'It has begun.', startedWeatherSchema, ['unauthorized', ...errors.ofBodies]),
+  responses: errors.replies(201, 'The weather has started.', startedWeatherSchema, ['unauthorized', ...errors.ofBodies]),
 });
 
 const reportRoute = createRoute({
@@ -111,8 +111,8 @@ const reportRoute = createRoute({
   method: 'get',
   path: '/weather',
   operationId: 'reportWeather',
-  summary: 'What the weather did, a line each',
-  responses: errors.replies(200, 'The oldest first.', weatherReportSchema, ['unauthorized']),
+  summary: 'Strikes of the weather, one per line',
+  responses: errors.replies(200, 'Oldest first.', weatherReportSchema, ['unauthorized']),
 });
 
 const stopWeatherRoute = createRoute({
@@ -129,14 +129,14 @@ const setRoute = createRoute({
   method: 'post',
   path: '/transitions',
   operationId: 'setTransitions',
-  summary: 'How transitions of machines go on from now on: at once, timed, after so many polls, or by hand',
+  summary: 'Set how machine transitions finish from now on: at once, after a time, after a number of polls, or by hand',
   request: {
     body: {
       required: true,
       content: jsonContent(transitionSchema, { mode: 'polls', polls: 3, phase: 'boot' }),
     },
   },
-  responses: errors.replies(200, 'What counts now.', transitionsSchema, ['unauthorized', ...errors.ofBodies]),
+  responses: errors.replies(200, 'The settings in force.', transitionsSchema, ['unauthorized', ...errors.ofBodies]),
 });
 
 const showRoute = createRoute({
@@ -144,7 +144,7 @@ const showRoute = createRoute({
   method: 'get',
   path: '/transitions',
   operationId: 'getTransitions',
-  summary: 'What is set, and what waits',
+  summary: 'Transition settings, and waiting transitions',
   responses: errors.replies(200, 'Now.', transitionsSchema, ['unauthorized']),
 });
 
@@ -153,7 +153,7 @@ const finishRoute = createRoute({
   method: 'post',
   path: '/transitions/finish',
   operationId: 'finishTransitions',
-  summary: 'End what waits: of an instance, of an account, or all',
+  summary: 'Finish waiting transitions of an instance, of an account, or all',
   request: { body: { required: false, content: jsonContent(finishSchema, { instance: 'inst-1' }) } },
   responses: errors.replies(200, 'Done.', finishedSchema, ['unauthorized', ...errors.ofBodies]),
 });
@@ -163,7 +163,7 @@ const usualRoute = createRoute({
   method: 'delete',
   path: '/transitions',
   operationId: 'clearTransitions',
-  summary: 'Every transition takes its usual time again; what waits ends',
+  summary: 'Restore the usual times of transitions, and finish waiting ones',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 
@@ -192,7 +192,7 @@ export function faultRoutes(deps: ControlDeps) {
     .openapi(disarmRoute, (context) => {
       const { id } = context.req.valid('param');
       if (!faults.disarm(id))
-        throw new ApiError('not_found', `No fault ${id} is armed: GET /control/faults lists those that are.`);
+        throw new ApiError('not_found', `No fault ${id} is armed: GET /control/faults lists the armed faults.`);
       return context.json(done, 200);
     })
     .openapi(clearRoute, (context) => {

@@ -16,11 +16,11 @@ const readRoute = createRoute({
   method: 'get',
   path: '/journal',
   operationId: 'readJournal',
-  summary: 'Every request to a provider or the marketplace, and what came of it',
+  summary: 'Requests to providers and the marketplace, with their answers',
   description:
-    'The oldest first. Requests to the control API are not in it. Of very many, the newest 10,000 are kept.',
+    'Oldest first; the newest 10,000 are kept. Requests to the control API are not recorded.',
   request: { query: journalFilterSchema },
-  responses: errors.replies(200, 'Those that fit.', journalSchema, ['unauthorized']),
+  responses: errors.replies(200, 'The matching entries.', journalSchema, ['unauthorized']),
 });
 
 const clearRoute = createRoute({
@@ -28,7 +28,7 @@ const clearRoute = createRoute({
   method: 'delete',
   path: '/journal',
   operationId: 'clearJournal',
-  summary: 'Begin a new journal',
+  summary: 'Clear the journal',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 
@@ -37,8 +37,8 @@ const assertRoute = createRoute({
   method: 'post',
   path: '/journal/assertions',
   operationId: 'checkAssertions',
-  summary: 'Check claims about what the client did',
-  description: 'A claim that does not hold is no error: `holds` says it, and `message` why.',
+  summary: 'Check assertions about the requests of the client',
+  description: 'A failed assertion is not an HTTP error: `holds` is false, and `message` gives the reason.',
   request: {
     body: {
       required: true,
@@ -55,7 +55,7 @@ const nearestRoute = createRoute({
   method: 'get',
   path: '/journal/{number}/nearest',
   operationId: 'nearestRequest',
-  summary: 'For a request that was refused as invalid or led nowhere: the valid one that is most like it',
+  summary: 'The valid request most similar to one that was invalid or matched no route',
   request: { params: z.object({ number: z.coerce.number().int().positive() }) },
   responses: errors.replies(200, 'What to change.', nearestRequestSchema, ['unauthorized', 'not_found']),
 });

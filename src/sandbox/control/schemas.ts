@@ -17,13 +17,13 @@ export const accountSchema = z
     marketplace: accessSchema
       .extend({ email: z.string(), team_id: z.string() })
       .optional()
-      .meta({ description: 'Absent where there is no marketplace.' }),
+      .meta({ description: 'Absent without a marketplace.' }),
   })
   .meta({ id: 'Account' });
 export const infoSchema = z
   .object({
     seed: z.string(),
-    account: accountSchema.meta({ description: 'The one that is there from the start.' }),
+    account: accountSchema.meta({ description: 'The account that exists from the start.' }),
   })
   .meta({ id: 'Sandbox' });
 
@@ -38,7 +38,7 @@ export const clockSchema = z
     now: z.iso.datetime(),
     kind: z.enum(['virtual', 'real']),
     is_frozen: z.boolean(),
-    timers: z.int().meta({ description: 'How many are set.' }),
+    timers: z.int().meta({ description: 'Number of timers set.' }),
   })
   .meta({ id: 'Clock' });
 export const advanceSchema = z.object({ by: durationSchema }).meta({ id: 'Advance' });
@@ -47,7 +47,7 @@ export const journalSchema = z
   .object({
     count: z
       .int()
-      .meta({ description: 'Of all exchanges since the last reset, those that are dropped included.' }),
+      .meta({ description: 'Of all exchanges since the last reset, including dropped ones.' }),
     entries: z.array(journalEntrySchema),
   })
   .meta({ id: 'Journal' });
@@ -68,7 +68,7 @@ export const snapshotListSchema = z
 const madeSchema = z.object({ provider: z.string(), account: z.string().optional(), id: z.string() });
 export const playedSchema = z
   .object({
-    made: z.record(z.string(), madeSchema).meta({ description: 'By the names that its steps gave.' }),
+    made: z.record(z.string(), madeSchema).meta({ description: 'By the names given in its steps.' }),
   })
   .meta({ id: 'Played' });
 
@@ -80,10 +80,10 @@ export const dumpSchema = z
     providers: z.record(
       z.string(),
       z.object({
-        machines: z.array(anyObject).meta({ description: 'What the platform has, as it keeps it.' }),
+        machines: z.array(anyObject).meta({ description: 'Machines of the platform, in its own format.' }),
         volumes: z.array(anyObject),
         attachments: z.array(anyObject),
-        instances: z.array(anyObject).meta({ description: 'Of all accounts, as the contract shows them.' }),
+        instances: z.array(anyObject).meta({ description: 'Instances of all accounts, in the format of the contract.' }),
       }),
     ),
   })
@@ -93,10 +93,10 @@ export const armedSchema = z
   .object({
     id: z.string(),
     fault: z.enum(faultNames),
-    options: anyObject.meta({ description: 'As it was armed.' }),
-    seen: z.int().meta({ description: 'On how many occasions it might have struck.' }),
-    hits: z.int().meta({ description: 'How often it struck.' }),
-    is_over: z.boolean().meta({ description: 'Whether it will not strike any more.' }),
+    options: anyObject.meta({ description: 'The options it was armed with.' }),
+    seen: z.int().meta({ description: 'Number of occasions on which it could have struck.' }),
+    hits: z.int().meta({ description: 'Number of strikes.' }),
+    is_over: z.boolean().meta({ description: 'Whether it can no longer strike.' }),
   })
   .meta({ id: 'ArmedFault' });
 export const armedListSchema = z.object({ faults: z.array(armedSchema) }).meta({ id: 'ArmedFaults' });
@@ -107,7 +107,7 @@ export const faultKindsSchema = z
         fault: z.enum(faultNames),
         layer: z.string(),
         does: z.string(),
-        strikes: z.string().meta({ description: 'The sentence that somebody relies on and that fails.' }),
+        strikes: z.string().meta({ description: 'The rule of the contract or design that it tests.' }),
         settings: anyObject.meta({ description: 'Its own settings, as a JSON Schema.' }),
       }),
     ),
@@ -134,16 +134,16 @@ export const startedWeatherSchema = z
     seed: z.string(),
     rates: z
       .record(z.string(), z.number())
-      .meta({ description: 'How likely each fault is on each occasion.' }),
+      .meta({ description: 'Probability of each fault on each occasion.' }),
   })
   .meta({ id: 'Weather' });
 export const weatherReportSchema = z
-  .object({ report: z.array(z.string()).meta({ description: 'A line for each strike: when, where, what.' }) })
+  .object({ report: z.array(z.string()).meta({ description: 'One line per strike: when, where, what.' }) })
   .meta({ id: 'WeatherReport' });
 
 export const transitionsSchema = z
   .object({
-    settings: z.array(anyObject).meta({ description: 'The first that fits counts.' }),
+    settings: z.array(anyObject).meta({ description: 'The first match applies.' }),
     held: z
       .array(
         z.object({
@@ -154,14 +154,14 @@ export const transitionsSchema = z
           polls_left: z.int().nullable().meta({ description: 'null: it waits for `finish`.' }),
         }),
       )
-      .meta({ description: 'What waits for polls, or for somebody.' }),
+      .meta({ description: 'Transitions that wait for polls or for `finish`.' }),
   })
   .meta({ id: 'Transitions' });
 export const finishSchema = z
   .strictObject({ instance: z.string().optional(), account: z.string().optional() })
   .meta({ id: 'Finish' });
 export const finishedSchema = z
-  .object({ finished: z.int().meta({ description: 'How many that were.' }) })
+  .object({ finished: z.int().meta({ description: 'Number of finished transitions.' }) })
   .meta({ id: 'Finished' });
 
 export const doneSchema = z.object({ done: z.literal(true) }).meta({ id: 'Done' });

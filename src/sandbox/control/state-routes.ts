@@ -20,9 +20,9 @@ const resetRoute = createRoute({
   method: 'post',
   path: '/reset',
   operationId: 'reset',
-  summary: 'Everything is as it was at the start',
+  summary: 'Reset the sandbox to its start',
   description:
-    'The time, what was made, armed faults and the journal. Keys of the start stay valid, and snapshots stay; accounts that were made since are gone. It comes after whatever moves time; requests without an answer break off.',
+    'Resets the time, all resources, armed faults and the journal. Initial keys and snapshots stay; accounts created since are gone. It waits for a running change of the clock; unanswered requests are broken off.',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 
@@ -32,7 +32,7 @@ const listRoute = createRoute({
   path: '/snapshots',
   operationId: 'listSnapshots',
   summary: 'The snapshots, in memory',
-  responses: errors.replies(200, 'The oldest first.', snapshotListSchema, ['unauthorized']),
+  responses: errors.replies(200, 'Oldest first.', snapshotListSchema, ['unauthorized']),
 });
 
 const takeRoute = createRoute({
@@ -40,8 +40,8 @@ const takeRoute = createRoute({
   method: 'post',
   path: '/snapshots',
   operationId: 'takeSnapshot',
-  summary: 'Keep everything as it is now',
-  description: 'One of the same name is replaced.',
+  summary: 'Take a snapshot',
+  description: 'Replaces a snapshot of the same name.',
   request: { body: { required: false, content: jsonContent(newSnapshotSchema, { name: 'ten-running' }) } },
   responses: errors.replies(201, 'The snapshot.', snapshotSchema, ['unauthorized', ...errors.ofBodies]),
 });
@@ -51,9 +51,9 @@ const restoreRoute = createRoute({
   method: 'post',
   path: '/snapshots/{name}/restore',
   operationId: 'restoreSnapshot',
-  summary: 'Everything is as it was then',
+  summary: 'Restore a snapshot',
   description:
-    'The time, what was made, armed faults and the journal. The servers start as after a crash, and draw the same numbers as then.',
+    'Restores the time, all resources, armed faults and the journal. The servers start as after a crash, and draw the same random numbers as then.',
   request: { params: oneSnapshot },
   responses: errors.replies(200, 'The snapshot.', snapshotSchema, ['unauthorized', 'not_found']),
 });
@@ -63,7 +63,7 @@ const removeRoute = createRoute({
   method: 'delete',
   path: '/snapshots/{name}',
   operationId: 'removeSnapshot',
-  summary: 'Forget a snapshot',
+  summary: 'Delete a snapshot',
   request: { params: oneSnapshot },
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized', 'not_found']),
 });
@@ -73,7 +73,7 @@ const dumpRoute = createRoute({
   method: 'get',
   path: '/dump',
   operationId: 'dump',
-  summary: 'What there is: the machines and volumes of each platform, and the instances of all accounts',
+  summary: 'Dump the state: machines and volumes of each platform, and instances of all accounts',
   responses: errors.replies(200, 'Now.', dumpSchema, ['unauthorized']),
 });
 
@@ -82,20 +82,20 @@ const scenarioRoute = createRoute({
   method: 'post',
   path: '/scenarios',
   operationId: 'playScenario',
-  summary: 'Do what a scenario file says',
+  summary: 'Run a scenario',
   description:
-    'Its requests go to the servers themselves: no fault strikes them, and the journal does not have them. Time passes as its steps say.',
+    'Its requests go directly to the servers: faults do not strike them, and the journal does not record them. Its steps advance the clock.',
   request: {
     body: {
       // A required body would be parsed as JSON even with another content type.
       required: false,
       content: {
         ...jsonContent(scenarioSchema),
-        'application/yaml': { schema: z.string().meta({ description: 'The same, as YAML.' }) },
+        'application/yaml': { schema: z.string().meta({ description: 'The scenario as YAML.' }) },
       },
     },
   },
-  responses: errors.replies(200, 'What it made.', playedSchema, ['unauthorized', ...errors.ofBodies]),
+  responses: errors.replies(200, 'The created resources.', playedSchema, ['unauthorized', ...errors.ofBodies]),
 });
 
 export function stateRoutes(deps: ControlDeps) {

@@ -19,7 +19,7 @@ const armingShape = {
   account: z
     .string()
     .optional()
-    .meta({ description: 'Only what this account does and has. Default: any account.' }),
+    .meta({ description: 'Only requests and resources of this account. Default: any account.' }),
   route: z
     .union([routeSchema, z.array(routeSchema)])
     .optional()
@@ -34,20 +34,20 @@ const armingShape = {
     .optional()
     .meta({
       description:
-        'How often it strikes; `sticky`: until it is disarmed. Default: the fault’s own, mostly once.',
+        'Number of strikes; `sticky`: until disarmed. Default: the fault’s own, mostly once.',
     }),
-  skip: z.int().min(0).default(0).meta({ description: 'So many occasions pass before the first strike.' }),
+  skip: z.int().min(0).default(0).meta({ description: 'Number of occasions to skip before the first strike.' }),
   probability: z
     .number()
     .min(0)
     .max(1)
     .default(1)
-    .meta({ description: 'How likely each occasion is struck, drawn from the seed.' }),
+    .meta({ description: 'Probability of a strike on each occasion, drawn from the seed.' }),
   seed: z
     .union([z.string(), z.int()])
     .optional()
     .meta({ description: 'The same seed strikes the same occasions. Default: the seed of the sandbox.' }),
-  for_ms: z.number().min(0).optional().meta({ description: 'It is disarmed after so long.' }),
+  for_ms: z.number().min(0).optional().meta({ description: 'It is disarmed after this time.' }),
 };
 
 /** The settings that all faults share. A fault's own settings are added. */
@@ -91,7 +91,7 @@ export function checkedArming(
 
 /** Why the fault can never strike on this route. Undefined: it can. */
 function wrongRoute({ layer, on }: Fault, route: string): string | undefined {
-  if (layer === 'machine' || layer === 'ssh') return `this fault strikes machines, and no route`;
+  if (layer === 'machine' || layer === 'ssh') return `this fault strikes machines and takes no route`;
   if (route === '*') return undefined;
   if (layer === 'platform') {
     if (platformMethods.includes(route)) return undefined;
@@ -106,7 +106,7 @@ const platformMethods: readonly string[] = [
 
 function noSuchFault(name: unknown): string {
   const nearest = typeof name === 'string' && mostLike(name.slice(0, 100), faultNames);
-  return `expected a fault${nearest ? `, such as ${nearest}` : ''}; GET /control/faults/catalog and docs/sandbox-faults.md list all`;
+  return `expected a fault${nearest ? `, such as ${nearest}` : ''}; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults`;
 }
 
 /** An occasion on which a fault may strike. */

@@ -648,7 +648,7 @@ describe('each fault, through HTTP', () => {
   });
 });
 
-it('has at least 40 faults, of every layer, and says of each what it strikes', () => {
+it('has at least 40 faults, in every layer, each with the rule that it tests', () => {
   expect(faultNames.length).toBeGreaterThanOrEqual(40);
   expect(new Set(Object.values(faultCatalog).map(({ layer }) => layer)).size).toBe(6);
   for (const { does, strikes } of Object.values(faultCatalog)) {

@@ -9,11 +9,11 @@ import type { SandboxMachine, SandboxPlatform } from '../machines.ts';
 /** The layers of faults, from the client's side to the machine's. */
 export const faultLayers = {
   connection: 'The connection between the client and the server.',
-  answer: 'What an answer of the server says. The request itself is carried out.',
-  status: 'The server answers something else, mostly without carrying out the request.',
+  answer: 'The content of the server’s answer. The request itself is carried out.',
+  status: 'The server answers another status, mostly without carrying out the request.',
   platform: 'The calls of the orchestrator’s driver to its platform.',
-  machine: 'What a platform or a guest does to a machine by itself.',
-  ssh: 'What somebody finds who logs in to a machine.',
+  machine: 'Spontaneous changes of a machine by the platform or the guest.',
+  ssh: 'The result of an SSH login to a machine.',
 } as const;
 
 /** A clock that requests can wait for: virtual time passes meanwhile. */

@@ -55,7 +55,7 @@ describe('an armed fault', () => {
     expect(await statuses(bench, 2, `/instances/${id}`)).toEqual([503, 200]);
   });
 
-  it('of one account is not seen by another', async () => {
+  it('armed for one account is not seen by another', async () => {
     const [mine, theirs] = [await benchOf(sandbox), await benchOf(sandbox)];
     await mine.arm('http-500', { times: 'sticky' });
     const [own, id] = [await theirs.make(), (await theirs.read('none')).status];
@@ -84,7 +84,7 @@ describe('an armed fault', () => {
     expect(struck).toBeLessThan(40);
   });
 
-  it('of a machine that is counted strikes at the polls of that machine', async () => {
+  it('counted for a machine strikes at polls of that machine', async () => {
     const bench = await benchOf(sandbox);
     const id = await bench.make();
     const armed = await bench.arm('guest-power-off', { instance: id, skip: 2 });
@@ -116,7 +116,7 @@ describe('an armed fault', () => {
     expect(sandbox.faults.events.map(({ fault }) => fault)).toEqual(['latency', 'http-500']);
   });
 
-  it('says what it did, and to which request', async () => {
+  it('reports its strikes with their requests', async () => {
     const bench = await benchOf(sandbox);
     const struck: unknown[] = [];
     sandbox.faults.onStrike((event, request) => struck.push([event.fault, request?.method]));
@@ -133,7 +133,7 @@ describe('an armed fault', () => {
   });
 });
 
-describe('what arms a fault', () => {
+describe('the options of a fault', () => {
   it('has a schema for each fault, with its settings', () => {
     for (const fault of faultNames)
       expect(armingSchemaOf(fault).parse({ fault })).toMatchObject({ fault, skip: 0 });

@@ -22,11 +22,11 @@ it('docs/sandbox-faults.md has every fault', async () => {
     const table = rows.filter(([, fault]) => fault.layer === layer).map(rowOf);
     return [
       `## ${layer}\n\n${about}\n`,
-      '| fault | what happens | where | settings | how often | who relies on the contrary |',
+      '| fault | what happens | where | settings | how often | rule that it tests |',
       '|---|---|---|---|---|---|',
       ...table,
     ].join('\n');
   });
-  const page = `# Faults of the sandbox\n\nGenerated from src/sandbox/faults/catalog/. \`sandbox.faults.arm(NAME, OPTIONS)\` arms one: at a \`provider\`, a \`route\`, an\n\`instance\` or a \`volume\`, for an \`account\`, so many \`times\` or \`'sticky'\`, after \`skip\` occasions, with a \`probability\` drawn\nfrom \`seed\`, \`for_ms\` milliseconds.\n\n${sections.join('\n\n')}\n`;
+  const page = `# Faults of the sandbox\n\nGenerated from src/sandbox/faults/catalog/. \`sandbox.faults.arm(NAME, OPTIONS)\` arms one: at a \`provider\`, a \`route\`, an\n\`instance\` or a \`volume\`, for an \`account\`, for a number of \`times\` or \`'sticky'\`, after \`skip\` occasions, with a \`probability\` drawn\nfrom \`seed\`, \`for_ms\` milliseconds.\n\n${sections.join('\n\n')}\n`;
   await expect(page).toMatchFileSnapshot('../../../docs/sandbox-faults.md');
 });

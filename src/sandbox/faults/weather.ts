@@ -50,10 +50,10 @@ export const weatherSchema = z.strictObject({
   rates: z
     .partialRecord(z.enum(faultNames), z.number().min(0).max(1))
     .optional()
-    .meta({ description: 'How likely each fault is on each occasion, in place of what `strength` says.' }),
+    .meta({ description: 'Probability of each fault on each occasion, overriding `strength`.' }),
   provider: z.string().optional(),
   account: z.string().optional(),
-  for_ms: z.number().min(0).optional().meta({ description: 'It ends after so long.' }),
+  for_ms: z.number().min(0).optional().meta({ description: 'It ends after this time.' }),
 });
 export type WeatherOptions = z.input<typeof weatherSchema>;
 

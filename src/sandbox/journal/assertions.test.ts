@@ -68,7 +68,7 @@ describe('polled_at_least_every', () => {
     });
   });
 
-  it('names one that is no longer polled and never ended', () => {
+  it('names an instance that is no longer polled and never ended', () => {
     const life = entries([0, create('i-1')], [20, read()]);
     expect(check(every30, life, 50)).toMatchObject({ holds: true });
     expect(check(every30, life, 51)).toMatchObject({ message: 'i-1 was not read for 31 s, until now' });
@@ -133,7 +133,7 @@ describe('never_created_twice', () => {
   });
 });
 
-it('all_destroyed names what was left behind', () => {
+it('all_destroyed names resources that were left behind', () => {
   const all = entries([0, create('i-1')], [1, create('i-2', { name: 'b' })], [2, destroy]);
   expect(check({ assert: 'all_destroyed' }, all, 9)).toMatchObject({
     holds: false,
@@ -184,7 +184,7 @@ it('in_order wants a request for each filter, each after the one before', () => 
   expect(inOrder('createInstance', 'destroyInstance')).toMatchObject({ holds: true });
   expect(inOrder('destroyInstance', 'createInstance')).toMatchObject({
     holds: false,
-    message: 'no request fits filters[1] after those before it',
+    message: 'no request matches filters[1] after the previous filters',
   });
   expect(inOrder('getInstance', 'getInstance')).toMatchObject({ holds: false });
 });

@@ -10,22 +10,22 @@ export const assertionSchema = z
   .discriminatedUnion('assert', [
     z
       .strictObject({ assert: z.literal('polled_at_least_every'), seconds, where: filter })
-      .meta({ description: 'While an instance or deployment was active, it was read at least that often.' }),
+      .meta({ description: 'While an instance or deployment was active, it was read at least this often.' }),
     z
       .strictObject({ assert: z.literal('polled_at_most_every'), seconds, where: filter })
-      .meta({ description: 'No instance or deployment was read more often than that.' }),
+      .meta({ description: 'No instance or deployment was read more often than this.' }),
     z.strictObject({ assert: z.literal('never_created_twice'), where: filter }).meta({
       description:
-        'No two creates with the same name (without a name: the same body) made two resources; an answer that was lost counts as what the server made.',
+        'No two creates with the same name (without a name: the same body) made two resources; a lost answer counts as the resource that the server made.',
     }),
     z
       .strictObject({ assert: z.literal('all_destroyed'), where: filter })
-      .meta({ description: 'For each resource that was made, a delete was accepted or found it gone.' }),
+      .meta({ description: 'For each created resource, a delete was accepted or found it gone.' }),
     z
       .strictObject({ assert: z.literal('not_read_when_gone'), where: filter })
-      .meta({ description: 'Once a read found it gone (404), a resource was not asked for again.' }),
+      .meta({ description: 'Once a read found a resource gone (404), it was not read again.' }),
     z.strictObject({ assert: z.literal('retry_after_kept'), where: filter }).meta({
-      description: 'After an answer with Retry-After, the same was not asked before that time was over.',
+      description: 'After an answer with Retry-After, the same request was not repeated before that time.',
     }),
     z
       .strictObject({
@@ -35,13 +35,13 @@ export const assertionSchema = z
         at_least: z.int().nonnegative().optional(),
         at_most: z.int().nonnegative().optional(),
       })
-      .meta({ description: 'How many requests fit.' }),
+      .meta({ description: 'Number of matching requests.' }),
     z
       .strictObject({
         assert: z.literal('in_order'),
         filters: z.array(journalFilterSchema.omit({ limit: true })).min(1),
       })
-      .meta({ description: 'There is a request for each filter, each after the one before.' }),
+      .meta({ description: 'One request matches each filter, in this order.' }),
   ])
   .meta({ id: 'Assertion' });
 export type Assertion = z.input<typeof assertionSchema>;
@@ -52,7 +52,7 @@ export const assertionResultSchema = z
     assert: z.string(),
     holds: z.boolean(),
     message: z.string(),
-    entries: z.array(z.int()).meta({ description: 'The numbers of the entries that break it.' }),
+    entries: z.array(z.int()).meta({ description: 'Numbers of the entries that violate it.' }),
   })
   .meta({ id: 'AssertionResult' });
 export type AssertionResult = z.infer<typeof assertionResultSchema>;
@@ -234,7 +234,7 @@ function wrongCount(
       : most === Number.POSITIVE_INFINITY
         ? `at least ${least}`
         : `${least} to ${most}`;
-  return [{ message: `${entries.length} requests fit, expected ${expected}`, entries }];
+  return [{ message: `${entries.length} requests match, expected ${expected}`, entries }];
 }
 
 function outOfOrder(
@@ -245,7 +245,7 @@ function outOfOrder(
   for (const [index, one] of filters.entries()) {
     const found = entries.findIndex((entry, at) => at >= from && isMatch(entry, one));
     if (found < 0)
-      return [{ message: `no request fits filters[${index}] after those before it`, entries: [] }];
+      return [{ message: `no request matches filters[${index}] after the previous filters`, entries: [] }];
     from = found + 1;
   }
   return [];

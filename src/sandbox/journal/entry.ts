@@ -15,23 +15,23 @@ export const journalEntrySchema = z
     account: z
       .string()
       .optional()
-      .meta({ description: 'Whose key the request carried, where that is known.' }),
+      .meta({ description: 'The account of the key in the request, if known.' }),
     method: z.string(),
     path: z.string().meta({ description: 'With the query, without the prefix of the provider.' }),
     operation: z.string().optional().meta({ description: 'The operationId of its OpenAPI document.' }),
     resource: z.string().optional().meta({
-      description: 'The id of the instance, volume or deployment that it made or was about.',
+      description: 'The id of the instance, volume or deployment that it created or concerned.',
     }),
     request: z.object({ headers: headersSchema, body: z.unknown().optional() }),
-    status: z.int().nullable().meta({ description: 'Null: there was no answer.' }),
+    status: z.int().nullable().meta({ description: 'Null: no answer.' }),
     response: z.object({
       headers: headersSchema,
-      body: z.unknown().optional().meta({ description: 'JSON as JSON, all else as text.' }),
-      problem: z.string().optional().meta({ description: 'Why there was no whole answer.' }),
+      body: z.unknown().optional().meta({ description: 'JSON as JSON, everything else as text.' }),
+      problem: z.string().optional().meta({ description: 'Why the answer is missing or incomplete.' }),
     }),
     duration_ms: z.int().nonnegative(),
     server: z.object({ status: z.int(), resource: z.string().optional() }).optional().meta({
-      description: 'What the server itself answered, where a fault had the caller see something else.',
+      description: 'The server’s own answer, if a fault changed what the caller saw.',
     }),
     faults: z.array(z.string()).optional().meta({ description: 'The faults that struck it, by name.' }),
   })

@@ -34,7 +34,7 @@ export const journalFilterSchema = z
     after: z.iso.datetime().optional(),
     before: z.iso.datetime().optional(),
     limit: z.coerce.number().int().positive().max(10_000).optional().meta({
-      description: 'Of more, the last.',
+      description: 'If more match, the last ones.',
     }),
   })
   .meta({ id: 'JournalFilter' });

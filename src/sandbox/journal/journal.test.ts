@@ -104,7 +104,7 @@ it('shows nothing of JSON that is nested so deep that its secrets are not found'
   expect(entry?.response.body).toBe('[nested too deeply]');
 });
 
-it('says why no whole answer came: a connection that broke, and a body that did', async () => {
+it('gives the reason for an incomplete answer: a broken connection, or a broken body', async () => {
   const { journal, send } = start();
   await expect(send('GET', '/v1/instances', new Error('connection reset'))).rejects.toThrow('reset');
   let chunks = 0;
@@ -133,7 +133,7 @@ it('waits for no body that is still coming', async () => {
   expect(entry?.response).toMatchObject({ body: '[1,', problem: '3 bytes of the answer came so far' });
 });
 
-it('tells what the server itself answered where a fault had the caller see something else', async () => {
+it('keeps the server’s own answer when a fault changed it for the caller', async () => {
   const { journal } = start();
   const request = new Request('http://sandbox/v1/instances', { method: 'POST', body: '{}' });
   const exchange = { provider: 'provider-a', request };
@@ -179,7 +179,7 @@ it('finds entries by each of their properties', async () => {
   expect(await numbers({})).toEqual([]);
 });
 
-it('is bounded: of very many exchanges the newest are kept', async () => {
+it('is bounded: the newest exchanges are kept', async () => {
   const { journal, send } = start();
   for (let count = 0; count < 20_001; count++) await send('GET', '/v1/instances', new Response());
   expect(journal.count).toBe(20_001);

@@ -9,7 +9,7 @@ import { type AskServer, kindOf, type RequestKind } from './request-kinds.ts';
 const changeSchema = z.object({
   path: z.string().meta({ description: 'A field of the body; `method` and `path` where these change.' }),
   from: z.unknown().optional(),
-  to: z.unknown().optional().meta({ description: 'Absent: it is left out.' }),
+  to: z.unknown().optional().meta({ description: 'Absent: remove the field.' }),
 });
 
 /** The request that a client may have meant. */
@@ -18,11 +18,11 @@ export const nearestRequestSchema = z
     entry: z.int(),
     problems: z
       .array(z.object({ path: z.string(), message: z.string() }))
-      .meta({ description: 'What the server found wrong.' }),
+      .meta({ description: 'The errors reported by the server.' }),
     nearest: z
       .object({ method: z.string(), path: z.string(), body: z.unknown().optional() })
       .nullable()
-      .meta({ description: 'Null: no valid request resembles it.' }),
+      .meta({ description: 'Null: no valid request is similar.' }),
     changes: z.array(changeSchema),
   })
   .meta({ id: 'NearestRequest' });

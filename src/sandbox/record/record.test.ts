@@ -78,14 +78,14 @@ it('answers 502 where the target is not reached, and keeps that', async () => {
   const reply = await recorder.fetch(request('GET', '/instances'));
   expect([reply.status, await reply.json()]).toEqual([
     502,
-    { error: { code: 'unavailable', message: 'The target was not reached: ECONNREFUSED' } },
+    { error: { code: 'unavailable', message: 'The target could not be reached: ECONNREFUSED' } },
   ]);
   expect(await recorder.exchanges()).toMatchObject([
     { response: { status: null }, violations: [{ in: 'response' }] },
   ]);
 });
 
-describe('what breaks the contract is said', () => {
+describe('violations of the contract are reported', () => {
   const changed = (change: (body: Record<string, unknown>) => void) => async (reply: Response) => {
     const body = await reply.json();
     change(body as Record<string, unknown>);
@@ -190,7 +190,7 @@ describe('a replay', () => {
     expect((await ask('DELETE', path)).status).toBe(200);
   });
 
-  it('prefers the exchange with the same body, and says what it has where it has none', async () => {
+  it('prefers the exchange with the same body, and names the nearest request if none matches', async () => {
     const answer = (name: string) => ({
       at_ms: 0,
       request: { method: 'POST', path: '/v1/volumes', body: { name } },
@@ -206,7 +206,7 @@ describe('a replay', () => {
         error: {
           code: 'not_recorded',
           message:
-            'The recording has no answer to GET /v1/volume; the nearest that is left is POST /v1/volumes.',
+            'The recording has no answer to GET /v1/volume; the nearest remaining request is POST /v1/volumes.',
         },
       },
     ]);

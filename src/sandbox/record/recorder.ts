@@ -42,7 +42,7 @@ export class Recorder {
       .layer(exchange, (sent) => this.#forward(sent))
       .catch((error) =>
         Response.json(
-          { error: { code: 'unavailable', message: `The target was not reached: ${reasonOf(error)}` } },
+          { error: { code: 'unavailable', message: `The target could not be reached: ${reasonOf(error)}` } },
           { status: 502 },
         ),
       );

@@ -108,7 +108,7 @@ function requestViolations(operation: string, { request, status }: JournalEntry)
 
 function answerViolations(operation: string, { status, response, resource }: JournalEntry): Violation[] {
   const { headers, body, problem } = response;
-  if (status === null || problem !== undefined) return [inAnswer('', problem ?? 'there was no answer')];
+  if (status === null || problem !== undefined) return [inAnswer('', problem ?? 'no answer')];
   if (operation === 'deleteVolume' && status < 300) return [];
   const isSuccess = status === 200 || status === 201;
   const schema = isSuccess ? answerSchemas[operation] : errorAnswerSchema;

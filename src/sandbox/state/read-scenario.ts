@@ -27,5 +27,5 @@ export function readScenario(file: string): Scenario {
   }
   const read = parseScenario(text);
   if ('scenario' in read) return read.scenario;
-  throw new Fatal(`${file} is no scenario: ${read.issues.map(toSentence).join('; ')}.`);
+  throw new Fatal(`${file} is not a valid scenario: ${read.issues.map(toSentence).join('; ')}.`);
 }

@@ -263,7 +263,7 @@ class ScenarioRun {
   async #until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
     const end = this.#target.now() + LONGEST_WAIT_MS;
     while (!(await isTrue())) {
-      if (this.#target.now() > end) throw new Fatal(`it did not come about that ${what}`);
+      if (this.#target.now() > end) throw new Fatal(`timed out waiting until ${what}`);
       await this.#target.advance(LOOK_EVERY_MS);
     }
   }

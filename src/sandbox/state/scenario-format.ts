@@ -10,7 +10,7 @@ const providerSchema = nameSchema.meta({
   description: 'A provider of the sandbox: `provider-a` or `a`. Default: the first.',
 });
 const labelSchema = nameSchema.meta({
-  description: 'What later steps call it; of several, the first is `NAME-1`.',
+  description: 'Name for later steps; if several are created, the first is `NAME-1`.',
 });
 
 /** One step of a scenario. */
@@ -20,13 +20,13 @@ const stepSchema = z.discriminatedUnion('do', [
     as: labelSchema,
     provider: providerSchema.optional(),
     account: nameSchema.optional().meta({ description: 'Default: the account of the sandbox.' }),
-    configuration_id: z.string().optional().meta({ description: 'Default: the cheapest that is free.' }),
+    configuration_id: z.string().optional().meta({ description: 'Default: the cheapest free one.' }),
     region: z.string().optional().meta({ description: 'Default: the first of the offer.' }),
     count: z.int().min(1).max(10_000).optional(),
     until: z
       .enum(['PROVISIONING', 'ONLINE', 'STOPPED', 'ERROR'])
       .optional()
-      .meta({ description: 'Time passes until it is that. Default ONLINE.' }),
+      .meta({ description: 'The clock advances until it has this status. Default ONLINE.' }),
   }),
   z.strictObject({
     do: z.literal('create_volume'),
@@ -40,29 +40,29 @@ const stepSchema = z.discriminatedUnion('do', [
   z.strictObject({
     do: z.enum(['stop', 'start', 'destroy']),
     instance: nameSchema,
-    wait: z.boolean().optional().meta({ description: 'Whether time passes until it is done. Default true.' }),
+    wait: z.boolean().optional().meta({ description: 'Whether the clock advances until it is done. Default true.' }),
   }),
   z.strictObject({
     do: z.literal('sell_out'),
     provider: providerSchema.optional(),
     configuration_id: z.string(),
     region: z.string(),
-    leave: z.int().nonnegative().optional().meta({ description: 'How many units stay free. Default 0.' }),
+    leave: z.int().nonnegative().optional().meta({ description: 'Number of units that stay free. Default 0.' }),
   }),
   z.strictObject({
     do: z.literal('arm'),
     fault: anyArmingSchema.meta({
       description:
-        'What `POST /control/faults` takes; `instance` and `volume` may be names of earlier steps.',
+        'The body of `POST /control/faults`; `instance` and `volume` may be names from earlier steps.',
     }),
   }),
   z.strictObject({
     do: z.literal('weather'),
-    weather: weatherSchema.meta({ description: 'What `POST /control/weather` takes.' }),
+    weather: weatherSchema.meta({ description: 'The body of `POST /control/weather`.' }),
   }),
   z.strictObject({
     do: z.literal('transitions'),
-    transitions: transitionSchema.meta({ description: 'What `POST /control/transitions` takes.' }),
+    transitions: transitionSchema.meta({ description: 'The body of `POST /control/transitions`.' }),
   }),
   z.strictObject({ do: z.literal('advance'), by: durationSchema }),
   z.strictObject({ do: z.literal('advance_until_idle') }),
@@ -72,17 +72,17 @@ const stepSchema = z.discriminatedUnion('do', [
     account: nameSchema.optional(),
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
     path: z.string().startsWith('/').meta({
-      description: 'Of the server itself, such as /v1/instances; `{NAME}` is the id of an earlier step.',
+      description: 'A path on the server, such as /v1/instances; `{NAME}` is the id from an earlier step.',
     }),
     body: z
       .record(z.string(), z.unknown())
       .optional()
-      .meta({ description: 'A value `{NAME}` is the id of an earlier step.' }),
+      .meta({ description: 'A value `{NAME}` is the id from an earlier step.' }),
     if_made: z.boolean().optional().meta({
-      description: 'Left out where no earlier step made what the path or the body names. Default: an error.',
+      description: 'Skip the step if no earlier step made what the path or the body names. Default: an error.',
     }),
-    as: labelSchema.optional().meta({ description: 'Names the id in the answer.' }),
-    status: z.int().optional().meta({ description: 'What it has to answer; default: anything.' }),
+    as: labelSchema.optional().meta({ description: 'Name for the id in the answer.' }),
+    status: z.int().optional().meta({ description: 'The expected status; default: any.' }),
   }),
 ]);
 export type ScenarioStep = z.infer<typeof stepSchema>;
@@ -102,7 +102,7 @@ export const scenarioSchema = z
       .optional()
       .meta({
         description:
-          'How `berth sandbox --scenario` starts the sandbox. In one that runs already it says nothing.',
+          'How `berth sandbox --scenario` starts the sandbox. Ignored by a running sandbox.',
       }),
     steps: z.array(stepSchema).optional(),
     recording: z
@@ -112,7 +112,7 @@ export const scenarioSchema = z
         exchanges: z.array(recordedExchangeSchema),
       })
       .optional()
-      .meta({ description: 'What `berth sandbox record` wrote: a provider that answers as this one did.' }),
+      .meta({ description: 'A recording by `berth sandbox record`: the provider answers as recorded.' }),
     not_reproduced: z
       .array(z.string())
       .optional()

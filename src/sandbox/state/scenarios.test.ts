@@ -79,7 +79,7 @@ describe('fixtures/scenarios', () => {
   });
 });
 
-it('says which step cannot be done, and what is wrong with a file', async () => {
+it('reports the step that failed, and the errors in a file', async () => {
   await using sandbox = await createSandbox();
   const play = (text: string) => sandbox.control.play(text);
   await expect(play('name: x\nsteps: [{ do: stop, instance: nobody }]')).rejects.toThrow(

@@ -17,7 +17,7 @@ const play = ({ control }: Sandbox, ...steps: object[]) => control.play({ name: 
 const statuses = async (sandbox: Sandbox) =>
   (await ask(sandbox, 'GET', '/instances')).body.instances.map(({ status }) => status);
 
-it('a reset brings back the start: nothing is there, the time is that of the start, and keys stay valid [sandbox-reset]', async () => {
+it('a reset restores the start: no resources, the start time, and valid keys [sandbox-reset]', async () => {
   await using sandbox = await createSandbox();
   const history = async () => {
     const made = await play(sandbox, { do: 'create_instance', as: 'one' });
@@ -46,7 +46,7 @@ it('a cursor of the changes from before a reset is answered with a reset, though
   expect(await changes(`?since=${cursor}`)).toMatchObject({ reset: true });
 });
 
-it('a reset ends what was under way, and no timer is left of it', async () => {
+it('a reset ends work in progress and leaves no timer', async () => {
   await using sandbox = await createSandbox();
   await play(sandbox, { do: 'create_instance', as: 'one', until: 'PROVISIONING' });
   await sandbox.control.reset();

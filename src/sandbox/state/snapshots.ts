@@ -14,7 +14,7 @@ export interface Part<Saved = unknown> {
 export const snapshotSchema = z
   .object({
     name: z.string(),
-    at: z.iso.datetime().meta({ description: 'The time of the sandbox in it.' }),
+    at: z.iso.datetime().meta({ description: 'The sandbox time of the snapshot.' }),
   })
   .meta({ id: 'Snapshot' });
 export type Snapshot = z.infer<typeof snapshotSchema>;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { benchOf, startBench } from '../faults/bench.fixture.ts';
 
-it('ends a transition at once, after polls, or when somebody says so', async () => {
+it('finishes a transition at once, after polls, or on request', async () => {
   await using sandbox = await startBench();
   const { order, pass, read, until } = await benchOf(sandbox);
   sandbox.transitions.set({ mode: 'manual', phase: 'boot' });
@@ -20,7 +20,7 @@ it('ends a transition at once, after polls, or when somebody says so', async () 
   expect((await read(polled.id)).body.status).toBe('ONLINE');
 });
 
-it('ends a transition at once, or after so long, for a provider, an account, a phase or an instance', async () => {
+it('finishes a transition at once, or after a time, for a provider, an account, a phase or an instance', async () => {
   await using sandbox = await startBench();
   const { account, ask, order, pass, read } = await benchOf(sandbox);
   const statusOf = async (id: string) => (await read(id)).body.status;

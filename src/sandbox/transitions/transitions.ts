@@ -20,19 +20,19 @@ const scope = {
 
 /** How transitions of machines proceed. The last setting wins. */
 export const transitionSchema = z.discriminatedUnion('mode', [
-  z.strictObject({ mode: z.literal('immediate'), ...scope }).meta({ description: 'They are done at once.' }),
+  z.strictObject({ mode: z.literal('immediate'), ...scope }).meta({ description: 'Transitions finish at once.' }),
   z
     .strictObject({ mode: z.literal('timed'), ms: z.number().min(0), ...scope })
-    .meta({ description: 'They take `ms` milliseconds.' }),
+    .meta({ description: 'Transitions take `ms` milliseconds.' }),
   z
     .strictObject({ mode: z.literal('polls'), polls: z.int().min(1), ...scope })
-    .meta({ description: 'They are done when the instance has been read so often.' }),
+    .meta({ description: 'Transitions finish after this number of reads of the instance.' }),
   z
     .strictObject({ mode: z.literal('manual'), ...scope })
-    .meta({ description: 'They are done when somebody says so.' }),
+    .meta({ description: 'Transitions finish on `finish`.' }),
   z
     .strictObject({ mode: z.literal('usual'), ...scope })
-    .meta({ description: 'They take as long as the timing of the sandbox says.' }),
+    .meta({ description: 'Transitions take the sandbox’s usual time.' }),
 ]);
 export type TransitionSetting = z.infer<typeof transitionSchema>;
 

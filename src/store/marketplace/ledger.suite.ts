@@ -50,7 +50,7 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await ledger.openSegments({ afterId: 'a', limit: 9 })).toEqual([other]);
       });
 
-      it('come with what their deployment has cost at that moment', async () => {
+      it('come with the cost of their deployment at that moment', async () => {
         await write(async (tx) => {
           await tx.deployments.insert(runningDeployment({ observedAt: now + 3 }));
           await tx.ledger.insertSegment(segment());
@@ -107,7 +107,7 @@ export function describeLedger(storeOf: () => Store): void {
       });
     });
 
-    describe('what is due', () => {
+    describe('due items', () => {
       const dueTeams = async () =>
         (await storeOf().read.teams.due({ now, limit: 9 })).map(({ id, at }) => [id, at]);
       const scheduled = (at: number | null, work: (tx: Transaction) => Promise<unknown>) =>
@@ -116,7 +116,7 @@ export function describeLedger(storeOf: () => Store): void {
           await work(tx);
         });
 
-      it('are segments by when they are looked at next, in pages of the open ones', async () => {
+      it('are open segments ordered by their next check, in pages', async () => {
         const at = (id: string, nextPostAt: number) => segment({ id, subjectId: id, nextPostAt });
         const records = [at('a', now), at('b', now - 5), at('c', now + 1), at('d', now - 5)];
         await write(async (tx) => {
@@ -135,7 +135,7 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await ledger.segmentById('b')).toMatchObject({ postedUntil: now + 1, nextPostAt: now + 7 });
       });
 
-      it('are segments and teams that a clock that was wrong has put too far ahead, after all others [due-in-the-future]', async () => {
+      it('include segments and teams that a wrong clock put too far ahead, after all others [due-in-the-future]', async () => {
         const HOUR_MS = 3_600_000;
         const wrong = now + 24 * HOUR_MS;
         const moments = { a: wrong, b: now + HOUR_MS, c: wrong, d: now - 1 };
@@ -159,7 +159,7 @@ export function describeLedger(storeOf: () => Store): void {
         }
       });
 
-      it('are teams by when they are looked at next, and not by their records', async () => {
+      it('are teams ordered by their next check, independent of their records', async () => {
         await write((tx) => tx.teams.insert(team({ id: 'other' })));
         expect(await dueTeams()).toEqual([]);
         await scheduled(now - 2, (tx) => tx.teams.scheduleCheck('other', now - 3));
@@ -193,7 +193,7 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await dueTeams()).toEqual([[teamId, 0]]);
       });
 
-      it('is no team by what is taken for use, and none that has nothing that is billed or watched', async () => {
+      it('do not include teams because of usage postings, nor teams without anything billed or watched', async () => {
         await scheduled(null, (tx) => grant(tx, 5));
         await write((tx) => tx.discounts.insert(discount()));
         expect(await dueTeams()).toEqual([]);
@@ -223,7 +223,7 @@ export function describeLedger(storeOf: () => Store): void {
     });
 
     describe('transactions', () => {
-      it('add what they say of a team to its balance, which no update writes', async () => {
+      it('add their amount to the balance of the team, which no update writes', async () => {
         await write(async (tx) => {
           await tx.teams.insert(team({ id: 'other' }));
           await grant(tx, 100);
@@ -241,7 +241,7 @@ export function describeLedger(storeOf: () => Store): void {
         ]);
       });
 
-      it('lose none of many that are booked at once', async () => {
+      it('are all kept when many are booked at once', async () => {
         const book = (number: number) => write((tx) => tx.ledger.book(...usage(1, { id: `txn-${number}` })));
         await Promise.all(Array.from({ length: 30 }, (_, number) => book(number)));
         expect(await balance()).toBe(-30);
@@ -284,7 +284,7 @@ export function describeLedger(storeOf: () => Store): void {
           ],
         ],
       ];
-      it.each(refused)('are refused where their entries %s', async (_what, sentence, entries) => {
+      it.each(refused)('are refused if their entries %s', async (_what, sentence, entries) => {
         await expect(write((tx) => tx.ledger.book(usage(1)[0], entries))).rejects.toThrow(sentence);
         expect(await storeOf().read.ledger.transactionsOf(teamId, 9)).toEqual([]);
         expect(await storeOf().read.ledger.balances()).toEqual([]);
@@ -300,7 +300,7 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await storeOf().read.ledger.byReference('order 2')).toBeNull();
       });
 
-      it('are listed newest first, and summed up as use by their time', async () => {
+      it('are listed newest first, and summed as usage by time', async () => {
         await write(async (tx) => {
           await tx.teams.insert(team({ id: 'other' }));
           await grant(tx, 1000);
@@ -317,7 +317,7 @@ export function describeLedger(storeOf: () => Store): void {
     });
 
     describe('slices', () => {
-      it('are posted once for a segment and an end, also when two do it at once [slices-posted-once]', async () => {
+      it('are posted once per segment and end, also by two writers at once [slices-posted-once]', async () => {
         await write((tx) => tx.ledger.insertSegment(segment()));
         const postOnce = (id: string) => write((tx) => tx.ledger.post([posting(5, now + 1, { id })]));
         const answers = await Promise.allSettled([postOnce('txn-1'), postOnce('txn-2')]);
@@ -328,7 +328,7 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await balance()).toBe(-5);
       });
 
-      it('of many segments are posted together, each with its booking and what its subject has cost', async () => {
+      it('are posted together for many segments, each with its booking and the cost of its subject', async () => {
         await write(async (tx) => {
           await tx.deployments.insert(runningDeployment());
           await tx.volumes.insert(volume());
@@ -351,7 +351,7 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await ledger.slicesOf('seg-3')).toEqual([]);
       });
 
-      it('are posted together however many there are: more than one statement of either database takes [more-slices-than-a-statement]', async () => {
+      it('are posted together in any number, also beyond the limit of one statement [more-slices-than-a-statement]', async () => {
         const count = 11_000;
         await write(async (tx) => {
           await tx.ledger.insertSegment(segment());
@@ -365,7 +365,7 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await storeOf().read.ledger.segmentById('seg-1')).toMatchObject({ postedUntil: now + count });
       });
 
-      it('of several teams are each taken from its own balance, and from none where one team is not there', async () => {
+      it('are charged to the balance of each team, and to none if one team does not exist', async () => {
         const ofTeam = (id: string, number: number, amountMicroUsd: number) => {
           const taken = { id: `txn-${number}`, teamId: id, subjectId: `dep-${number}` };
           return posting(amountMicroUsd, now + 1, taken, `seg-${number}`);
@@ -386,7 +386,7 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await balances()).toEqual([-5, -7]);
       });
 
-      it('show with the open segments what their subjects say of them', async () => {
+      it('are shown with the open segments and the totals of their subjects', async () => {
         await write(async (tx) => {
           await tx.deployments.insert(runningDeployment({ observedAt: now + 3, discountPercentage: 10 }));
           await tx.volumes.insert(volume({ discountPercentage: 20 }));
@@ -432,7 +432,7 @@ export function describeLedger(storeOf: () => Store): void {
         });
       });
 
-      it('take the place of the slices of their time, with what these booked, and change no sum', async () => {
+      it('replace the slices of their day with the same bookings, and change no sum', async () => {
         const { ledger } = storeOf().read;
         const sums = await ledger.balances();
         const due = { until: endsAt, periodMs: DAY_MS, limit: 9 };
@@ -470,7 +470,7 @@ export function describeLedger(storeOf: () => Store): void {
         ['that take less', sum, line(14)],
         ['that take more', sum, line(16)],
         ['that count other slices', sum, line(15, { slices: 2 })],
-        ['of which one slice is left out', time, line(15, { startsAt: now + 1 })],
+        ['without one slice', time, line(15, { startsAt: now + 1 })],
         [
           'that end where no slice does',
           sum,
@@ -503,7 +503,7 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await balance()).toBe(-20);
       });
 
-      it('of many segments are written together, all of them or none', async () => {
+      it('are written together for many segments, all or none', async () => {
         const lineOf = (number: number, amountMicroUsd: number) => {
           const booked = usage(amountMicroUsd, { id: `line-${number}`, at: endsAt });
           return {
@@ -539,7 +539,7 @@ export function describeLedger(storeOf: () => Store): void {
     });
 
     describe('audits', () => {
-      it('show each segment with what its slices and their entries say, in pages', async () => {
+      it('show each segment with the totals of its slices and their entries, in pages', async () => {
         const ids = ['a', 'b', 'c'];
         await write(async (tx) => {
           for (const [index, id] of ids.entries())
@@ -574,7 +574,7 @@ export function describeLedger(storeOf: () => Store): void {
         });
       });
 
-      it('show each subject with what must be covered, in pages over both kinds', async () => {
+      it('show each subject with the time that must be covered, in pages over both kinds', async () => {
         await write(async (tx) => {
           await tx.deployments.insert(deployment({ id: 'a-never', stoppedAt: now + 9, status: 'failed' }));
           await tx.volumes.insert(volume({ id: 'b-kept', startedAt: now + 1 }));
@@ -613,7 +613,7 @@ export function describeLedger(storeOf: () => Store): void {
         ]);
       });
 
-      it('find no transaction that does not add up, where none was written past the store', async () => {
+      it('find no unbalanced transaction if none was written past the store', async () => {
         await write((tx) => tx.ledger.book(...usage(5)));
         expect(await storeOf().read.ledger.unbalanced(9)).toEqual([]);
       });

@@ -54,7 +54,7 @@ export function describeMarketplaceStore(
     afterEach(() => teardown(store));
     const write = <T>(body: (tx: Transaction) => Promise<T>): Promise<T> => store.transact(body);
 
-    it('is closed once, however often that is asked', async () => {
+    it('closes once, however often close is called', async () => {
       await Promise.all([store.close(), store.close()]);
       await store.close();
     });
@@ -69,7 +69,7 @@ export function describeMarketplaceStore(
         expect(await store.read.deployments.byId('dep-1')).toBeNull();
       });
 
-      it.skipIf(hasOneConnection)('show reads outside only what is committed', async () => {
+      it.skipIf(hasOneConnection)('show only committed data to reads outside', async () => {
         await write(async (tx) => {
           await tx.deployments.insert(deployment());
           expect(await tx.deployments.byId('dep-1')).not.toBeNull();
@@ -78,7 +78,7 @@ export function describeMarketplaceStore(
         expect(await store.read.deployments.byId('dep-1')).toEqual(deployment());
       });
 
-      it('go on after one that failed', async () => {
+      it('continue after one that failed', async () => {
         await write(() => Promise.reject(new Error('first'))).catch(() => undefined);
         await write((tx) => tx.deployments.insert(deployment()));
         expect(await store.read.deployments.byId('dep-1')).not.toBeNull();
@@ -192,7 +192,7 @@ export function describeMarketplaceStore(
         expect(await store.read.teams.member(teamId, 'c')).toBeNull();
       });
 
-      it('have discounts, alerts and SSH keys, of which lists show no temporary one', async () => {
+      it('have discounts, alerts and SSH keys; lists omit temporary keys', async () => {
         await write(async (tx) => {
           await tx.discounts.insert(discount({ id: 'later', startsAt: now + 1 }));
           await tx.discounts.insert(discount({ percentage: 12.5 }));
@@ -320,7 +320,7 @@ export function describeMarketplaceStore(
         ]);
       });
 
-      it('tell when a machine of a provider was proved last, of those that are synced', async () => {
+      it('report when a synced machine of a provider was last proved', async () => {
         const last = () => store.read.deployments.lastProvedAt(providerId);
         expect(await last()).toBeNull();
         const proof = {
@@ -344,7 +344,7 @@ export function describeMarketplaceStore(
         expect(await last()).toBe(now + 1000);
       });
 
-      it('are counted by their prices while they are active, and what is being started for itself', async () => {
+      it('are counted by price while they are active, with starting ones counted separately', async () => {
         const stopped = {
           status: 'stopped',
           originalRateMicroUsd: 7,
@@ -377,7 +377,7 @@ export function describeMarketplaceStore(
         });
       });
 
-      it('are counted by provider while they are ONLINE there and nobody could log in to them', async () => {
+      it('are counted by provider while they are ONLINE there but not proved over SSH', async () => {
         const tried = { keys: [], attempts: 1, failedAt: 'auth', provedEndpoint: null } as const;
         const sshProof = { ...tried, keys: [], onlineAt: now, provedAt: null };
         await insert(
@@ -396,7 +396,7 @@ export function describeMarketplaceStore(
         ]);
       });
 
-      it('grow their revision with each update, which leaves what the ledger wrote', async () => {
+      it('increase their revision with each update, which keeps the columns of the ledger', async () => {
         await insert(runningDeployment());
         await write(async (tx) => {
           await tx.ledger.insertSegment(segment());
@@ -415,7 +415,7 @@ export function describeMarketplaceStore(
         );
       });
 
-      it('take an observation only of the revision that was observed, and none that is older', async () => {
+      it('accept an observation only of the observed revision, and no older one', async () => {
         const many = Array.from({ length: 1_201 }, (_, index) => runningDeployment({ id: `many-${index}` }));
         await insert(
           deployment({ id: 'never' }),
@@ -446,7 +446,7 @@ export function describeMarketplaceStore(
     });
 
     describe('volumes', () => {
-      it('come back as they were written, with what the ledger wrote', async () => {
+      it('come back as they were written, with the columns of the ledger', async () => {
         const record = volume({
           name: '12',
           cloudId: 'c',
@@ -552,7 +552,7 @@ export function describeMarketplaceStore(
     });
 
     describe('mail', () => {
-      it('is kept once for its news, and given out when it is due, oldest first', async () => {
+      it('is stored once per event, and handed out when due, oldest first', async () => {
         await write(async (tx) => {
           await tx.mail.insert(mail({ id: 'late', dueAt: now + 2, text: '7' }));
           await tx.mail.insert(mail({ id: 'first', dueAt: now - 1 }));
@@ -605,7 +605,7 @@ export function describeMarketplaceStore(
         return lease;
       };
 
-      it('are held by one at a time, and renewed under the same token', async () => {
+      it('have one holder at a time, and are renewed under the same token', async () => {
         expect(await claim('a', now)).toEqual({ name: 'job', token: 1, holder: 'a', until: now + 10 });
         expect(await claim('b', now + 9)).toBeNull();
         expect(await claim('a', now + 9)).toMatchObject({ token: 1, until: now + 19 });
@@ -614,7 +614,7 @@ export function describeMarketplaceStore(
         expect(await claim('a', now + 20)).toBeNull();
       });
 
-      it('are given to one of many that ask at once', async () => {
+      it('are granted to one of many concurrent requests', async () => {
         const holders = Array.from({ length: 20 }, (_, index) => `h${index}`);
         const answers = await Promise.all(holders.map((holder) => claim(holder, now)));
         expect(answers.filter((lease) => lease !== null)).toHaveLength(1);
@@ -628,7 +628,7 @@ export function describeMarketplaceStore(
         expect(await claim('a', now)).toMatchObject({ token: 2, holder: 'a' });
       });
 
-      it('are their holder’s by their token, run out or not, until somebody else has them', async () => {
+      it('belong to their holder by token, expired or not, until another holder takes them', async () => {
         const first = await claim('a', now);
         if (first === null) throw new Error('nobody has it');
         const isHeld = (changes: Partial<LeaseRecord> = {}) =>
@@ -661,7 +661,7 @@ export function describeMarketplaceStore(
         expect(await taken('c', now)).toEqual(['job a', 'two b']);
       });
 
-      it('that end further away than any lease does are free', async () => {
+      it('are free if they end later than any lease can', async () => {
         await claim('a', now + 3 * 60 * 60 * 1000);
         expect(await claim('b', now)).toMatchObject({ token: 2, holder: 'b' });
       });
@@ -713,7 +713,7 @@ export function describeMarketplaceStore(
       );
     });
 
-    it('keeps settings, of which the first one stays unless it is put', async () => {
+    it('keeps the first value of a setting unless it is explicitly put', async () => {
       const putIfAbsent = (value: string) => write((tx) => tx.settings.putIfAbsent('installation', value));
       const values = await Promise.all(['a', 'b', 'c'].map(putIfAbsent));
       expect(new Set(values).size).toBe(1);
@@ -733,7 +733,7 @@ export function describeMarketplaceStore(
       expect(many.map((one) => one.count).sort((a, b) => a - b)).toEqual(many.map((_, index) => index + 1));
     });
 
-    it('counts anew where a window was begun by a clock far ahead', async () => {
+    it('starts a new count if a window was begun by a clock far ahead', async () => {
       await store.countRequest({ name: 'a', now: now + 1_000_000, lengthMs: 100 });
       expect(await store.countRequest({ name: 'a', now, lengthMs: 100 })).toEqual({
         count: 1,
@@ -741,7 +741,7 @@ export function describeMarketplaceStore(
       });
     });
 
-    it('shows a snapshot nothing of what is committed after its first read', async () => {
+    it('a snapshot does not see commits after its first read', async () => {
       await store.snapshot(async (read) => {
         expect(await read.deployments.byId('dep-1')).toBeNull();
         await write((tx) => tx.deployments.insert(deployment()));
@@ -753,7 +753,7 @@ export function describeMarketplaceStore(
       );
     });
 
-    describe('what an operator reads', () => {
+    describe('the operator views', () => {
       beforeEach(() =>
         write(async (tx) => {
           const made = (id: string, at: number, changes: Parameters<typeof deployment>[0] = {}) =>
@@ -768,7 +768,7 @@ export function describeMarketplaceStore(
       const idsOf = async (of: Omit<DeploymentSearch, 'limit'>, limit = 9) =>
         (await store.read.deployments.search({ ...of, limit })).map(({ id }) => id);
 
-      it('is deployments of all teams, each once, page by page', async () => {
+      it('list deployments of all teams, each once, page by page', async () => {
         expect(await idsOf({})).toEqual(['dep-e', 'dep-d', 'dep-c', 'dep-b', 'dep-a']);
         expect(await idsOf({ after: { at: now + 1, id: 'dep-c' } }, 1)).toEqual(['dep-b']);
         expect(await idsOf({ after: { at: now, id: 'dep-a' } })).toEqual([]);
@@ -789,7 +789,7 @@ export function describeMarketplaceStore(
         expect(await idsOf(of)).toEqual(found);
       });
 
-      it('is what each provider runs, until when it confirmed it, and what became of what was made there', async () => {
+      it('show what each provider runs, its last confirmation, and the outcome of its creates', async () => {
         const active = await store.read.deployments.countActiveByProvider();
         expect(
           active.toSorted((a, b) => (a.providerId + a.status < b.providerId + b.status ? -1 : 1)),
@@ -807,7 +807,7 @@ export function describeMarketplaceStore(
         expect(await store.read.deployments.countOutcomes(now + 4)).toEqual([]);
       });
 
-      it('is teams by their slugs, and those that spend', async () => {
+      it('list teams by slug, and those that spend', async () => {
         await write((tx) => tx.teams.insert(team({ id: 'team-2', slug: 'zebra', name: 'Stripes' })));
         const first = (await store.read.teams.page({ limit: 1 }))[0];
         expect(first).toMatchObject({ id: teamId, openSegments: 0, openRateMilliUsd: 0 });
@@ -822,7 +822,7 @@ export function describeMarketplaceStore(
         expect(await store.read.teams.spending()).toMatchObject([{ id: teamId, openSegments: 1 }]);
       });
 
-      it('is mails by their state, how many wait, and how many were given up since', async () => {
+      it('list mails by state, with the number waiting and given up since a time', async () => {
         await write(async (tx) => {
           await tx.mail.insert(mail({ id: 'sent', createdAt: now, sentAt: now }));
           await tx.mail.insert(mail({ id: 'given-up', createdAt: now + 1, failedAt: now + 9 }));
@@ -842,7 +842,7 @@ export function describeMarketplaceStore(
         expect([await givenUpSince(now + 9), await givenUpSince(now + 10)]).toEqual([1, 0]);
       });
 
-      it('is what was booked to teams, without what they used', async () => {
+      it('list bookings of teams, without usage', async () => {
         await write(async (tx) => {
           await grant(tx, 5_000_000);
           await tx.ledger.insertSegment(segment());

@@ -73,7 +73,7 @@ describe('the changes', () => {
     expect((await page(second.next)).changes).toEqual([]);
   });
 
-  it('do not wait for a transaction that is open, nor list what it takes back', async () => {
+  it('do not wait for an open transaction, nor list its rolled-back writes', async () => {
     const start = await end();
     const open = await begin(a, 'open');
     let after = start;
@@ -87,7 +87,7 @@ describe('the changes', () => {
     expect((await page(after)).changes).toEqual([]);
   });
 
-  it('are all listed where pages are cut beside open transactions', async () => {
+  it('are all listed if pages are cut while transactions are open', async () => {
     const start = await end();
     const open = await begin(a, 'b-open');
     for (const id of ['a', 'c', 'd', 'e']) await insert(b, id);
@@ -156,7 +156,7 @@ describe('the changes', () => {
     expect(known.size).toBe(rows.length);
   });
 
-  it('of a row that was restored from another server are not listed again and again', async () => {
+  it('list a row that was restored from another server only once', async () => {
     await insert(a, 'restored');
     await server.query(`UPDATE instances SET changed_in = 4000000000000`, url);
     const start = await end();

@@ -43,7 +43,7 @@ it('the server prepares a query once for each connection, and once more where it
   ]);
 });
 
-it('of the statements of a packet those after the one that fails fail with it, and each can be asked again', async () => {
+it('statements of a packet after a failed one fail with it, and each can be repeated', async () => {
   const pool = createPool(url, 1, TRANSACTIONS);
   const client = await pool.connect();
   const ask = (name: string, text: string, ...values: unknown[]) => client.query({ name, text, values });

@@ -19,7 +19,7 @@ export async function readDurability(url: string): Promise<Durability> {
         (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`,
     );
     const [row] = rows;
-    if (row === undefined) throw new Error('the server answered with nothing');
+    if (row === undefined) throw new Error('the server gave an empty answer');
     return row;
   } finally {
     await pool.end();

@@ -107,12 +107,12 @@ const sentences: readonly [RegExp, (address: string, message: string) => string]
   [
     /password must be a/,
     (address) =>
-      `The server of the database ${address} asks for a password, and --database has none: write postgres://USER:PASSWORD@HOST/NAME.`,
+      `The server of the database ${address} asks for a password, but --database has none: write postgres://USER:PASSWORD@HOST/NAME.`,
   ],
   [
     /^3D000$/,
     (address) =>
-      `There is no database ${address} on its server: make it with \`createdb\`, or give --database another one.`,
+      `There is no database ${address} on its server: create it with \`createdb\`, or give --database another one.`,
   ],
   [
     /^42501$/,
@@ -126,17 +126,17 @@ const sentences: readonly [RegExp, (address: string, message: string) => string]
   [
     /^55P03$/,
     (address) =>
-      `The database ${address} is locked by another Berth that brings it to a new version: start again when that is done.`,
+      `The database ${address} is locked by another Berth that is migrating it: start again when the migration is done.`,
   ],
   [
     /^53300$/,
     (address) =>
-      `The server of the database ${address} takes no more connections: raise its max_connections, or stop what else uses it.`,
+      `The server of the database ${address} accepts no more connections: raise its max_connections, or stop other clients.`,
   ],
   [
     /^57P03$/,
     (address, message) =>
-      `The server of the database ${address} is not ready (${message}): start again soon.`,
+      `The server of the database ${address} is not ready (${message}): try again in a moment.`,
   ],
   [
     /(CERT|SIGNED|ERR_TLS|LEAF_SIGNATURE)|SSL connections?/,

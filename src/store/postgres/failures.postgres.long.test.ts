@@ -67,7 +67,7 @@ describe('a connection that breaks at the commit [connection-breaks-at-commit]',
     expect(await store.read.instances.list({})).toHaveLength(1);
   });
 
-  it('is a store that cannot answer, when nobody can be asked either', async () => {
+  it('is an unavailable store if the outcome cannot be queried either', async () => {
     let runs = 0;
     const cut = store.transact(async (tx) => {
       runs++;
@@ -130,7 +130,7 @@ describe('a crash of a process of PostgreSQL [postgres-crashes]', () => {
   });
 });
 
-it('a commit of which nobody knows is heard when it comes, and what was told before is dropped', async () => {
+it('a commit with an unknown outcome is announced when it arrives, and earlier cached state is dropped', async () => {
   await store.transact((tx) => tx.instances.insert(instance('a')));
   await until('commits are heard', () => store.isCommitFeedLive());
   const told: string[] = [];
@@ -147,7 +147,7 @@ it('a commit of which nobody knows is heard when it comes, and what was told bef
 });
 
 describe('every connection killed', () => {
-  it('in a transaction is a store that cannot answer; the next one is served', async () => {
+  it('in a transaction makes the store unavailable; the next one is served', async () => {
     const broken = store.transact(async (tx) => {
       await tx.instances.insert(instance('a'));
       await killAll();
@@ -158,7 +158,7 @@ describe('every connection killed', () => {
     expect((await store.read.instances.list({})).map(({ id }) => id)).toEqual(['c']);
   });
 
-  it('while they are idle ends nothing: what comes next is served', async () => {
+  it('while idle breaks nothing: the next request is served', async () => {
     await store.read.instances.list({});
     await killAll();
     await until('the store answers', () =>
@@ -171,7 +171,7 @@ describe('every connection killed', () => {
     await until('commits are heard', () => store.isCommitFeedLive());
   });
 
-  it('in a read, a claim or a look for work is a store that cannot answer', async () => {
+  it('in a read, a claim or a search for work makes the store unavailable', async () => {
     await wire.cut();
     for (const ask of [
       () => store.read.instances.byId('a'),
@@ -187,7 +187,7 @@ describe('every connection killed', () => {
 });
 
 describe('a text with a NUL, which PostgreSQL cannot hold,', () => {
-  it('is nobody’s id, region or name', async () => {
+  it('matches no id, region or name', async () => {
     expect(await store.read.instances.byId('\0')).toBeNull();
     expect(await store.read.instances.list({ region: 'a\0' })).toEqual([]);
     expect(await store.read.credentials.accountByName('\0')).toBeNull();
@@ -195,7 +195,7 @@ describe('a text with a NUL, which PostgreSQL cannot hold,', () => {
     expect(await store.transact((tx) => tx.volumes.byId('\0'))).toBeNull();
   });
 
-  it('is not written as another one', async () => {
+  it('is not written as another text', async () => {
     const written = store.transact((tx) => tx.instances.insert(instance('a\0')));
     await expect(written).rejects.toThrow('22021');
     expect(await store.read.instances.list({})).toEqual([]);
@@ -203,7 +203,7 @@ describe('a text with a NUL, which PostgreSQL cannot hold,', () => {
 });
 
 describe('a transaction', () => {
-  it('that waits longer than it may for a free connection is a store that cannot answer [connection-pool-exhausted]', async () => {
+  it('that waits too long for a free connection gets an unavailable store [connection-pool-exhausted]', async () => {
     const open = Promise.withResolvers<void>();
     const holding = Array.from({ length: 10 }, () => store.transact(() => open.promise));
     const late = store.transact(async () => 'served');
@@ -214,7 +214,7 @@ describe('a transaction', () => {
     expect(await store.transact(async () => 'served')).toBe('served');
   });
 
-  it('in which a statement failed is not committed, whoever caught the error', async () => {
+  it('with a failed statement is not committed, even if the error was caught', async () => {
     const swallowing = store.transact(async (tx) => {
       await tx.marks.put('restored_from', 1);
       await tx.storageClaims
@@ -225,7 +225,7 @@ describe('a transaction', () => {
     expect(await store.read.marks.get('restored_from')).toBeNull();
   });
 
-  it('that breaks a rule of the database fails with that, after some tries', async () => {
+  it('that violates a constraint fails with that error, after some retries', async () => {
     await store.transact((tx) => tx.instances.insert(instance('a')));
     let runs = 0;
     const twice = store.transact(async (tx) => {
@@ -237,7 +237,7 @@ describe('a transaction', () => {
   });
 });
 
-it('no error says what a statement carried', async () => {
+it('no error contains the values of a statement', async () => {
   const said: string[] = [];
   const collect = (error: unknown) => void said.push(inspect(error, { depth: 20 }));
   const secret = { ...instance('s'), error: SECRET, ownerRef: SECRET };
@@ -251,7 +251,7 @@ it('no error says what a statement carried', async () => {
   for (const text of said) expect(text).not.toContain(SECRET);
 });
 
-it('a claim is of rows that nobody holds, and waits for none', async () => {
+it('a claim takes only unlocked rows, and waits for none', async () => {
   await store.transact((tx) => tx.work.put({ resourceId: 'held', ...dueWork }));
   await store.transact((tx) => tx.work.put({ resourceId: 'free', ...dueWork }));
   await store.transact(async (tx) => {
@@ -260,7 +260,7 @@ it('a claim is of rows that nobody holds, and waits for none', async () => {
   });
 });
 
-it('every connection is one on which a commit is on the disk and nothing is waited for without end', async () => {
+it('every connection has durable commits and limited waits', async () => {
   const pool = createPool(url, 1);
   const settings = ['synchronous_commit', 'transaction_isolation', 'statement_timeout', 'lock_timeout'];
   const shown = settings.concat('idle_in_transaction_session_timeout', 'application_name');

@@ -39,7 +39,7 @@ describe('migrations', () => {
     expect(await runs()).toEqual([1, 2]);
   });
 
-  it('keep what the work of an older database knows of creates that may still turn up', async () => {
+  it('keep the record of creates that may still show up from the work of an older database', async () => {
     const migrations = readMigrations('postgres');
     const moves = migrations.findIndex(({ sql }) => sql.includes(MOVES_VISIBILITY));
     await prepareDatabase(url, { migrations: migrations.slice(0, moves) });
@@ -60,7 +60,7 @@ describe('migrations', () => {
     expect(await runs()).toEqual([1, 2]);
   });
 
-  it('take as long as they take, where the user or the database limits statements', async () => {
+  it('are not limited by statement timeouts of the user or the database', async () => {
     await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = 50`);
     await prepareDatabase(url, { migrations: [{ ...first, sql: `${first.sql}; SELECT pg_sleep(0.1)` }] });
     expect(await runs()).toEqual([1]);
@@ -73,7 +73,7 @@ describe('migrations', () => {
     expect(await runs()).toEqual([1]);
   });
 
-  it('ask before anything is written, and write nothing when told not to', async () => {
+  it('ask before anything is written, and write nothing if declined', async () => {
     const beforeWriting = (): never => {
       throw new DatabaseRefused('not now');
     };
@@ -110,7 +110,7 @@ describe('refused in one sentence, and left as it is:', () => {
       async () => changed((other) => (other.port = '1')),
     ],
     [
-      'a host that nobody knows',
+      'an unknown host',
       /cannot be reached \(getaddrinfo .*\): check that it runs, and the address/,
       async () => changed((other) => (other.hostname = 'nowhere.invalid')),
     ],
@@ -121,12 +121,12 @@ describe('refused in one sentence, and left as it is:', () => {
     ],
     [
       'no password',
-      /asks for a password, and --database has none: write postgres:/,
+      /asks for a password, but --database has none: write postgres:/,
       async () => changed((other) => (other.password = '')),
     ],
     [
       'a database that is not there',
-      /There is no database .*\/nowhere on its server: make it with `createdb`/,
+      /There is no database .*\/nowhere on its server: create it with `createdb`/,
       async () => changed((other) => (other.pathname = '/nowhere')),
     ],
     [
@@ -153,7 +153,7 @@ describe('refused in one sentence, and left as it is:', () => {
     ],
     [
       'the tables of another program',
-      /has tables of another program \(customers\): give --database one of its own/,
+      /has tables of another program \(customers\): give --database a separate database/,
       async () => {
         await server.query('CREATE TABLE customers (id INTEGER)', url);
         return url;
@@ -169,7 +169,7 @@ describe('refused in one sentence, and left as it is:', () => {
     ],
     [
       'a database that cannot hold every text',
-      /holds LATIN1 and not every text: make one with `createdb --encoding UTF8/,
+      /has the encoding LATIN1, which cannot store all text: create one with `createdb --encoding UTF8/,
       async () => {
         await server.query(`CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
         return changed((other) => (other.pathname = '/latin'));
@@ -191,7 +191,7 @@ describe('refused in one sentence, and left as it is:', () => {
 
   it.each([
     [{ number: 130_014, version: '13.14' }, /is PostgreSQL 13\.14: Berth needs 14 or later/],
-    [{ schema: null }, /may use no schema of its search_path: grant one/],
+    [{ schema: null }, /has no usage right on any schema of its search_path: grant it/],
   ])('a server that says %o', (facts, sentence) => {
     const usable = { number: 140_000, version: '14.0', encoding: 'UTF8', schema: 'public' };
     expect(() => assertUsable(usable, 'here')).not.toThrow();

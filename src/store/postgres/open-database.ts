@@ -49,7 +49,7 @@ export async function prepareDatabase(
     const version = await checkVersion(client, url, newest, format);
     if (version === 0 && !mayMigrate)
       throw new DatabaseRefused(
-        `There is nothing of Berth's in the database ${toAddress(url)} yet: start \`${format.command}\` once, or give --database.`,
+        `The database ${toAddress(url)} does not contain Berth's tables yet: start \`${format.command}\` once, or give --database.`,
       );
     if (version < newest && !mayMigrate)
       throw refusedVersion(toAddress(url), version, newest, format.command);
@@ -114,11 +114,11 @@ export function assertUsable({ number, version, encoding, schema }: ServerFacts,
     );
   if (encoding !== 'UTF8')
     throw new DatabaseRefused(
-      `The database ${address} holds ${encoding} and not every text: make one with \`createdb --encoding UTF8 --template template0\`.`,
+      `The database ${address} has the encoding ${encoding}, which cannot store all text: create one with \`createdb --encoding UTF8 --template template0\`.`,
     );
   if (schema === null)
     throw new DatabaseRefused(
-      `The user of the database ${address} may use no schema of its search_path: grant one, or set the search_path.`,
+      `The user of the database ${address} has no usage right on any schema of its search_path: grant it, or set the search_path.`,
     );
 }
 
@@ -143,7 +143,7 @@ async function checkVersion(
     if (owner !== undefined) throw refusedOwner(toAddress(url), owner, command);
     if (foreign === null) return 0;
     throw new DatabaseRefused(
-      `The database ${toAddress(url)} has tables of another program (${foreign}): give --database one of its own.`,
+      `The database ${toAddress(url)} has tables of another program (${foreign}): give --database a separate database.`,
     );
   }
   const version = Number((await oneRow(client, `SELECT version FROM ${versionTable}`))['version']);

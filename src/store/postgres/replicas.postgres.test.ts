@@ -58,8 +58,8 @@ const hears = async (...listening: Store[]): Promise<void> =>
 
 const insert = (store: Store, id: string) => store.transact((tx) => tx.instances.insert(instance(id)));
 
-describe('a replica hears', () => {
-  it('what another commits, after the commit, and nothing of what is rolled back', async () => {
+describe('a replica is notified of', () => {
+  it('commits of another replica, after the commit, and not of rollbacks', async () => {
     await hears(b);
     const told = follow(b);
     await a
@@ -111,7 +111,7 @@ describe('a replica hears', () => {
     stores.splice(stores.indexOf(far), 1);
   });
 
-  it('of more instances than one notice holds', async () => {
+  it('more instances than one notification holds', async () => {
     await hears(b);
     const told = follow(b);
     const ids = Array.from({ length: 250 }, (_, index) => `inst-${'0'.repeat(29)}${index}`);
@@ -122,7 +122,7 @@ describe('a replica hears', () => {
     expect(new Set(told).size).toBe(ids.length);
   });
 
-  it('that commits were missed, when its connection broke, and those that follow', async () => {
+  it('missed commits when its connection broke, and of the following commits', async () => {
     await hears(b);
     const told = follow(b);
     await server.query(
@@ -149,14 +149,14 @@ describe('a replica hears', () => {
     await hears(far);
   });
 
-  it('that a notice came which it cannot read', async () => {
+  it('a notification that it cannot read', async () => {
     await hears(b);
     const told = follow(b);
     await server.query(`NOTIFY berth_commits, 'of a later version'`, url);
     await until('b says so', () => told.includes('missed'));
   });
 
-  it('nothing on a line that went silent, and says so until it is heard again', async () => {
+  it('nothing on a silent connection, and reports that until notifications arrive again', async () => {
     await using wire = await startWire(url);
     const far = await open({ timing: { heartbeatMs: 20, believedForMs: 200 } }, wire.url);
     await hears(far);
@@ -171,7 +171,7 @@ describe('a replica hears', () => {
     stores.splice(stores.indexOf(far), 1);
   });
 
-  it('nothing behind a pooler that keeps LISTEN for itself, and tells why, and when that is over', async () => {
+  it('nothing behind a pooler that drops LISTEN, and reports the reason and the recovery', async () => {
     await using wire = await startWire(url);
     wire.unsay('LISTEN berth_commits');
     const told: string[] = [];
@@ -185,8 +185,8 @@ describe('a replica hears', () => {
     wire.unsay('');
     await hears(far);
     expect(told).toEqual([
-      expect.stringMatching(/not heard.*without a connection pooler/),
-      'the commits of other servers are heard again',
+      expect.stringMatching(/do not arrive.*without a connection pooler/),
+      'notifications of other servers arrive again',
     ]);
     await far.close();
     stores.splice(stores.indexOf(far), 1);
@@ -224,7 +224,7 @@ describe('two replicas', () => {
     expect(await b.read.storageClaims.use()).toEqual([{ region: 'here', claimedGb: 700 }]);
   });
 
-  it('make things for an account side by side, and it is closed after them', async () => {
+  it('create resources for an account concurrently, and it is closed after them', async () => {
     const order: string[] = [];
     const closings: Promise<void>[] = [];
     await a.transact(async ({ accountUse }) => {
@@ -245,7 +245,7 @@ describe('two replicas', () => {
     expect(order).toEqual(['made beside', 'made', 'closed']);
   });
 
-  it('share the work that is due, and no row goes to both', async () => {
+  it('share the due work, and no row goes to both', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `i${index}`);
     await a.transact(async (tx) => {
       for (const resourceId of ids) await tx.work.put({ resourceId, ...dueWork });
@@ -265,7 +265,7 @@ describe('two replicas', () => {
     expect(await a.claimWork({ ...claim, limit: 3 })).toHaveLength(3);
   });
 
-  it('pass a lease on when it has run out, and the first holder writes nothing more', async () => {
+  it('pass on an expired lease, and the first holder writes nothing more', async () => {
     await a.transact((tx) => tx.work.put({ resourceId: 'i', ...dueWork }));
     const [first] = await a.claimWork(claim);
     const [second] = await b.claimWork({ ...claim, now: now + 1000, leaseUntil: now + 2000 });
@@ -368,7 +368,7 @@ describe('two replicas', () => {
     expect(lost.filter(Boolean)).toHaveLength(1);
   });
 
-  it('that start at once agree on the installation, the account and the key', async () => {
+  it('agree on the installation, the account and the key', async () => {
     await server.query('DELETE FROM accounts', url);
     const parts = { clock: systemClock, random: systemRandom };
     const starts = [a, b, a, b].map((store) => ensureAccess({ store, ...parts }, undefined));

@@ -63,8 +63,8 @@ export async function openPostgresStore(
         for (const listener of listeners) listener.commitsMissed?.();
       },
       lost: (reason) =>
-        log?.warn({ reason }, 'the commits of other servers are not heard: reads ask the database'),
-      found: () => log?.info({}, 'the commits of other servers are heard again'),
+        log?.warn({ reason }, 'notifications of other servers do not arrive: reads query the database'),
+      found: () => log?.info({}, 'notifications of other servers arrive again'),
       send: (text) => statementPool.query(text),
       hearTime,
     },

@@ -33,7 +33,7 @@ export function assertAlone(path: string): void {
   const files = ['-wal', '-shm', '-journal'].map((suffix) => `${real}${suffix}`);
   const there = files.filter((file) => sizeOf(file) !== undefined).join(' and ');
   throw new DatabaseRefused(
-    `The database ${path} was restored from a backup, and ${journal} beside it is of the database that was there before: move ${there} away and start again.`,
+    `The database ${path} was restored from a backup, but ${journal} next to it belongs to the previous database: move ${there} away and start again.`,
   );
 }
 

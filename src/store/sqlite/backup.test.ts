@@ -49,7 +49,7 @@ const accountsIn = (file: string) => read(file, (db) => db.prepare('SELECT id FR
 const markIn = (file: string) => read(file, (db) => db.prepare('SELECT name, at FROM marks').all());
 
 describe('a backup', () => {
-  it('is what was committed, marked as a backup, one file that only its owner may read', async () => {
+  it('has all commits, is marked as a backup, and is one file that only its owner may read', async () => {
     const db = openDatabase(path);
     addAccount(db, 'before');
     db.exec('BEGIN IMMEDIATE');
@@ -66,7 +66,7 @@ describe('a backup', () => {
     expect(markIn(path)).toEqual([]);
   });
 
-  it('is one moment of a database that another thread writes to without a pause', async () => {
+  it('is a consistent snapshot while another thread keeps writing', async () => {
     openDatabase(path).close();
     const script = `
       const { parentPort } = require('node:worker_threads');
@@ -124,15 +124,15 @@ describe('a backup is refused and nothing is left', () => {
     expect(readdirSync(folder)).toEqual(before);
   }
 
-  it('where there is a file of that name, even a link that leads nowhere', async () => {
+  it('if a file of that name exists, even a dangling link', async () => {
     openDatabase(path).close();
     writeFileSync(target, 'precious');
-    await expectRefused(/There is a file .*copy\.db already: give the backup another name/);
+    await expectRefused(/The file .*copy\.db already exists: give the backup another name/);
     expect(readFileSync(target, 'utf8')).toBe('precious');
     rmSync(target);
     symlinkSync(join(folder, 'nowhere'), target);
-    await expectRefused(/There is a file .*copy\.db already/);
-    await expectRefused(/There is a file .*berth\.db already/, path);
+    await expectRefused(/The file .*copy\.db already exists/);
+    await expectRefused(/The file .*berth\.db already exists/, path);
   });
 
   it('where it cannot be written', async () => {
@@ -151,7 +151,7 @@ describe('a backup is refused and nothing is left', () => {
     await expectRefused(/The database .*berth\.db is damaged \(.+\)/);
   });
 
-  it('of a file that is none of ours, none at all, or a backup', async () => {
+  it('of a foreign file, a missing file, or a backup', async () => {
     await expectRefused(/There is no database/);
     const db = new Database(path);
     db.exec('CREATE TABLE guests (name)');
@@ -161,7 +161,7 @@ describe('a backup is refused and nothing is left', () => {
     openDatabase(path).close();
     await backUpDatabase(path, target, TAKEN_AT);
     copyFileSync(target, path);
-    await expectRefused(/is a backup that nothing was started from/, join(folder, 'another.db'));
+    await expectRefused(/is a backup that was never started from/, join(folder, 'another.db'));
   });
 });
 
@@ -174,7 +174,7 @@ describe('a database that was restored from a backup', () => {
     db.close();
   });
 
-  it('is a database like any other from its first start on, and says when the backup was taken', () => {
+  it('is a normal database from its first start on, and records when the backup was taken', () => {
     copyFileSync(target, path);
     for (const _start of ['first', 'second']) {
       const db = openDatabase(path);
@@ -185,14 +185,14 @@ describe('a database that was restored from a backup', () => {
     expect(markIn(path)).toEqual([{ name: 'restored_from', at: TAKEN_AT }]);
   });
 
-  it.each(['-wal', '-journal'])('is refused while the %s of the one before lies beside it', (suffix) => {
+  it.each(['-wal', '-journal'])('is refused while the %s of the previous database is next to it', (suffix) => {
     copyFileSync(target, path);
     writeFileSync(`${path}${suffix}`, 'pages of another database');
     const before = readFileSync(path);
     expect(() => openDatabase(path)).toThrow(DatabaseRefused);
     expect(() => openDatabase(path)).toThrow(
       new RegExp(
-        `${suffix} beside it is of the database that was there before: move \\S+${suffix} away and start`,
+        `${suffix} next to it belongs to the previous database: move \\S+${suffix} away and start`,
       ),
     );
     expect(readFileSync(path)).toEqual(before);

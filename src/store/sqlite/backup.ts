@@ -47,7 +47,7 @@ export async function backUpDatabase(
 function openSource(path: string): Database.Database {
   try {
     if (isThere(path) && isBackup(path))
-      throw new DatabaseRefused(`${path} is a backup that nothing was started from: copy the file itself.`);
+      throw new DatabaseRefused(`${path} is a backup that was never started from: copy the file itself.`);
     return openToCopy(path, orchestratorFormat).source;
   } catch (error) {
     throw refusalOf(error, path);
@@ -81,7 +81,7 @@ export function finishCopy(draft: string, path: string, takenAt: number | undefi
 }
 
 function taken(target: string): DatabaseRefused {
-  return new DatabaseRefused(`There is a file ${target} already: give the backup another name.`);
+  return new DatabaseRefused(`The file ${target} already exists: give the backup another name.`);
 }
 
 function refusalOfCopy(error: unknown, path: string, target: string): Error {
@@ -100,7 +100,7 @@ function refusalOfCopy(error: unknown, path: string, target: string): Error {
 
 function notWritten(target: string, problem: string, cause: unknown): DatabaseRefused {
   return new DatabaseRefused(
-    `The backup ${target} cannot be written (${problem}): give a place with room where this user may write; nothing was left there.`,
+    `The backup ${target} cannot be written (${problem}): choose a writable place with enough space; no partial file was left.`,
     { cause },
   );
 }

@@ -48,7 +48,7 @@ async function lockElsewhere(): Promise<{ release: () => Promise<void> }> {
   };
 }
 
-it('another process that holds the write lock makes writes unavailable, reads go on, then all goes on [write-lock-held]', async () => {
+it('while another process holds the write lock, writes are unavailable and reads work; then all work continues [write-lock-held]', async () => {
   const { release } = await lockElsewhere();
   await expect(store.transact((tx) => tx.instances.insert(instance('refused')))).rejects.toThrow(
     StoreUnavailable,

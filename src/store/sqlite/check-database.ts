@@ -20,7 +20,7 @@ export function isThere(path: string): boolean {
   }
   if (!found.isFile())
     throw new DatabaseRefused(
-      `${path} is a ${found.isDirectory() ? 'folder' : 'device'} and no database: give --database a file.`,
+      `${path} is a ${found.isDirectory() ? 'folder' : 'device'} and not a database: give --database a file.`,
     );
   if (found.size === 0)
     throw new DatabaseRefused(

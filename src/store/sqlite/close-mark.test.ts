@@ -165,7 +165,7 @@ it('a file that its server found damaged is checked by the next start, and refus
   expect(() => openSqliteStore(path)).toThrow(/is damaged/);
 });
 
-it('a file written over where it stands, beside the journal of the one before, is checked in full', async () => {
+it('a file overwritten in place next to the previous journal is checked in full', async () => {
   const live = (n: number) => instance(`i${n}`, { createdAt: n });
   const destroy = (store: Store, n: number) =>
     store.transact((tx) => tx.instances.update({ ...live(n), status: 'DESTROYED' }));

@@ -118,7 +118,7 @@ describe('a journal that a crash left', () => {
     expect(count(crash())).toBe(2 * INSTANCES);
   });
 
-  it('that is cut, damaged or gone leaves what was committed until some moment before, never half of it', () => {
+  it('that is cut, damaged or missing leaves all commits up to an earlier moment, never half of one', () => {
     const crashed = crash();
     const [main, journal] = [readFileSync(crashed), readFileSync(`${crashed}-wal`)];
     for (let seed = 0; seed < 40; seed++) {
@@ -137,7 +137,7 @@ describe('a journal that a crash left', () => {
     expect(count(crashed)).toBe(INSTANCES);
   });
 
-  it('without its database is refused: no new one is made beside it [database-wal-orphaned]', () => {
+  it('without its database is refused: no new database is created next to it [database-wal-orphaned]', () => {
     const crashed = crash();
     rmSync(crashed);
     const before = readdirSync(folder);
@@ -182,7 +182,7 @@ describe('a file that vanishes while it is in use [database-file-vanishes]', () 
     },
   );
 
-  it('is saved by the end of the process where its journal was deleted', async () => {
+  it('is saved when the process ends, if its journal was deleted', async () => {
     const store = openSqliteStore(path);
     await write(store, 'before');
     rmSync(`${path}-wal`);

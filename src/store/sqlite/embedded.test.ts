@@ -71,7 +71,7 @@ describe('transactions of one turn', () => {
     expect(durable()).toContain('d');
   });
 
-  it('are taken back one by one: the others go on, and an error is told when what it read is durable [commit-apart]', async () => {
+  it('are rolled back one by one: the others continue, and an error is returned once the data it read is durable [commit-apart]', async () => {
     const writes = [write('a'), write('b', fail('no')), write('c')];
     await ran();
     expect([marks(), events]).toEqual([['a', 'c'], []]);

@@ -55,14 +55,14 @@ function fromSqliteError(error: InstanceType<typeof Database.SqliteError>, path:
   const cause = { cause: error };
   if (isDamage(code) || message === 'unsupported file format') return damaged(path, message, error);
   if (code === 'SQLITE_FULL')
-    return new DatabaseRefused(`The disk of the database ${path} is full: make room and start again.`, cause);
+    return new DatabaseRefused(`The disk of the database ${path} is full: free some space and start again.`, cause);
   if (code.startsWith('SQLITE_BUSY'))
     return new DatabaseRefused(
-      `The database ${path} is locked by another process, such as a server that is suspended: end that and try again.`,
+      `The database ${path} is locked by another process, such as a suspended server: end it and try again.`,
       cause,
     );
   if (code.startsWith('SQLITE_IOERR'))
-    return new DatabaseRefused(cannotOpen(path, message, ', and that its disk has room'), cause);
+    return new DatabaseRefused(cannotOpen(path, message, ', and that its disk has free space'), cause);
   if (/^SQLITE_(CANTOPEN|READONLY|PERM|AUTH)/.test(code))
     return new DatabaseRefused(cannotOpen(path, message), cause);
   return error;

@@ -38,7 +38,7 @@ async function writeAndOverwrite(): Promise<void> {
   await store.transact((tx) => tx.credentials.setPasswordHash('acct', 'x'));
 }
 
-it('leaves nothing of what was overwritten in any file while the store is open', async () => {
+it('leaves no overwritten data in any file while the store is open', async () => {
   await writeAndOverwrite();
   await until(() => journalBytes() === 0);
   expect([isIn(path), isIn(`${path}-wal`)]).toEqual([false, false]);
@@ -61,7 +61,7 @@ it('waits for another program that reads, and holds nothing up meanwhile', async
   expect([isIn(path), isIn(`${path}-wal`)]).toEqual([false, false]);
 });
 
-it('empties at the next start what a process left that was killed', async () => {
+it('the journal of a killed process is emptied at the next start', async () => {
   await writeAndOverwrite();
   const left = new Database(path);
   left.close();

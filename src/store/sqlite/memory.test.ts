@@ -17,7 +17,7 @@ describeMarketplaceStore("the marketplace's store in memory", {
   hasOneConnection: true,
 });
 
-it('says that it is unavailable once it is closed', async () => {
+it('the store reports that it is unavailable once it is closed', async () => {
   const store = openSqliteStore(':memory:');
   await store.close();
   await expect(store.read.instances.byId('a')).rejects.toThrow(StoreUnavailable);

@@ -98,7 +98,7 @@ describe('migrations', () => {
   };
   const second = { version: 2, sql: 'INSERT INTO runs VALUES (2);' };
 
-  it('are left to the server: a command beside it refuses a database of an earlier version', () => {
+  it('are left to the server: a command refuses a database of an earlier version', () => {
     openDatabase(path, { migrations: [first] }).close();
     const command = () => openDatabase(path, { migrations: [first, second], mayMigrate: false });
     expect(command).toThrow(
@@ -117,7 +117,7 @@ describe('migrations', () => {
     return found;
   }
 
-  it('end with what another process made in the meantime', () => {
+  it('continue from the version that another process has meanwhile reached', () => {
     const meanwhile = (): void => {
       const other = openDatabase(path, { migrations: [first] });
       other.exec('INSERT INTO runs VALUES (7)');
@@ -248,13 +248,13 @@ describe('a file that is refused is left as it is', () => {
     },
   );
 
-  it('and is opened when nothing is wrong, which shows that the cases above are refused for their reason', () => {
+  it('a sound file is opened, so the cases above are refused for their own reason', () => {
     withDatabase(insertInstance);
     copyFileSync(path, `${path}.copy`);
     expect(() => openDatabase(`${path}.copy`).close()).not.toThrow();
   });
 
-  it('asks before it writes, and writes nothing when told not to', () => {
+  it('asks before it writes, and writes nothing if declined', () => {
     const refuse = (): never => {
       throw new DatabaseRefused('locked');
     };

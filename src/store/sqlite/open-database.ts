@@ -117,7 +117,7 @@ function makeFolder(folder: string, path: string): void {
     mkdirSync(folder, { recursive: true });
   } catch (error) {
     throw new DatabaseRefused(
-      `The folder ${folder} of the database ${path} cannot be made (${fileProblem(error)}): give --database a writable place.`,
+      `The folder ${folder} of the database ${path} cannot be created (${fileProblem(error)}): give --database a writable place.`,
       { cause: error },
     );
   }

@@ -75,7 +75,7 @@ describe('a restore', () => {
     expect(restoreDatabase(backup, path, 'again', BY).takenAt).toBe(TAKEN_AT);
   });
 
-  it('keeps what is only in the journal of a database that was killed, and leaves no journal beside the restored one', () => {
+  it('keeps data that is only in the journal of a killed database, and leaves no journal next to the restored one', () => {
     const db = openDatabase(path);
     addAccount(db, 'last');
     const killed = ['', '-wal', '-shm'].map((suffix) => [suffix, readFileSync(`${path}${suffix}`)] as const);
@@ -146,7 +146,7 @@ describe('a restore', () => {
     [
       'has a journal beside it',
       (file) => writeFileSync(`${file}-wal`, 'a journal'),
-      /is no backup by itself/,
+      /is not a complete backup/,
     ],
     [
       'is newer than this program',

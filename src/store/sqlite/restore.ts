@@ -69,7 +69,7 @@ function assertComplete(backup: string): void {
     .find((file) => existsSync(file) && statSync(file).size > 0);
   if (journal !== undefined)
     throw new DatabaseRefused(
-      `${backup} is no backup by itself: ${journal} beside it has a part of it, and it may be in use. Make one with \`berth backup\`.`,
+      `${backup} is not a complete backup: ${journal} next to it holds a part of it, and it may be in use. Make a backup with \`berth backup\`.`,
     );
 }
 

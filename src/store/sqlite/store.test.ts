@@ -24,7 +24,7 @@ describeStore('the SQLite store', {
   },
 });
 
-it('says that it is unavailable, in reads, transactions and claims, when SQLite cannot answer', async () => {
+it('the store reports that it is unavailable, in reads, transactions and claims, when SQLite cannot answer', async () => {
   const store = openNew();
   await store.close();
   const claim = {
@@ -42,7 +42,7 @@ it('says that it is unavailable, in reads, transactions and claims, when SQLite 
   rmSync(folder, { recursive: true });
 });
 
-it('tells listeners soon after another process has written, and of nothing that it wrote itself [sqlite-foreign-commit]', async () => {
+it('notifies listeners soon after another process has written, but not about its own writes [sqlite-foreign-commit]', async () => {
   const store = openNew();
   const path = join(folder, 'berth.db');
   const [server, command] = [openSqliteStore(path, { lookForCommitsEveryMs: 1 }), store];
@@ -65,7 +65,7 @@ it('tells listeners soon after another process has written, and of nothing that 
   rmSync(folder, { recursive: true });
 });
 
-it('is as large after many lifetimes as after a few, once their tombstones are pruned', async () => {
+it('the file is as large after many lifetimes as after a few, once their tombstones are pruned', async () => {
   const store = openNew();
   const path = join(folder, 'berth.db');
   await store.transact((tx) => tx.credentials.insertAccount(account));

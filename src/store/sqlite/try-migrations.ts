@@ -23,7 +23,7 @@ export async function tryMigrations(path: string, format: DatabaseFormat): Promi
   } catch (error) {
     if (error instanceof Error && 'syscall' in error)
       throw new DatabaseRefused(
-        `A copy of ${path} cannot be made beside it to try the upgrade on (${fileProblem(error)}): make room, or try it on a backup elsewhere.`,
+        `A copy of ${path} for the trial upgrade cannot be created next to it (${fileProblem(error)}): free some space, or try the upgrade on a backup elsewhere.`,
         { cause: error },
       );
     throw refusalOf(error, path);

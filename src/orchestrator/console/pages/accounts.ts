@@ -25,9 +25,9 @@ export const accountsPage: Page = async ({ store: { read } }, { now }) => {
   return {
     title: 'Accounts',
     body: html`<h1>Accounts and keys</h1>
-${live('accounts', html`<h2>Accounts</h2>${table(accountsAt(now), accounts, 'There is no account.')}`)}
-${live('keys', html`<h2>Their API keys</h2>${table(keysAt(now), keys, 'There is no key: create one with `berth keys create`.')}`)}
-${live('operators', html`<h2>Operators’ keys</h2>${table(operatorKeyColumns(now), operators, 'There is none.')}`)}`,
+${live('accounts', html`<h2>Accounts</h2>${table(accountsAt(now), accounts, 'No accounts.')}`)}
+${live('keys', html`<h2>Their API keys</h2>${table(keysAt(now), keys, 'No keys. `berth keys create` creates one.')}`)}
+${live('operators', html`<h2>Operators’ keys</h2>${table(operatorKeyColumns(now), operators, 'No operator keys.')}`)}`,
   };
 };
 

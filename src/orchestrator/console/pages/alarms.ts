@@ -17,35 +17,35 @@ import { instanceLink } from '../instance-parts.ts';
 
 /** The remedy for each kind of alarm, a summary of docs/runbook.md. */
 const REMEDIES: Readonly<Record<AlarmKind, string>> = {
-  platform_down: 'Mend the network, the credentials or the platform. Berth goes on by itself.',
+  platform_down: 'Fix the network, the credentials or the platform. Berth then continues by itself.',
   platform_suspect:
-    'Check that its key and project are still the right ones; accept the losses only if the machines are gone.',
-  volumes_suspect: 'Look whether the storage pool is there. No volume counts as deleted meanwhile.',
-  inventory_unknown: 'Ask the platform by `berth doctor`. After ten minutes nothing more of it is sold.',
+    'Check that its key and project are still correct; accept the losses only if the machines are gone.',
+  volumes_suspect: 'Check that the storage pool is available. Meanwhile no volume counts as deleted.',
+  inventory_unknown: 'Check the platform with `berth doctor`. After ten minutes it stops selling.',
   host_unknown: 'Put the host back into the configuration. Accept the losses only if it is gone for good.',
   losses_held: 'Compare with the platform’s own list. Accept the losses only if the machines are gone.',
   orphan_machine:
-    'Look at it on the platform: it may cost money. Then `berth orphans adopt`, `release` or `rm`.',
-  orphan_volume: 'Look at it on the platform: it may hold data. `berth orphans rm` removes it.',
+    'Inspect it on the platform: it may cost money. Then `berth orphans adopt`, `release` or `rm`.',
+  orphan_volume: 'Inspect it on the platform: it may hold data. `berth orphans rm` removes it.',
   listing_incomplete:
-    'Mend the platform, or the host that does not answer: until it is listed whole, rows that were lost read 404.',
+    'Fix the platform, or the host that does not answer: until the listing is complete, lost rows read 404.',
   row_lost: 'Create its account if that is missing. Otherwise `berth orphans adopt`, `release` or `rm`.',
-  machine_paused: 'End the cause that it names. Once it is STOPPED, leave the resume to the tenant’s start.',
-  machine_fault: 'Do what it says: the instance stays ONLINE meanwhile.',
-  resource_renamed: 'Give it its name back when you can: Berth follows it meanwhile, and its DELETE works.',
-  resource_copied: 'Delete the copy, or take Berth’s mark off it. Berth never counts, adopts or removes it.',
-  disk_left: 'Look at what it names. Berth removes disks only of what somebody asked to remove.',
+  machine_paused: 'Fix the cause that it names. Once it is STOPPED, let the tenant’s start resume it.',
+  machine_fault: 'Follow its remedy. The instance stays ONLINE meanwhile.',
+  resource_renamed: 'Restore its name when you can. Meanwhile Berth tracks it under the new name, and its DELETE works.',
+  resource_copied: 'Delete the copy, or remove Berth’s tag from it. Berth never counts, adopts or removes it.',
+  disk_left: 'Inspect the disks that it names. Berth removes disks only when their machine or volume was deleted on request.',
   endpoint_shared:
-    'Find on the platform which machine has the address, and correct the endpoint of the other.',
-  disk_lost: 'Find out what removed it, and look whether other machines of its host have theirs.',
-  start_failed: 'Find out why on the platform. It ends with a start that succeeds, or after a day.',
-  step_failing: 'Mend what its last try says; the step goes on by itself.',
+    'Find out on the platform which machine has the address, and correct the endpoint of the other.',
+  disk_lost: 'Find out what removed it, and check whether other machines on its host still have their disks.',
+  start_failed: 'Find the cause on the platform. The alarm ends after a successful start, or after a day.',
+  step_failing: 'Fix the cause given by the last attempt; the step then continues by itself.',
   call_stuck: 'Check the platform. If its driver hangs, restart the server that the alarm names.',
-  clock_skew: 'Check NTP on this server and on the database’s. No work is done meanwhile.',
+  clock_skew: 'Check NTP on this server and on the database server. No work is done meanwhile.',
   certificate_ending: 'Renew it. The API and providers need no restart; the files of Incus do.',
-  reload_refused: 'Mend the file that it names, then run `berth reload`. Do not restart the server before.',
-  disk_low: 'Make room on its disk before it is full.',
-  store_unwritable: 'Make room on its disk, or bring PostgreSQL back. Nothing needs a restart.',
+  reload_refused: 'Fix the file that it names, then run `berth reload`. Do not restart the server before that.',
+  disk_low: 'Free some disk space before the disk is full.',
+  store_unwritable: 'Free some disk space, or bring PostgreSQL back. No restart is needed.',
 };
 
 export function remedyOf(kind: AlarmKind): string {
@@ -57,7 +57,7 @@ export const alarmsPage: Page = async ({ store: { read } }, { now, session }) =>
   const alarms = await read.alarms.list();
   return {
     title: 'Alarms',
-    body: html`<div class="head"><h1>Alarms</h1><span class="soft">${counted(alarms.length, 'alarm')}, the oldest first</span></div>
+    body: html`<div class="head"><h1>Alarms</h1><span class="soft">${counted(alarms.length, 'alarm')}, oldest first</span></div>
 ${live(
   'alarms',
   table(columnsAt(now, session.csrf), alarms, 'No alarm is open.'),
@@ -73,7 +73,7 @@ function columnsAt(now: number, csrf: string): readonly Column<AlarmRecord>[] {
     },
     { head: 'About', cell: subjectOf },
     {
-      head: 'What is wrong',
+      head: 'Problem',
       cell: ({ kind, text }) => html`${given(text)}<span class="why">${remedyOf(kind)}</span>`,
     },
     { head: 'Since', cell: ({ since }) => ago(since, now) },

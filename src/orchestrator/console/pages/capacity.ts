@@ -18,14 +18,14 @@ ${
     ? html`<a class="button" href="/console/capacity">Show all</a>`
     : html`<a class="button" href="/console/capacity?show=unavailable">Show only these</a>`
 }</div>
-${live('capacity', table(columns, onlyUnavailable ? unavailable : placements, 'There is none.'))}
+${live('capacity', table(columns, onlyUnavailable ? unavailable : placements, 'No offers.'))}
 ${live(
   'storage',
   html`<h2>Storage for volumes</h2>${table(
     [
       { head: 'Region', cell: ({ region }) => region },
       {
-        head: 'GB by the catalog',
+        head: 'GB in the catalog',
         cell: ({ storage_gb }) => (storage_gb === null ? 'no limit' : count(storage_gb)),
         isNumber: true,
       },
@@ -33,7 +33,7 @@ ${live(
       { head: 'GB without a row', cell: ({ without_row_gb }) => count(without_row_gb), isNumber: true },
     ],
     storage,
-    'No region has volumes.',
+    'No region sells volumes.',
   )}`,
 )}`,
   };
@@ -54,12 +54,12 @@ const columns: readonly Column<PlacementView>[] = [
           { kind: 'a', value: claimed, name: 'taken' },
           { kind: 'c', value: Math.max(0, units - claimed), name: 'not taken' },
         ],
-        `${claimed} of ${units} taken, ${available} can be sold`,
+        `${claimed} of ${units} used, ${available} available`,
       ),
   },
   { head: 'In the catalog', cell: ({ units }) => count(units), isNumber: true },
   {
-    head: 'Room on the platform',
+    head: 'Platform capacity',
     cell: ({ platform_units }) => (platform_units === null ? 'no limit' : count(platform_units)),
     isNumber: true,
   },
@@ -69,7 +69,7 @@ const columns: readonly Column<PlacementView>[] = [
       without_row === 0 ? count(claimed) : `${claimed} + ${without_row} without a row`,
     isNumber: true,
   },
-  { head: 'Can be sold', cell: ({ available }) => count(available), isNumber: true },
+  { head: 'Available', cell: ({ available }) => count(available), isNumber: true },
   {
     head: 'Why not',
     cell: ({ unavailable }) =>

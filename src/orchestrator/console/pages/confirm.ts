@@ -27,7 +27,7 @@ export function toHours(text: string | undefined): number | null {
   if (text === undefined) return null;
   const hours = Number(text);
   if (hours > 0 && hours <= MAX_HOURS) return hours;
-  throw new ActionRefused(`Give the hours as a number above 0, at most ${MAX_HOURS}, or leave them out.`);
+  throw new ActionRefused(`The hours must be a number above 0 and at most ${MAX_HOURS}, or empty.`);
 }
 
 /** A dry run of an action, with the button that carries it out. */
@@ -55,13 +55,13 @@ export const confirmPage: Page = async (deps, request) => {
   return {
     title,
     body: html`<h1>${title}</h1>
-<div class="notice ${isDangerous ? 'bad' : 'wait'}"><h2>What would be done</h2>${effect}<p class="label">This is a dry run: nothing has changed.</p></div>
+<div class="notice ${isDangerous ? 'bad' : 'wait'}"><h2>What would happen</h2>${effect}<p class="label">This is a dry run: nothing has changed.</p></div>
 <form class="card row" method="post" action="${to}">${csrfField(request.session.csrf)}
 ${Object.entries(fields).map(([name, value]) =>
   value === undefined ? '' : html`<input type="hidden" name="${name}" value="${value}">`,
 )}
-${asksReason ? html`<label class="field grow"><span>Why, for the audit log</span><input name="reason" maxlength="200"></label>` : ''}
-<button class="${isDangerous ? 'danger' : 'primary'}">${button}</button><a class="button" href="${back}">Leave it as it is</a></form>`,
+${asksReason ? html`<label class="field grow"><span>Reason (for the audit log)</span><input name="reason" maxlength="200"></label>` : ''}
+<button class="${isDangerous ? 'danger' : 'primary'}">${button}</button><a class="button" href="${back}">Cancel</a></form>`,
   };
 };
 
@@ -74,7 +74,7 @@ function toDryRun({ session, query }: PageRequest) {
 function tellPlan({ instance, status, effect, step }: Plan): Html {
   const problem = step?.lastError ?? null;
   return html`<p>${instanceLink(instance)} ${statusBadge(status)}</p><p>Then ${effect}.</p>${
-    problem === null ? '' : html`<p class="soft">The last try: ${given(problem)}</p>`
+    problem === null ? '' : html`<p class="soft">Last attempt: ${given(problem)}</p>`
   }`;
 }
 
@@ -96,7 +96,7 @@ const release: PlanAction = async (deps, request) => {
   const { actor, id } = toDryRun(request);
   const plan = await releaseInstance(deps, actor, { id, isDone: false });
   return {
-    title: 'Release a machine that is kept',
+    title: 'Release a kept machine',
     effect: tellPlan(plan),
     to: '/console/instances/release',
     fields: { id },
@@ -127,10 +127,10 @@ const thaw: PlanAction = async (deps, request) => {
   const { problems, effect } = await thawPlatform(deps, actor, { platform, forMs: THAW_MS, isDone: false });
   return {
     title: `Thaw ${platform}`,
-    effect: html`${problems.map((problem) => html`<p>${given(problem)}</p>`)}<p>Then ${effect}. It is believed for an hour.</p>`,
+    effect: html`${problems.map((problem) => html`<p>${given(problem)}</p>`)}<p>Then ${effect}. The listing is accepted for an hour.</p>`,
     to: '/console/platforms/thaw',
     fields: { platform },
-    button: 'The machines are gone: thaw it',
+    button: 'The machines are gone: thaw',
     isDangerous: true,
     back: '/console/platforms',
   };
@@ -160,7 +160,7 @@ const close =
 const cordon: PlanAction = async ({ sold, store: { read } }, { query }) => {
   const kind = cordonKinds.find((one) => one === query('kind'));
   const name = query('name');
-  if (kind === undefined || name === undefined) throw new ActionRefused('Say what is to be cordoned.');
+  if (kind === undefined || name === undefined) throw new ActionRefused('Choose what to cordon.');
   const platform = query('platform');
   const subject = nameSubject(sold, { kind, name, ...(platform !== undefined && { platform }) });
   const running = await read.instances.countFound({
@@ -171,11 +171,11 @@ const cordon: PlanAction = async ({ sold, store: { read } }, { query }) => {
   const isMaintenance = query('maintenance') === 'yes';
   return {
     title: `Cordon ${kind} ${name}`,
-    effect: html`<p>Nothing new is placed on ${kind} <strong>${name}</strong> from now on${
+    effect: html`<p>No new machine is placed on ${kind} <strong>${name}</strong> from now on${
       subject.platform === null || kind === 'platform' ? '' : html` on ${subject.platform}`
-    }, ${hours === null ? 'until somebody removes it' : `for ${counted(hours, 'hour')}`}.</p>
-<p>${running === 0 ? 'No instance is there.' : `${count(running)} instances are there: they go on, and nothing of them is touched.`}</p>
-${isMaintenance ? html`<p>Clients see it in the catalog as maintenance, with its reason.</p>` : ''}`,
+    }, ${hours === null ? 'until the cordon is removed' : `for ${counted(hours, 'hour')}`}.</p>
+<p>${running === 0 ? 'No instances are running there.' : `${count(running)} instances are running there and are not affected.`}</p>
+${isMaintenance ? html`<p>Clients see it in the catalog as maintenance, with the reason.</p>` : ''}`,
     to: '/console/cordons/add',
     fields: {
       kind,

@@ -23,8 +23,8 @@ export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now,
   return {
     title: 'Cordons',
     body: html`<div class="head"><h1>Cordons and maintenance</h1>
-<span class="soft">nothing new is placed there; what runs there goes on</span></div>
-${live('cordons', table(columnsAt(now, session.csrf), cordons, 'Nothing is cordoned, and no maintenance is planned.'))}
+<span class="soft">nothing new is placed there; running instances are not affected</span></div>
+${live('cordons', table(columnsAt(now, session.csrf), cordons, 'No cordons and no planned maintenance.'))}
 <form class="card" action="/console/confirm"><h2>Cordon something</h2>
 <input type="hidden" name="action" value="cordon">
 <div class="row">
@@ -52,7 +52,7 @@ ${
 <button class="primary">Show what it would do</button>
 </div></form>
 <form class="card" method="post" action="/console/reload"><h2>Prices and catalog</h2>${csrfField(session.csrf)}
-<p>Reads the catalog anew, on every server, within seconds. It is refused whole where something is wrong in it, and the old one goes on.</p>
+<p>Reloads the catalog on every server within seconds. If it contains an error, all of it is refused and the old catalog stays in use.</p>
 <p><button>Reload</button></p></form>`,
   };
 };
@@ -73,7 +73,7 @@ function columnsAt(now: number, csrf: string): readonly Column<CordonRecord>[] {
       head: 'Since',
       cell: (one) => (stands(one, now) ? ago(one.since, now) : html`begins ${ago(one.since, now)}`),
     },
-    { head: 'Until', cell: ({ until }) => (until === null ? 'somebody removes it' : clockTime(until)) },
+    { head: 'Until', cell: ({ until }) => (until === null ? 'removed by hand' : clockTime(until)) },
     { head: 'Why', cell: ({ reason }) => given(reason) },
     { head: 'By', cell: ({ by }) => named(by) },
     { head: 'End it', cell: (one) => endForm(one, csrf) },

@@ -40,32 +40,32 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
     'an alarm about one that rests',
     { alarms: [{ ...failing, kind: 'machine_fault', text: 'its card is on no bridge' }] },
     'bad',
-    /ONLINE, and an alarm stands/,
+    /ONLINE and has an open alarm/,
     /stays ONLINE/,
   ],
-  ['nothing', {}, 'good', /All is well/, /^$/],
-  ['a first try', { work: { ...work, attempt: 1, lastError: null } }, 'busy', /^Under way: “destroy”/, /^$/],
-  ['a try after a failure', { work }, 'wait', /^Under way/, /^$/],
+  ['nothing', {}, 'good', /OK: no action needed/, /^$/],
+  ['a first try', { work: { ...work, attempt: 1, lastError: null } }, 'busy', /^In progress: “destroy”/, /^$/],
+  ['a try after a failure', { work }, 'wait', /^In progress/, /^$/],
   [
     'a step that fails on',
     { work, alarms: [failing] },
     'bad',
-    /^Stuck at “destroy”.*12 tries/,
-    /Remove there/,
+    /^Stuck at “destroy”.*12 attempts/,
+    /Remove on the platform/,
   ],
   ['a loss that is held', { work: { ...work, isHeld: true } }, 'bad', /^Held/, /accept the losses/],
   [
     'a platform that is down',
     { work, downSince: now - 120_000 },
     'bad',
-    /default cannot be believed for 2 min/,
-    /page of the platform/,
+    /default has been frozen for 2 min/,
+    /the platform’s page/,
   ],
   [
     'no step where there must be one',
     { record: instance('inst-1') },
     'bad',
-    /no step of work is open/,
+    /has no open step/,
     /Read it/,
   ],
   [
@@ -73,7 +73,7 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
     { record: instance('inst-1', { status: 'ERROR', error: 'no room' }) },
     'bad',
     /It failed/,
-    /owner deletes/,
+    /owner can delete/,
   ],
 ])('says of %s what it is and what to do', (_, changes, tone, headline, todo) => {
   const found = diagnose(known(changes), now);
@@ -85,13 +85,13 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
 });
 
 it.each<[string, Partial<Known>, RegExp]>([
-  ['no work is open', {}, /^Nothing is left of it/],
+  ['no work is open', {}, /^The platform has nothing left of it/],
   [
     'its machine turned up again',
     { alarms: [{ ...failing, kind: 'orphan_machine', subject: 'berth-inst-1' }] },
     /^Its machine is on the platform again.*`berth orphans adopt`/,
   ],
-  ['its removal was ordered', { work }, /^What is left of it on the platform is being removed\.$/],
+  ['its removal was ordered', { work }, /^Its remains on the platform are being removed\.$/],
   [
     'its machine is kept for a time',
     { work: { ...work, kind: 'hold', deadlineAt: now + 120_000 } },
@@ -107,12 +107,12 @@ it.each<[string, Partial<Known>, RegExp]>([
     { work: { ...work, kind: 'release', deadlineAt: now + 120_000 } },
     /^Its machine is gone\. Its unit is not sold for another 2 min/,
   ],
-])('says of one that failed what is left of it: %s', (_, changes, sentence) => {
+])('says what remains of a failed instance: %s', (_, changes, sentence) => {
   const record = instance('inst-1', { status: 'ERROR', error: 'no room' });
   expect(diagnose(known({ record, ...changes }), now).todo[0]).toMatch(sentence);
 });
 
-it('says of a stopped one why its last start failed', () => {
+it('says why the last start of a stopped instance failed', () => {
   const event = {
     instanceId: 'inst-1',
     at: now,

@@ -27,39 +27,39 @@ export interface Diagnosis {
 /** The meaning of a proof over SSH that failed at a step, and what to check. */
 const SSH_STEPS: Readonly<Record<string, readonly [means: string, todo: string]>> = {
   connect: [
-    'Nothing accepts a connection at its public address',
-    'Try nc -vz with its address and port from this server: a firewall, a port forward that is missing, or a machine that has not booted.',
+    'No connection is accepted at its public address',
+    'Run nc -vz with its address and port from this server. Likely causes: a firewall, a missing port forward, or a machine that has not booted.',
   ],
   banner: [
-    'Something accepts the connection, but no SSH server answers there',
-    'Look at the console of the machine: sshd has not started, or the port forward leads to another program.',
+    'The connection is accepted, but no SSH server answers',
+    'Check the console of the machine: sshd has not started, or the port forward leads to another program.',
   ],
   handshake: [
     'An SSH server answers, but the handshake fails',
-    'Look at the console of the machine for sshd: missing host keys, or a version that offers no algorithm in common.',
+    'Check sshd in the console of the machine: missing host keys, or no algorithm in common.',
   ],
   host_key: [
     'The machine at its address has another host key than this instance',
-    'Another machine has its address or its port forward. Look which one has it on the platform, and correct the forward.',
+    'Another machine has its address or its port forward. Find out on the platform which one, and correct the forward.',
   ],
   auth: [
-    'SSH answers and refuses a key of the tenant',
-    'The keys were not injected: look at cloud-init in the console of the machine, and at the image and its user name in the catalog.',
+    'SSH answers, but refuses one of the tenant’s keys',
+    'The keys were not injected: check cloud-init in the console of the machine, and the image and its user name in the catalog.',
   ],
 };
 
 /** The steps of work in words. */
 const STEP_WORDS: Readonly<Record<string, string>> = {
-  create: 'make the machine',
-  verify: 'prove that its SSH answers',
+  create: 'create the machine',
+  verify: 'verify its SSH',
   stop: 'stop the machine',
   start: 'start the machine',
   restart: 'restart the machine',
-  destroy: 'remove the machine, and prove that it is gone',
-  observe: 'read the machine, since something differs',
+  destroy: 'remove the machine and confirm that it is gone',
+  observe: 'read the machine, because its state differs',
   attach: 'attach or detach volumes',
   hold: 'keep the machine for you',
-  release: 'keep the unit of a lost machine, then sell it again',
+  release: 'reserve the unit of a lost machine, then free it',
   resize: 'make the volume larger',
 };
 
@@ -81,27 +81,27 @@ export function diagnose(known: Known, now: number): Diagnosis {
 function held({ record: { platform } }: Known): Diagnosis {
   return {
     tone: 'bad',
-    headline: 'Held: the platform no longer shows its machine, and too many were lost at once',
+    headline: 'Held: its machine is missing from the platform, and too many were lost at once',
     because: [
-      `More machines of ${platform} are missing than may be lost in a while. Such an answer is more often wrong than true, so this instance keeps its state.`,
+      `More machines of ${platform} are missing than the cap on losses allows. Such a listing is usually wrong, so this instance keeps its state.`,
     ],
     todo: [
-      'Compare with the platform’s own list. A wrong project or key looks just like a loss; correct it, and the instance goes on as before.',
-      'Only if the machines are really gone: accept the losses on the page of the platform, or by `berth losses accept`.',
+      'Compare with the platform’s own list. A wrong project or key looks the same as a loss; correct it, and the instance continues as before.',
+      'Only if the machines are really gone: accept the losses on the platform’s page, or with `berth losses accept`.',
     ],
   };
 }
 
 function frozen({ record, work }: Known, since: number, now: number): Diagnosis {
-  const waits = work === null ? 'Nothing is open for it' : `To ${wordsOfStep(work.kind)} waits`;
+  const waits = work === null ? 'It has no open step, and nothing changes' : `The step to ${wordsOfStep(work.kind)} waits`;
   return {
     tone: 'bad',
-    headline: `Its platform ${record.platform} cannot be believed for ${span(now - since)}`,
+    headline: `Its platform ${record.platform} has been frozen for ${span(now - since)}`,
     because: [
-      `${waits} until the platform answers and can be believed again. Deadlines are moved by as much.`,
+      `${waits} until the platform answers and its listing is trusted again. Deadlines are extended by the same time.`,
     ],
     todo: [
-      'See the page of the platform for its own words, and mend the network, the credentials or the platform.',
+      'See the platform’s page for its error, and fix the network, the credentials or the platform.',
     ],
   };
 }
@@ -110,9 +110,9 @@ function failed(known: Known, now: number): Diagnosis {
   const { record, work, events, alarms } = known;
   const end = events.findLast(({ toStatus }) => toStatus === 'ERROR');
   const ssh = lastSsh(events);
-  const because = [record.error ?? 'No reason was kept.'];
+  const because = [record.error ?? 'No reason was recorded.'];
   if (end?.detail !== null && end?.detail !== undefined && end.detail !== record.error)
-    because.push(`The platform’s words: ${end.detail}`);
+    because.push(`Reported by the platform: ${end.detail}`);
   const todo = ssh === undefined ? [] : toSshTodo(ssh, because);
   todo.push(tellLeft(known, now));
   const isFailing = alarms.some(({ kind }) => kind === 'step_failing');
@@ -123,12 +123,12 @@ function failed(known: Known, now: number): Diagnosis {
 /** What is left of a failed instance. */
 function tellLeft({ work, alarms }: Known, now: number): string {
   if (alarms.some(({ kind }) => kind === 'orphan_machine'))
-    return 'Its machine is on the platform again, and Berth removes nothing. `berth orphans adopt` makes it a new instance, `berth instances rm` removes both.';
+    return 'Its machine is on the platform again, and Berth does not remove it. `berth orphans adopt` makes it a new instance; `berth instances rm` removes both.';
   if (work === null)
-    return 'Nothing is left of it on the platform. Its owner deletes the row; it costs nothing.';
+    return 'The platform has nothing left of it, and it costs nothing. Its owner can delete the row.';
   if (work.kind === 'release')
-    return `Its machine is gone. Its unit is not sold for another ${span(Math.max(0, (work.deadlineAt ?? now) - now))}, in case the machine turns up again.`;
-  if (work.kind !== 'hold') return 'What is left of it on the platform is being removed.';
+    return `Its machine is gone. Its unit is not sold for another ${span(Math.max(0, (work.deadlineAt ?? now) - now))}, in case the machine reappears.`;
+  if (work.kind !== 'hold') return 'Its remains on the platform are being removed.';
   const until = keptUntil(work);
   if (until === null)
     return 'Its machine stays, and its unit is not sold, until its owner deletes it. “Release” removes it at once.';
@@ -141,14 +141,14 @@ function resting({ record: { status }, events, alarms }: Known): Diagnosis {
   if (isTransient)
     return {
       tone: 'bad',
-      headline: `It is ${status}, and no step of work is open for it`,
-      because: ['Such a row has a step that ends its state. Without one it stays as it is.'],
-      todo: ['Read it from the platform again by “try now”, and search the log for its id.'],
+      headline: `It is ${status}, but has no open step`,
+      because: ['This status always needs an open step. Without one it never changes.'],
+      todo: ['Read it from the platform again with “Try now”, and search the log for its id.'],
     };
   if (alarms.length > 0)
     return {
       tone: 'bad',
-      headline: `It is ${status}, and an alarm stands`,
+      headline: `It is ${status} and has an open alarm`,
       because: alarms.map(({ text }) => text),
       todo: alarms.map(({ kind }) => remedyOf(kind)),
     };
@@ -156,7 +156,7 @@ function resting({ record: { status }, events, alarms }: Known): Diagnosis {
   return {
     tone: status === 'ONLINE' ? 'good' : 'none',
     headline:
-      status === 'ONLINE' ? 'All is well: nothing is to be done' : `It is ${status}: nothing is to be done`,
+      status === 'ONLINE' ? 'OK: no action needed' : `It is ${status}: no action needed`,
     because: problem === undefined ? [] : [`The last start failed: ${problem}`],
     todo: [],
   };
@@ -172,13 +172,13 @@ function whyStartFailed(events: readonly HistoryEvent[]): string | undefined {
 function underWay({ events, alarms }: Known, work: Work, now: number): Diagnosis {
   const failing = alarms.find(({ kind }) => kind === 'step_failing');
   const because: string[] = [];
-  if (work.lastError !== null) because.push(`The last try: ${work.lastError}`);
+  if (work.lastError !== null) because.push(`Last attempt: ${work.lastError}`);
   if (work.notBefore > now) because.push(`The next try is in ${span(work.notBefore - now)}.`);
   if (work.deadlineAt !== null)
     because.push(
       work.deadlineAt > now
-        ? `It fails unless it is done in ${span(work.deadlineAt - now)}.`
-        : `Its time was up ${span(now - work.deadlineAt)} ago: the next conclusive answer ends it.`,
+        ? `It fails if it is not done in ${span(work.deadlineAt - now)}.`
+        : `Its deadline passed ${span(now - work.deadlineAt)} ago: the next conclusive answer ends it.`,
     );
   const ssh = work.kind === 'verify' ? lastSsh(events) : undefined;
   const todo = ssh === undefined ? [] : toSshTodo(ssh, because);
@@ -186,20 +186,20 @@ function underWay({ events, alarms }: Known, work: Work, now: number): Diagnosis
   const step = `“${work.kind}”, to ${wordsOfStep(work.kind)}`;
   return {
     tone: failing === undefined ? (work.lastError === null ? 'busy' : 'wait') : 'bad',
-    headline: failing ? `Stuck at ${step}: ${work.attempt} tries have failed` : `Under way: ${step}`,
+    headline: failing ? `Stuck at ${step}: ${work.attempt} attempts have failed` : `In progress: ${step}`,
     because,
     todo,
   };
 }
 
-const MEND = 'Mend what the last try names; the step goes on by itself. “Try now” saves the wait.';
+const MEND = 'Fix the cause given by the last attempt; the step then continues by itself. “Try now” skips the wait.';
 const REMEDIES: Readonly<Partial<Record<Work['kind'], readonly string[]>>> = {
   destroy: [
-    'The platform does not prove that the machine, its disk and its ports are gone. Remove there what is left of its owner ref; Berth sees it at the next try.',
-    '“Try now” saves the wait.',
+    'The platform does not show that the machine, its disk and its ports are gone. Remove on the platform whatever still carries its owner ref; the next attempt sees it.',
+    '“Try now” skips the wait.',
   ],
   create: [
-    'Mend what the last try names: capacity, quota, image or credentials of the platform. The step goes on by itself.',
+    'Fix the cause given by the last attempt: capacity, quota, image or credentials of the platform. The step then continues by itself.',
   ],
 };
 

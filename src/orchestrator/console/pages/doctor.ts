@@ -16,16 +16,16 @@ export const doctorPage: Page = async ({ doctor, server }, { session, now }) => 
     findings.filter((one) => one.verdict === verdict).length;
   const body = html`<h1>Doctor</h1>
 <form class="card row" method="post" action="/console/doctor">${csrfField(session.csrf)}
-<p>Everything that this server needs, looked at one by one: database, disk, clock, TLS, what each driver asks for, and whether the rows are as the machines. It changes nothing.</p>
+<p>Checks everything that this server needs: database, disk, clock, TLS, the requirements of each driver, and whether rows and machines agree. It changes nothing.</p>
 <button class="primary">Look now</button></form>
 ${live(
   'doctor',
   html`${facts([
     ['Server', given(server)],
-    ['Looked', begunAt === null ? 'not since its start' : ago(begunAt, now)],
-    ['', begunAt !== null && endedAt === null ? 'It is still looking: read this page again.' : ''],
+    ['Checked', begunAt === null ? 'not since its start' : ago(begunAt, now)],
+    ['', begunAt !== null && endedAt === null ? 'Still checking: reload this page.' : ''],
     ['Broken', count('broken')],
-    ['To look at', count('warning')],
+    ['Warnings', count('warning')],
   ])}
 ${table(
   [
@@ -42,7 +42,7 @@ ${table(
     },
   ],
   sorted,
-  'Nothing is found yet.',
+  'No findings yet.',
 )}`,
 )}`;
   return { title: 'Doctor', body };

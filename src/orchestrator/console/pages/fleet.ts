@@ -52,7 +52,7 @@ ${live('platforms', html`<h2>Platforms</h2>${platformList(platforms, now)}`)}
 ${live('outcomes', outcomeChart(outcomes))}
 ${live('causes', html`<h2>Failed creates by cause, ${HOURS} hours</h2>${causes(outcomes)}`)}
 </div>
-${live('capacity', html`<h2>Sold, stopped and free: the fullest places</h2>${capacity(placements, placed)}`)}`,
+${live('capacity', html`<h2>Sold, stopped and free: the fullest offers and regions</h2>${capacity(placements, placed)}`)}`,
   };
 };
 
@@ -98,7 +98,7 @@ function figures(
 ${figure(count(others), 'other states', { href: '/console/instances' })}
 ${figure(count(backlog.count), `open steps, ${waits}`, { href: '/console/work', tone: isLate ? 'wait' : undefined })}
 ${figure(p50 === undefined ? '–' : span(p50), `to ONLINE, p50${p95 === undefined ? '' : `; p95: ${span(p95)}`}`)}
-${figure(usd(earned), 'an hour, ONLINE')}`;
+${figure(usd(earned), 'per hour, ONLINE')}`;
 }
 
 function wrong(alarms: readonly AlarmRecord[], now: number): Html {
@@ -115,7 +115,7 @@ function wrong(alarms: readonly AlarmRecord[], now: number): Html {
       {
         head: 'Since',
         cell: ({ since, acknowledgedBy }) =>
-          html`${ago(since, now)}${acknowledgedBy === null ? '' : html`<span class="why">${named(acknowledgedBy)} is at it</span>`}`,
+          html`${ago(since, now)}${acknowledgedBy === null ? '' : html`<span class="why">acknowledged by ${named(acknowledgedBy)}</span>`}`,
       },
     ],
     first,
@@ -192,9 +192,9 @@ function capacity(placements: readonly PlacementView[], placed: readonly PlacedI
               { kind: 'a', value: sold, name: 'sold' },
               { kind: 'b', value: stopped, name: 'stopped' },
               { kind: 'c', value: free, name: 'free' },
-              { kind: 'd', value: withheld, name: 'not for sale now' },
+              { kind: 'd', value: withheld, name: 'not for sale' },
             ],
-            `${sold} sold, ${stopped} stopped, ${free} free, ${withheld} not for sale now`,
+            `${sold} sold, ${stopped} stopped, ${free} free, ${withheld} not for sale`,
           ),
       },
       { head: 'Sold', cell: ({ sold }) => count(sold), isNumber: true },
@@ -206,8 +206,8 @@ function capacity(placements: readonly PlacementView[], placed: readonly PlacedI
       },
     ],
     fullest,
-    'The catalog has no offer.',
-  )}<p class="key"><span class="a">sold</span><span class="b">stopped</span><span>free</span><span class="d">not for sale now</span>
+    'The catalog has no offers.',
+  )}<p class="key"><span class="a">sold</span><span class="b">stopped</span><span>free</span><span class="d">not for sale</span>
 <a href="/console/capacity">all places (${rows.length}), and why what is unavailable is</a></p>`;
 }
 

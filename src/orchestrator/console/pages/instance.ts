@@ -97,7 +97,7 @@ function openWork(
   now: number,
 ): Html {
   if (work === null)
-    return html`<h2>Open work</h2><p class="empty">None. An instance that is ${status} changes when somebody asks for it, or the platform shows something else.</p>`;
+    return html`<h2>Open work</h2><p class="empty">None. An instance that is ${status} changes on request, or when the platform shows a different state.</p>`;
   const failing = alarms.find(({ kind }) => kind === 'step_failing');
   return html`<h2>Open work</h2>${facts([
     ['Step', html`${work.kind}: ${wordsOfStep(work.kind)}`],
@@ -106,7 +106,7 @@ function openWork(
     ['Deadline', work.deadlineAt === null ? 'none' : ago(work.deadlineAt, now)],
     ['Fails since', failing === undefined ? '' : ago(failing.since, now)],
     ['Acknowledged by', given(failing?.acknowledgedBy)],
-    ['Held', work.isHeld ? 'yes: beyond the cap on losses' : ''],
+    ['Held', work.isHeld ? 'yes: over the cap on losses' : ''],
     ['Last problem', given(work.lastError)],
   ])}`;
 }
@@ -114,7 +114,7 @@ function openWork(
 function whatItIs(record: InstanceRecord, account: string, now: number): Html {
   const { endpoint, spec } = record;
   const gpus = spec.gpuCount === undefined ? '' : `${spec.gpuCount} × ${spec.gpuType ?? 'GPU'}`;
-  return html`<h2>What it is</h2>${facts([
+  return html`<h2>Details</h2>${facts([
     ['Offer', record.offerId],
     ['Region', record.region],
     [
@@ -136,7 +136,7 @@ function whatItIs(record: InstanceRecord, account: string, now: number): Html {
         .join(', '),
     ],
     ['Image', given(spec.image)],
-    ['Price', `${usd(record.priceMicroUsdPerHour)} an hour, ${spec.instanceType}`],
+    ['Price', `${usd(record.priceMicroUsdPerHour)} per hour, ${spec.instanceType}`],
     ['Owner ref, its name on the platform', html`<code>${record.ownerRef}</code>`],
     ['Request', spec.requestId === undefined ? '' : html`<code>${spec.requestId}</code>`],
     ['Host key', record.hostKeyFingerprint === null ? '' : html`<code>${record.hostKeyFingerprint}</code>`],
@@ -144,7 +144,7 @@ function whatItIs(record: InstanceRecord, account: string, now: number): Html {
 }
 
 function timeline(events: readonly HistoryEvent[]): Html {
-  return html`<h2>Its life</h2><ol class="timeline">${events.map((event, index) =>
+  return html`<h2>History</h2><ol class="timeline">${events.map((event, index) =>
     moment(event, events[index - 1]),
   )}</ol>`;
 }
@@ -174,8 +174,8 @@ function causeOf({ cause, attempt, fromStatus, toStatus }: HistoryEvent): string
 }
 
 const REQUESTS: Readonly<Record<string, string>> = {
-  STOPPING: 'asked to stop',
-  DESTROYING: 'asked to delete',
+  STOPPING: 'stop requested',
+  DESTROYING: 'delete requested',
 };
 
 function callLine({ call, outcome, tookMs, detail }: PlatformCall): Html {
@@ -207,8 +207,8 @@ ${
           'Calls that failed',
           found.calls.length === 0 ? 'none' : html`<ul class="calls">${found.calls.map(failedCall)}</ul>`,
         ],
-        ['SSH', found.ssh.length === 0 ? 'it was not tried' : ''],
-        ['Console', found.console === null ? 'the driver has none, or it was empty' : ''],
+        ['SSH', found.ssh.length === 0 ? 'not tried' : ''],
+        ['Console', found.console === null ? 'not available from the driver, or empty' : ''],
       ])
 }
 ${
@@ -219,7 +219,7 @@ ${
           { head: 'When', cell: ({ at }) => clockTime(at) },
           { head: 'Ended at', cell: ({ outcome }) => outcome },
           { head: 'Took', cell: ({ tookMs }) => took(tookMs) },
-          { head: 'What it said', cell: ({ detail }) => given(detail) },
+          { head: 'Result', cell: ({ detail }) => given(detail) },
         ],
         probes,
         '',
@@ -227,7 +227,7 @@ ${
 }
 ${consoles.map(
   (event) =>
-    html`<h3>The end of its console, ${clockTime(event.at)}</h3><pre tabindex="0">${(event.console ?? '')
+    html`<h3>Last lines of its console, ${clockTime(event.at)}</h3><pre tabindex="0">${(event.console ?? '')
       .split('\n')
       .map((line) => html`${given(line)}\n`)}</pre>`,
 )}</section>`;
@@ -236,8 +236,8 @@ ${consoles.map(
 function cloudInitWords({ cloud_init: found, console }: Dossier): Html | string {
   if (found !== null) return html`<strong>${found.status}</strong>: ${given(found.line)}`;
   return console === null
-    ? 'unknown: there is no console'
-    : 'unknown: the end of its console shows nothing of it';
+    ? 'unknown: no console'
+    : 'unknown: the last lines of its console do not show it';
 }
 
 function failedCall({ at, call, outcome, detail }: Dossier['calls'][number]): Html {

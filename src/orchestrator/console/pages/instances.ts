@@ -61,7 +61,7 @@ ${choice('order', 'Order', ['oldest'], wanted.order, () => 'oldest first', 'newe
 </form>`;
   const body = html`<div class="head"><h1>Instances</h1><span class="soft">${count(total)} found</span></div>
 ${form}
-${live('instances', html`${table(columnsAt(now), instances, 'No instance is found.')}`)}
+${live('instances', html`${table(columnsAt(now), instances, 'No instances found.')}`)}
 <nav class="pager" aria-label="Pages of the list">
 ${after === undefined ? '' : html`<a class="button" href="${first}">« First page</a>`}
 ${next === null ? '' : html`<a class="button" rel="next" href="${withQuery('/console/instances', { ...wanted, after: next })}">Next ${count(instances.length)} »</a>`}

@@ -19,15 +19,15 @@ export const orphansPage: Page = async ({ store: { read } }, { now }) => {
   const orphans = await listOrphans(read);
   return {
     title: 'Orphans',
-    body: html`<div class="head"><h1>Orphans</h1><span class="soft">on a platform with our tag, and no row owns them</span></div>
-${live('orphans', table(columnsAt(now), orphans, 'There is none: every machine and volume with our tag has its row.'))}`,
+    body: html`<div class="head"><h1>Orphans</h1><span class="soft">machines and volumes on a platform with our tag, but without a row</span></div>
+${live('orphans', table(columnsAt(now), orphans, 'No orphans: every machine and volume with our tag has a row.'))}`,
   };
 };
 
 function columnsAt(now: number): readonly Column<Orphan>[] {
   return [
     { head: 'What', cell: ({ kind }) => badge(kind === 'row_lost' ? 'lost row' : kind, 'wait') },
-    { head: 'Its name there', cell: ({ ref }) => html`<code>${named(ref)}</code>` },
+    { head: 'Name on the platform', cell: ({ ref }) => html`<code>${named(ref)}</code>` },
     { head: 'Platform', cell: ({ platform }) => given(platform) },
     { head: 'Since', cell: ({ since }) => ago(since, now) },
     {

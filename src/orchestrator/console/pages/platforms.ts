@@ -48,7 +48,7 @@ const THAWABLE = new Set(['platform_suspect', 'volumes_suspect', 'losses_held'])
 function onePlatform(platform: PlatformView, alarms: readonly AlarmRow[], now: number): Html {
   const { platform: name, driver, down_since, inventory, hosts } = platform;
   return html`<div class="head"><h2>${name}</h2>${
-    down_since === null ? badge('can be believed', 'good') : badge('frozen', 'bad')
+    down_since === null ? badge('trusted', 'good') : badge('frozen', 'bad')
   } <span class="small">${cordonLink('platform', name)}</span>${
     alarms.some(({ kind }) => THAWABLE.has(kind))
       ? html` <a class="button" href="${withQuery('/console/confirm', { action: 'thaw', platform: name })}">Thaw …</a>`
@@ -60,11 +60,11 @@ ${alarms.map(
 <span class="label">What to do</span><p>${remedyOf(kind)}</p></div>`,
 )}
 ${facts([
-  ['Driver', driver ?? 'not configured any more'],
+  ['Driver', driver ?? 'no longer configured'],
   ['Frozen since', ago(down_since, now)],
-  ['Volumes doubted since', ago(platform.volumes_doubted_since, now)],
+  ['Volumes not trusted since', ago(platform.volumes_doubted_since, now)],
   ['Restored from a backup of', ago(platform.restored_from, now)],
-  ['Counted its room', inventory === null ? 'it does not count' : ago(now - inventory.age_s * 1000, now)],
+  ['Capacity counted', inventory === null ? 'not counted' : ago(now - inventory.age_s * 1000, now)],
 ])}
 ${table(
   [
@@ -72,7 +72,7 @@ ${table(
       head: 'Host',
       cell: ({ host }) =>
         host === null
-          ? html`<span class="soft">not told</span>`
+          ? html`<span class="soft">unknown</span>`
           : html`<a href="${withQuery('/console/instances', { platform: name, host })}">${named(host)}</a>`,
     },
     { head: 'State', cell: stateOf },
@@ -83,14 +83,14 @@ ${table(
     { head: 'Devices', cell: devicesOf },
   ],
   hosts,
-  'No host is known, and no instance is on it.',
+  'No known hosts and no instances.',
 )}`;
 }
 
 const HOST_TONES = { open: 'good', closed: 'wait', silent: 'bad' } as const;
 
 function stateOf({ state, detail }: HostRow): Html {
-  if (state === null) return html`<span class="soft">not told</span>`;
+  if (state === null) return html`<span class="soft">unknown</span>`;
   return html`${badge(state, HOST_TONES[state])}${detail === null ? '' : html` <span class="small">${given(detail)}</span>`}`;
 }
 

@@ -21,10 +21,10 @@ export const workPage: Page = async ({ store: { read } }, { now }) => {
   const more = backlog.count - open.length;
   return {
     title: 'Work',
-    body: html`<div class="head"><h1>Open work</h1><span class="soft">${count(backlog.count)} steps, those that have waited longest first</span></div>
+    body: html`<div class="head"><h1>Open work</h1><span class="soft">${count(backlog.count)} steps, longest waiting first</span></div>
 ${live(
   'work',
-  html`${table(columnsAt(now), open, 'No work is open: every instance and volume is where it should be.')}${
+  html`${table(columnsAt(now), open, 'No open work: every instance and volume is in its intended state.')}${
     more > 0 ? html`<p class="soft">… and ${count(more)} more</p>` : ''
   }`,
 )}`,

@@ -27,7 +27,7 @@ const accountsRoute = createRoute({
   path: '/accounts',
   operationId: 'listAccounts',
   summary: 'Accounts',
-  description: 'The oldest first.',
+  description: 'Oldest first.',
   responses: errors.replies(200, 'The accounts.', accountListSchema, ['unauthorized']),
 });
 
@@ -36,8 +36,8 @@ const createAccountRoute = createRoute({
   method: 'post',
   path: '/accounts',
   operationId: 'createAccount',
-  summary: 'Make an account',
-  description: 'It has no key yet.',
+  summary: 'Create an account',
+  description: 'The account has no key yet.',
   request: {
     body: { required: true, content: jsonContent(z.object({ name: z.string() }), { name: 'acme' }) },
   },
@@ -50,9 +50,9 @@ const createAccountRoute = createRoute({
 const closingBody = z.object({
   drain: z.boolean().default(false).meta({
     description:
-      'Delete its instances with their disks, and with `delete` its volumes. False: while it has any, it is refused.',
+      'Delete its instances with their disks, and with `delete` also its volumes. False: refused while it has any.',
   }),
-  dry_run: z.boolean().default(true).meta({ description: 'False: do it, and not only say what it does.' }),
+  dry_run: z.boolean().default(true).meta({ description: 'False: carry it out. True: only show the effect.' }),
 });
 
 /** `POST /accounts/{account}/disable` and `…/delete`. */
@@ -67,7 +67,7 @@ function closingRoute<Path extends string>(
       params: z.object({ account: z.string().meta({ description: 'The name or the id of an account.' }) }),
       body: { required: true, content: jsonContent(closingBody, { drain: true, dry_run: false }) },
     },
-    responses: errors.replies(200, 'What is done.', closingSchema, [
+    responses: errors.replies(200, 'The effect.', closingSchema, [
       'unauthorized',
       'not_found',
       'invalid_state',
@@ -81,15 +81,15 @@ const disableRoute = closingRoute({
   operationId: 'disableAccount',
   summary: 'End the keys, the password and the tokens of an account',
   description:
-    'It can do nothing until it is given a new key. A key that a server has from BERTH_API_KEY stays: take it out there.',
+    'It has no access until it gets a new key. A key that a server reads from BERTH_API_KEY stays valid: remove it there.',
 });
 
 const deleteRoute = closingRoute({
   path: '/accounts/{account}/delete',
   operationId: 'deleteAccount',
-  summary: 'End an account for good',
+  summary: 'Permanently delete an account',
   description:
-    'Its instances are deleted, then its volumes: ask again until `deleted`. It gets no key any more. Its row and its name stay as long as the rows of what it had.',
+    'Its instances are deleted, then its volumes: repeat the request until `deleted`. It cannot get a new key. Its row and its name stay as long as the rows of its resources.',
 });
 
 const keysRoute = createRoute({
@@ -98,7 +98,7 @@ const keysRoute = createRoute({
   path: '/keys',
   operationId: 'listKeys',
   summary: 'Keys of accounts',
-  description: 'Of one account, or of all; the oldest first.',
+  description: 'Of one account, or of all; oldest first.',
   request: {
     query: z.object({
       account: z.string().optional().meta({ description: 'The name or the id of an account.' }),
@@ -109,7 +109,7 @@ const keysRoute = createRoute({
 
 const newKeySchema = z.object({
   label: z.string().max(200).optional(),
-  expires_at: timestampSchema.optional().meta({ description: 'Absent: it does not end by itself.' }),
+  expires_at: timestampSchema.optional().meta({ description: 'Absent: no expiry.' }),
 });
 
 const createKeyRoute = createRoute({
@@ -117,8 +117,8 @@ const createKeyRoute = createRoute({
   method: 'post',
   path: '/accounts/{account}/keys',
   operationId: 'createKey',
-  summary: 'Make a key of an account',
-  description: 'It is shown only this once. Several are valid at once, so that they rotate without downtime.',
+  summary: 'Create a key for an account',
+  description: 'The key is shown only once. An account can have several valid keys, so they can be rotated without downtime.',
   request: {
     params: z.object({ account: z.string().meta({ description: 'The name or the id of an account.' }) }),
     body: { required: false, content: jsonContent(newKeySchema, { label: 'rotation of May' }) },
@@ -136,12 +136,12 @@ const revokeKeyRoute = createRoute({
   method: 'post',
   path: '/keys/{keyId}/revoke',
   operationId: 'revokeKey',
-  summary: 'End a key, and every token bought with it',
-  description: 'Revoking twice keeps the first time. Servers follow within seconds.',
+  summary: 'Revoke a key and every token issued with it',
+  description: 'Revoking again keeps the first time. All servers apply it within seconds.',
   request: { params: z.object({ keyId: z.string() }) },
   responses: errors.replies(
     200,
-    'It is revoked.',
+    'The key is revoked.',
     z.object({ id: z.string(), revoked_at: timestampSchema }),
     ['unauthorized', 'not_found'],
   ),
@@ -153,7 +153,7 @@ const operatorKeysRoute = createRoute({
   path: '/operator-keys',
   operationId: 'listOperatorKeys',
   summary: 'Keys of operators',
-  description: 'The oldest first. They are made and revoked on the command line: `berth operators`.',
+  description: 'Oldest first. Create and revoke them on the command line: `berth operators`.',
   responses: errors.replies(200, 'The keys.', operatorKeyListSchema, ['unauthorized']),
 });
 

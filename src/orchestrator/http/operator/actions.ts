@@ -35,10 +35,10 @@ const refusals = ['unauthorized', 'not_found', 'invalid_state', ...errors.ofBodi
 const subjectSchema = z.object({
   kind: z.enum(cordonKinds),
   name: z.string().min(1),
-  platform: z.string().optional().meta({ description: 'Of several platforms, the one that it is about.' }),
+  platform: z.string().optional().meta({ description: 'The platform it applies to, if there are several.' }),
 });
 const cordonBody = subjectSchema.extend({
-  until: timestampSchema.optional().meta({ description: 'Absent: until it is removed.' }),
+  until: timestampSchema.optional().meta({ description: 'Absent: until removed.' }),
   reason: z.string().max(500).optional(),
 });
 type CordonBody = z.infer<typeof cordonBody>;
@@ -49,8 +49,8 @@ const cordonsRoute = createRoute({
   method: 'get',
   path: '/cordons',
   operationId: 'listCordons',
-  summary: 'What is cordoned, and the maintenance that is planned',
-  description: 'The first to begin first.',
+  summary: 'Cordons and planned maintenance',
+  description: 'Ordered by start time.',
   responses: errors.replies(200, 'The cordons.', cordonListSchema, ['unauthorized']),
 });
 
@@ -58,9 +58,9 @@ const cordonRoute = createRoute({
   ...shared,
   path: '/cordons',
   operationId: 'cordon',
-  summary: 'Place nothing new there',
+  summary: 'Cordon: place nothing new there',
   description:
-    'What runs goes on. A cordon that is there already gets the end and the reason that are given.',
+    'Running instances are not affected. An existing cordon gets the new end and reason.',
   request: { body: { required: true, content: jsonContent(cordonBody, anExample) } },
   responses: errors.replies(200, 'The cordon.', cordonRowSchema, refusals),
 });
@@ -69,25 +69,25 @@ const uncordonRoute = createRoute({
   ...shared,
   path: '/cordons/remove',
   operationId: 'uncordon',
-  summary: 'Sell there again',
-  description: 'Maintenance that stands on the same subject ends too.',
+  summary: 'Remove a cordon',
+  description: 'Maintenance in force on the same subject ends too.',
   request: {
     body: {
       required: true,
       content: jsonContent(subjectSchema, { kind: anExample.kind, name: anExample.name }),
     },
   },
-  responses: errors.replies(200, 'Those that are removed.', cordonListSchema, refusals),
+  responses: errors.replies(200, 'The removed cordons.', cordonListSchema, refusals),
 });
 
 const drainRoute = createRoute({
   ...shared,
   path: '/drain',
   operationId: 'drain',
-  summary: 'Cordon, and tell which machines are left there',
-  description: 'Nothing is stopped: asked again, it tells how far it is.',
+  summary: 'Cordon, and list the machines left there',
+  description: 'Nothing is stopped. Repeat the request to see the progress.',
   request: { body: { required: true, content: jsonContent(cordonBody, anExample) } },
-  responses: errors.replies(200, 'What is left.', drainedSchema, refusals),
+  responses: errors.replies(200, 'The machines left.', drainedSchema, refusals),
 });
 
 const maintenanceRoute = createRoute({
@@ -95,7 +95,7 @@ const maintenanceRoute = createRoute({
   path: '/maintenance',
   operationId: 'planMaintenance',
   summary: 'Announce maintenance in the catalog',
-  description: 'Clients see it with its reason at once; in that time nothing new is placed there.',
+  description: 'Clients see it and its reason at once; during the window nothing new is placed there.',
   request: {
     body: {
       required: true,
@@ -112,8 +112,8 @@ const cancelRoute = createRoute({
   ...shared,
   path: '/maintenance/{maintenanceId}/cancel',
   operationId: 'cancelMaintenance',
-  summary: 'End maintenance, or take it back',
-  description: 'What it kept from being sold is sold again.',
+  summary: 'End or cancel maintenance',
+  description: 'The offers that it withheld are sold again.',
   request: { params: z.object({ maintenanceId: z.string() }) },
   responses: errors.replies(200, 'The window that ended.', cordonRowSchema, ['unauthorized', 'not_found']),
 });
@@ -122,42 +122,42 @@ const reloadRoute = createRoute({
   ...shared,
   path: '/reload',
   operationId: 'reload',
-  summary: 'Read the catalog anew',
-  description: 'On this server now, on the others within seconds. One that is wrong is refused whole.',
+  summary: 'Reload the catalog',
+  description: 'On this server now, on the others within seconds. A catalog with an error is refused as a whole.',
   responses: errors.replies(200, 'What changed.', reloadedSchema, ['unauthorized']),
 });
 
 const dryRun = z
   .boolean()
   .default(true)
-  .meta({ description: 'False: do it, and not only say what it does.' });
+  .meta({ description: 'False: carry it out. True: only show the effect.' });
 const params = z.object({ instanceId: z.string() });
 
 const retryRoute = createRoute({
   ...shared,
   path: '/instances/{instanceId}/retry',
   operationId: 'retryInstance',
-  summary: 'Try its open step again now',
-  description: 'Where none is open, its machine is read again.',
+  summary: 'Retry its open step now',
+  description: 'If no step is open, its machine is read again.',
   request: {
     params,
     body: { required: true, content: jsonContent(z.object({ dry_run: dryRun }), { dry_run: false }) },
   },
-  responses: errors.replies(200, 'What is done.', planSchema, refusals),
+  responses: errors.replies(200, 'The effect.', planSchema, refusals),
 });
 
 const releaseRoute = createRoute({
   ...shared,
   path: '/instances/{instanceId}/release',
   operationId: 'releaseInstance',
-  summary: 'Remove the machine of an instance that failed, with its disks',
+  summary: 'Remove the machine of a failed instance, with its disks',
   description:
     'Only while its open work is `hold`: until its DELETE, or until `kept_until` where that is not null.',
   request: {
     params,
     body: { required: true, content: jsonContent(z.object({ dry_run: dryRun }), { dry_run: false }) },
   },
-  responses: errors.replies(200, 'What is done.', planSchema, refusals),
+  responses: errors.replies(200, 'The effect.', planSchema, refusals),
 });
 
 const destroyRoute = createRoute({
@@ -165,7 +165,7 @@ const destroyRoute = createRoute({
   path: '/instances/{instanceId}/destroy',
   operationId: 'destroyInstance',
   summary: 'Delete an instance of any account',
-  description: 'It is DESTROYED only when the platform has shown that its machine is gone.',
+  description: 'It becomes DESTROYED only when the platform shows that its machine is gone.',
   request: {
     params,
     body: {
@@ -176,21 +176,21 @@ const destroyRoute = createRoute({
       }),
     },
   },
-  responses: errors.replies(200, 'What is done.', planSchema, refusals),
+  responses: errors.replies(200, 'The effect.', planSchema, refusals),
 });
 
 const orphanRoute = createRoute({
   ...shared,
   path: '/orphans/{ref}/{action}',
   operationId: 'decideOrphan',
-  summary: 'Decide about a machine that no live instance has, or a volume without a row',
+  summary: 'Resolve an orphan: a machine without a live instance, or a volume without a row',
   description:
-    '`adopt`: a server makes it a new instance of its account, from the note that it was made with. `release`: a server takes our mark off it, and it is yours. `destroy`: it is removed with its disks; a volume can only be destroyed. A second, different decision is refused until the first has ended. The audit log has how it ended.',
+    '`adopt`: a server makes it a new instance of its account, from the note on the machine. `release`: a server removes our tag from it, and it is yours. `destroy`: it is removed with its disks; a volume can only be destroyed. A second, different decision is refused until the first has ended. The audit log has how it ended.',
   request: {
     params: z.object({ ref: z.string(), action: z.enum(orphanActions) }),
     body: { required: true, content: jsonContent(z.object({ dry_run: dryRun }), { dry_run: false }) },
   },
-  responses: errors.replies(200, 'What is done.', orphanPlanSchema, refusals),
+  responses: errors.replies(200, 'The effect.', orphanPlanSchema, refusals),
 });
 
 /** The routes for an operator's actions. */

@@ -31,10 +31,10 @@ export function createOperatorApp(
     about: {
       title: 'Berth operator API',
       description:
-        'What an operator of Berth sees and does, on the admin listener. Its keys open no account, and the keys of accounts do not open it.',
-      credential: 'The key of an operator: create one with `berth operators create`.',
+        'Views and actions for operators of Berth, on the admin listener. Operator keys and account keys are separate: neither is accepted in place of the other.',
+      credential: 'An operator key, created by `berth operators create`.',
       tags: [
-        { name: 'Views', description: 'What there is, what is done about it, and what stands wrong.' },
+        { name: 'Views', description: 'State, open work and open alarms.' },
         { name: 'Instances', description: 'Instances of all accounts, with their history.' },
         { name: 'Accounts', description: 'Accounts and keys.' },
         { name: 'Actions', description: 'Operator actions; each is recorded in the audit log.' },

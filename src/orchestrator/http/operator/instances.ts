@@ -23,7 +23,7 @@ const instancesRoute = createRoute({
   operationId: 'findInstances',
   summary: 'Instances of all accounts, page by page',
   description:
-    'Those that are not destroyed. `q` is looked for in id, name, owner ref, endpoint, error and why it failed.',
+    'Instances that are not destroyed. `q` searches id, name, owner ref, endpoint, error and cause of failure.',
   request: {
     query: z.object({
       account: z.string().optional().meta({ description: 'The name or the id of an account.' }),
@@ -34,11 +34,11 @@ const instancesRoute = createRoute({
       host: z.string().optional(),
       q: z.string().max(200).optional(),
       order: z.enum(['oldest', 'newest']).optional(),
-      after: z.string().refine(isAfter, 'expected the `next` of a page').optional(),
+      after: z.string().refine(isAfter, 'expected the `next` value of a page').optional(),
       limit: limitSchema,
     }),
   },
-  responses: errors.replies(200, 'A page of them.', instancePageSchema, ['unauthorized', 'not_found']),
+  responses: errors.replies(200, 'One page.', instancePageSchema, ['unauthorized', 'not_found']),
 });
 
 const instanceRoute = createRoute({
@@ -47,7 +47,7 @@ const instanceRoute = createRoute({
   path: '/instances/{instanceId}',
   operationId: 'showInstance',
   summary: 'One instance with its history',
-  description: 'Also one that is destroyed, until its tombstone is pruned.',
+  description: 'Includes a destroyed instance until its tombstone is pruned.',
   request: { params: z.object({ instanceId: z.string() }) },
   responses: errors.replies(200, 'The instance.', instanceDetailSchema, ['unauthorized', 'not_found']),
 });

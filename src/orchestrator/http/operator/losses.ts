@@ -26,7 +26,7 @@ const lossesRoute = createRoute({
   method: 'get',
   path: '/losses',
   operationId: 'getLosses',
-  summary: 'What the platforms took, and which instances are held beyond the cap',
+  summary: 'Lost instances, and instances held over the cap on losses',
   description: 'As `berth losses` shows it.',
   responses: errors.replies(200, 'The losses.', lossesSchema, ['unauthorized']),
 });
@@ -37,7 +37,7 @@ const acceptRoute = createRoute({
   path: '/losses/accept',
   operationId: 'acceptLosses',
   summary: 'Accept the losses',
-  description: 'For this long, instances that the platform no longer has are ended, however many they are.',
+  description: 'For this time, instances missing from the platform are ended without a cap.',
   request: {
     body: {
       required: true,
@@ -57,22 +57,22 @@ const thawRoute = createRoute({
   method: 'post',
   path: '/platforms/{platform}/thaw',
   operationId: 'thawPlatform',
-  summary: 'Believe a platform whose listing lacks too much',
-  description: 'What is missing there is then ended as lost. One that does not answer cannot be thawed.',
+  summary: 'Accept a listing although machines are missing',
+  description: 'Missing instances and volumes are then ended as lost. A platform that does not answer cannot be thawed.',
   request: {
     params: z.object({ platform: z.string() }),
     body: {
       required: true,
       content: jsonContent(
         z.object({
-          dry_run: z.boolean().default(true).meta({ description: 'False: do it.' }),
+          dry_run: z.boolean().default(true).meta({ description: 'False: carry it out.' }),
           for_s: forSeconds,
         }),
         { dry_run: false },
       ),
     },
   },
-  responses: errors.replies(200, 'What is done.', thawSchema, refusals),
+  responses: errors.replies(200, 'The effect.', thawSchema, refusals),
 });
 
 /** The routes for an operator's decisions about missing machines. */

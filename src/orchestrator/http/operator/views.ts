@@ -28,7 +28,7 @@ const statusRoute = createRoute({
   method: 'get',
   path: '/status',
   operationId: 'getStatus',
-  summary: 'What there is and what stands wrong',
+  summary: 'Overall state and open alarms',
   description: 'As `berth status` shows it.',
   responses: errors.replies(200, 'The state of the whole installation.', statusViewSchema, ['unauthorized']),
 });
@@ -38,8 +38,8 @@ const platformsRoute = createRoute({
   method: 'get',
   path: '/platforms',
   operationId: 'listPlatforms',
-  summary: 'Platforms with their health, what they count, and their hosts',
-  description: 'Those that are configured, then others that have instances.',
+  summary: 'Platforms with their health, inventory and hosts',
+  description: 'Configured platforms, then others that still have instances.',
   responses: errors.replies(200, 'The platforms.', platformListSchema, ['unauthorized']),
 });
 
@@ -48,10 +48,10 @@ const capacityRoute = createRoute({
   method: 'get',
   path: '/capacity',
   operationId: 'getCapacity',
-  summary: 'Units of each offer and region, and why none can be had',
+  summary: 'Units of each offer and region, and why none are available',
   description:
-    'As this server sells them: by the catalog, the claims, and what the platforms count themselves.',
-  responses: errors.replies(200, 'What there is.', capacitySchema, ['unauthorized']),
+    'As this server sells them: from the catalog, the claims and the counts of the platforms.',
+  responses: errors.replies(200, 'The capacity.', capacitySchema, ['unauthorized']),
 });
 
 const workRoute = createRoute({
@@ -59,8 +59,8 @@ const workRoute = createRoute({
   method: 'get',
   path: '/work',
   operationId: 'listWork',
-  summary: 'Steps that are not finished',
-  description: 'Those that have waited longest first.',
+  summary: 'Unfinished steps of work',
+  description: 'Longest waiting first.',
   request: { query: z.object({ limit: limitSchema }) },
   responses: errors.replies(200, 'The steps.', workListSchema, ['unauthorized']),
 });
@@ -70,8 +70,8 @@ const alarmsRoute = createRoute({
   method: 'get',
   path: '/alarms',
   operationId: 'listAlarms',
-  summary: 'Alarms that stand',
-  description: 'The oldest first, as every server that uses the database sees them.',
+  summary: 'Open alarms',
+  description: 'Oldest first, from every server on the database.',
   responses: errors.replies(200, 'The alarms.', alarmListSchema, ['unauthorized']),
 });
 
@@ -80,8 +80,8 @@ const acknowledgeRoute = createRoute({
   method: 'post',
   path: '/alarms/acknowledge',
   operationId: 'acknowledgeAlarms',
-  summary: 'Say that somebody is at an alarm',
-  description: 'Without a subject, at all of that kind. An alarm ends when its cause does.',
+  summary: 'Acknowledge an alarm',
+  description: 'Without a subject: all alarms of that kind. An alarm ends with its cause.',
   request: {
     body: {
       required: true,
@@ -91,7 +91,7 @@ const acknowledgeRoute = createRoute({
       }),
     },
   },
-  responses: errors.replies(200, 'Those that are acknowledged now.', alarmListSchema, [
+  responses: errors.replies(200, 'The acknowledged alarms.', alarmListSchema, [
     'unauthorized',
     'not_found',
     ...errors.ofBodies,
@@ -104,7 +104,7 @@ const orphansRoute = createRoute({
   path: '/orphans',
   operationId: 'listOrphans',
   summary: 'Machines and volumes without a row, and rows that were lost',
-  description: 'Each stands as an alarm for as long as the platform shows it.',
+  description: 'Each has an open alarm as long as the platform shows it.',
   responses: errors.replies(200, 'The orphans.', orphanListSchema, ['unauthorized']),
 });
 
@@ -113,8 +113,8 @@ const doctorRoute = createRoute({
   method: 'get',
   path: '/doctor',
   operationId: 'getDoctorReport',
-  summary: 'What this server found when it looked last',
-  description: 'As `berth doctor` finds it: database, clock, TLS, drivers, and rows against machines.',
+  summary: 'Findings of the last check by this server',
+  description: 'The same checks as `berth doctor`: database, clock, TLS, drivers, and rows against machines.',
   responses: errors.replies(200, 'The findings.', doctorReportSchema, ['unauthorized']),
 });
 
@@ -123,9 +123,9 @@ const lookRoute = createRoute({
   method: 'post',
   path: '/doctor',
   operationId: 'runDoctor',
-  summary: 'Look now at all that this server needs',
+  summary: 'Check everything that this server needs',
   description:
-    'Changes nothing. What takes long is answered before its end: `ended_at` is null, and GET has the rest.',
+    'Changes nothing. A long check is answered before it ends: `ended_at` is then null, and GET returns the rest.',
   responses: errors.replies(200, 'The findings so far.', doctorReportSchema, ['unauthorized']),
 });
 

@@ -14,7 +14,7 @@ const issueTokenRoute = createRoute({
   operationId: 'issueToken',
   summary: 'Exchange a credential for a short-lived token',
   description:
-    'For clients that do not send a long-lived key with each request: exactly one of `api_key`, or `username` with `password`. The token is sent as a bearer credential like a key, lives for `expires_in` seconds, and ends with the credential that bought it.',
+    'For clients that do not send a long-lived key with each request: exactly one of `api_key`, or `username` with `password`. The token is sent as a bearer credential like a key, lives for `expires_in` seconds, and ends with the credential that issued it.',
   tags: ['Authentication'],
   security: [],
   request: {
@@ -23,7 +23,7 @@ const issueTokenRoute = createRoute({
       content: jsonContent(tokenRequestSchema, { username: 'acme', password: 'a long password' }),
     },
   },
-  responses: errors.replies(200, 'A token that dies with the credential that bought it.', tokenSchema, [
+  responses: errors.replies(200, 'A token that expires with the credential that issued it.', tokenSchema, [
     'unauthorized',
     'quota_exceeded',
     ...errors.ofBodies,

@@ -29,9 +29,9 @@ const restartRoute = createRoute({
   method: 'post',
   path: '/x/instances/{instanceId}/restart',
   operationId: 'restartInstance',
-  summary: 'Restart an ONLINE instance: its memory is lost, its disk, address and status stay',
+  summary: 'Restart an ONLINE instance: memory is lost; disk, address and status stay',
   description:
-    'Where `extras.berth.restart` of its offer is true. GET of the same path tells when it is over.',
+    'Where `extras.berth.restart` of its offer is true. GET of the same path shows when it is over.',
   request: oneInstance,
   responses: errors.replies(200, 'Accepted: it stays ONLINE.', instanceSchema, [
     'unauthorized',
@@ -48,10 +48,10 @@ const restartStatusRoute = createRoute({
   method: 'get',
   path: '/x/instances/{instanceId}/restart',
   operationId: 'getRestart',
-  summary: 'Whether a restart is in flight: from its acceptance until SSH is proved again, or it is given up',
-  description: 'Where `extras.berth.restart` of its offer is true. `since` is there while one is in flight.',
+  summary: 'Whether a restart is in progress: from acceptance until SSH is proved again or it is given up',
+  description: 'Where `extras.berth.restart` of its offer is true. `since` is present while one is in progress.',
   request: oneInstance,
-  responses: errors.replies(200, 'Whether one is.', restartStatusSchema, ['unauthorized', 'not_found']),
+  responses: errors.replies(200, 'The status.', restartStatusSchema, ['unauthorized', 'not_found']),
 });
 
 const resizeRoute = createRoute({
@@ -59,14 +59,14 @@ const resizeRoute = createRoute({
   method: 'post',
   path: '/x/volumes/{volumeId}/resize',
   operationId: 'resizeVolume',
-  summary: 'Make a volume larger, never smaller',
+  summary: 'Enlarge a volume',
   description:
-    'Where `extras.berth.volume_resize` is true. The volume reads its old size and price until it has been carried out.',
+    'Where `extras.berth.volume_resize` is true. The volume shows its old size and price until the resize is done. It can never shrink.',
   request: {
     params: z.object({ volumeId: z.string() }),
     body: { required: true, content: jsonContent(resizeVolumeRequestSchema) },
   },
-  responses: errors.replies(200, 'Accepted, or it has that size already: `size_gb` tells.', volumeSchema, [
+  responses: errors.replies(200, 'Accepted, or it already has that size: see `size_gb`.', volumeSchema, [
     'unauthorized',
     'not_found',
     'invalid_state',
@@ -84,18 +84,18 @@ const changesRoute = createRoute({
   method: 'get',
   path: '/x/changes',
   operationId: 'listChanges',
-  summary: 'Which instances and volumes of the account have changed since the cursor of an earlier reply',
+  summary: 'Instances and volumes of the account that changed since a cursor',
   description:
-    'Where `extras.berth.changes` is true. Without `since` it answers `reset: true` and a cursor. With one it lists every change that was committed after that reply, or answers `reset: true`. The same cursor may be asked with again.',
+    'Where `extras.berth.changes` is true. Without `since` it answers `reset: true` and a cursor. With one it lists every change that was committed after that reply, or answers `reset: true`. A cursor can be reused.',
   request: {
     query: z.object({
-      since: z.string().optional().meta({ description: '`cursor` of an earlier reply.' }),
+      since: z.string().optional().meta({ description: 'The `cursor` of an earlier reply.' }),
       wait_s: z.coerce
         .number()
         .min(0)
         .max(MAX_WAIT_S)
         .optional()
-        .meta({ description: 'How many seconds to wait for a change if there is none; default 0.' }),
+        .meta({ description: 'Seconds to wait for a change if there is none; default 0.' }),
     }),
   },
   responses: errors.replies(200, 'The changes, at most 1,000.', changesSchema, ['unauthorized']),

@@ -38,9 +38,9 @@ const listRoute = createRoute({
   method: 'get',
   path: '/instances',
   operationId: 'listInstances',
-  summary: 'The instances that are not destroyed',
+  summary: 'Instances that are not destroyed',
   description:
-    'All of the account, or those of one region. Destroyed ones are not listed; an unknown region has none.',
+    'All instances of the account, or those of one region. Destroyed instances are not listed; an unknown region gives an empty list.',
   request: { query: z.object({ region: z.string().optional() }) },
   responses: errors.replies(200, 'The instances, oldest first.', instanceListSchema, ['unauthorized']),
 });
@@ -61,7 +61,7 @@ const createRoute_ = createRoute({
   operationId: 'createInstance',
   summary: 'Create an instance',
   description:
-    'Answers before the machine exists: poll the instance until it is ONLINE, which it is when its public SSH endpoint accepts each of `ssh_keys`. With an `Idempotency-Key` a create whose answer was lost is sent again without making a second instance.',
+    'Answers before the machine exists: poll the instance until it is ONLINE, that is, until its public SSH endpoint accepts each of `ssh_keys`. With an `Idempotency-Key`, a create whose answer was lost can be repeated without creating a second instance.',
   request: {
     headers: createHeaders,
     body: { required: true, content: jsonContent(createInstanceRequestSchema, createExample) },
@@ -86,9 +86,9 @@ const getRoute = createRoute({
   method: 'get',
   path: '/instances/{instanceId}',
   operationId: 'getInstance',
-  summary: 'An instance as it is now: the polled read',
+  summary: 'Current state of an instance, for polling',
   description:
-    'Poll it every 10 to 30 seconds. 404 means that the instance is destroyed, or that this account never had it; what is not known for certain is 503. With `If-None-Match` an unchanged instance is 304.',
+    'Poll it every 10 to 30 seconds. 404 means that the instance is destroyed or never belonged to this account; an uncertain state is 503. With `If-None-Match`, an unchanged instance is 304.',
   request: oneInstance,
   responses: errors.replies(200, 'The instance.', instanceSchema, ['unauthorized', 'not_found']),
 });
@@ -100,7 +100,7 @@ const destroyRoute = createRoute({
   operationId: 'destroyInstance',
   summary: 'Destroy an instance, whatever its state',
   description:
-    'It reads DESTROYING until its machine and disk are proved to be gone, and 404 after that. May be sent again at any time; 404 then counts as success.',
+    'It is DESTROYING until its machine and disk are proved gone, then 404. The request can be repeated at any time; 404 then counts as success.',
   request: oneInstance,
   responses: errors.replies(200, 'Destruction has begun.', instanceSchema, ['unauthorized', 'not_found']),
 });
@@ -112,11 +112,11 @@ const startRoute = createRoute({
   operationId: 'startInstance',
   summary: 'Start a stopped instance',
   description:
-    'The same disk, and the same address where the platform allows it. Where the capacity is gone, or the platform cannot resume, it is 409 and the instance stays STOPPED.',
+    'Keeps the disk, and the address if the platform allows it. If no capacity is left, or the platform cannot resume, it is 409 and the instance stays STOPPED.',
   request: oneInstance,
   responses: errors.replies(
     200,
-    'Starting: it reads STOPPED until its SSH endpoint is live again, then ONLINE.',
+    'Starting: it stays STOPPED until its SSH endpoint is live again, then it is ONLINE.',
     instanceSchema,
     [
       'unauthorized',

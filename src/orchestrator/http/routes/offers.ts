@@ -26,7 +26,7 @@ const availabilityRoute = createRoute({
   operationId: 'listAvailability',
   summary: 'The offers that can be deployed now, and where',
   description:
-    'Asked right before a create: only what can be deployed now, with the regions in which it can. An unknown region has no offers.',
+    'For use right before a create: only offers that can be deployed now, with their available regions. An unknown region has no offers.',
   tags: ['Offers'],
   security: bearer,
   request: { query: z.object({ region: z.string().optional() }) },

@@ -40,7 +40,7 @@ const createVolumeRoute = createRoute({
   operationId: 'createVolume',
   summary: 'Create a volume',
   description:
-    'Answers at once: poll the volume until it is AVAILABLE, or ATTACHED where `instance_ids` names instances.',
+    'Answers at once: poll the volume until it is AVAILABLE, or ATTACHED if `instance_ids` is given.',
   request: {
     headers: createHeaders,
     body: { required: true, content: jsonContent(createVolumeRequestSchema, createExample) },
@@ -59,9 +59,9 @@ const getRoute = createRoute({
   method: 'get',
   path: '/volumes/{volumeId}',
   operationId: 'getVolume',
-  summary: 'A volume as it is now',
+  summary: 'Current state of a volume',
   description:
-    'Poll it while its status ends in -ING. 404 means that it is deleted, or that this account never had it.',
+    'Poll it while its status ends in -ING. 404 means that it is deleted or never belonged to this account.',
   request: { params: oneVolume },
   responses: errors.replies(200, 'The volume.', volumeSchema, ['unauthorized', 'not_found']),
 });
@@ -73,7 +73,7 @@ const deleteRoute = createRoute({
   operationId: 'deleteVolume',
   summary: 'Delete a volume that is not attached',
   description:
-    'It reads DELETING until the platform has proved that it is gone, and 404 after that. One that is attached is 409.',
+    'It is DELETING until the platform proves that it is gone, then 404. An attached volume is 409.',
   request: { params: oneVolume },
   responses: {
     204: { description: 'Deletion has begun.' },
@@ -88,7 +88,7 @@ const attachRoute = createRoute({
   operationId: 'attachVolume',
   summary: 'Attach a volume',
   description:
-    'To each of `instance_ids`; one that it is attached to already counts as success. It reads ATTACHING, then ATTACHED.',
+    'To each of `instance_ids`; an instance that already has it counts as success. The volume is ATTACHING, then ATTACHED.',
   request: { params: oneVolume, body: { required: true, content: jsonContent(attachVolumeRequestSchema) } },
   responses: errors.replies(200, 'ATTACHING, then ATTACHED.', volumeSchema, [
     'unauthorized',
@@ -104,9 +104,9 @@ const detachRoute = createRoute({
   method: 'post',
   path: '/volumes/{volumeId}/detach',
   operationId: 'detachVolume',
-  summary: 'Detach a volume, from all instances where none is named',
+  summary: 'Detach a volume',
   description:
-    'From `instance_ids`, or from all where none is named. It reads DETACHING until the platform has let go of it.',
+    'From `instance_ids`, or from all instances if none is given. It is DETACHING until the platform has detached it.',
   request: { params: oneVolume, body: { required: false, content: jsonContent(detachVolumeRequestSchema) } },
   responses: errors.replies(200, 'DETACHING until the attachment record is gone.', volumeSchema, [
     'unauthorized',

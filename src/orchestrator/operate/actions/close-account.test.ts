@@ -107,14 +107,14 @@ describe('an account that is deleted', () => {
       () => setPassword(parts, 'default', 'a long password'),
       () => ensureAccess(parts, undefined).then(({ apiKey }) => Promise.reject(new Error(`key ${apiKey}`))),
     ];
-    await expect(doors[0]?.()).rejects.toThrow(/was deleted for good at 20.*: it gets no key/);
-    await expect(doors[1]?.()).rejects.toThrow(/was deleted for good/);
+    await expect(doors[0]?.()).rejects.toThrow(/was permanently deleted at 20.* and cannot get a key/);
+    await expect(doors[1]?.()).rejects.toThrow(/was permanently deleted/);
     await expect(doors[2]?.()).rejects.toThrow('key null');
-    await expect(createAccount(parts, 'default')).rejects.toThrow(/name "default" is taken until the rows/);
+    await expect(createAccount(parts, 'default')).rejects.toThrow(/name "default" stays reserved/);
     for (const isDone of [false, true]) {
       const order = { account: 'default', closing: 'disable', drain: false, isDone } as const;
       const disabled = closeAccount(deps, { name: 'mara', source: 'cli', address: null }, order);
-      await expect(disabled).rejects.toThrow('"default" was deleted for good: it cannot be disabled.');
+      await expect(disabled).rejects.toThrow('"default" was permanently deleted and cannot be disabled.');
     }
     expect(await deps.store.read.credentials.listKeys()).toMatchObject([{ revokedAt: expect.any(Number) }]);
     await deps.store.transact(async (tx) => {

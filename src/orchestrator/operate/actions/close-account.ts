@@ -63,7 +63,7 @@ export async function closeAccount(
     const found = await findAccount(read, nameOrId);
     if (found === null) throw noAccount(nameOrId);
     if (closing === 'disable' && found.closedAt !== null)
-      throw new ActionRefused(`Account "${found.name}" was deleted for good: it cannot be disabled.`);
+      throw new ActionRefused(`Account "${found.name}" was permanently deleted and cannot be disabled.`);
     return found;
   };
   const action = { action: `account.${closing}`, subject: nameOrId, detail: { drain } };
@@ -84,13 +84,13 @@ export async function closeAccount(
 }
 
 function effectOf(closing: Closing, { instances, volumes }: Pick<Closed, 'instances' | 'volumes'>): string {
-  const access = 'its keys, its password and its tokens end';
+  const access = 'its keys, password and tokens stop working';
   const machines =
     instances > 0 ? `, and its ${counted(instances, 'instance')} will be deleted with all disks` : '';
   if (closing === 'disable')
-    return `${access}, so that it can do nothing until it is given a new one${machines}`;
+    return `${access}, so it has no access until it gets a new one${machines}`;
   const storage = volumes > 0 ? `, its ${counted(volumes, 'volume')} after that` : '';
-  return `${access}${machines}${storage}; it gets no key any more, and its row and its name go when those of all that it had are gone`;
+  return `${access}${machines}${storage}; it cannot get a new key, and its row and its name are deleted once the rows of all its resources are gone`;
 }
 
 /**
@@ -150,7 +150,7 @@ function assertDrained(
   if (drain || instances + volumes === 0) return;
   const what = instances > 0 ? counted(instances, 'instance') : counted(volumes, 'volume');
   throw new ActionRefused(
-    `Account "${name}" has ${what}: delete them first, or have them deleted with it: \`--drain\`, or "drain": true in the operators' API.`,
+    `Account "${name}" has ${what}: delete them first, or delete them together with the account: \`--drain\`, or "drain": true in the operators' API.`,
   );
 }
 

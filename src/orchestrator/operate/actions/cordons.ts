@@ -69,7 +69,7 @@ export async function uncordon(
       const standing = (await tx.cordons.list()).filter((one) => stands(one, now) && isOn(one, named));
       if (standing.length === 0)
         throw new ActionRefused(
-          `There is no cordon on ${describe(named)}: see \`berth cordons\`.`,
+          `No cordon on ${describe(named)}: see \`berth cordons\`.`,
           'not_found',
         );
       for (const { id } of standing) await tx.cordons.remove(id);
@@ -142,13 +142,13 @@ function platformOfHost(platforms: Cordonable['platforms'], given: string | unde
   const [only] = able;
   if (given !== undefined && !able.includes(given))
     throw new ActionRefused(
-      `The driver of the platform ${given} does not choose among hosts by name: cordon the region, an offer or the platform.`,
+      `The driver of the platform ${given} does not choose hosts by name: cordon the region, an offer or the platform.`,
     );
   if (given === undefined && able.length > 1)
-    throw new ActionRefused(`Say of which platform the host is: --platform ${able.join(' or ')}.`);
+    throw new ActionRefused(`Name the platform of the host: --platform ${able.join(' or ')}.`);
   if (only === undefined)
     throw new ActionRefused(
-      'No driver that is configured chooses among hosts by name: cordon the region, an offer or the platform.',
+      'No configured driver chooses hosts by name: cordon the region, an offer or the platform.',
     );
   return given ?? only;
 }
@@ -173,7 +173,7 @@ async function insert(
 /** @throws {ActionRefused} */
 function assertToCome(until: number | null, after: number): void {
   if (until !== null && until <= after)
-    throw new ActionRefused(`It would end at ${toTime(until)}, before it begins: give a later end.`);
+    throw new ActionRefused(`The end ${toTime(until)} is before the start: give a later end.`);
 }
 
 /**

@@ -71,17 +71,17 @@ function effectOfRetry({ id, status }: InstanceRecord, work: Work | null): strin
   // The earlier call may still make a machine. A second machine would cost money, too.
   if (work?.waitedAttempt !== null && work?.waitedAttempt !== undefined)
     throw new ActionRefused(
-      `${id} waits until what an earlier create may still have made would show: that pause cannot be cut short.`,
+      `${id} waits because an earlier create may still have made a machine: this wait cannot be shortened.`,
     );
   if (status === 'DESTROYED')
     throw new ActionRefused(
       `${id} is DESTROYED, and its disks are kept for losses.keep_disks_hours: \`berth instances rm ${id} --yes\` removes them now.`,
     );
-  if (work?.kind === 'hold') return 'the end of its console is read again; its machine is kept as before';
-  if (work !== null) return `its step ${work.kind} is tried again now`;
+  if (work?.kind === 'hold') return 'the end of its console is read again; its machine stays kept';
+  if (work !== null) return `its step ${work.kind} is retried now`;
   if (status === 'ONLINE' || status === 'STOPPED')
-    return 'its machine is read again and held against the row';
-  throw new ActionRefused(`${id} is ${status} and has no open step: there is nothing to try again.`);
+    return 'its machine is read again and compared with the row';
+  throw new ActionRefused(`${id} is ${status} and has no open step: there is nothing to retry.`);
 }
 
 /**
@@ -115,10 +115,10 @@ export async function forceDestroyInstance(
 
 function effectOfDestroy({ status, destroyOrder }: InstanceRecord): string {
   if (destroyOrder?.keepsDisks)
-    return 'its machine and its disks, which are kept since its DELETE, are removed now, and all that is on them is lost';
+    return 'its machine and its disks, kept since its DELETE, are removed now, and all data on them is lost';
   return status === 'DESTROYING'
-    ? 'its removal begins anew, and ends when the platform shows that the machine is gone'
-    : 'it becomes DESTROYING; its disk and all that is on it are lost, and it is DESTROYED when the platform shows that the machine is gone';
+    ? 'its removal starts again, and ends when the platform shows that the machine is gone'
+    : 'it becomes DESTROYING; its disk and all data on it are lost, and it is DESTROYED when the platform shows that the machine is gone';
 }
 
 /**
@@ -134,9 +134,9 @@ export async function releaseInstance(deps: Deps, actor: Actor, { id, isDone }: 
     const { record, work } = await find(read, id);
     if (work?.kind !== 'hold')
       throw new ActionRefused(
-        `${id} is ${record.status}, and its machine is not held: there is nothing to release.`,
+        `${id} is ${record.status}, and its machine is not kept: there is nothing to release.`,
       );
-    const effect = 'its machine is removed now, with its disk, and its unit is free when it is proved gone';
+    const effect = 'its machine is removed now with its disk, and its unit is free once the machine is proved gone';
     return { ...toPlan(record, work, { effect, isDone }), record };
   };
   if (!isDone) return withoutRecord(await plan(deps.store.read));

@@ -93,13 +93,13 @@ export async function thawPlatform(
   const problems = alarms.filter(({ kind }) => THAWED.has(kind)).map(({ text }) => text);
   const refusal =
     down !== undefined
-      ? `The platform ${platform} does not answer, so nothing is proved of its machines; it thaws by itself when it does: ${down.text}`
+      ? `The platform ${platform} does not answer, so the state of its machines is unknown; it thaws by itself when it answers: ${down.text}`
       : problems.length === 0
         ? `The platform ${platform} is not frozen.`
         : undefined;
   if (refusal !== undefined && !isDone) throw new ActionRefused(refusal);
   const effect =
-    'its listing is believed: within a minute the instances and volumes that it no longer has are ended as lost, and stay ended even if they turn up again';
+    'its listing is accepted: within a minute the instances and volumes that it no longer has are ended as lost, and stay ended even if they reappear';
   if (!isDone) return { platform, problems, effect, acceptedUntil: null };
   const acceptedUntil = await accept(deps, actor, 'platform.thaw', [platform], forMs, refusal);
   return { platform, problems, effect, acceptedUntil };

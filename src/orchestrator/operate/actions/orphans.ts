@@ -40,10 +40,10 @@ interface Deps {
 
 const EFFECTS: Readonly<Record<OrphanAction, string>> = {
   adopt:
-    'within 10 seconds a server reads its note, and where that is whole and ours, the machine is a new instance of its account, ' +
-    'under a new id: its old one was answered ERROR, OFFLINE or 404, which is final for its client',
+    'within 10 seconds a server reads its note; if the note is complete and ours, the machine becomes a new instance of its account, ' +
+    'under a new id: the old id was answered ERROR, OFFLINE or 404, which is final for its client',
   release:
-    'within 10 seconds a server takes our mark off it, if it is shut off: from then on it is yours, with its disks, and Berth neither ' +
+    'within 10 seconds a server removes our tag from it, if it is shut off: from then on it is yours, with its disks, and Berth neither ' +
     'shows, counts nor removes it',
   destroy: 'it is removed, and all data on it is lost',
 };
@@ -69,10 +69,10 @@ async function refuseOwnedMachine({ instances }: Read, ref: string, action: Orph
   const row = await instances.byOwnerRef(ref);
   if (row === null) return;
   if (row.destroyOrder !== null)
-    throw new ActionRefused(`The end of ${row.id} was asked for: its machine is being removed.`);
+    throw new ActionRefused(`The deletion of ${row.id} was requested: its machine is being removed.`);
   if (row.status !== 'ERROR' && row.status !== 'OFFLINE')
     throw new ActionRefused(
-      `${row.id} is ${row.status}, and has the machine: there is nothing to ${action}.`,
+      `${row.id} is ${row.status} and owns the machine: there is nothing to ${action}.`,
     );
   if (action === 'destroy')
     throw new ActionRefused(
@@ -88,7 +88,7 @@ async function refuseKnownVolume({ volumes }: Read, ref: string): Promise<void> 
   const row = await volumes.byId(idOf(ref));
   if (row === null || row.deletedAt !== null) return;
   throw new ActionRefused(
-    `${row.id} has the volume ${row.ownerRef} on the platform, and ${ref} may be a copy of it or the newer of the two: ` +
+    `${row.id} owns the volume ${row.ownerRef} on the platform, and ${ref} may be an older or a newer copy of it: ` +
       'compare their data, and remove the other one on the platform.',
   );
 }
@@ -112,13 +112,13 @@ export async function decideOrphan(
       throw new ActionRefused(`There is no orphan ${ref}: \`berth orphans ls\` lists them.`, 'not_found');
     if (isVolume(ref) && action !== 'destroy')
       throw new ActionRefused(
-        `${ref} is a volume, and only machines can be adopted or released: \`berth orphans rm ${ref}\` says what can be done.`,
+        `${ref} is a volume, and only machines can be adopted or released: \`berth orphans rm ${ref}\` shows the options.`,
       );
     // Checked before the rows: a server that adopts writes the row first and removes the order later.
     const before = await orderedBefore(read, ref);
     if (before !== null && before !== action)
       throw new ActionRefused(
-        `${before === 'destroy' ? 'rm' : before} of ${ref} was ordered before, and is not finished: ` +
+        `${before === 'destroy' ? 'rm' : before} of ${ref} was already ordered and is not finished: ` +
           `\`berth audit ls --subject ${ref}\` shows its outcome.`,
       );
     if (isVolume(ref)) await refuseKnownVolume(read, ref);
@@ -154,7 +154,7 @@ export async function decideOrphan(
  */
 const VALID_MS = 10 * 60_000;
 const EXPIRED =
-  'the platform did not show the machine, or did not answer, within 10 minutes of the order: look again, and order it again';
+  'the platform did not show the machine, or did not answer, within 10 minutes of the order: check the platform, then order it again';
 
 interface RequestsDeps extends Deps {
   log: Pick<Log, 'warn'>;
@@ -195,7 +195,7 @@ export class OrphanRequests {
     const { store, clock, log, alarms } = this.#deps;
     const problem = problemOf(outcome);
     if (problem !== undefined)
-      log.warn({ ref, action, problem }, 'nothing was done about a machine without an instance');
+      log.warn({ ref, action, problem }, 'no action was taken on a machine without an instance');
     const server: Actor = { name: alarms.server, source: 'server', address: null };
     await store.transact(async (tx) => {
       if ((await tx.marks.remove(markOf(action, ref))) === null) return;

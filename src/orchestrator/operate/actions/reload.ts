@@ -28,8 +28,8 @@ interface Deps {
 }
 
 const REFUSED =
-  'the configuration was read anew and refused whole: the one from before is in use, and a restart would fail. ' +
-  'Mend it, then run `berth reload`';
+  'the new configuration was refused: the previous one stays in use, and a restart would fail. ' +
+  'Fix it, then run `berth reload`';
 
 /** Requests every server on the database to reload its configuration. They do so within some seconds. */
 export async function requestReload(
@@ -93,7 +93,7 @@ export class Reloader {
     try {
       const reloaded = load();
       alarms.end(alarm);
-      log.info({ ...reloaded }, 'the catalog was read anew');
+      log.info({ ...reloaded }, 'the catalog was reloaded');
       if (reloaded.needsRestart.length > 0)
         log.warn({ keys: reloaded.needsRestart }, 'the configuration has changes that need a restart');
       return reloaded;

@@ -12,9 +12,9 @@ export const accountRowSchema = z
     has_password: z.boolean(),
     created_at: timestampSchema,
     closed_at: timeOrNullSchema.meta({
-      description: 'When it was deleted for good: it opens nothing. Null: it is open.',
+      description: 'When it was permanently deleted; it has no access. Null: it is open.',
     }),
-    instances: z.int().meta({ description: 'Those that are not destroyed.' }),
+    instances: z.int().meta({ description: 'Instances that are not destroyed.' }),
   })
   .meta({ id: 'Account' });
 export type AccountRow = z.infer<typeof accountRowSchema>;
@@ -53,7 +53,7 @@ export const apiKeyRowSchema = z
   .object({
     id: z.string(),
     account: z.string().meta({ description: 'The name of the account.' }),
-    key: z.string().meta({ description: 'Its beginning and its end.' }),
+    key: z.string().meta({ description: 'The first and last characters of the key.' }),
     label: z.string().nullable(),
     state: z.enum(['valid', 'expired', 'revoked']),
     created_at: timestampSchema,

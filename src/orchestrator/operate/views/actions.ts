@@ -18,9 +18,9 @@ export const cordonRowSchema = z
     name: z.string(),
     platform: z.string().nullable().meta({ description: 'Null: on each platform.' }),
     since: timestampSchema,
-    until: timeOrNullSchema.meta({ description: 'Null: until it is removed.' }),
-    stands: z.boolean().meta({ description: 'Whether it is in force now; maintenance may be to come.' }),
-    maintenance: z.boolean().meta({ description: 'Whether clients see it in the catalog.' }),
+    until: timeOrNullSchema.meta({ description: 'Null: until removed.' }),
+    stands: z.boolean().meta({ description: 'Whether it is in force now; maintenance may start later.' }),
+    maintenance: z.boolean().meta({ description: 'Whether it is maintenance that clients see in the catalog.' }),
     by: z.string(),
     reason: z.string().nullable(),
   })
@@ -66,7 +66,7 @@ export const drainedSchema = z
       }),
     ),
   })
-  .meta({ id: 'Drained', description: 'What is left of a subject that is drained; of many, the oldest.' });
+  .meta({ id: 'Drained', description: 'What remains on a drained subject; if many, the oldest.' });
 
 export function toDrainedRow(
   { cordon, isEmpty, byStatus, instances }: Drained,
@@ -98,9 +98,9 @@ export const planSchema = z
         held: z.boolean(),
       })
       .nullable()
-      .meta({ description: 'Its open work; null: there is none.' }),
-    effect: z.string().meta({ description: 'What is done, in a sentence.' }),
-    done: z.boolean().meta({ description: 'False: a dry run, and nothing has changed.' }),
+      .meta({ description: 'Its open step; null: none.' }),
+    effect: z.string().meta({ description: 'The effect, in a sentence.' }),
+    done: z.boolean().meta({ description: 'False: a dry run; nothing has changed.' }),
   })
   .meta({ id: 'InstancePlan' });
 
@@ -122,11 +122,11 @@ export const closingSchema = z
   .object({
     account: z.string(),
     id: z.string(),
-    instances: z.int().meta({ description: 'Those that are deleted with it.' }),
-    volumes: z.int().meta({ description: 'Those that are deleted with it, once its instances are gone.' }),
+    instances: z.int().meta({ description: 'Instances deleted with it.' }),
+    volumes: z.int().meta({ description: 'Volumes deleted with it, once its instances are gone.' }),
     deleted: z.boolean().meta({ description: 'Whether its row is gone.' }),
-    effect: z.string().meta({ description: 'What is done, in a sentence.' }),
-    done: z.boolean().meta({ description: 'False: a dry run, and nothing has changed.' }),
+    effect: z.string().meta({ description: 'The effect, in a sentence.' }),
+    done: z.boolean().meta({ description: 'False: a dry run; nothing has changed.' }),
   })
   .meta({ id: 'AccountClosing' });
 
@@ -140,7 +140,7 @@ export const orphanPlanSchema = z
     platform: z.string().nullable(),
     problem: z.string(),
     effect: z.string(),
-    done: z.boolean().meta({ description: 'False: a dry run, and nothing has changed.' }),
+    done: z.boolean().meta({ description: 'False: a dry run; nothing has changed.' }),
   })
   .meta({ id: 'OrphanPlan' });
 
@@ -149,7 +149,7 @@ export const thawSchema = z
     platform: z.string(),
     problems: z.array(z.string()),
     effect: z.string(),
-    accepted_until: timeOrNullSchema.meta({ description: 'Null: a dry run, and nothing has changed.' }),
+    accepted_until: timeOrNullSchema.meta({ description: 'Null: a dry run; nothing has changed.' }),
   })
   .meta({ id: 'Thaw' });
 
@@ -200,7 +200,7 @@ export const reloadedSchema = z
     changed: z.array(z.string()),
     needs_restart: z
       .array(z.string())
-      .meta({ description: 'Keys of the configuration that differ, and that only a start reads.' }),
+      .meta({ description: 'Changed configuration keys that take effect only after a restart.' }),
   })
   .meta({ id: 'Reloaded' });
 

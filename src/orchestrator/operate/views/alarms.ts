@@ -9,7 +9,7 @@ export const alarmRowSchema = z
   .object({
     kind: z.enum(alarmKinds),
     subject: z.string(),
-    platform: z.string().nullable().meta({ description: 'Null: it is of no platform.' }),
+    platform: z.string().nullable().meta({ description: 'Null: not about a platform.' }),
     since: timestampSchema,
     last_seen_at: timestampSchema,
     acknowledged_by: z.string().nullable(),
@@ -41,7 +41,7 @@ export function toAlarmRow(alarm: AlarmRecord): AlarmRow {
 export const orphanSchema = z
   .object({
     kind: z.enum(['machine', 'volume', 'row_lost']),
-    ref: z.string().meta({ description: 'The name that it has on the platform.' }),
+    ref: z.string().meta({ description: 'Its name on the platform.' }),
     platform: z.string().nullable(),
     since: timestampSchema,
     text: z.string(),

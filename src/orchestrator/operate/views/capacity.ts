@@ -22,20 +22,20 @@ export const placementSchema = z
     offer: z.string(),
     region: z.string(),
     platform: z.string(),
-    units: z.int().meta({ description: 'By the catalog.' }),
+    units: z.int().meta({ description: 'Units in the catalog.' }),
     platform_units: z.int().nullable().meta({
-      description: 'What the platform itself has room for, the taken ones included. Null: no limit.',
+      description: 'Units that the platform has room for, including used ones. Null: no limit.',
     }),
     claimed: z.int().meta({ description: 'Units that instances hold.' }),
     failed: z.int().meta({
       description:
-        'Of these, units of instances that failed: their machines are kept for the operator, or being removed.',
+        'Of these, units of failed instances whose machines are kept for the operator or being removed.',
     }),
-    without_row: z.int().meta({ description: 'Units of machines that have no row to claim them.' }),
-    available: z.int().meta({ description: 'What could be sold now.' }),
+    without_row: z.int().meta({ description: 'Units of machines without a row.' }),
+    available: z.int().meta({ description: 'Units available now.' }),
     unavailable: z
       .array(z.object({ reason: z.enum(reasons), text: z.string() }))
-      .meta({ description: 'Every reason why none can be sold now; empty: some can.' }),
+      .meta({ description: 'Every reason why none are available now; empty: some are.' }),
   })
   .meta({ id: 'Placement' });
 export type PlacementView = z.infer<typeof placementSchema>;
@@ -44,7 +44,7 @@ export type PlacementView = z.infer<typeof placementSchema>;
 const storageSchema = z
   .object({
     region: z.string(),
-    storage_gb: z.number().nullable().meta({ description: 'By the catalog; null: no limit.' }),
+    storage_gb: z.number().nullable().meta({ description: 'From the catalog; null: no limit.' }),
     claimed_gb: z.number(),
     without_row_gb: z.number(),
   })
@@ -119,11 +119,11 @@ function whyUnavailable(
   const texts = {
     platform_frozen:
       since === undefined
-        ? `The machines of platform ${offer.platform} are not compared with the rows yet.`
-        : `Platform ${offer.platform} cannot be trusted since ${toTime(since)}.`,
-    region_drained: 'The catalog drains the region.',
-    region_maintenance: 'The catalog has the region under maintenance.',
-    offer_maintenance: 'The catalog has the offer under maintenance.',
+        ? `The machines of platform ${offer.platform} have not been compared with the rows yet.`
+        : `Platform ${offer.platform} has been frozen since ${toTime(since)}.`,
+    region_drained: 'The region is drained in the catalog.',
+    region_maintenance: 'The region is under maintenance in the catalog.',
+    offer_maintenance: 'The offer is under maintenance in the catalog.',
   };
   const tell = (found: Obstacle): Unavailable[number] => ({
     reason: found.reason,
@@ -148,7 +148,7 @@ function noneLeft({
   without_row: others,
 }: Counted): Unavailable {
   if (units === 0 && claimed === 0)
-    return [{ reason: 'sold_out', text: 'The catalog has no units of it here.' }];
+    return [{ reason: 'sold_out', text: 'The catalog lists no units in this region.' }];
   const ofCatalog = units - others;
   const taken = [
     `${claimed} units`,
@@ -158,9 +158,9 @@ function noneLeft({
     .filter(Boolean)
     .join(', ');
   if (claimed >= ofCatalog)
-    return [{ reason: 'sold_out', text: `Of ${units} in the catalog are taken: ${taken}.` }];
+    return [{ reason: 'sold_out', text: `Used of the ${units} in the catalog: ${taken}.` }];
   if (room !== null && claimed >= room) {
-    const text = `The platform has room for ${room}, of which ${claimed} are taken${failed > 0 ? ` (${failed} by instances that failed)` : ''}; the catalog has ${units}.`;
+    const text = `The platform has room for ${room} units; ${claimed} are used${failed > 0 ? ` (${failed} by instances that failed)` : ''}. The catalog has ${units}.`;
     return [{ reason: 'platform_full', text }];
   }
   return [];

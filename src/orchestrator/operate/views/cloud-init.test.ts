@@ -19,6 +19,6 @@ it.each([
     { status: 'error', line: '[FAILED] Failed to start cloud-init.service - Cloud-init: Network Stage.' },
   ],
   ['only failures of others', ['[FAILED] Failed to start ssh.service.'], undefined],
-])('reads what a console says of cloud-init: %s [cloud-init-status]', (_what, lines, expected) => {
+])('reads the cloud-init status from a console: %s [cloud-init-status]', (_what, lines, expected) => {
   expect(readCloudInit(lines.join('\n'))).toEqual(expected);
 });

@@ -16,24 +16,24 @@ const callSchema = z.object({
 /** The recorded facts about a failed instance. */
 export const dossierSchema = z
   .object({
-    error: z.string().nullable().meta({ description: 'The sentence that its tenant reads.' }),
+    error: z.string().nullable().meta({ description: 'The error shown to the tenant.' }),
     cause: z
       .string()
       .nullable()
-      .meta({ description: 'In the words of the platform, for the operator alone.' }),
-    calls: z.array(callSchema).meta({ description: 'Calls to the platform that failed, the oldest first.' }),
+      .meta({ description: 'The error reported by the platform, for operators only.' }),
+    calls: z.array(callSchema).meta({ description: 'Failed calls to the platform, oldest first.' }),
     ssh: z.array(callSchema).meta({
       description:
-        'Proofs over SSH; `outcome` is the step that failed, or `proved`. Each problem is told once.',
+        'Proofs over SSH; `outcome` is the step that failed, or `proved`. Each problem is listed once.',
     }),
     cloud_init: z
       .object({ status: z.enum(cloudInitStates), line: z.string() })
       .nullable()
-      .meta({ description: 'As its console tells; null: that shows nothing of it.' }),
+      .meta({ description: 'As shown by its console; null: the console does not show it.' }),
     console: z
       .object({ at: timestampSchema, text: z.string() })
       .nullable()
-      .meta({ description: 'The end of its console; null: the driver has none, or it was empty.' }),
+      .meta({ description: 'The last lines of its console; null: not available from the driver, or empty.' }),
   })
   .meta({ id: 'FailureDossier' });
 export type Dossier = z.infer<typeof dossierSchema>;

@@ -62,7 +62,7 @@ const find = async (listing: Listing<ObservedMachine>) => {
   return found.map(({ subject, verdict, finding }) => `${subject} ${verdict}: ${finding}`);
 };
 
-it('tells where rows and machines differ, and nothing of what is under way, silent or another’s [doctor-drift]', async () => {
+it('reports where rows and machines differ, but nothing in progress, on silent hosts or of another installation [doctor-drift]', async () => {
   const items = [
     machine('fine'),
     machine('off', { power: 'stopped' }),
@@ -84,14 +84,14 @@ it('tells where rows and machines differ, and nothing of what is under way, sile
     'instance full broken: it is ONLINE, and its machine berth-full is paused: no space left',
     'instance left broken: it is ERROR, and its machine berth-left is running: it may be costing money',
     'instance lost broken: it is ONLINE, and the platform does not list its machine berth-lost',
-    'instance moved warning: its tenant is told 203.0.113.7:22, and its machine is at 203.0.113.8:22',
+    'instance moved warning: its tenant sees 203.0.113.7:22, but its machine is at 203.0.113.8:22',
     'instance off warning: it is ONLINE, and its machine berth-off is stopped',
     'machine berth-row-lost warning: it is running, and its row was lost',
-    "machine berth-stray warning: it is running, it carries Berth's tag, and no row owns it",
+    "machine berth-stray warning: it is running, it has Berth's tag, but no row",
   ]);
 });
 
-it('says that a platform which does not list cannot be compared', async () => {
+it('reports that a platform without a listing cannot be compared', async () => {
   expect(await find({ answer: 'unknown', reason: 'no route' })).toEqual([
     'rows against machines broken: the platform does not list its machines: no route',
   ]);

@@ -55,12 +55,12 @@ export async function findDrift(read: DriftReader, listed: Listed): Promise<Diag
   if (more <= 0) return found;
   return [
     ...found.slice(0, MOST_TOLD),
-    warning(subject, `${more} more differ`, 'Mend what these have in common, and look again.'),
+    warning(subject, `${more} more differ`, 'Fix what these have in common, then run the check again.'),
   ];
 }
 
-const MEND_PLATFORM = 'Mend what it says. Until then nothing is concluded about its machines.';
-const MEND_HOST = 'Start the host, or mend the way to it. Nothing there is taken for lost meanwhile.';
+const MEND_PLATFORM = 'Fix this problem. Until then no conclusion is drawn about its machines.';
+const MEND_HOST = 'Start the host, or fix the connection to it. Meanwhile nothing there counts as lost.';
 
 /** Undefined: the row matches its machine. */
 function compare(
@@ -68,13 +68,13 @@ function compare(
   machine: ObservedMachine | undefined,
 ): Diagnosis | undefined {
   const subject = `instance ${id}`;
-  const retry = `\`berth instances retry ${id} --yes\` has it read again.`;
+  const retry = `\`berth instances retry ${id} --yes\` reads it again.`;
   const isLive = status === 'ONLINE' || status === 'STOPPED';
   if (isLive && machine === undefined)
     return broken(
       subject,
       `it is ${status}, and the platform does not list its machine ${ownerRef}`,
-      `Look for it on the platform. Where many are missing, its credentials or its project are wrong. ${retry}`,
+      `Look for it on the platform. If many are missing, its credentials or its project are probably wrong. ${retry}`,
     );
   if (machine === undefined) return undefined;
   if (status === 'ERROR' || status === 'OFFLINE')
@@ -92,7 +92,7 @@ function compare(
   if (status !== 'ONLINE' || !isElsewhere) return undefined;
   return warning(
     subject,
-    `its tenant is told ${endpoint?.publicIp}:${endpoint?.sshPort}, and its machine is at ${publicIp}:${sshPort}`,
+    `its tenant sees ${endpoint?.publicIp}:${endpoint?.sshPort}, but its machine is at ${publicIp}:${sshPort}`,
     retry,
   );
 }
@@ -110,8 +110,8 @@ function troubleOf(
       subject,
       `it is ${status}, and its machine ${ref} is paused: ${detail ?? 'the platform does not say why'}`,
       status === 'ONLINE'
-        ? 'End the cause and resume it on the platform. After a minute it is STOPPED.'
-        : "End the cause. The tenant's start resumes it: do not resume it on the platform, that would have it shut down.",
+        ? 'Fix the cause and resume it on the platform. After a minute it becomes STOPPED.'
+        : "Fix the cause. The tenant's start resumes it. Do not resume it on the platform: Berth would shut it down.",
     );
   return fault && broken(subject, `its machine ${ref} has a fault: ${fault.finding}`, fault.remedy);
 }
@@ -143,17 +143,17 @@ function toUnowned({ ref, power }: ObservedMachine, row: InstanceRecord | null, 
     return broken(
       subject,
       `it is ${power}, and its instance ${row.id} is ${row.status}: it may be costing money`,
-      'A server that runs destroys it again with its next listings. Where that fails, see `berth alarms ls`.',
+      'A running server destroys it again after its next listings. If that fails, see `berth alarms ls`.',
     );
   return isOurs
     ? warning(
         subject,
         `it is ${power}, and its row was lost`,
-        `A server gives it its row again, or says in \`berth orphans ls\` why not: there you adopt, release or remove it.`,
+        `A server restores its row, or \`berth orphans ls\` shows why not: then adopt, release or remove it.`,
       )
     : warning(
         subject,
-        `it is ${power}, it carries Berth's tag, and no row owns it`,
-        'Look whose it is. If nobody misses it, destroy it on the platform.',
+        `it is ${power}, it has Berth's tag, but no row`,
+        'Find out whose it is. If it is not needed, destroy it on the platform.',
       );
 }

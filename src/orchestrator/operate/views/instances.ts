@@ -24,7 +24,7 @@ export const instanceRowSchema = z
     offer: z.string(),
     region: z.string(),
     platform: z.string(),
-    host: z.string().nullable().meta({ description: 'Null: the platform has not told.' }),
+    host: z.string().nullable().meta({ description: 'Null: not reported by the platform.' }),
     account: z.string().meta({ description: 'Its name.' }),
     account_id: z.string(),
     created_at: timestampSchema,
@@ -37,7 +37,7 @@ export type InstanceRow = z.infer<typeof instanceRowSchema>;
 export const instancePageSchema = z
   .object({
     instances: z.array(instanceRowSchema),
-    total: z.int().meta({ description: 'How many are found on all pages.' }),
+    total: z.int().meta({ description: 'Number of results on all pages.' }),
     next: nextSchema,
   })
   .meta({ id: 'InstancePage' });
@@ -125,7 +125,7 @@ const bySchema = z.object({
   account: z.string().optional(),
   operator: z.string().optional(),
   key: z.string().optional().meta({ description: 'The id of the key, or `password` or `environment`.' }),
-  address: z.string().nullable().meta({ description: 'Null: the machine of the database.' }),
+  address: z.string().nullable().meta({ description: 'Null: from the command line on the database machine.' }),
 });
 
 /** One event of an instance. */
@@ -135,12 +135,12 @@ export const eventSchema = z
     cause: z
       .string()
       .meta({ description: 'The step of work; `request`: a client asked for it; `attach`: a volume.' }),
-    attempt: z.int().nullable().meta({ description: 'Null: it was no step.' }),
+    attempt: z.int().nullable().meta({ description: 'Null: not a step.' }),
     from: statusOrNullSchema,
-    to: statusOrNullSchema.meta({ description: 'Null: the status stayed.' }),
+    to: statusOrNullSchema.meta({ description: 'Null: the status did not change.' }),
     next: z.string().nullable().meta({ description: 'What follows: another step, `again` or `finish`.' }),
     detail: z.string().nullable().meta({
-      description: 'Why it failed; of a request that does not change the status, what was asked for.',
+      description: 'Why it failed; for a request that does not change the status, what was requested.',
     }),
     calls: z.array(
       z.object({
@@ -150,11 +150,11 @@ export const eventSchema = z
         detail: z.string().optional(),
       }),
     ),
-    console: z.string().nullable().meta({ description: 'The end of the console of a machine that failed.' }),
+    console: z.string().nullable().meta({ description: 'The last console lines of a failed machine.' }),
     took_ms: z.number().nullable(),
     by: bySchema
       .nullable()
-      .meta({ description: 'Who asked for it. Null: a step did it, or it was not kept.' }),
+      .meta({ description: 'Who requested it. Null: a step did it, or it was not recorded.' }),
   })
   .meta({ id: 'InstanceEvent' });
 export type EventView = z.infer<typeof eventSchema>;
@@ -166,7 +166,7 @@ export const instanceDetailSchema = instanceRowSchema
     request_id: z.string().nullable(),
     endpoint: z.string().nullable(),
     host_key: z.string().nullable(),
-    work: z.string().nullable().meta({ description: 'The step that is open; null: none is.' }),
+    work: z.string().nullable().meta({ description: 'The open step; null: none.' }),
     attempt: z.int().nullable(),
     next_try_at: timeOrNullSchema,
     deadline_at: timeOrNullSchema,
@@ -174,12 +174,12 @@ export const instanceDetailSchema = instanceRowSchema
     held: z.boolean().nullable().meta({ description: 'Whether it waits for an operator to accept a loss.' }),
     kept_until: timeOrNullSchema.meta({
       description:
-        'Until when its machine is kept for the operator, since it failed. Null: it is not, or until its DELETE where `work` is `hold`.',
+        'Until when its machine is kept for the operator after a failure. Null: it is not kept or, if `work` is `hold`, it is kept until its DELETE.',
     }),
     destroy_order: z
       .string()
       .nullable()
-      .meta({ description: 'Who asked for its removal, when and why, in words; null: nobody has.' }),
+      .meta({ description: 'Who requested its removal, when and why; null: not requested.' }),
     dossier: dossierSchema.nullable().meta({ description: 'Null: it has not failed.' }),
     events: z.array(eventSchema),
   })

@@ -7,14 +7,14 @@ import { type HostUse, markOf, type Reader } from '../../model/store.ts';
 const shareSchema = z
   .object({ total: z.number(), taken: z.number() })
   .nullable()
-  .meta({ description: 'What can be promised of it, and what is. Null: it is not known.' });
+  .meta({ description: 'Total and used. Null: unknown.' });
 
 const hostSchema = z.object({
-  host: z.string().nullable().meta({ description: 'Null: the platform has not told.' }),
+  host: z.string().nullable().meta({ description: 'Null: not reported by the platform.' }),
   instances: z.record(z.string(), z.int()).meta({ description: 'By status.' }),
   state: z.enum(hostStates).nullable().meta({
     description:
-      'Whether it takes new machines; `silent`: it does not answer. Null: the driver does not tell.',
+      'Whether it accepts new machines; `silent`: it does not answer. Null: not reported by the driver.',
   }),
   detail: z.string().nullable().meta({ description: 'Why it is not open.' }),
   vcpus: shareSchema,
@@ -30,7 +30,7 @@ const hostSchema = z.object({
         detail: z.string().nullable(),
       }),
     )
-    .meta({ description: 'Its devices that are sold.' }),
+    .meta({ description: 'Its devices for sale.' }),
 });
 export type HostRow = z.infer<typeof hostSchema>;
 
@@ -38,26 +38,26 @@ export type HostRow = z.infer<typeof hostSchema>;
 export const platformViewSchema = z
   .object({
     platform: z.string(),
-    driver: z.string().nullable().meta({ description: 'Null: it is not configured any more.' }),
+    driver: z.string().nullable().meta({ description: 'Null: no longer configured.' }),
     down_since: timeOrNullSchema.meta({
-      description: 'Since when it cannot be trusted, and its transitions are frozen; null: it can.',
+      description: 'Since when it is not trusted and its transitions are frozen; null: it is trusted.',
     }),
     volumes_doubted_since: timeOrNullSchema.meta({
-      description: 'Since when more of its volumes are missing than is believed; null: they are not.',
+      description: 'Since when too many of its volumes are missing to count as deleted; null: not the case.',
     }),
     restored_from: timeOrNullSchema.meta({
-      description: 'The time of the backup that the database was restored from, until it is compared.',
+      description: 'The time of the backup that the database was restored from; null once it has been compared.',
     }),
     inventory: z
       .object({
-        age_s: z.number().meta({ description: 'How old the last count is.' }),
+        age_s: z.number().meta({ description: 'Age of the last count.' }),
         free_units: z.record(z.string(), z.int()).meta({ description: 'By offer.' }),
       })
       .nullable()
-      .meta({ description: "The platform's own count. Null: it does not count, or has not yet." }),
+      .meta({ description: "The platform's own count. Null: it does not count, or has not counted yet." }),
     hosts: z
       .array(hostSchema)
-      .meta({ description: 'Those that the driver tells of, and others that have instances.' }),
+      .meta({ description: 'Hosts reported by the driver, and others that have instances.' }),
   })
   .meta({ id: 'Platform' });
 export type PlatformView = z.infer<typeof platformViewSchema>;

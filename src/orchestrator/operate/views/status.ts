@@ -5,12 +5,12 @@ import { markOf, type Reader } from '../../model/store.ts';
 /** A summary: instances, platforms, work and alarms. */
 export const statusViewSchema = z
   .object({
-    instances: z.record(z.string(), z.int()).meta({ description: 'How many there are, by status.' }),
+    instances: z.record(z.string(), z.int()).meta({ description: 'Number of instances by status.' }),
     platforms: z.array(
       z.object({
         platform: z.string(),
         down_since: timeOrNullSchema.meta({
-          description: 'Since when it cannot be trusted, and its transitions are frozen; null: it can.',
+          description: 'Since when it is not trusted and its transitions are frozen; null: it is trusted.',
         }),
       }),
     ),

@@ -10,7 +10,7 @@ export const workRowSchema = z
     step: z.string(),
     platform: z.string(),
     attempt: z.int(),
-    waits_since: timestampSchema.meta({ description: 'Since when it is due, however often it was tried.' }),
+    waits_since: timestampSchema.meta({ description: 'Since when it is due, regardless of retries.' }),
     next_try_at: timestampSchema,
     deadline_at: timeOrNullSchema.meta({ description: 'When the step counts as failed; null: never.' }),
     runs_now: z.boolean(),
@@ -21,7 +21,7 @@ export const workRowSchema = z
 export type WorkRow = z.infer<typeof workRowSchema>;
 
 export const workListSchema = z
-  .object({ work: z.array(workRowSchema), total: z.int().meta({ description: 'How much there is in all.' }) })
+  .object({ work: z.array(workRowSchema), total: z.int().meta({ description: 'Number of open steps.' }) })
   .meta({ id: 'OpenWorkList' });
 export type WorkList = z.infer<typeof workListSchema>;
 

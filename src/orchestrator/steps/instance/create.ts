@@ -50,7 +50,7 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
 const unfinished = {
   pending: 'the platform was still making the machine',
   building: 'the platform was still making the machine',
-  absent: 'the platform did not get to make the machine',
+  absent: 'the platform had not started to make the machine',
 };
 
 async function made(

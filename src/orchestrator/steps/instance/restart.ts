@@ -25,7 +25,7 @@ export async function stepRestart(context: StepContext, lease: Lease, record: In
   // The restart predates a restore of the database. It has ended, and the machine is not reset again.
   if (restart === undefined)
     return settleInstance(context, lease, async () =>
-      giveUp(context, record, 'nothing is known of it any more'),
+      giveUp(context, record, 'its state is no longer known'),
     );
   if (restart.phase === 'order') return sendRestart(context, lease, record, restart);
   return prove(context, lease, record, restart);
@@ -63,7 +63,7 @@ async function sendRestart(
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const next = await decide(tx, current);
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
-    return isOpen ? giveUp(context, current, 'the platform did not carry it out in time') : next;
+    return isOpen ? giveUp(context, current, 'the platform did not complete it in time') : next;
   };
   await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
@@ -125,7 +125,7 @@ function withCookie(restart: Restart, lease: Lease, next: Next): Next {
 function giveUp({ log }: ReconcileContext, record: InstanceRecord, reason: string): Next {
   log.warn(
     { ...instanceLogNames(record), reason },
-    'a restart is given up; the instance gets the state that the platform shows',
+    'a restart was given up; the instance takes the state that the platform shows',
   );
   return { step: 'observe' };
 }

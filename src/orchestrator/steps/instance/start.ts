@@ -122,7 +122,7 @@ async function undoStart(
 function whyNotStarted({ lastError }: Lease, attempted: Attempted): string {
   if (attempted.outcome === 'failed') return describeFailure(attempted);
   const late = 'the machine did not start in time';
-  return lastError === null ? late : `${late}; the last try: ${lastError}`;
+  return lastError === null ? late : `${late}; last attempt: ${lastError}`;
 }
 
 /** Ends an instance whose start can never succeed, since its disk is lost. It counts against the loss cap. */
@@ -135,7 +135,7 @@ async function diskLost(
 ): Promise<Next> {
   const { alarms, log, platform } = context;
   return recordLoss(context, lease, tx, record, () => {
-    const text = 'the disk of a stopped machine is lost: its start ended the instance in ERROR';
+    const text = 'the disk of a stopped machine is lost: its start put the instance in ERROR';
     const fields = { ...instanceLogNames(record), detail };
     alarms.raise({ kind: 'disk_lost', subject: record.id, platform, text, detail, fields }, log);
     return failInstance(context, tx, record, { as: 'failure', cause: 'disk_lost', reason: detail });

@@ -128,7 +128,7 @@ async function afterFailedProbe(
       tx,
       record,
       'ssh',
-      `SSH was not ready within ${describeWindow(record)}; the last try failed at "${failed.step}": ${failed.detail}`,
+      `SSH was not ready within ${describeWindow(record)}; the last attempt failed at "${failed.step}": ${failed.detail}`,
     );
   }
   if (found.answer === 'observed' && hasMoved(record.endpoint, found.value.endpoint))

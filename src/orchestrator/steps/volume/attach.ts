@@ -171,7 +171,7 @@ function whyUncertain(
   if (found?.answer === 'unknown')
     return `the platform could not be asked whether it is detached: ${found.reason}`;
   if (found?.answer === 'observed' && found.value.attachedTo.includes(ownerRef))
-    return 'the platform said that it is detached, and still has its record';
+    return 'the platform reported it detached, but still has its record';
   return undefined;
 }
 

@@ -70,7 +70,7 @@ export async function moveVolume(
         await tx.volumes.update({ ...current, ownerRef: move.target, host: move.host });
         log.info(
           { ...volumeLogNames(current), from: current.host, to: move.host },
-          'a volume was moved: its copy is the volume now',
+          'a volume was moved: its copy is now the volume',
         );
         return { step: 'attach' };
       }

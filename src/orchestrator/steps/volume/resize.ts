@@ -12,7 +12,7 @@ import { type StepContext, volumesOf } from '../context.ts';
 import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
 
-const LATE = 'the platform has not carried the resize out in time, and says that it is at it';
+const LATE = 'the platform has not finished the resize in time, and reports that it is still in progress';
 const NOT_SHOWN = 'the platform may not show the volume yet';
 
 /**
@@ -61,7 +61,7 @@ export async function stepResize(context: StepContext, lease: Lease, record: Vol
 /** Treats a resize as failed if it is reported as done while the volume is still smaller. */
 function checkSize(step: Step<ObservedVolume>, { sizeGb }: Resize): Step<ObservedVolume> {
   if (step.outcome !== 'done' || step.value.sizeGb === undefined || step.value.sizeGb >= sizeGb) return step;
-  const detail = `the platform said that it has ${sizeGb} GB, and shows it with ${step.value.sizeGb}`;
+  const detail = `the platform reported ${sizeGb} GB, but shows ${step.value.sizeGb}`;
   return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail };
 }
 
@@ -93,6 +93,6 @@ async function giveUp(
 ): Promise<Next> {
   const { sizeGb } = record;
   await claimActualSize(tx, record);
-  log.warn({ ...volumeLogNames(record), sizeGb, reason }, 'a resize is given up; the volume keeps its size');
+  log.warn({ ...volumeLogNames(record), sizeGb, reason }, 'a resize was given up; the volume keeps its size');
   return { step: 'attach' };
 }

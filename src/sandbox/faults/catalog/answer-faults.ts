@@ -77,7 +77,7 @@ const statusLate: HttpFault<z.ZodObject<{ s: z.ZodDefault<z.ZodNumber> }>> = {
   on: ['GET /instances/{id}'],
   params: z.object({ s: z.number().min(0).default(30) }),
   times: 'sticky',
-  does: 'A read answers what it answered `s` seconds ago or longer, from a replica that lags; the first answer until then.',
+  does: 'A read returns its answer of at least `s` seconds ago, as from a lagging replica; until then its first answer.',
   strikes:
     'M: billing starts with the first observed running, and no state is believed to be newer than it is.',
   async answer({ request, memory, clock, params }, ask) {
@@ -93,19 +93,19 @@ const statusLate: HttpFault<z.ZodObject<{ s: z.ZodDefault<z.ZodNumber> }>> = {
 export const answerFaults = {
   'truncated-json': text(
     {
-      does: 'The body ends in the middle, and its length says so: JSON that does not parse.',
+      does: 'The body is cut in the middle, with a matching Content-Length: JSON that does not parse.',
       strikes: UNREADABLE,
     },
     (body) => [body.slice(0, Math.floor(body.length / 2))],
   ),
   'trailing-garbage': text(
-    { does: 'Something follows the JSON, as from a proxy that adds a comment.', strikes: UNREADABLE },
+    { does: 'Text follows the JSON, as from a proxy that adds a comment.', strikes: UNREADABLE },
     (body) => [`${body}\n<!-- served by edge-7 -->`],
   ),
-  'empty-body': text({ does: 'A successful status, and no body.', strikes: UNREADABLE }, () => ['']),
+  'empty-body': text({ does: 'A successful status without a body.', strikes: UNREADABLE }, () => ['']),
   'wrong-content-type': text(
     {
-      does: 'JSON that says that it is plain text.',
+      does: 'JSON with the content type of plain text.',
       strikes: 'O: bodies are application/json.',
       reddens: ['WIRE-JSON-001'],
     },
@@ -114,7 +114,7 @@ export const answerFaults = {
   'unknown-status': field(
     INSTANCES,
     {
-      does: 'The status is `status`, a word that the contract does not have.',
+      does: 'The status is `status`, a word that is not in the contract.',
       strikes: 'O: the status is one of eight words; what is unknown is no reason to end anything.',
       params: z.object({ status: z.string().default('REBALANCING') }),
     },
@@ -133,7 +133,7 @@ export const answerFaults = {
   'wrong-status': field(
     INSTANCES,
     {
-      does: 'The status is `status`, whatever it really is: by default ERROR.',
+      does: 'The status is always `status`, by default ERROR.',
       strikes: 'O: the status is what the platform says.',
       params: z.object({ status: z.string().default('ERROR') }),
     },
@@ -142,7 +142,7 @@ export const answerFaults = {
   'early-online': field(
     INSTANCES,
     {
-      does: 'An instance that is PROVISIONING reads ONLINE, without an address.',
+      does: 'A PROVISIONING instance reads ONLINE, without an address.',
       strikes: 'O: ONLINE means running and reachable with a live SSH endpoint.',
       params: none,
       times: 'sticky',
@@ -153,7 +153,7 @@ export const answerFaults = {
   'no-address': field(
     INSTANCES,
     {
-      does: 'An instance that is ONLINE has no public_ip and no ssh_port.',
+      does: 'An ONLINE instance has no public_ip and no ssh_port.',
       strikes: 'O: public_ip is required for an instance to count as ONLINE.',
       params: none,
     },
@@ -162,7 +162,7 @@ export const answerFaults = {
   'address-changes': field(
     INSTANCES,
     {
-      does: 'The public_ip is another one: `public_ip`.',
+      does: 'The public_ip is replaced by `public_ip`.',
       strikes:
         'O: the IP stays the same where the platform allows; M: an address that changes is proved again.',
       params: z.object({ public_ip: z.string().default('198.51.100.77') }),
@@ -173,7 +173,7 @@ export const answerFaults = {
   'another-instance': field(
     ['GET /instances/{id}'],
     {
-      does: 'The answer is about an instance of another id.',
+      does: 'The answer has the id of another instance.',
       strikes: 'M: an answer about another instance says nothing of this one.',
       params: z.object({ id: z.string().default('ins-of-somebody-else') }),
     },
@@ -236,7 +236,7 @@ export const answerFaults = {
   'extra-fields': field(
     [...OFFERS, ...INSTANCES, 'POST /instances', 'GET /volumes/{id}'],
     {
-      does: 'The answer has fields that no client knows. This is lawful.',
+      does: 'The answer has unknown fields. This is allowed.',
       strikes: 'O: a client ignores fields that it does not know.',
       params: none,
       times: 'sticky',
@@ -265,7 +265,7 @@ export const answerFaults = {
   'partial-list': list(
     LISTS,
     {
-      does: 'A list lacks one instance: the one that is named, or the last.',
+      does: 'One instance is missing from a list: the named one, or the last.',
       strikes: 'O: lists are never cut; M: absence from a list alone is no proof.',
       params: none,
     },
@@ -275,7 +275,7 @@ export const answerFaults = {
   'list-lags': list(
     LISTS,
     {
-      does: 'A list lacks what is younger than `s` seconds.',
+      does: 'Instances younger than `s` seconds are missing from a list.',
       strikes: EMPTY_LIST,
       params: z.object({ s: z.number().min(0).default(30) }),
       times: 'sticky',
@@ -295,7 +295,7 @@ export const answerFaults = {
   'foreign-instance': list(
     LISTS,
     {
-      does: 'A list shows an instance that is another account’s.',
+      does: 'A list shows an instance of another account.',
       strikes: 'M: what the marketplace did not make is neither adopted nor destroyed, but reported.',
       params: z.object({ id: z.string().default('ins-of-somebody-else') }),
     },
@@ -317,7 +317,7 @@ export const answerFaults = {
     on: ['GET /availability'],
     params: none,
     times: 'sticky',
-    does: '/availability lists every offer, whether there is room or not.',
+    does: '/availability lists every offer, also without capacity.',
     strikes: 'O: /availability lists only what can be deployed now.',
     reddens: ['AVL-AGREE-001', 'AVL-TRUE-001'],
     async answer({ request }, ask) {
@@ -332,7 +332,7 @@ export const answerFaults = {
   'sold-out-left-out': list(
     ['GET /configurations'],
     {
-      does: 'An offer that is sold out is missing from /configurations.',
+      does: 'A sold-out offer is missing from /configurations.',
       strikes: 'O: an unavailable offer is never omitted from /configurations.',
       params: none,
       times: 'sticky',
@@ -347,7 +347,7 @@ export const answerFaults = {
       configuration: z.string().optional().meta({ description: 'Default: every offer.' }),
     }),
     times: 'sticky',
-    does: 'An offer, or all of them, is sold out: not available, and 409 for a create.',
+    does: 'One offer, or all of them, is sold out: not available, and a create is answered 409.',
     strikes:
       'O: an offer that is sold out stays in /configurations with available: false, and is not in /availability.',
     async answer({ request, params: { configuration } }, ask): Promise<Response> {
@@ -386,7 +386,7 @@ export const answerFaults = {
     layer: 'answer',
     on: ['POST /instances', 'POST /volumes'],
     params: none,
-    does: 'A create answers 200 in place of 201.',
+    does: 'A create answers 200 instead of 201.',
     strikes: 'O: POST /instances answers 201.',
     async answer(_strike, ask): Promise<Response> {
       const response = await ask();

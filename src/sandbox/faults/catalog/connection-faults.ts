@@ -53,7 +53,7 @@ export const connectionFaults = {
     },
   }),
   'no-answer': connectionFault({
-    does: 'No answer comes, until the client gives up. The request is carried out, unless `done` is false.',
+    does: 'No answer comes until the client gives up. The request is carried out, unless `done` is false.',
     strikes: UNKNOWN_OUTCOME,
     params: z.object({ done: z.boolean().default(true) }),
     async answer({ params, request }, ask) {
@@ -63,7 +63,7 @@ export const connectionFaults = {
     },
   }),
   'connection-refused': connectionFault({
-    does: 'Nobody is reached: the connection breaks at once, and nothing is carried out.',
+    does: 'The server is unreachable: the connection breaks at once, and nothing is carried out.',
     strikes: 'M: an unreachable provider ends no deployment.',
     params: none,
     async answer() {
@@ -89,7 +89,7 @@ export const connectionFaults = {
     },
   }),
   'carried-out-late': connectionFault({
-    does: 'The connection breaks, and the request is carried out `ms` later all the same.',
+    does: 'The connection breaks, but the request is still carried out `ms` later.',
     strikes: UNKNOWN_OUTCOME,
     params: z.object({ ms: z.number().min(0).default(20_000) }),
     async answer({ clock, params, request }, ask) {

@@ -26,12 +26,12 @@ const NEVER_MS = 10 * 365 * 86_400_000;
 export const machineFaults = {
   'spot-reclaim': eventFault(
     'reclaim',
-    'The platform takes a running machine back: a SPOT instance is destroyed, another one reads ERROR.',
+    'The platform reclaims a running machine: a SPOT instance is destroyed, any other reads ERROR.',
     'O: a reclaimed instance goes ONLINE → DESTROYING → DESTROYED; it is billed no longer.',
   ),
   'stopped-reaped': eventFault(
     'reap',
-    'The platform removes a machine that is stopped.',
+    'The platform removes a stopped machine.',
     'O: an instance that is gone is 404, and its volumes stay.',
   ),
   'guest-power-off': eventFault(
@@ -47,7 +47,7 @@ export const machineFaults = {
   'machine-breaks': eventFault('breakDown', 'A running machine fails.', 'O: ONLINE → ERROR, with an error.'),
   'machine-lost': eventFault(
     'loss',
-    'A running machine is gone from one moment to the next.',
+    'A running machine disappears.',
     'Design: a loss is confirmed, and an alarm; the instance reads ERROR, or is destroyed where it is SPOT.',
   ),
   'boot-fails': {
@@ -63,7 +63,7 @@ export const machineFaults = {
     layer: 'machine',
     on: [],
     params: none,
-    does: 'The boot of a machine does not end.',
+    does: 'The boot of a machine never ends.',
     strikes: 'O: provisioning reaches ONLINE within 10 minutes, or ends in ERROR.',
     fits: ({ power, until, createdAt }) => power === 'building' && (until ?? 0) < createdAt + NEVER_MS,
     happen: ({ clock }, { machines, machine }) => machines.change(machine, { until: clock.now() + NEVER_MS }),

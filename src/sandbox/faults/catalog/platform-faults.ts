@@ -33,9 +33,9 @@ function refusal(code: FailureCode): CallFault {
 }
 
 const stuck: CallFault = { kind: 'stuck', pollAfterMs: ASK_AGAIN_MS };
-const ADOPT = 'Design: after a doubt every open operation begins with get(ref): adopt, never repeat.';
+const ADOPT = 'Design: after an unknown outcome every open operation begins with get(ref): adopt, never repeat.';
 const PROVED =
-  'Design: only gone, proved, ends a row; a platform that cannot be reached freezes transitions.';
+  'Design: a row ends only when the platform proves it gone; an unreachable platform freezes transitions.';
 const NO_CAPACITY =
   'O: 409 capacity_unavailable, or an instance in ERROR with its reason; nothing is charged.';
 
@@ -57,8 +57,8 @@ export const platformFaults = {
   'create-fails-after-creating': callFault(
     ['create', 'volumes.create'],
     {
-      does: 'The platform says that a create failed, and that there is nothing; it has made the machine or volume.',
-      strikes: 'Design: orphans are swept by their owner tag; no machine runs that nobody pays for.',
+      does: 'The platform reports that a create failed and left nothing, but it has made the machine or volume.',
+      strikes: 'Design: orphans are swept by their owner tag; no machine runs unpaid.',
       params: z.object({ code: z.enum(['internal', 'transient', 'unknown_outcome']).default('internal') }),
     },
     ({ code }) => ({ kind: 'misclaim', code, sideEffect: 'none', isDone: true }),
@@ -76,7 +76,7 @@ export const platformFaults = {
   'platform-hangs': callFault(
     ORDERS,
     {
-      does: 'An order reaches the platform `ms` after it was sent, when nobody waits for it any more.',
+      does: 'An order reaches the platform `ms` after it was sent, when the caller no longer waits.',
       strikes: ADOPT,
       params: z.object({ ms: z.number().min(0).default(40_000) }),
     },
@@ -95,7 +95,7 @@ export const platformFaults = {
   ),
   'platform-unknown': callFault(
     [...GETS, ...LISTS, 'inventory'],
-    { does: 'Gets and lists say that they do not know.', strikes: PROVED, params: none, times: 'sticky' },
+    { does: 'Gets and lists answer that the state is unknown.', strikes: PROVED, params: none, times: 'sticky' },
     () => 'unknown',
   ),
   'platform-empty-list': callFault(
@@ -111,7 +111,7 @@ export const platformFaults = {
   'platform-partial-list': callFault(
     LISTS,
     {
-      does: 'The platform’s list ends after `items`, and does not say so.',
+      does: 'The platform’s list is silently cut after `items`.',
       strikes: 'Design: absence from a listing is never proof.',
       params: z.object({ items: z.int().min(0).default(1) }),
       times: 'sticky',
@@ -121,7 +121,7 @@ export const platformFaults = {
   'platform-list-lags': callFault(
     LISTS,
     {
-      does: 'The platform’s list lacks what is younger than `s` seconds.',
+      does: 'Resources younger than `s` seconds are missing from the platform’s list.',
       strikes: 'Design: nothing is decided on a list that began before the create returned.',
       params: z.object({ s: z.number().min(0).default(30) }),
       times: 'sticky',
@@ -131,8 +131,8 @@ export const platformFaults = {
   'platform-forgets': callFault(
     GETS,
     {
-      does: 'The platform says once that a machine or volume is gone, although it is there.',
-      strikes: 'Design: a machine counts as lost only when a list lacks it and a get finds nothing.',
+      does: 'The platform reports once that a machine or volume is gone, although it exists.',
+      strikes: 'Design: a machine counts as lost only when it is missing from a list and a get finds nothing.',
       params: none,
     },
     () => 'lie-gone',
@@ -140,7 +140,7 @@ export const platformFaults = {
   'platform-flapping': callFault(
     [...GETS, ...LISTS],
     {
-      does: 'Every other get or list of the platform does not know.',
+      does: 'Every other get or list of the platform answers that the state is unknown.',
       strikes: PROVED,
       params: none,
       times: 'sticky',
@@ -150,8 +150,8 @@ export const platformFaults = {
   'credential-revoked': callFault(
     ALL,
     {
-      does: 'The platform does not know the credential any more: it shows an empty account and refuses every order.',
-      strikes: 'Design: an account that is suddenly empty is an alarm, and ends nothing.',
+      does: 'The platform no longer accepts the credential: it shows an empty account and refuses every order.',
+      strikes: 'Design: a suddenly empty account raises an alarm and ends nothing.',
       params: none,
       times: 'sticky',
     },
@@ -164,8 +164,8 @@ export const platformFaults = {
   'platform-unauthorized': refusing(
     'auth',
     ORDERS,
-    'An order is refused: the credential is not known.',
-    'Design: auth is a fault of the operator’s, never the end of an instance.',
+    'An order is refused: unknown credential.',
+    'Design: an auth failure is for the operator to fix and never ends an instance.',
   ),
   'platform-locked': refusing(
     'conflict',
@@ -189,7 +189,7 @@ export const platformFaults = {
   'create-stuck': callFault(
     ['create'],
     {
-      does: 'A create gets no further: no machine is made.',
+      does: 'A create hangs: no machine is made.',
       strikes: 'O: provisioning reaches ONLINE within 10 minutes, or ends in ERROR.',
       params: none,
       times: 'sticky',
@@ -199,7 +199,7 @@ export const platformFaults = {
   'stop-stuck': callFault(
     ['stop'],
     {
-      does: 'A stop gets no further.',
+      does: 'A stop hangs.',
       strikes: 'O: STOPPING ends in STOPPED, or in ERROR.',
       params: none,
       times: 'sticky',
@@ -209,7 +209,7 @@ export const platformFaults = {
   'start-stuck': callFault(
     ['start'],
     {
-      does: 'A start gets no further.',
+      does: 'A start hangs.',
       strikes: 'O: a start that fails leaves the instance STOPPED, with its disk.',
       params: none,
       times: 'sticky',
@@ -219,7 +219,7 @@ export const platformFaults = {
   'destroy-stuck': callFault(
     ['destroy', 'volumes.destroy'],
     {
-      does: 'A removal gets no further.',
+      does: 'A removal hangs.',
       strikes: 'Design: deletion is proved; until then it is DESTROYING.',
       params: none,
       times: 'sticky',
@@ -229,8 +229,8 @@ export const platformFaults = {
   'destroy-lies': callFault(
     ['destroy', 'volumes.destroy'],
     {
-      does: 'The platform says that it has removed a machine or volume, and has not.',
-      strikes: 'Design: deletion is proved; DESTROYED is believed only when the platform shows nothing.',
+      does: 'The platform reports a machine or volume as removed, but has not removed it.',
+      strikes: 'Design: deletion is proved; DESTROYED is accepted only when the platform shows nothing.',
       params: none,
     },
     () => 'lie-done',
@@ -238,7 +238,7 @@ export const platformFaults = {
   'attach-stuck': callFault(
     ['volumes.attach'],
     {
-      does: 'Attaching a volume gets no further.',
+      does: 'Attaching a volume hangs.',
       strikes: 'O: a volume is ATTACHED only when its instance sees it.',
       params: none,
       times: 'sticky',
@@ -248,7 +248,7 @@ export const platformFaults = {
   'attach-lies': callFault(
     ['volumes.attach'],
     {
-      does: 'The platform says that it has attached a volume, and has not.',
+      does: 'The platform reports a volume as attached, but has not attached it.',
       strikes: 'O: attached_instance_ids is what the platform has a record for.',
       params: none,
     },
@@ -257,7 +257,7 @@ export const platformFaults = {
   'detach-lingers': callFault(
     ['volumes.detach'],
     {
-      does: 'Detaching a volume gets no further: the record lingers.',
+      does: 'Detaching a volume hangs: the attachment record remains.',
       strikes: 'O: a volume is not reported detached until the attachment record is gone.',
       params: none,
       times: 'sticky',
@@ -267,7 +267,7 @@ export const platformFaults = {
   'resize-stuck': callFault(
     ['volumes.resize'],
     {
-      does: 'Growing a volume gets no further.',
+      does: 'Enlarging a volume hangs.',
       strikes: 'Extensions: a volume has its old size until it has grown.',
       params: none,
       times: 'sticky',

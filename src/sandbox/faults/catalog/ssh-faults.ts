@@ -47,7 +47,7 @@ export const sshFaults = {
     detail: 'the connection was closed in the handshake',
   })),
   'ssh-wrong-host-key': sshFault(
-    'Another machine answers at the address: its host key is another one.',
+    'Another machine answers at the address, with a different host key.',
     'Design: the host key is pinned; another machine at the address proves nothing.',
     async ({ own, pinned }) => {
       const other = 'SHA256:anotherMachineAnswersAtThisAddress000000000';
@@ -61,7 +61,7 @@ export const sshFaults = {
     return result.ok ? { ok: false, step: 'auth', keyIndex: 0, detail: 'the key was refused' } : result;
   }),
   'ssh-last-key-refused': sshFault(
-    'The machine knows all keys but the last.',
+    'The machine accepts all keys except the last.',
     KEYS,
     async ({ own, keys }) => {
       const result = await own();

@@ -4,7 +4,7 @@ import type { HttpFault } from '../fault.ts';
 import { withText } from '../rewrite.ts';
 
 const carriedOut = {
-  done: z.boolean().default(false).meta({ description: 'Whether the request is carried out all the same.' }),
+  done: z.boolean().default(false).meta({ description: 'Whether the request is carried out nevertheless.' }),
 };
 const retryAfter = { ...carriedOut, retry_after_s: z.int().min(0).default(2) };
 type Options = { done: boolean; retry_after_s?: number };
@@ -26,7 +26,7 @@ function refusal(
   code: string,
   { retry_after_s: seconds }: Partial<Options>,
 ): Response {
-  const message = `A fault that was armed: ${code}.`;
+  const message = `Answer of an armed fault: ${code}.`;
   const isMarketplace = new URL(url).pathname.startsWith('/api/');
   const body = isMarketplace
     ? { error: message, code: marketplaceCodes[status] ?? 'INTERNAL_ERROR' }
@@ -83,7 +83,7 @@ const FALSE_404 = 'O: 404 is the end of an instance: an orchestrator answers it 
 
 export const statusFaults = {
   'http-401': errorOf('unauthorized', {
-    does: '401: the credential is not known any more.',
+    does: '401: the credential is no longer valid.',
     strikes: 'O: missing or invalid credentials are 401; what runs goes on running.',
   }),
   'http-403': statusFault(
@@ -93,12 +93,12 @@ export const statusFaults = {
   ),
   'false-404': errorOf('not_found', {
     on: ['GET /instances/{id}', 'DELETE /instances/{id}', 'GET /volumes/{id}'],
-    does: '404 for an instance or a volume that is there.',
+    does: '404 for an instance or a volume that exists.',
     strikes: FALSE_404,
   }),
   'capacity-gone': errorOf('capacity_unavailable', {
     on: ['POST /instances'],
-    does: '409 for a create, although the availability says that there is room: somebody else was faster.',
+    does: '409 for a create although /availability shows capacity: another client was faster.',
     strikes: 'O: /availability is a snapshot; a create may still be 409 capacity_unavailable.',
   }),
   'delete-locked': errorOf('operation_in_progress', {
@@ -128,7 +128,7 @@ export const statusFaults = {
   'html-page': statusFault(
     z.object({ ...carriedOut, status: z.int().min(200).max(599).default(200) }),
     {
-      does: 'A page for people in place of an answer, with `status` 200 unless told otherwise.',
+      does: 'An HTML page instead of an answer, with `status`, by default 200.',
       strikes: 'O: bodies are application/json.',
     },
     (_request, { status }) => page(status, 'Scheduled maintenance'),
@@ -141,7 +141,7 @@ export const statusFaults = {
   'error-without-envelope': statusFault(
     z.object({ ...carriedOut, status: z.int().min(400).max(599).default(500) }),
     {
-      does: 'An error that has another shape than the contract says.',
+      does: 'An error with a shape that the contract does not allow.',
       strikes: 'O: every error response has the envelope { error: { code, message } }.',
       reddens: ['ERR-ENVELOPE-001'],
     },
@@ -152,7 +152,7 @@ export const statusFaults = {
     layer: 'status',
     on: ['DELETE /instances/{id}'],
     params: z.object({}),
-    does: 'A delete is answered as if it was accepted, and nothing is done.',
+    does: 'A delete is answered as accepted, but nothing is done.',
     strikes: 'M: a termination is over when the instance is gone, not when the DELETE was answered.',
     async answer({ request }, ask) {
       const { url, headers } = request;

@@ -52,7 +52,7 @@ describeMarketplaceStore("the marketplace's PostgreSQL store", {
   teardown: async () => undefined,
 });
 
-it('two servers that end what a provider denies end no more than the cap, however many at once', async () => {
+it('two servers that end denied deployments of a provider never exceed the cap together', async () => {
   await withTwo(async (...stores) => {
     const deps = { clock: { now: () => now } as Clock, options: defaultOptions };
     const ids = Array.from({ length: 24 }, (_, index) => `dep-${index}`);
@@ -112,7 +112,7 @@ describe('two servers on one database', () => {
       expect(await one.read.ledger.slicesOf('seg-1')).toHaveLength(4);
     }));
 
-  it('post what is due once each where both read the segment first, and both succeed [slices-posted-once-by-two-servers]', () =>
+  it('post each due slice once if both read the segment first, and both succeed [slices-posted-once-by-two-servers]', () =>
     withTwo(async (one, other) => {
       await one.transact((tx) => tx.ledger.insertSegment(segment()));
       const post = (store: Store) =>
@@ -129,7 +129,7 @@ describe('two servers on one database', () => {
       ]);
     }));
 
-  it('find the segment that the other one has opened while the one before it was waited for', () =>
+  it('find the segment that the other server opened during the wait for the previous one', () =>
     withTwo(async (one, other) => {
       await one.transact((tx) => tx.ledger.insertSegment(segment()));
       let waiting: Promise<unknown> = Promise.resolve();
@@ -144,7 +144,7 @@ describe('two servers on one database', () => {
       expect(await waiting).toMatchObject({ id: 'seg-2' });
     }));
 
-  it('ask whether somebody is a member while the other one does, whatever it holds', () =>
+  it('check a membership at the same time, whatever locks the other holds', () =>
     withTwo(async (one, other) => {
       const member = await one.transact(async (tx) => {
         await tx.teams.member(teamId, userId);
@@ -161,7 +161,7 @@ describe('two servers on one database', () => {
       expect(leases.flat()).toHaveLength(1);
     }));
 
-  it('give a lease that has run out to nobody else before the transaction ends that asked for it', () =>
+  it('do not pass on an expired lease before the transaction that claimed it ends', () =>
     withTwo(async (one, other) => {
       const claim = (store: Store, holder: string, at: number) =>
         store.transact((tx) => tx.leases.claim(['job'], holder, at, 10));
@@ -204,7 +204,7 @@ describe('two servers on one database', () => {
 });
 
 describe('the ledger', () => {
-  it('is changed and deleted by nobody, and shows what was written past the store', () =>
+  it('cannot be changed or deleted, and shows rows written past the store', () =>
     withTwo(async (store) => {
       await store.transact(async (tx) => {
         await tx.ledger.insertSegment(segment());
@@ -244,7 +244,7 @@ describe('the ledger', () => {
 });
 
 describe('request counts', () => {
-  it('of windows that are over are forgotten', () =>
+  it('are forgotten after their window', () =>
     withTwo(async (store) => {
       const count = (name: string, at: number) => store.countRequest({ name, now: at, lengthMs: 100 });
       await count('old', now);
@@ -260,14 +260,14 @@ describe('opening', () => {
     const refused: unknown = await openMarketplacePostgresStore(orchestrators).catch((error) => error);
     expect(refused).toBeInstanceOf(DatabaseRefused);
     expect((refused as Error).message).toMatch(
-      /is that of `berth serve`: give `berth marketplace` one of its own with --database/,
+      /belongs to `berth serve`: give `berth marketplace` its own database with --database/,
     );
     await expect(openPostgresStore(url)).rejects.toThrow(
-      /is that of `berth marketplace`: give `berth serve` one of its own/,
+      /belongs to `berth marketplace`: give `berth serve` its own database/,
     );
   });
 
-  it('makes nothing where it may not migrate, and names the command that does', async () => {
+  it('creates nothing if it may not migrate, and names the command that does', async () => {
     const empty = await server.createDatabase();
     await expect(openMarketplacePostgresStore(empty, { mayMigrate: false })).rejects.toThrow(
       /start `berth marketplace` once/,
@@ -300,7 +300,7 @@ describe('opening', () => {
   });
 });
 
-it('says that it is unavailable when it is closed', async () => {
+it('the store reports that it is unavailable when it is closed', async () => {
   const store = await openMarketplacePostgresStore(url);
   await store.close();
   await expect(store.read.deployments.byId('a')).rejects.toThrow(StoreUnavailable);

@@ -65,9 +65,9 @@ export async function openMarketplacePostgresStore(
       lost: (reason) =>
         log?.warn(
           { reason },
-          'the commits of other servers are not heard: requests wait some seconds longer',
+          'notifications of other servers do not arrive: requests wait a few seconds longer',
         ),
-      found: () => log?.info({}, 'the commits of other servers are heard again'),
+      found: () => log?.info({}, 'notifications of other servers arrive again'),
       send: (text) => statementPool.query(text),
       hearTime,
     },

@@ -21,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = () => openDatabase(path, {}, marketplaceFormat);
 
-it('finds what must be synced by the indexes that are made for it', () => {
+it('finds rows to sync by their indexes', () => {
   const db = open();
   const plan = (sql: string): string =>
     (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
@@ -48,7 +48,7 @@ describe('a file that is refused is left as it is:', () => {
   const cases: [string, RegExp, () => Promise<void> | void][] = [
     [
       'that of `berth serve`',
-      /is that of `berth serve`: give `berth marketplace` one of its own with --database/,
+      /belongs to `berth serve`: give `berth marketplace` its own database with --database/,
       () => openSqliteStore(path).close(),
     ],
     [
@@ -96,7 +96,7 @@ describe('a file that is refused is left as it is:', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  it('and is opened when nothing is wrong, which shows that the cases above are refused for their reason', async () => {
+  it('a sound file is opened, so the cases above are refused for their own reason', async () => {
     await fill();
     await openMarketplaceSqliteStore(path, { mayMigrate: false }).close();
   });
@@ -126,7 +126,7 @@ async function fill(): Promise<void> {
 
 it("is refused to `berth serve`, and served by one process, which the other's sentence names", async () => {
   await openMarketplaceSqliteStore(path).close();
-  expect(() => openSqliteStore(path)).toThrow(/is that of `berth marketplace`: give `berth serve` one/);
+  expect(() => openSqliteStore(path)).toThrow(/belongs to `berth marketplace`: give `berth serve` its own/);
   const giveBack = takeServeLock(path, 'berth marketplace');
   expect(() => assertNotServed(path, 'berth marketplace')).toThrow(/Another `berth marketplace` is running/);
   giveBack();

@@ -23,7 +23,7 @@ describeMarketplaceStore("the marketplace's SQLite store", {
   },
 });
 
-it('says that it is unavailable, in reads, transactions and snapshots, when SQLite cannot answer', async () => {
+it('the store reports that it is unavailable, in reads, transactions and snapshots, when SQLite cannot answer', async () => {
   const store = openNew();
   await store.close();
   await expect(store.read.deployments.byId('a')).rejects.toThrow(StoreUnavailable);
@@ -32,7 +32,7 @@ it('says that it is unavailable, in reads, transactions and snapshots, when SQLi
   await expect(store.snapshot((read) => read.deployments.byId('a'))).rejects.toThrow(StoreUnavailable);
 });
 
-it('lets nobody change or delete what the ledger has, and finds what was written past it', async () => {
+it('does not allow changes or deletes in the ledger, and finds rows written past it', async () => {
   const store = openNew();
   await seed(store);
   await store.transact(async (tx) => {
