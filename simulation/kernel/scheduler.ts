@@ -72,7 +72,8 @@ export class Scheduler {
     await this.settle();
     for (let entry = this.#next(end); entry !== undefined; entry = this.#next(end)) {
       if (entry.at > this.#now) this.#atThisMoment = 0;
-      else if (++this.#atThisMoment > MAX_AT_ONE_MOMENT) throw new HotLoop('virtual time is stuck: too many callbacks at one moment');
+      else if (++this.#atThisMoment > MAX_AT_ONE_MOMENT)
+        throw new HotLoop('virtual time is stuck: too many callbacks at one moment');
       this.#now = Math.max(this.#now, entry.at);
       entry.item.run();
       await this.settle();

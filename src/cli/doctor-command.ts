@@ -26,8 +26,7 @@ export function doctorCommand(): Command {
         if (isData(flags)) printData(flags, finding);
         else printFinding(finding);
       }
-      if (!isData(flags))
-        printLine(`${counts.ok} ok, ${counts.warning} warnings, ${counts.broken} broken.`);
+      if (!isData(flags)) printLine(`${counts.ok} ok, ${counts.warning} warnings, ${counts.broken} broken.`);
       if (counts.broken > 0) process.exitCode = 1;
     },
   );

@@ -31,7 +31,10 @@ function testCommand(): Command {
     .description('test what Berth relies on in a driver, and explain each failure')
     .argument('[program]', 'the driver; it is run without a shell')
     .argument('[args...]', 'its arguments')
-    .option('--url <address>', 'the address of a driver, instead of a program; BERTH_DRIVER_TOKEN is its token')
+    .option(
+      '--url <address>',
+      'the address of a driver, instead of a program; BERTH_DRIVER_TOKEN is its token',
+    )
     .option(
       '--env <names>',
       'environment variables to pass to the program besides PATH, HOME, LANG and TZ, such as TOKEN,ZONE',

@@ -14,15 +14,18 @@ export const remedies: Readonly<Record<string, string>> = {
   'create-at-once':
     'Let the platform refuse a second resource of the same name, or hold a lock for the ref while you make it.',
   'create-reopened': 'Keep nothing in memory that a create needs: find the machine by its ref.',
-  crashes: 'Treat a call with cookie null as one that may already be in progress: look for the machine first, then continue.',
+  crashes:
+    'Treat a call with cookie null as one that may already be in progress: look for the machine first, then continue.',
   notes: 'Keep the note with the machine, byte for byte, from its creation on; or say keeps_notes: false.',
   destroy:
     'Answer destroy with done only when the machine, its disk and its forwards are gone; get is gone then.',
-  'destroy-building': 'Cancel the build, or answer pending until it has finished and then destroy the machine.',
+  'destroy-building':
+    'Cancel the build, or answer pending until it has finished and then destroy the machine.',
   'destroy-again': 'Answer destroy with done if there is no such machine.',
   capacity:
     'Count before you make anything, and fail with code capacity and side_effect none if there is no room.',
-  inventory: 'Count from the current state of the platform. Count each offer as if it were the only one sold.',
+  inventory:
+    'Count from the current state of the platform. Count each offer as if it were the only one sold.',
   impossible: 'Check what the spec asks for before you make anything, and fail with the code that says why.',
   unreachable: 'Answer get and list with unknown where the platform does not answer.',
   'attempt-destroy':

@@ -82,8 +82,7 @@ export function platformsCommand(): Command {
         printRecords(platforms, platformColumns, {});
         tellHosts(platforms);
         for (const [platform, { problem, advice }] of asked ?? []) {
-          if (problem !== undefined)
-            printLine(`${platform} lists no hosts: ${problem.replace(/\.$/, '')}.`);
+          if (problem !== undefined) printLine(`${platform} lists no hosts: ${problem.replace(/\.$/, '')}.`);
           if (advice !== undefined) printLine(advice);
         }
       },

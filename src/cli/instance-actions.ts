@@ -50,7 +50,9 @@ export function addInstanceActions(instances: Command): void {
   );
   withYes(destroy)
     .option('--reason <text>', 'why, for the audit log')
-    .description('delete an instance of any account; it becomes DESTROYED only when its machine is confirmed gone');
+    .description(
+      'delete an instance of any account; it becomes DESTROYED only when its machine is confirmed gone',
+    );
 }
 
 /** Builds an order for the instance of this id or name. */

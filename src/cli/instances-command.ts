@@ -72,9 +72,7 @@ export function instancesCommand(): Command {
         tellEvents(events, await accountNames(read));
       },
     ),
-  ).description(
-    'show an instance: its row, its open work, its history, and the details of a failure',
-  );
+  ).description('show an instance: its row, its open work, its history, and the details of a failure');
   withList(
     onDatabase(
       instances.command('events <instance>'),

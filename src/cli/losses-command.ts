@@ -53,9 +53,7 @@ export function lossesCommand(): Command {
     ),
   ).description('show how many instances ended as lost, the cap, and which are held');
   const accept = onDatabase(
-    losses
-      .command('accept')
-      .option('--platform <name>', 'which platform, if there are several'),
+    losses.command('accept').option('--platform <name>', 'which platform, if there are several'),
     async ({ store, clock, config }, flags: AcceptFlags) => {
       const action = { action: 'losses.accept', subject: flags.platform ?? '' };
       const platforms = await auditedLookup({ store, clock }, localActor(), action, () =>

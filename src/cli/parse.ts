@@ -27,7 +27,9 @@ const LAST_MS = Date.UTC(9999, 11, 31);
 export function parseTimeToCome(what: string, text: string, now: number): number {
   const at = parseTime(what, text, now);
   if (at > now) return at;
-  throw new Fatal(`${what} ${text}: that is in the past; give a future time, such as 30m, 2h or 7d from now.`);
+  throw new Fatal(
+    `${what} ${text}: that is in the past; give a future time, such as 30m, 2h or 7d from now.`,
+  );
 }
 
 const DOLLARS = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/;

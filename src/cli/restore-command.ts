@@ -67,7 +67,8 @@ async function mark(database: string, flags: Flags): Promise<void> {
   const takenAt = given === undefined ? now : Date.parse(given);
   if (Number.isNaN(takenAt))
     throw new Fatal(`--taken-at ${given}: give a time such as 2026-01-31T04:00:00Z.`);
-  if (takenAt > now) throw new Fatal(`--taken-at ${given}: that is in the future; give the time when the backup was taken.`);
+  if (takenAt > now)
+    throw new Fatal(`--taken-at ${given}: that is in the future; give the time when the backup was taken.`);
   await markRestored(database, takenAt, localActor());
   printDone(flags, { taken_at: toJsonTime(takenAt) }, NEXT);
 }

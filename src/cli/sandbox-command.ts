@@ -28,10 +28,10 @@ export function sandboxCommand(): Command {
     .option('--catalog <file>', 'a catalog of your own, sold by the provider `custom`')
     .option('--seed <text>', 'the same seed gives the same keys, ids, times and faults; default 1')
     .addOption(
-      new Option('--clock <kind>', '`real` follows the clock, `virtual` is advanced by requests; default real').choices([
-        'real',
-        'virtual',
-      ]),
+      new Option(
+        '--clock <kind>',
+        '`real` follows the clock, `virtual` is advanced by requests; default real',
+      ).choices(['real', 'virtual']),
     )
     .option('--marketplace', 'serve the marketplace on top of the providers, at /api')
     .option('--ssh', 'run a real SSH server for each machine, at ports of 127.0.0.1')

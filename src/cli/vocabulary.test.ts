@@ -203,7 +203,7 @@ describe('on a database', () => {
   it.each([
     ['keys ls', 'accounts ls'],
     ['instances events inst-2', 'instances events inst-1'],
-])('%s reports more rows than --limit, except as JSON, and %s does not', async (longer, shorter) => {
+  ])('%s reports more rows than --limit, except as JSON, and %s does not', async (longer, shorter) => {
     const only = (name: string, ...flags: string[]) => run(...name.split(' '), '--limit', '1', ...flags);
     expect(await only(longer)).toMatch(/\nThere are more rows: give a --limit above 1\.\n/);
     expect(JSON.parse(await only(longer, '--json'))).toHaveLength(1);

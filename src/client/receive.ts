@@ -51,8 +51,7 @@ export function readJson(call: Call, answer: Answer): unknown {
   if (status !== 200 && status !== 201) throw unsuccessful(call, answer);
   if (!answer.isJson) throw invalidAnswer(call, status, 'expected JSON, with Content-Type: application/json');
   const value = parseJson(utf8.decode(answer.bytes));
-  if (value === undefined)
-    throw invalidAnswer(call, status, 'expected valid JSON of at most 200 levels');
+  if (value === undefined) throw invalidAnswer(call, status, 'expected valid JSON of at most 200 levels');
   // O: conventions, 7: "a 200 carrying an embedded error is not allowed". An instance's own `error` is a string.
   const embedded = (value as { error?: unknown } | null)?.error;
   if (typeof embedded === 'object' && embedded !== null)

@@ -22,8 +22,7 @@ export interface AskedPlatform extends PlatformFacts {
 }
 
 /** A driver that cannot be opened may be locked by a server. Only the driver knows the cause. */
-const SEE_CONSOLE =
-  'A running server may have locked the driver: see the page Platforms of its console.';
+const SEE_CONSOLE = 'A running server may have locked the driver: see the page Platforms of its console.';
 
 /**
  * Opens each configured driver in this process and asks it for its hosts, as a server does with each listing. No server

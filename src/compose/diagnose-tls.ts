@@ -35,7 +35,11 @@ export function* diagnoseTls(
   yield toNames(certificate, host);
   const isSelfSigned = certificate.checkIssued(certificate);
   if (isSelfSigned)
-    yield warning(subject, 'it is self-signed: clients refuse it unless they are configured to trust it', ISSUED);
+    yield warning(
+      subject,
+      'it is self-signed: clients refuse it unless they are configured to trust it',
+      ISSUED,
+    );
   else if (pem.indexOf(BEGIN) === pem.lastIndexOf(BEGIN))
     yield warning(
       subject,

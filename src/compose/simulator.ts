@@ -108,9 +108,7 @@ function simulatedPlatform(config: Config, wanted: string | undefined): [name: s
   );
   if (wanted !== undefined && !platforms.has(wanted))
     throw new Fatal(`--platform ${wanted}: the configuration has ${[...platforms.keys()].join(', ')}.`);
-  throw new Fatal(
-    `The configuration is for the driver ${named.join(' and ')}, which no simulator replaces.`,
-  );
+  throw new Fatal(`The configuration is for the driver ${named.join(' and ')}, which no simulator replaces.`);
 }
 
 function portOf({ address }: SimulatorConfig): number {

@@ -134,9 +134,7 @@ describe('check-config', () => {
     [
       'TLS files that are none',
       'server:\n  tls:\n    cert: /dev/null\n    key: /dev/null\n',
-      expect.stringMatching(
-        /^berth.yaml:2:3 server.tls: the certificate and its key do not match, or/,
-      ),
+      expect.stringMatching(/^berth.yaml:2:3 server.tls: the certificate and its key do not match, or/),
     ],
     ['a catalog that is not there', 'catalog: none.yaml\n', 'none.yaml: there is no such file'],
     ['a catalog that is no path', 'catalog: [a]\n', 'berth.yaml:1:10 catalog: expected a string, got a list'],

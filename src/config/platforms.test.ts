@@ -136,7 +136,7 @@ describe('a catalog of several platforms', () => {
       'volumes of a region whose offers are of two platforms',
       SEVERAL,
       `${regions(volumeTypes())}offers:\n${offer('a', 'east', onCloud)}${offer('b', 'east', onMetal)}`,
-      "2:56 regions.east.volume_types[0].platform: missing: the offers of the region are on several platforms",
+      '2:56 regions.east.volume_types[0].platform: missing: the offers of the region are on several platforms',
     ],
     [
       'volumes of an unknown platform',

@@ -86,7 +86,12 @@ function offerIssues(
   path: Path,
   platforms: SellingPlatforms,
 ): PlainIssue[] {
-  const issue = nameIssue(platform, 'the configuration has several platforms', [...path, 'platform'], platforms);
+  const issue = nameIssue(
+    platform,
+    'the configuration has several platforms',
+    [...path, 'platform'],
+    platforms,
+  );
   if (issue !== undefined) return [issue];
   const [usual] = platforms.keys();
   const selling = platforms.get(platform ?? usual ?? '');
@@ -134,6 +139,6 @@ function volumeTypeIssues(
   return types.flatMap(({ platform }, index) => {
     const path = ['regions', token, 'volume_types', index, 'platform'];
     if (platform === undefined && isClear) return [];
-    return nameIssue(platform, "the offers of the region are on several platforms", path, platforms) ?? [];
+    return nameIssue(platform, 'the offers of the region are on several platforms', path, platforms) ?? [];
   });
 }

@@ -62,11 +62,7 @@ describe('a YAML file', () => {
       'a: 1\n---\nb: 2\n',
       ['2:1 expected one document, but a second one begins here: remove the ---'],
     ],
-    [
-      'a key that is no text',
-      '? [a]\n: 1\n',
-      ['1:3 expected a name as the key, got a list or a mapping'],
-    ],
+    ['a key that is no text', '? [a]\n: 1\n', ['1:3 expected a name as the key, got a list or a mapping']],
     ['an alias that goes nowhere', 'a: *x\n', [expect.stringMatching(/^Unresolved alias .*: x$/)]],
     ['an alias to itself', 'a: &x { b: *x }\n', [expect.stringContaining('aliases expand')]],
     ['aliases that unfold to billions', bomb(), [expect.stringContaining('aliases expand')]],

@@ -35,7 +35,8 @@ export function isSshKeyType(type: string): type is SshKeyType {
 export function findBlobProblem(type: SshKeyType, bytes: Buffer): string | undefined {
   try {
     const blob = new BlobReader(bytes);
-    if (blob.next().toString('latin1') !== type) return `the key type is ${type}, but its data has another type`;
+    if (blob.next().toString('latin1') !== type)
+      return `the key type is ${type}, but its data has another type`;
     return blobChecks[type](blob) ?? (blob.isAtEnd ? undefined : 'the key data has bytes after its end');
   } catch (error) {
     if (error instanceof RangeError) return 'the key data is truncated';

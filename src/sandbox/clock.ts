@@ -291,7 +291,8 @@ export class SandboxClock implements Clock {
     const { at } = next;
     this.#moveTo(at);
     for (let count = 0; next !== undefined; next = this.#take(at)) {
-      if (++count > MAX_AT_ONE_MOMENT) throw new Error('virtual time is stuck: too many callbacks at one moment');
+      if (++count > MAX_AT_ONE_MOMENT)
+        throw new Error('virtual time is stuck: too many callbacks at one moment');
       next.item.run();
     }
     await this.settle();

@@ -496,7 +496,9 @@ describe('a machine that is on the platform', () => {
     await orchestrator.waitFor(id, 'GONE');
     await place(orchestrator, ref, '');
     await until('it is gone', async () => !(await isThere(orchestrator, ref)));
-    expect(alarms(/of a deleted instance is still there/)).toMatchObject([{ fields: { instance: id, status: 'DESTROYED' } }]);
+    expect(alarms(/of a deleted instance is still there/)).toMatchObject([
+      { fields: { instance: id, status: 'DESTROYED' } },
+    ]);
     expect((await orchestrator.request('GET', `/instances/${id}`)).status).toBe(404);
   });
 

@@ -202,9 +202,7 @@ it('does not answer a write whose outcome is unknown as if it had not been done 
   const body = { name: 'laptop', publicKey: newPublicKey(), teamId: unsure.user.teamId };
   const reply = await unsure.request('POST', '/api/ssh-keys', { body });
   expect(reply).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
-  expect(reply.body['error']).toMatch(
-    /does not know whether the request was carried out; check before/,
-  );
+  expect(reply.body['error']).toMatch(/does not know whether the request was carried out; check before/);
   expect((await unsure.request<object[]>('GET', '/api/ssh-keys')).body).toMatchObject([{ name: 'laptop' }]);
 });
 

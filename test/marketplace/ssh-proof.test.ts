@@ -127,9 +127,7 @@ describe('a real machine', () => {
       expect((await read(setup, id)).status).toBe('deploying');
       expect(connections()).toBe(0);
       const told = setup.told.find(({ fields }) => fields['step'] === 'connect');
-      expect(told?.fields['detail']).toBe(
-        `${host} is a private or reserved address, which is not allowed`,
-      );
+      expect(told?.fields['detail']).toBe(`${host} is a private or reserved address, which is not allowed`);
     },
   );
 });

@@ -241,7 +241,9 @@ describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () =
 
     site.mode('die');
     const made = await create();
-    await logged(/the driver ended with exit code 9: Berth starts no work and changes no state until it answers again/);
+    await logged(
+      /the driver ended with exit code 9: Berth starts no work and changes no state until it answers again/,
+    );
     await expectUnchanged();
     site.mode('garbage');
     await client.waitFor(made, 'ONLINE');

@@ -140,8 +140,12 @@ describe('berth accounts, while the server runs', () => {
     expect(await run('accounts list')).toMatch(
       /^ID +NAME +PASSWORD +CREATED +INSTANCES +DELETED\n[\s\S]*tenant-b +no /,
     );
-    expect(await refuse('accounts create tenant-b')).toBe('berth: An account named "tenant-b" already exists.\n');
-    expect(await refuse('accounts create Tenant')).toMatch(/"Tenant" is not a valid account name: use 1 to 63 of /);
+    expect(await refuse('accounts create tenant-b')).toBe(
+      'berth: An account named "tenant-b" already exists.\n',
+    );
+    expect(await refuse('accounts create Tenant')).toMatch(
+      /"Tenant" is not a valid account name: use 1 to 63 of /,
+    );
   });
 
   it('sets a password that buys tokens, until it is set again', async () => {

@@ -30,11 +30,7 @@ export function mailCommand(): Command {
   withOutput(
     onMarketplaceDatabase(mail.command('resend <id>'), async (deps, id: string, flags: OutputFlag) => {
       const { to } = await resendMail(deps, localActor(), id);
-      printDone(
-        flags,
-        { id, to },
-        `A running server retries the mail ${id} to ${to} within seconds.`,
-      );
+      printDone(flags, { id, to }, `A running server retries the mail ${id} to ${to} within seconds.`);
     }),
   ).description('try a waiting or given-up mail now');
   return mail;

@@ -149,7 +149,9 @@ describe('an operator can', () => {
     expect(Date.parse(accepted_until) - at).toBeGreaterThanOrEqual(2 * 3_600_000);
     const [provider] = JSON.parse(await run('losses', '--json')).providers;
     expect(provider).toMatchObject({ accepted_until });
-    expect(await run('losses', 'accept', 'provider-d')).toMatch('ends, within a minute, what provider-d answers 404 for');
+    expect(await run('losses', 'accept', 'provider-d')).toMatch(
+      'ends, within a minute, what provider-d answers 404 for',
+    );
   });
 
   it('create users, who may have keys only if allowed [operator-sets-users]', async () => {

@@ -22,7 +22,9 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
       why: 'A request can wait in a pipe while Berth abandons it, crashes and restarts. If the driver starts it then, it creates a machine that Berth does not expect.',
       async run(bench) {
         if (channel().isSerial)
-          return { untried: 'Berth sends a request only after the last one is answered: none waits in a pipe' };
+          return {
+            untried: 'Berth sends a request only after the last one is answered: none waits in a pipe',
+          };
         const ref = bench.ref('late');
         const spec = toPlatform(bench.spec(ref), undefined, 'ubuntu');
         const result = await channel().ask('create', { ref, cookie: null, spec, expires_at: now() - 1_000 });

@@ -131,7 +131,9 @@ function environmentOf(names: readonly string[], env: DriverSetting['env']): Rec
     names.map((name) => {
       const value = env[name];
       if (value !== undefined) return [name, value];
-      throw new Fatal(`platform.environment names ${name}, which is not set: set it, or remove it from the list.`);
+      throw new Fatal(
+        `platform.environment names ${name}, which is not set: set it, or remove it from the list.`,
+      );
     }),
   );
 }

@@ -124,9 +124,7 @@ describe('a program that answers', () => {
       keepsNotes: false,
       cloudInitBytes: 0,
     });
-    expect(program.said()).toContain(
-      'announces capabilities that this version of Berth ignores: resmue',
-    );
+    expect(program.said()).toContain('announces capabilities that this version of Berth ignores: resmue');
     expect(await driver.stop('a', null)).toEqual({ outcome: 'pending', cookie: 'begun', pollAfterMs: 1_000 });
     expect(await driver.inventory?.()).toEqual({
       answer: 'counted',
@@ -267,12 +265,12 @@ describe('an answer that violates the protocol', () => {
   it.each<[string, unknown, string]>([
     ['no answer', { answer: 'perhaps' }, 'answer: Invalid'],
     ['an unknown power', { answer: 'observed', value: { ...machine, power: 'on' } }, 'value.power'],
-    ['another machine', { answer: 'observed', value: { ...machine, ref: 'b' } }, 'answered get of a with the other ref b'],
     [
-      'an invalid time',
-      { answer: 'observed', value: { ...machine, created_at: -1 } },
-      'value.created_at',
+      'another machine',
+      { answer: 'observed', value: { ...machine, ref: 'b' } },
+      'answered get of a with the other ref b',
     ],
+    ['an invalid time', { answer: 'observed', value: { ...machine, created_at: -1 } }, 'value.created_at'],
     [
       'an endpoint without a port',
       { answer: 'observed', value: { ...machine, endpoint: { public_ip: '1' } } },
@@ -418,9 +416,7 @@ describe('a program that ends', () => {
     await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow();
     await expect.poll(() => program.said()).toContain('"again_in_s":1}');
     await program.clock.advance(1_000);
-    await expect
-      .poll(() => program.said())
-      .toContain('changed its capabilities (stop): restart Berth');
+    await expect.poll(() => program.said()).toContain('changed its capabilities (stop): restart Berth');
     expect(await program.driver.stop('a', null)).toMatchObject({ code: 'transient', sideEffect: 'none' });
   });
 

@@ -207,7 +207,10 @@ export class Run {
     this.#signal('SIGTERM');
     this.#killing?.cancel();
     this.#killing = this.#options.clock.setTimer(this.#options.stopTimeoutMs, () => {
-      this.#options.log.warn({ driver_pid: this.pid }, 'the driver did not exit after SIGTERM: sending SIGKILL');
+      this.#options.log.warn(
+        { driver_pid: this.pid },
+        'the driver did not exit after SIGTERM: sending SIGKILL',
+      );
       this.#isKilled = true;
       this.#signal('SIGKILL');
     });
@@ -254,7 +257,12 @@ export class Run {
 
   #settle({ method, resolve, reject }: Asked, answer: Answer): void {
     if ('error' in answer)
-      reject(new AnswerLost(`the driver reported an error for ${method}: ${this.#told.clean(answer.error)}`, 'error'));
+      reject(
+        new AnswerLost(
+          `the driver reported an error for ${method}: ${this.#told.clean(answer.error)}`,
+          'error',
+        ),
+      );
     else resolve(answer.result);
   }
 

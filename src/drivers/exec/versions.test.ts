@@ -86,7 +86,9 @@ describe('version 1', () => {
       Array(4).fill(undefined),
     );
     expect(driver.manifest).toMatchObject({ fences: false });
-    expect(program.said()).toContain('this version of Berth ignores: place, place_volume, copy_volume, disown, fences');
+    expect(program.said()).toContain(
+      'this version of Berth ignores: place, place_volume, copy_volume, disown, fences',
+    );
     expect(await driver.list()).toEqual({
       answer: 'listed',
       items: [{ ref: 'a', power: 'running', createdAt: 1 }],

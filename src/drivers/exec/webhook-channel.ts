@@ -96,7 +96,10 @@ export class WebhookChannel implements Channel {
     this.#greeting = undefined;
     if (this.#isLost || this.#closed.signal.aborted) return;
     this.#isLost = true;
-    this.#options.log.error({}, `${messageOf(error)}: Berth starts no work and changes no state until it answers again`);
+    this.#options.log.error(
+      {},
+      `${messageOf(error)}: Berth starts no work and changes no state until it answers again`,
+    );
   }
 
   async #greet(): Promise<void> {
@@ -232,6 +235,7 @@ function resultOf(method: Method, id: string, text: string, said: () => string):
       `the driver gave an invalid answer to ${method}: expected {"id": ${JSON.stringify(id)}, "result": …}, got ${said()}`,
       'invalid',
     );
-  if ('error' in answer.data) throw new AnswerLost(`the driver reported an error for ${method}: ${said()}`, 'error');
+  if ('error' in answer.data)
+    throw new AnswerLost(`the driver reported an error for ${method}: ${said()}`, 'error');
   return answer.data.result;
 }

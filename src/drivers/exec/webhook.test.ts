@@ -213,7 +213,11 @@ it.each([
 });
 
 it.each([
-  [{ command: ['/nowhere/driver'] }, {}, 'The driver /nowhere/driver cannot be run: the file does not exist.'],
+  [
+    { command: ['/nowhere/driver'] },
+    {},
+    'The driver /nowhere/driver cannot be run: the file does not exist.',
+  ],
   [{ command: [import.meta.filename] }, {}, 'it is not executable (chmod +x)'],
   [{ command: ['no-such-driver'] }, {}, 'is not found in PATH'],
   [

@@ -437,12 +437,7 @@ describe('a machine can be placed', () => {
       { answer: 'refused', code: 'capacity' },
     ],
     ['nowhere, if none has room', { vcpus: 9 }, [], { answer: 'refused', code: 'capacity' }],
-    [
-      'nowhere, if its image is missing',
-      { image: 'none' },
-      [],
-      { answer: 'refused', code: 'image_missing' },
-    ],
+    ['nowhere, if its image is missing', { image: 'none' }, [], { answer: 'refused', code: 'image_missing' }],
     ['nowhere that is known, if the one that binds it is offline', { host: 'm3' }, [], { answer: 'unknown' }],
   ])('%s', async (_title, more, avoidHosts, expected) => {
     expect(await anIncus().machines.place({ ...spec, ...more }, avoidHosts)).toMatchObject(expected);

@@ -225,7 +225,8 @@ export class Making {
       const built = (await this.#setPhase(instance, phases.built, call)) && (await api.instance(name));
       return built ? this.#boot(built, call) : pending(cookie ?? 'make', POLL_MS);
     }
-    if (isRunning(instance)) return failed('conflict', 'it runs, but its creation never completed', 'certain');
+    if (isRunning(instance))
+      return failed('conflict', 'it runs, but its creation never completed', 'certain');
     await alone(() => this.#dropImageCopy(instance, call));
     return unfinished('its creation was interrupted, and its disk may be incomplete');
   }

@@ -67,7 +67,8 @@ async function claim(
   const offer = offerOf(catalog, spec.offerId);
   const image = imageOf(config, offer, spec.image);
   const wanted = wantedOf(platform, spec);
-  if ('answer' in wanted || image === undefined) return refused('image_missing', `there is no image ${spec.image}`);
+  if ('answer' in wanted || image === undefined)
+    return refused('image_missing', `there is no image ${spec.image}`);
   const [view] = withCordons([await viewOf(host, config)], spec.avoidHosts);
   if (view === undefined) throw new Error(`there is no view of ${host.name}`);
   const domains = await listDomains(host);
@@ -78,9 +79,7 @@ async function claim(
   if (left.length > 0) {
     const machine = await readMachine(host, spec.ref);
     if (machine !== undefined) return goOn(platform, change, spec, machine);
-    return unfinished(
-      `${host.name} has ${left.join(', ')} of an earlier call, but not its domain`,
-    );
+    return unfinished(`${host.name} has ${left.join(', ')} of an earlier call, but not its domain`);
   }
   const obstacle = obstacleOf(view, wanted);
   if (obstacle !== undefined) {

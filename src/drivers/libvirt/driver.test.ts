@@ -188,15 +188,12 @@ describe('a machine that libvirt has paused', () => {
     },
   );
 
-  it.each(['user', 'pmsuspended'])(
-    'for "%s" resumes on a start, with its memory kept',
-    async (reason) => {
-      const { bench, domain } = await paused(reason);
-      const { live } = domain;
-      await bench.start(REF);
-      expect([domain.pause, domain.live === live]).toEqual([undefined, true]);
-    },
-  );
+  it.each(['user', 'pmsuspended'])('for "%s" resumes on a start, with its memory kept', async (reason) => {
+    const { bench, domain } = await paused(reason);
+    const { live } = domain;
+    await bench.start(REF);
+    expect([domain.pause, domain.live === live]).toEqual([undefined, true]);
+  });
 
   it.each(['user', 'I/O error', 'crashed', 'pmsuspended'])(
     'for "%s" is stopped and destroyed',
@@ -224,7 +221,10 @@ describe('a problem that does not stop a machine is reported as its fault', () =
     expect(await fault()).toBeUndefined();
     host.files.delete(`${REF}.qcow2`);
     const finding = `its disk /images/${REF}.qcow2 is not there`;
-    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Copy its data from inside the guest') });
+    expect(await fault()).toMatchObject({
+      finding,
+      remedy: expect.stringContaining('Copy its data from inside the guest'),
+    });
     await bench.stop(REF);
     expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Restore the file') });
   });

@@ -28,8 +28,7 @@ const refuse = (code: Refusal['code'], detail: string): Refusal => ({ answer: 'r
 export function wantedOf({ config, catalog }: Platform, spec: MachineSpec): Wanted | Refusal {
   const offer = offerOf(catalog, spec.offerId);
   const image = imageOf(config, offer, spec.image);
-  if (image === undefined)
-    return refuse('image_missing', `this platform has no image ${spec.image}`);
+  if (image === undefined) return refuse('image_missing', `this platform has no image ${spec.image}`);
   const { vcpus, memoryGb, rootDiskGb: diskGb, datacenter, gpuCount, gpuType } = spec;
   return {
     vcpus,
@@ -122,7 +121,11 @@ export async function placeVolume(
   if (views.length === 0 && problems.length > 0)
     return { answer: 'unknown', reason: problems.map(({ message }) => message).join('; ') };
   const where = spec.host ?? spec.datacenter;
-  return { answer: 'refused', code: 'capacity', detail: `no host has ${spec.sizeGb} GB of disk free: ${where}` };
+  return {
+    answer: 'refused',
+    code: 'capacity',
+    detail: `no host has ${spec.sizeGb} GB of disk free: ${where}`,
+  };
 }
 
 /** The volumes whose size is included in the view. */

@@ -100,7 +100,9 @@ export function parseXml(text: string): XmlElement {
   reader.write(text).close();
   const elements = childrenOf(root);
   const [only] = elements;
-  return only !== undefined && elements.length === 1 ? only : refuse('it does not have exactly one root element.');
+  return only !== undefined && elements.length === 1
+    ? only
+    : refuse('it does not have exactly one root element.');
 }
 
 /** The parser delivers a long text or CDATA in several parts. */

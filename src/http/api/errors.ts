@@ -141,7 +141,8 @@ export class ApiErrors<Code extends string> {
     const { create, codes, malformed } = this.#vocabulary;
     const error = {
       malformed: () => malformed('expected a well-formed HTTP/1.1 request'),
-      timed_out: () => create(codes.requestTimeout, 'The request did not arrive in full within the time allowed.'),
+      timed_out: () =>
+        create(codes.requestTimeout, 'The request did not arrive in full within the time allowed.'),
       headers_too_large: () => create(codes.headersTooLarge, 'The request headers are too large.'),
     }[problem]();
     return { status: error.status, code: error.code, body: error.toBody() };

@@ -39,8 +39,7 @@ export const volumeSchema = z
     region: z.string(),
     sizeInGb: z.number(),
     usedCapacityBytes: z.number().optional().meta({
-      description:
-        'Omitted where the provider does not report it; providers of contract version 1 do not.',
+      description: 'Omitted where the provider does not report it; providers of contract version 1 do not.',
     }),
     virtualIp: z.string().optional().meta({ description: 'Omitted where the provider does not report it.' }),
     attachedToDeploymentIds: z.array(z.string()),

@@ -166,7 +166,10 @@ function judgeGone(
   if (isAgain && isListed === false && needsList(record, now, polling)) {
     // The time of the loss is unknown, so billing ends at the last confirmation.
     const at = record.observedAt ?? record.createdAt;
-    return { ...over(record, at, 'the provider no longer has it: 404 twice, and missing in its list'), isLoss: true };
+    return {
+      ...over(record, at, 'the provider no longer has it: 404 twice, and missing in its list'),
+      isLoss: true,
+    };
   }
   return {
     kind: 'suspect',

@@ -41,7 +41,8 @@ export function planDeployment(providers: Providers, request: CreateDeployment):
  * @throws {ApiError} VALIDATION_ERROR with `details.reason` out_of_stock
  */
 export function assertInStock({ offer, region }: DeploymentPlan): void {
-  if (offer.maintenance) throw outOfStock(`The offer ${offer.offerId} is in maintenance; choose another offer.`);
+  if (offer.maintenance)
+    throw outOfStock(`The offer ${offer.offerId} is in maintenance; choose another offer.`);
   if (!offer.inStockRegions.includes(region))
     throw outOfStock(`The offer ${offer.offerId} is sold out in ${region} now; see GET /api/gpu-offers.`);
 }
@@ -59,7 +60,11 @@ function findIssues(offer: CatalogOffer, request: CreateDeployment): Issue[] {
       `the offer has ${offer.gpuType}; send that, or omit it`,
     ],
     ['gpuCount', gpuCount !== offer.gpuCount, `the offer has ${offer.gpuCount}`],
-    ['region', !offer.regions.includes(region), `expected a region of the offer: ${offer.regions.join(', ')}`],
+    [
+      'region',
+      !offer.regions.includes(region),
+      `expected a region of the offer: ${offer.regions.join(', ')}`,
+    ],
     [
       'operatingSystem',
       !deployableImages(offer).includes(operatingSystem),

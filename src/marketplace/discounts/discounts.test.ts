@@ -27,7 +27,9 @@ it('refuses an invalid discount [discount-refused]', async () => {
     await expect(assignDiscount(books.deps, { teamId, percentage })).rejects.toThrow(/5 to 50/);
   const wrong = { teamId, percentage: 10 };
   await expect(assignDiscount(books.deps, { ...wrong, startsAt: now - 1 })).rejects.toThrow(/now or later/);
-  await expect(assignDiscount(books.deps, { ...wrong, endsAt: now })).rejects.toThrow(/must end after its start/);
+  await expect(assignDiscount(books.deps, { ...wrong, endsAt: now })).rejects.toThrow(
+    /must end after its start/,
+  );
   await expect(assignDiscount(books.deps, { ...wrong, teamId: 'team-9' })).rejects.toThrow(OperatorError);
   await expect(endDiscount(books.deps, 'disc-9')).rejects.toThrow(/no discount "disc-9"/);
 });

@@ -50,11 +50,15 @@ export class Metrics extends ServerMetrics {
         Number((await answerOf(read.settings.get('installation_id'))) !== undefined && writes.areWritesTaken),
     );
     const countActive = cachedFigure(clock, () => read.deployments.countActive());
-    this.gaugeBy('status', 'berth_marketplace_deployments', 'Deployments that have not ended, by status.', async () =>
-      orZero(
-        activeStatuses,
-        (await countActive())?.map(({ status, count }) => [status, count]),
-      ),
+    this.gaugeBy(
+      'status',
+      'berth_marketplace_deployments',
+      'Deployments that have not ended, by status.',
+      async () =>
+        orZero(
+          activeStatuses,
+          (await countActive())?.map(({ status, count }) => [status, count]),
+        ),
     );
     this.#tellMails(read, clock);
     const verdict = cachedFigure(clock, () => readVerdict(read));

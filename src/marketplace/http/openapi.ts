@@ -28,7 +28,10 @@ function describe(routes: OpenAPIHono<HttpEnv>) {
       { name: 'Providers and offers', description: 'Providers, and the offers in stock.' },
       { name: 'Configuration', description: 'Settings of this marketplace.' },
       { name: 'Deployments', description: "Machines of the caller's teams." },
-      { name: 'Lifecycle', description: 'Stop, start and restart a deployment, where its provider supports it.' },
+      {
+        name: 'Lifecycle',
+        description: 'Stop, start and restart a deployment, where its provider supports it.',
+      },
       { name: 'SSH keys', description: 'Saved public keys for SSH login to deployments.' },
       { name: 'Volumes', description: 'Storage that outlives the deployments it is attached to.' },
       { name: 'Teams and balance', description: 'Teams and their balances, in USD.' },

@@ -181,8 +181,16 @@ describe('the committed costs of a team', () => {
   it.each<[string, DeploymentRecord | VolumeRecord, number]>([
     ['a running deployment', runningDeployment(), 2],
     ['a running deployment that is being stopped', runningDeployment({ action: intent('pause') }), 2],
-    ['a deploying deployment', runningDeployment({ status: 'deploying', startedAt: null, observedAt: null }), 2],
-    ['a stopped deployment', runningDeployment({ status: 'stopped', originalStoppedRateMicroUsd: 300_000 }), 0.3],
+    [
+      'a deploying deployment',
+      runningDeployment({ status: 'deploying', startedAt: null, observedAt: null }),
+      2,
+    ],
+    [
+      'a stopped deployment',
+      runningDeployment({ status: 'stopped', originalStoppedRateMicroUsd: 300_000 }),
+      0.3,
+    ],
     [
       'a stopped deployment that is being started',
       runningDeployment({

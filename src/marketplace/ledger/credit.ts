@@ -77,7 +77,9 @@ async function bookOnce(
   if (known !== null) {
     if (known.teamId === teamId && known.kind === kind && known.memo === memo)
       return { record: known, isReplay: true };
-    throw new OperatorError(`The reference "${reference}" was already used for another booking: ${known.memo}.`);
+    throw new OperatorError(
+      `The reference "${reference}" was already used for another booking: ${known.memo}.`,
+    );
   }
   const team = await tx.teams.byId(teamId);
   if (team === null) throw noSuchTeam(teamId);

@@ -266,7 +266,8 @@ class World {
 }
 
 /** A failed stop is an expected outcome. */
-const isFault = ({ message }: { message: string }): boolean => !message.includes('could not end a deployment');
+const isFault = ({ message }: { message: string }): boolean =>
+  !message.includes('could not end a deployment');
 
 function toRates({
   originalRateMicroUsd,

@@ -109,7 +109,10 @@ it.each([
   ['UPDATE day_lines SET amount_micro_usd = amount_micro_usd + 1', /slices add up/],
   ['DELETE FROM day_lines WHERE ends_at = (SELECT min(ends_at) FROM day_lines)', /slices add up/],
   ['UPDATE day_lines SET slice_end = slice_end - 60000', /its cost by then/],
-  ['UPDATE day_lines SET transaction_id = (SELECT min(id) FROM ledger_transactions)', /do not match its kind/],
+  [
+    'UPDATE day_lines SET transaction_id = (SELECT min(id) FROM ledger_transactions)',
+    /do not match its kind/,
+  ],
 ])('leaves books in which verify-ledger finds what is wrong after %s', async (statement, problem) => {
   const books = await openUsedBooks(2);
   await books.clock.advance(40 * DAY_MS);

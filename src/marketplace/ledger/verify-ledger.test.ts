@@ -74,7 +74,10 @@ it.each([
     "INSERT INTO ledger_transactions (id, kind, team_id, at, memo) VALUES ('txn-9', 'grant', 'team-1', 0, '\"\"')",
     /do not match its kind/,
   ],
-  ["UPDATE ledger_entries SET account = 'team:team-9' WHERE account LIKE 'team:%'", /its team does not exist/],
+  [
+    "UPDATE ledger_entries SET account = 'team:team-9' WHERE account LIKE 'team:%'",
+    /its team does not exist/,
+  ],
   [
     "UPDATE deployments SET status = 'running', started_at = NULL, stopped_at = NULL WHERE id = 'dep-1'",
     /should be covered up to now/,

@@ -49,7 +49,10 @@ async function verifyTransactions(ledger: LedgerReader): Promise<LedgerFinding[]
   const { transactions, entries, usages, uses } = await ledger.countRows();
   if (findings.length > 0) return findings;
   if (entries !== 2 * transactions)
-    findings.push({ id: 'entries', problem: `${entries} entries for ${transactions} transactions: expected two per transaction` });
+    findings.push({
+      id: 'entries',
+      problem: `${entries} entries for ${transactions} transactions: expected two per transaction`,
+    });
   if (uses !== usages)
     findings.push({ id: 'slices', problem: `${uses} slices and day lines for ${usages} usage transactions` });
   return findings;
@@ -110,13 +113,11 @@ function segmentProblems({ segment, slicesMicroUsd, lastSliceEnd, wrongAt }: Aud
     ...(slicesMicroUsd === postedMicroUsd
       ? []
       : [`its slices add up to ${slicesMicroUsd}, it has posted ${postedMicroUsd}`]),
-    ...(slicesMicroUsd === costOfSlices
+    ...(slicesMicroUsd === costOfSlices ? [] : [`its slices are not contiguous`]),
+    ...(wrongAt === null ? [] : [`its slices up to ${wrongAt} do not add up to its cost by then`]),
+    ...(endedAt === null || endedAt === postedUntil
       ? []
-      : [`its slices are not contiguous`]),
-    ...(wrongAt === null
-      ? []
-      : [`its slices up to ${wrongAt} do not add up to its cost by then`]),
-    ...(endedAt === null || endedAt === postedUntil ? [] : ['it has ended, but it is not posted up to its end']),
+      : ['it has ended, but it is not posted up to its end']),
     ...(postedUntil >= startedAt ? [] : ['it is posted only up to a time before its start']),
     ...(postedUntil <= now ? [] : ['it is posted beyond the current time']),
   ];
@@ -166,7 +167,9 @@ export function coverageProblems(
   let reached: number | null = from;
   for (const { startedAt, endedAt } of ordered) {
     if (startedAt !== reached)
-      problems.push(`a segment starts at ${startedAt}, but the segments before it are covered up to ${reached ?? 'now'}`);
+      problems.push(
+        `a segment starts at ${startedAt}, but the segments before it are covered up to ${reached ?? 'now'}`,
+      );
     reached = endedAt;
   }
   if (reached !== until)

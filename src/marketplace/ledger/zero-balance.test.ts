@@ -56,7 +56,10 @@ it('terminates deployments that cannot be stopped, retries failures, and does no
   hanging.resolve();
   await zeroBalance.settled();
   expect(books.lines).toContainEqual(
-    expect.objectContaining({ level: 'error', message: expect.stringContaining('could not end a deployment') }),
+    expect.objectContaining({
+      level: 'error',
+      message: expect.stringContaining('could not end a deployment'),
+    }),
   );
 });
 

@@ -91,7 +91,10 @@ export class ZeroBalance {
     const names = volumeNames(volume);
     if (this.#underWay.has(id)) return;
     const { log } = this.#deps;
-    log.warn(names, 'the balance of the team is used up and the grace period is over: its volume is being deleted');
+    log.warn(
+      names,
+      'the balance of the team is used up and the grace period is over: its volume is being deleted',
+    );
     this.#run(
       id,
       this.#enforce.deleteVolume(volume, store).catch((err) => {

@@ -96,7 +96,9 @@ export async function subscribeToStock(
 ): Promise<StockAlertRecord> {
   const { userId, providerId, offerId, region } = wanted;
   if (providers.get(providerId) === undefined)
-    throw new OperatorError(`There is no provider "${providerId}": use one of ${providers.ids().join(', ')}.`);
+    throw new OperatorError(
+      `There is no provider "${providerId}": use one of ${providers.ids().join(', ')}.`,
+    );
   return store.transact(async (tx) => {
     // Locks the user, so that two concurrent calls do not both add an alert.
     if ((await tx.users.byId(userId)) === null)

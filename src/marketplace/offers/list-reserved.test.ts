@@ -38,14 +38,11 @@ it('prices a group by the offers in stock [reserved-prices]', async () => {
   ]);
 });
 
-it.each(['asc', 'desc'] as const)(
-  'puts sold-out groups without a price last: %s',
-  async (sortOrder) => {
-    const { data } = await list({ sortBy: 'lowestPrice', sortOrder });
-    expect(data.map(({ gpuType }) => gpuType)).toEqual(['H100_SXM', 'CPU', 'L4']);
-    expect(data[1]).not.toHaveProperty('averagePrice');
-  },
-);
+it.each(['asc', 'desc'] as const)('puts sold-out groups without a price last: %s', async (sortOrder) => {
+  const { data } = await list({ sortBy: 'lowestPrice', sortOrder });
+  expect(data.map(({ gpuType }) => gpuType)).toEqual(['H100_SXM', 'CPU', 'L4']);
+  expect(data[1]).not.toHaveProperty('averagePrice');
+});
 
 it('shows the listed providers only, with discounts for a team [reserved-listed-providers]', async () => {
   const page = await list({ providers: ['provider-b', 'provider-b'], computeType: 'gpu' }, 10);

@@ -95,7 +95,8 @@ export function resendMail(deps: Deps, actor: Actor, id: string): Promise<MailRe
       const record = await tx.mail.byId(id);
       if (record === null)
         throw new OperatorError(`There is no mail "${id}": see \`berth marketplace mail ls\`.`, 'not_found');
-      if (record.sentAt !== null) throw new OperatorError(`The mail "${id}" was already sent: it is not sent twice.`);
+      if (record.sentAt !== null)
+        throw new OperatorError(`The mail "${id}" was already sent: it is not sent twice.`);
       const now = deps.clock.now();
       const createdAt = record.failedAt === null ? record.createdAt : now;
       const due: MailRecord = { ...record, createdAt, dueAt: now, failedAt: null };

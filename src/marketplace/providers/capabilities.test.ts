@@ -67,7 +67,9 @@ describe('a deployment', () => {
   it('cannot where its provider does not announce it, or announces it unreadably', () => {
     for (const extras of [undefined, { berth: { restart: 'yes', stopped_price_per_hour: -1 } }]) {
       const silent = rulesOf(profile, offerOf(profile, { extras }));
-      expect(pauseUnsupportedReason(silent, machine)).toContain('does not announce the price of a stopped instance');
+      expect(pauseUnsupportedReason(silent, machine)).toContain(
+        'does not announce the price of a stopped instance',
+      );
       expect(restartUnsupportedReason(silent, machine)).toContain('cannot restart');
     }
   });
@@ -78,7 +80,9 @@ describe('a deployment', () => {
       const named = profileOf({ stop: exceptions, stopped_prices });
       const silent = rulesOf(named, offerOf(named, { extras: undefined }));
       expect(pauseUnsupportedReason(silent, machine)).toBeNull();
-      expect(pauseUnsupportedReason(silent, { ...machine, region: 'eu-two' })).toContain('does not announce the price');
+      expect(pauseUnsupportedReason(silent, { ...machine, region: 'eu-two' })).toContain(
+        'does not announce the price',
+      );
     }
   });
 

@@ -18,7 +18,11 @@ const selectionSchema = z.strictObject({
     .min(1)
     .optional()
     .describe('Only machines of these types; absent: all types.'),
-  regions: z.array(z.string().min(1)).min(1).optional().describe('Only in these regions; absent: all regions.'),
+  regions: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe('Only in these regions; absent: all regions.'),
   offers: z.array(z.string().min(1)).min(1).optional().describe('Only these offers; absent: all offers.'),
 });
 export type Selection = z.infer<typeof selectionSchema>;
@@ -49,7 +53,9 @@ const instancesSchema = z.strictObject({
       }),
     )
     .min(1)
-    .describe('Deploy timeouts: a deployment that is not running in time has failed. The first matching entry counts.'),
+    .describe(
+      'Deploy timeouts: a deployment that is not running in time has failed. The first matching entry counts.',
+    ),
   minimum_reservations: z
     .array(
       z.strictObject({
@@ -79,18 +85,18 @@ const instancesSchema = z.strictObject({
 const cloudSchema = z.strictObject({
   id: z.string().min(1).describe('The value of `cloudId` in requests.'),
   name: z.string().min(1).describe('Shown as `cloudName`.'),
-  type: z
-    .string()
-    .min(1)
+  type: z.string().min(1).optional().describe('Volume type in this cloud; absent: the default.'),
+  price_per_gb_hour: priceSchema
     .optional()
-    .describe('Volume type in this cloud; absent: the default.'),
-  price_per_gb_hour: priceSchema.optional().describe('USD per GB and hour in this cloud; absent: the price of the region.'),
+    .describe('USD per GB and hour in this cloud; absent: the price of the region.'),
 });
 
 const volumeRegionSchema = z.strictObject({
   min_size_gb: z.number().positive().optional().describe('Smallest volume in this region, in GB.'),
   max_size_gb: z.number().positive().optional().describe('Largest volume in this region, in GB.'),
-  price_per_gb_hour: priceSchema.optional().describe('USD per GB and hour in this region; absent: the default price.'),
+  price_per_gb_hour: priceSchema
+    .optional()
+    .describe('USD per GB and hour in this region; absent: the default price.'),
   clouds: z.array(cloudSchema).min(1).optional().describe('The clouds of the region.'),
   virtual_ip: z.string().optional().describe('Shown as `virtualIp`.'),
   nfs_endpoint: z.string().optional().describe('Shown as `nfsEndpoint`, and filled into `mount`.'),
@@ -110,7 +116,9 @@ const volumesSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe("Volume type in create requests, shown as `extras.volumeType`; absent: the provider's default."),
+    .describe(
+      "Volume type in create requests, shown as `extras.volumeType`; absent: the provider's default.",
+    ),
   max_per_instance: z
     .int()
     .positive()

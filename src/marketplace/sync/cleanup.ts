@@ -9,8 +9,7 @@ const FIRST_RETRY_MS = 5_000;
 const LAST_RETRY_MS = 5 * 60_000;
 const ALARM_AFTER_MS = 60 * 60_000;
 const STILL_THERE = 'the provider still has it';
-const DENIED =
-  'the provider answers 404 for it and for too many others: see `berth marketplace losses`';
+const DENIED = 'the provider answers 404 for it and for too many others: see `berth marketplace losses`';
 
 /**
  * Deletes the instance of an ended deployment, and retries without limit until the provider confirms that it is gone.

@@ -139,8 +139,7 @@ function detailsOf(
 ): string {
   if (reason === 'out_of_stock') return soldOut(offerId, region);
   if (reason === 'quota_exceeded') return `The quota of this marketplace at ${providerId} is used up.`;
-  if (reason === 'provider_unauthorized')
-    return `${providerId} rejects the marketplace's credentials.`;
+  if (reason === 'provider_unauthorized') return `${providerId} rejects the marketplace's credentials.`;
   return said === null
     ? `${providerId} refused the instance and gave no reason.`
     : `${providerId} refused the instance: ${said}`;

@@ -23,7 +23,8 @@ afterEach(() => setup.close());
 
 const ours = (number: number) => `bm-00c0ffee-${String(number).padStart(32, '0')}`;
 const deletes = () => setup.plain.faults.countOf('deleteInstance');
-const keptAlarms = () => tellings(setup.told, 'error', 'not deleting an instance that belongs to another deployment');
+const keptAlarms = () =>
+  tellings(setup.told, 'error', 'not deleting an instance that belongs to another deployment');
 const orphanWarnings = () => tellings(setup.told, 'warn', 'belongs to no live deployment');
 
 async function terminate(...ids: string[]): Promise<void> {

@@ -255,7 +255,10 @@ describe('a deletion of a volume that two rows have', () => {
     return record;
   };
   const other = () => world.deps.store.read.volumes.byVolumeId(second);
-  const kept = () => world.logged.filter(({ message }) => message.includes('not deleting a volume that belongs to another record'));
+  const kept = () =>
+    world.logged.filter(({ message }) =>
+      message.includes('not deleting a volume that belongs to another record'),
+    );
   const rounds = async () => {
     for (let round = 0; round < 3; round++) {
       await world.clock.advance(10_000);

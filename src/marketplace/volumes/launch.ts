@@ -32,7 +32,8 @@ export async function planLaunchVolumes(
   const { caller, teamId, provider, region, volumeIds } = wanted;
   if (volumeIds.length === 0) return [];
   const volumeProvider = toVolumeProvider(provider);
-  if (volumeProvider === null) throw invalid(FIELD, `${provider.profile.name} does not offer volumes; omit it`);
+  if (volumeProvider === null)
+    throw invalid(FIELD, `${provider.profile.name} does not offer volumes; omit it`);
   const repeated = volumeIds.find((id, index) => volumeIds.indexOf(id) !== index);
   if (repeated !== undefined) throw invalid(FIELD, `${repeated} is given twice`);
   assertRoom(FIELD, volumeProvider, volumeIds.length);

@@ -129,8 +129,7 @@ async function show<Deps extends ConsoleBase>(
     query: (name) => context.req.query(name)?.trim() || undefined,
   };
   const [content, mark] = await Promise.all([page(deps, request), markTab(deps)]);
-  if (content === null)
-    return context.html(problemPage(look, 'Not found', 'This no longer exists.'), 404);
+  if (content === null) return context.html(problemPage(look, 'Not found', 'This no longer exists.'), 404);
   return context.html(
     framed(look, {
       ...content,
@@ -160,10 +159,7 @@ async function logIn(
   const from = { source: 'console', address: context.get('address') } as const;
   const key = await deps.operators.ofKey(secret, from);
   if (key === null)
-    return context.html(
-      loginPage(look, { next, problem: 'This operator key is unknown or revoked.' }),
-      401,
-    );
+    return context.html(loginPage(look, { next, problem: 'This operator key is unknown or revoked.' }), 401);
   const actor: Actor = { name: key.name, ...from };
   await store.transact((tx) => audit(tx, clock, actor, { action: 'console.login' }));
   setCookie(context, cookieName(context), sessions.begin(key), {

@@ -8,7 +8,9 @@ export const auditViewSchema = z
   .object({
     id: z.int(),
     at: timestampSchema,
-    actor: z.string().meta({ description: 'The name of the key; for a command line, the user of that machine.' }),
+    actor: z
+      .string()
+      .meta({ description: 'The name of the key; for a command line, the user of that machine.' }),
     source: z.enum(auditSources),
     address: z.string().nullable().meta({ description: 'Null: the machine of the database.' }),
     action: z.string(),

@@ -51,7 +51,9 @@ export async function createAccount(
       `"${name}" is not a valid account name: use 1 to 63 of a-z 0-9 . _ - and begin with a letter or digit.`,
     );
   if (id !== undefined && !isAccountId(id))
-    throw new AccountsError(`"${id}" is not a valid account id: write acct- followed by 20 hexadecimal digits (0-9, a-f).`);
+    throw new AccountsError(
+      `"${id}" is not a valid account id: write acct- followed by 20 hexadecimal digits (0-9, a-f).`,
+    );
   return store.transact(async (tx) => {
     const known = await tx.credentials.accountByName(name);
     if (known !== null) throw new AccountsError(known.closedAt === null ? taken(name) : stillTaken(known));

@@ -81,4 +81,5 @@ export class FairSlots {
 }
 
 const shuttingDown = () => new ApiError('unavailable', 'The orchestrator is shutting down; try again.');
-const wentAway = () => new ApiError('request_timeout', 'The client disconnected while its request was queued.');
+const wentAway = () =>
+  new ApiError('request_timeout', 'The client disconnected while its request was queued.');

@@ -21,10 +21,7 @@ const volumeTypeFileSchema = z.strictObject({
   price_per_gb_hour: priceSchema.describe('USD per GB and hour.'),
   min_size_gb: sizeGbSchema.describe('The smallest volume.'),
   max_size_gb: sizeGbSchema.describe('The largest volume.'),
-  shareable: z
-    .boolean()
-    .default(false)
-    .describe('Whether it can be attached to several machines at once.'),
+  shareable: z.boolean().default(false).describe('Whether it can be attached to several machines at once.'),
   platform: z
     .string()
     .min(1)

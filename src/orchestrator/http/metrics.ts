@@ -83,8 +83,10 @@ export class Metrics extends ServerMetrics {
     tell('berth_platform_up', 'Whether the platform answers and its listing is trusted.', ({ health }) =>
       Number(health.isUp),
     );
-    tell('berth_platform_suspect', 'Whether the platform answers but its listing is not trusted.', ({ health }) =>
-      Number(health.isSuspect),
+    tell(
+      'berth_platform_suspect',
+      'Whether the platform answers but its listing is not trusted.',
+      ({ health }) => Number(health.isSuspect),
     );
     tell(
       'berth_losses_held',

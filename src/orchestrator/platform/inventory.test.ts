@@ -74,12 +74,7 @@ describe('the units that can be sold', () => {
     ],
     ['are only the free ones where a failed machine may be gone', counted(1), [[failed], [failed]], 1],
     ['are only the free ones where its claim is released by then', counted(1), [[claim], []], 1],
-    [
-      'include a machine being destroyed that the count names',
-      counted(1, ['berth-a']),
-      [[claim], []],
-      2,
-    ],
+    ['include a machine being destroyed that the count names', counted(1, ['berth-a']), [[claim], []], 2],
     ['are without one that the count does not name', counted(1, []), [[claim], [claim]], 1],
   ])('%s', async (_what, answer, claims, units) => {
     const { inventory, capacity } = counting(answer, claims);

@@ -73,7 +73,10 @@ export async function removeOtherAttempt(
       await tx.attempts.put({ ...known, closedAt: null });
       await putRemoval(tx, known, now);
     }
-    log.warn({ ref, resource: id }, 'the platform shows an attempt that the row does not have: it is removed');
+    log.warn(
+      { ref, resource: id },
+      'the platform shows an attempt that the row does not have: it is removed',
+    );
     return 'removed';
   });
 }

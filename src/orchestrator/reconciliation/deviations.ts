@@ -109,7 +109,10 @@ export class Deviations {
       return (await removeOtherAttempt(this.#context, this.#kind, { id: row.id, ref })) !== 'later';
     if (row.destroyOrder === null) return false;
     if (await removeAgain(this.#context, this.#kind, row.id))
-      log.warn({ ref, [this.#kind]: row.id }, 'disks of a removed machine or volume are still there: they are removed');
+      log.warn(
+        { ref, [this.#kind]: row.id },
+        'disks of a removed machine or volume are still there: they are removed',
+      );
     return true;
   }
 }

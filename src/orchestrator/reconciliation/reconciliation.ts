@@ -183,10 +183,7 @@ export class Reconciliation {
     this.#logHold();
     if (!sightings.areCompared || sightings.of('no_row').length > 0 || !restoreHold.areOver) return;
     if (await endRestore(this.#context))
-      log.info(
-        {},
-        'the restored database is fully reconciled with the platform',
-      );
+      log.info({}, 'the restored database is fully reconciled with the platform');
     sightings.isRestored = false;
   }
 

@@ -45,7 +45,10 @@ export async function reconcileDrift(
       await tx.volumes.update(grown);
       await claimActualSize(tx, grown);
       const { sizeGb } = grown;
-      log.warn({ ...volumeLogNames(row), sizeGb }, 'the platform has enlarged a volume after the resize was given up');
+      log.warn(
+        { ...volumeLogNames(row), sizeGb },
+        'the platform has enlarged a volume after the resize was given up',
+      );
     }
     const recorded = await tx.volumes.attachmentsOfVolume(row.id);
     const unrecorded = holders.filter((holder) => !recorded.some(({ instanceId }) => instanceId === holder));

@@ -162,24 +162,27 @@ describe('while the platform is not trusted', () => {
   it.each([
     ['create', { step: 'destroy' }],
     ['destroy', finish],
-  ] as const)('a %s concludes nothing: it continues when the platform is trusted again', async (kind, next) => {
-    await put({ kind });
-    const lease = await claimed();
-    health.isUp = false;
-    await settle(lease, next);
-    expect(await status()).toBe('PROVISIONING');
-    expect(await work()).toMatchObject({
-      kind,
-      notBefore: now,
-      lastError: expect.stringMatching(/is not trusted now/),
-    });
-    health.isUp = true;
-    await settle(await claimed(), next);
-    expect([await status(), (await work())?.kind]).toEqual([
-      'ERROR',
-      next.step === 'finish' ? undefined : 'destroy',
-    ]);
-  });
+  ] as const)(
+    'a %s concludes nothing: it continues when the platform is trusted again',
+    async (kind, next) => {
+      await put({ kind });
+      const lease = await claimed();
+      health.isUp = false;
+      await settle(lease, next);
+      expect(await status()).toBe('PROVISIONING');
+      expect(await work()).toMatchObject({
+        kind,
+        notBefore: now,
+        lastError: expect.stringMatching(/is not trusted now/),
+      });
+      health.isUp = true;
+      await settle(await claimed(), next);
+      expect([await status(), (await work())?.kind]).toEqual([
+        'ERROR',
+        next.step === 'finish' ? undefined : 'destroy',
+      ]);
+    },
+  );
 
   it('a result that ends nothing is still written', async () => {
     await put();

@@ -203,10 +203,7 @@ async function settle<Row>(
     await releaseLease(context, lease, { cookie: lease.cookie, notBefore: clock.now(), lastError });
   });
   if (state === 'lost')
-    log.warn(
-      { ...names, step: lease.kind },
-      'a step returned after its lease was lost; nothing was written',
-    );
+    log.warn({ ...names, step: lease.kind }, 'a step returned after its lease was lost; nothing was written');
   if (state === 'held' && failure !== undefined) {
     const fields = { ...names, ...failure.fields, step: lease.kind, attempt: lease.attempt };
     if (failure.isAlarm) raiseFailing(context, lease, failure.reason);

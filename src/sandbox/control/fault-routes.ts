@@ -47,10 +47,7 @@ const armRoute = createRoute({
       content: jsonContent(anyArmingSchema, { fault: 'http-500', route: 'POST /instances', times: 3 }),
     },
   },
-  responses: errors.replies(201, 'The fault is armed.', armedSchema, [
-    'unauthorized',
-    ...errors.ofBodies,
-  ]),
+  responses: errors.replies(201, 'The fault is armed.', armedSchema, ['unauthorized', ...errors.ofBodies]),
 });
 
 const listRoute = createRoute({
@@ -61,10 +58,15 @@ const listRoute = createRoute({
   summary: 'Armed faults that can still strike',
   request: {
     query: z.object({
-      all: z.enum(['true', 'false']).optional().meta({ description: '`true`: also faults that can no longer strike.' }),
+      all: z
+        .enum(['true', 'false'])
+        .optional()
+        .meta({ description: '`true`: also faults that can no longer strike.' }),
     }),
   },
-  responses: errors.replies(200, 'The faults, in the order in which they strike.', armedListSchema, ['unauthorized']),
+  responses: errors.replies(200, 'The faults, in the order in which they strike.', armedListSchema, [
+    'unauthorized',
+  ]),
 });
 
 const strikesRoute = createRoute({
@@ -103,7 +105,10 @@ const startWeatherRoute = createRoute({
   operationId: 'startWeather',
   summary: 'Start weather: random faults; the same seed strikes the same steps',
   request: { body: { required: false, content: jsonContent(weatherSchema, { strength: 'rough', seed: 7 }) } },
-  responses: errors.replies(201, 'The weather has started.', startedWeatherSchema, ['unauthorized', ...errors.ofBodies]),
+  responses: errors.replies(201, 'The weather has started.', startedWeatherSchema, [
+    'unauthorized',
+    ...errors.ofBodies,
+  ]),
 });
 
 const reportRoute = createRoute({
@@ -129,14 +134,18 @@ const setRoute = createRoute({
   method: 'post',
   path: '/transitions',
   operationId: 'setTransitions',
-  summary: 'Set how machine transitions finish from now on: at once, after a time, after a number of polls, or by hand',
+  summary:
+    'Set how machine transitions finish from now on: at once, after a time, after a number of polls, or by hand',
   request: {
     body: {
       required: true,
       content: jsonContent(transitionSchema, { mode: 'polls', polls: 3, phase: 'boot' }),
     },
   },
-  responses: errors.replies(200, 'The settings in force.', transitionsSchema, ['unauthorized', ...errors.ofBodies]),
+  responses: errors.replies(200, 'The settings in force.', transitionsSchema, [
+    'unauthorized',
+    ...errors.ofBodies,
+  ]),
 });
 
 const showRoute = createRoute({
@@ -192,7 +201,10 @@ export function faultRoutes(deps: ControlDeps) {
     .openapi(disarmRoute, (context) => {
       const { id } = context.req.valid('param');
       if (!faults.disarm(id))
-        throw new ApiError('not_found', `No fault ${id} is armed: GET /control/faults lists the armed faults.`);
+        throw new ApiError(
+          'not_found',
+          `No fault ${id} is armed: GET /control/faults lists the armed faults.`,
+        );
       return context.json(done, 200);
     })
     .openapi(clearRoute, (context) => {

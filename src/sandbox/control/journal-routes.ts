@@ -17,8 +17,7 @@ const readRoute = createRoute({
   path: '/journal',
   operationId: 'readJournal',
   summary: 'Requests to providers and the marketplace, with their answers',
-  description:
-    'Oldest first; the newest 10,000 are kept. Requests to the control API are not recorded.',
+  description: 'Oldest first; the newest 10,000 are kept. Requests to the control API are not recorded.',
   request: { query: journalFilterSchema },
   responses: errors.replies(200, 'The matching entries.', journalSchema, ['unauthorized']),
 });

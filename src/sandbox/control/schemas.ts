@@ -45,9 +45,7 @@ export const advanceSchema = z.object({ by: durationSchema }).meta({ id: 'Advanc
 
 export const journalSchema = z
   .object({
-    count: z
-      .int()
-      .meta({ description: 'Of all exchanges since the last reset, including dropped ones.' }),
+    count: z.int().meta({ description: 'Of all exchanges since the last reset, including dropped ones.' }),
     entries: z.array(journalEntrySchema),
   })
   .meta({ id: 'Journal' });
@@ -83,7 +81,9 @@ export const dumpSchema = z
         machines: z.array(anyObject).meta({ description: 'Machines of the platform, in its own format.' }),
         volumes: z.array(anyObject),
         attachments: z.array(anyObject),
-        instances: z.array(anyObject).meta({ description: 'Instances of all accounts, in the format of the contract.' }),
+        instances: z
+          .array(anyObject)
+          .meta({ description: 'Instances of all accounts, in the format of the contract.' }),
       }),
     ),
   })

@@ -95,7 +95,10 @@ const scenarioRoute = createRoute({
       },
     },
   },
-  responses: errors.replies(200, 'The created resources.', playedSchema, ['unauthorized', ...errors.ofBodies]),
+  responses: errors.replies(200, 'The created resources.', playedSchema, [
+    'unauthorized',
+    ...errors.ofBodies,
+  ]),
 });
 
 export function stateRoutes(deps: ControlDeps) {

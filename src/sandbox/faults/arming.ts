@@ -33,10 +33,13 @@ const armingShape = {
     .union([z.int().min(1), z.literal('sticky')])
     .optional()
     .meta({
-      description:
-        'Number of strikes; `sticky`: until disarmed. Default: the fault’s own, mostly once.',
+      description: 'Number of strikes; `sticky`: until disarmed. Default: the fault’s own, mostly once.',
     }),
-  skip: z.int().min(0).default(0).meta({ description: 'Number of occasions to skip before the first strike.' }),
+  skip: z
+    .int()
+    .min(0)
+    .default(0)
+    .meta({ description: 'Number of occasions to skip before the first strike.' }),
   probability: z
     .number()
     .min(0)

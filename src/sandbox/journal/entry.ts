@@ -12,10 +12,7 @@ export const journalEntrySchema = z
     number: z.int().positive().meta({ description: 'Counts up from 1 since the last reset.' }),
     at: z.iso.datetime(),
     provider: z.string().meta({ description: 'The name of a provider, or `marketplace`.' }),
-    account: z
-      .string()
-      .optional()
-      .meta({ description: 'The account of the key in the request, if known.' }),
+    account: z.string().optional().meta({ description: 'The account of the key in the request, if known.' }),
     method: z.string(),
     path: z.string().meta({ description: 'With the query, without the prefix of the provider.' }),
     operation: z.string().optional().meta({ description: 'The operationId of its OpenAPI document.' }),

@@ -45,7 +45,8 @@ export class Replay {
         distance: editDistance(request.path, path) + (request.method === method ? 0 : 1),
       }))
       .sort((a, b) => a.distance - b.distance);
-    const hint = nearest === undefined ? 'no answers are left' : `the nearest remaining request is ${nearest.line}`;
+    const hint =
+      nearest === undefined ? 'no answers are left' : `the nearest remaining request is ${nearest.line}`;
     const message = `The recording has no answer to ${method} ${path}; ${hint}.`;
     return Response.json({ error: { code: 'not_recorded', message } }, { status: 501 });
   }

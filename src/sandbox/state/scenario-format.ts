@@ -40,14 +40,21 @@ const stepSchema = z.discriminatedUnion('do', [
   z.strictObject({
     do: z.enum(['stop', 'start', 'destroy']),
     instance: nameSchema,
-    wait: z.boolean().optional().meta({ description: 'Whether the clock advances until it is done. Default true.' }),
+    wait: z
+      .boolean()
+      .optional()
+      .meta({ description: 'Whether the clock advances until it is done. Default true.' }),
   }),
   z.strictObject({
     do: z.literal('sell_out'),
     provider: providerSchema.optional(),
     configuration_id: z.string(),
     region: z.string(),
-    leave: z.int().nonnegative().optional().meta({ description: 'Number of units that stay free. Default 0.' }),
+    leave: z
+      .int()
+      .nonnegative()
+      .optional()
+      .meta({ description: 'Number of units that stay free. Default 0.' }),
   }),
   z.strictObject({
     do: z.literal('arm'),
@@ -79,7 +86,8 @@ const stepSchema = z.discriminatedUnion('do', [
       .optional()
       .meta({ description: 'A value `{NAME}` is the id from an earlier step.' }),
     if_made: z.boolean().optional().meta({
-      description: 'Skip the step if no earlier step made what the path or the body names. Default: an error.',
+      description:
+        'Skip the step if no earlier step made what the path or the body names. Default: an error.',
     }),
     as: labelSchema.optional().meta({ description: 'Name for the id in the answer.' }),
     status: z.int().optional().meta({ description: 'The expected status; default: any.' }),
@@ -101,8 +109,7 @@ export const scenarioSchema = z
       })
       .optional()
       .meta({
-        description:
-          'How `berth sandbox --scenario` starts the sandbox. Ignored by a running sandbox.',
+        description: 'How `berth sandbox --scenario` starts the sandbox. Ignored by a running sandbox.',
       }),
     steps: z.array(stepSchema).optional(),
     recording: z

@@ -20,7 +20,9 @@ const scope = {
 
 /** How transitions of machines proceed. The last setting wins. */
 export const transitionSchema = z.discriminatedUnion('mode', [
-  z.strictObject({ mode: z.literal('immediate'), ...scope }).meta({ description: 'Transitions finish at once.' }),
+  z
+    .strictObject({ mode: z.literal('immediate'), ...scope })
+    .meta({ description: 'Transitions finish at once.' }),
   z
     .strictObject({ mode: z.literal('timed'), ms: z.number().min(0), ...scope })
     .meta({ description: 'Transitions take `ms` milliseconds.' }),

@@ -185,22 +185,25 @@ describe('a database that was restored from a backup', () => {
     expect(markIn(path)).toEqual([{ name: 'restored_from', at: TAKEN_AT }]);
   });
 
-  it.each(['-wal', '-journal'])('is refused while the %s of the previous database is next to it', (suffix) => {
-    copyFileSync(target, path);
-    writeFileSync(`${path}${suffix}`, 'pages of another database');
-    const before = readFileSync(path);
-    expect(() => openDatabase(path)).toThrow(DatabaseRefused);
-    expect(() => openDatabase(path)).toThrow(
-      new RegExp(
-        `${suffix} next to it belongs to the previous database: move \\S+${suffix} away and start`,
-      ),
-    );
-    expect(readFileSync(path)).toEqual(before);
-    rmSync(`${path}${suffix}`);
-    writeFileSync(`${path}${suffix}`, '');
-    openDatabase(path).close();
-    expect(accountsIn(path)).toEqual(['kept']);
-  });
+  it.each(['-wal', '-journal'])(
+    'is refused while the %s of the previous database is next to it',
+    (suffix) => {
+      copyFileSync(target, path);
+      writeFileSync(`${path}${suffix}`, 'pages of another database');
+      const before = readFileSync(path);
+      expect(() => openDatabase(path)).toThrow(DatabaseRefused);
+      expect(() => openDatabase(path)).toThrow(
+        new RegExp(
+          `${suffix} next to it belongs to the previous database: move \\S+${suffix} away and start`,
+        ),
+      );
+      expect(readFileSync(path)).toEqual(before);
+      rmSync(`${path}${suffix}`);
+      writeFileSync(`${path}${suffix}`, '');
+      openDatabase(path).close();
+      expect(accountsIn(path)).toEqual(['kept']);
+    },
+  );
 
   it('is left as it is when the start is refused before anything may be written', () => {
     copyFileSync(target, path);

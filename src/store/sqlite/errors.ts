@@ -55,7 +55,10 @@ function fromSqliteError(error: InstanceType<typeof Database.SqliteError>, path:
   const cause = { cause: error };
   if (isDamage(code) || message === 'unsupported file format') return damaged(path, message, error);
   if (code === 'SQLITE_FULL')
-    return new DatabaseRefused(`The disk of the database ${path} is full: free some space and start again.`, cause);
+    return new DatabaseRefused(
+      `The disk of the database ${path} is full: free some space and start again.`,
+      cause,
+    );
   if (code.startsWith('SQLITE_BUSY'))
     return new DatabaseRefused(
       `The database ${path} is locked by another process, such as a suspended server: end it and try again.`,

@@ -47,11 +47,9 @@ export const machineSpec = z
     cloud_init: cloudInitSchema.nullable().describe("The tenant's cloud-init fields; null: none."),
     vendor_data: z
       .string()
-      .describe("Rendered cloud-init vendor data of the provider: the login user and the keys."),
+      .describe('Rendered cloud-init vendor data of the provider: the login user and the keys.'),
     user_data: z.string().describe("Rendered cloud-init user data with the tenant's fields."),
-    note: note.describe(
-      'Store it with the machine and return it if the capability keeps_notes is true.',
-    ),
+    note: note.describe('Store it with the machine and return it if the capability keeps_notes is true.'),
     avoid_hosts: avoidHosts,
   })
   .meta({ id: 'MachineSpec' });
@@ -99,7 +97,9 @@ export const requests = {
   restart: z.object({
     ...step,
     method: z.literal('restart'),
-    restart_id: z.string().describe('Identifies one restart: repeated calls with the same id reset the machine once.'),
+    restart_id: z
+      .string()
+      .describe('Identifies one restart: repeated calls with the same id reset the machine once.'),
   }),
   destroy: z.object({ ...step, method: z.literal('destroy') }),
   inventory: z.object({
@@ -137,10 +137,7 @@ export const capabilities = z.object({
   create_visible_within_ms: millis
     .max(3_600_000)
     .describe('Maximum time from the start of a create until `get` and `list` show it.'),
-  keeps_notes: z
-    .boolean()
-    .default(false)
-    .describe('Whether observations include the note of the create.'),
+  keeps_notes: z.boolean().default(false).describe('Whether observations include the note of the create.'),
   cloud_init_bytes: z
     .int()
     .min(0)
@@ -234,7 +231,9 @@ export const hosts = z
 export const presenceOf = <T extends z.ZodType, H extends z.ZodRawShape>(value: T, more: H) =>
   z.discriminatedUnion('answer', [
     z.object({ answer: z.literal('observed'), value }),
-    z.object({ answer: z.literal('gone'), ...more }).describe('Proof that it does not exist. In doubt, answer unknown.'),
+    z
+      .object({ answer: z.literal('gone'), ...more })
+      .describe('Proof that it does not exist. In doubt, answer unknown.'),
     z.object({ ...unknown.shape, ...more }),
   ]);
 

@@ -88,21 +88,20 @@ export const capabilities = one.capabilities.extend({
     .describe('Whether Berth chooses the host of a volume: the driver implements `volumes.place`.'),
   copy_volume: z.boolean().default(false).describe('Whether the driver implements `volumes.copy`.'),
   disown: z.boolean().default(false).describe('Whether the driver implements `disown`.'),
-  fences: z.boolean().default(false).describe('Whether the driver compares `fence` where the change happens.'),
+  fences: z
+    .boolean()
+    .default(false)
+    .describe('Whether the driver compares `fence` where the change happens.'),
 });
 
 const info = one.info.extend({ capabilities }).meta({ id: 'Info' });
 
-const renamedTo = hostName
-  .exactOptional()
-  .describe('Its current name on the platform, if it was renamed.');
+const renamedTo = hostName.exactOptional().describe('Its current name on the platform, if it was renamed.');
 const machine = one.machine.extend({ ref, renamed_to: renamedTo }).meta({ id: 'Machine' });
 const volume = one.volume
   .extend({
     ref,
-    host: hostName
-      .exactOptional()
-      .describe('The host that it is on. Absent: every host can reach it.'),
+    host: hostName.exactOptional().describe('The host that it is on. Absent: every host can reach it.'),
     renamed_to: renamedTo,
   })
   .meta({ id: 'Volume' });
@@ -118,7 +117,9 @@ const leftovers = z
   .array(z.object({ ref, host: hostName.exactOptional(), detail: one.text }))
   .max(one.MAX_LISTED)
   .exactOptional()
-  .describe('Disks with a name that Berth chose, but without a listed machine or volume; `detail`: a description.');
+  .describe(
+    'Disks with a name that Berth chose, but without a listed machine or volume; `detail`: a description.',
+  );
 const hosts = one.hosts.exactOptional();
 const listedBeside = { hosts, copies, leftovers };
 

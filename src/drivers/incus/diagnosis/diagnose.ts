@@ -223,7 +223,11 @@ async function* clockOf(client: IncusClient, now: () => number): AsyncGenerator<
     const offMs = Math.max(begunAt - date - 1_000, date - now(), 0);
     yield offMs <= CLOCK_TOLERANCE_MS
       ? ok(subject, 'It agrees with the clock of Incus.')
-      : broken(subject, `It differs from the clock of Incus by ${Math.round(offMs / 1000)} s.`, 'Run NTP on both.');
+      : broken(
+          subject,
+          `It differs from the clock of Incus by ${Math.round(offMs / 1000)} s.`,
+          'Run NTP on both.',
+        );
   } catch (error) {
     yield failed(subject, error, 'Run NTP on both.');
   }

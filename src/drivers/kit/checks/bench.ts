@@ -195,7 +195,9 @@ export class Bench {
     const { createVisibleWithinMs } = this.manifest;
     const found = await this.#until(createVisibleWithinMs, look);
     if (found !== undefined) return found;
-    throw new CheckFailure(`${what} is not visible within createVisibleWithinMs (${createVisibleWithinMs} ms)`);
+    throw new CheckFailure(
+      `${what} is not visible within createVisibleWithinMs (${createVisibleWithinMs} ms)`,
+    );
   }
 
   /** Polls until there is no problem, within `patienceMs`. @throws {CheckFailure} with the last problem */

@@ -95,7 +95,10 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
     ['gives a fraction of milliseconds', (driver) => manifest(driver, { createVisibleWithinMs: 0.5 })],
   ],
   'never-made': [
-    ['answers unknown for a missing machine', () => ({ get: async () => ({ answer: 'unknown', reason: 'planted' }) })],
+    [
+      'answers unknown for a missing machine',
+      () => ({ get: async () => ({ answer: 'unknown', reason: 'planted' }) }),
+    ],
   ],
   listing: [
     ['lists nothing', () => ({ list: async () => ({ answer: 'listed', items: [] }) })],
@@ -224,10 +227,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
     ['resets nothing though it says that it can', () => ({ restart: async () => broken('internal') })],
   ],
   'restart-of-none': [
-    [
-      'starts a stopped machine',
-      (driver) => ({ restart: (ref, _id, cookie) => driver.start(ref, cookie) }),
-    ],
+    ['starts a stopped machine', (driver) => ({ restart: (ref, _id, cookie) => driver.start(ref, cookie) })],
   ],
   'disown-running': [
     ['disowns a running machine', () => ({ disown: async () => done })],

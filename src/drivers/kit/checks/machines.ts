@@ -17,8 +17,7 @@ export const machineChecks: readonly DriverCheck[] = [
     async run({ manifest, driver }) {
       const { name, stop, resume, attachVolume, createVisibleWithinMs, cloudInitBytes } = manifest;
       if (name === '') throw new CheckFailure('the name is empty');
-      if (resume && !stop)
-        throw new CheckFailure('resume is true and stop is false: resume needs stop');
+      if (resume && !stop) throw new CheckFailure('resume is true and stop is false: resume needs stop');
       same(
         'presence of volumes, compared with attachVolume',
         driver.volumes !== undefined,
@@ -241,7 +240,11 @@ export const machineChecks: readonly DriverCheck[] = [
       await Promise.all([bench.destroy(ref), bench.destroy(ref)]);
       const done = { outcome: 'done', value: null };
       same('destroy of a destroyed machine', await bench.driver.destroy(ref, null, TRIAL_ORDER), done);
-      same('destroy of a machine that was never made', await bench.driver.destroy(none, null, TRIAL_ORDER), done);
+      same(
+        'destroy of a machine that was never made',
+        await bench.driver.destroy(none, null, TRIAL_ORDER),
+        done,
+      );
       return undefined;
     },
   },
@@ -322,7 +325,8 @@ export const capacityChecks: readonly DriverCheck[] = [
         same('list', (await driver.list()).answer, 'unknown');
         if (driver.inventory !== undefined) same('inventory', (await driver.inventory()).answer, 'unknown');
         const destroyed = await driver.destroy(ref, null, TRIAL_ORDER).catch(() => undefined);
-        if (destroyed?.outcome === 'done') throw new CheckFailure('destroy is done although the platform was not reached');
+        if (destroyed?.outcome === 'done')
+          throw new CheckFailure('destroy is done although the platform was not reached');
         const made = await driver.create(bench.spec(ref), null).catch(() => undefined);
         if (made !== undefined) refused('create', made, 'transient', 'unknown_outcome', 'auth');
       } finally {

@@ -101,9 +101,7 @@ async function onEachHost(placed: Placed | undefined): Promise<Untried | undefin
   for (const host of (await namedBy(placed)).slice(-2)) {
     const made = await placed.make(host);
     if (made !== host)
-      throw new CheckFailure(
-        `create was given the host ${host}, and is on ${made ?? 'no reported host'}`,
-      );
+      throw new CheckFailure(`create was given the host ${host}, and is on ${made ?? 'no reported host'}`);
   }
   return undefined;
 }

@@ -22,7 +22,11 @@ const checks: readonly VolumeCheck[] = [
       same('listed', await bench.listedVolumes(volumes), [made]);
       await destroyVolume(bench, volumes, ref);
       same('destroy again', await volumes.destroy(ref, null, TRIAL_ORDER), done);
-      same('destroy of a missing volume', await volumes.destroy(bench.volumeRef('none'), null, TRIAL_ORDER), done);
+      same(
+        'destroy of a missing volume',
+        await volumes.destroy(bench.volumeRef('none'), null, TRIAL_ORDER),
+        done,
+      );
       same('get after the destroy', await attached(volumes, ref), 'gone');
       return undefined;
     },

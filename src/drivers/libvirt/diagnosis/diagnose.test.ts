@@ -201,7 +201,13 @@ describe('each problem has a finding and a remedy', () => {
       'no clean-traffic',
       'nwfilter',
     ],
-    ['there is no network', { virsh: { 'net-info': 'no_network' } }, 'broken', 'it does not exist', 'net-define'],
+    [
+      'there is no network',
+      { virsh: { 'net-info': 'no_network' } },
+      'broken',
+      'it does not exist',
+      'net-define',
+    ],
     [
       'the network is off',
       { virsh: { 'net-info': 'Active: no' } },
@@ -226,8 +232,20 @@ describe('each problem has a finding and a remedy', () => {
       'it does not exist',
       'Create it',
     ],
-    ['its clock is late', { clockMs: NOW - 5_000 }, 'warning', 'differs from the clock of Berth by -5.0 s', 'chrony'],
-    ['its clock is off', { clockMs: NOW + 90_000 }, 'broken', 'differs from the clock of Berth by 90.0 s', 'chrony'],
+    [
+      'its clock is late',
+      { clockMs: NOW - 5_000 },
+      'warning',
+      'differs from the clock of Berth by -5.0 s',
+      'chrony',
+    ],
+    [
+      'its clock is off',
+      { clockMs: NOW + 90_000 },
+      'broken',
+      'differs from the clock of Berth by 90.0 s',
+      'chrony',
+    ],
     [
       'its state cannot be written',
       { says: facts.filter((one) => !one.startsWith('state')) },

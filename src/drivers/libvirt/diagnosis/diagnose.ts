@@ -62,7 +62,11 @@ async function unlessSilent(
   } catch (error) {
     if (!(error instanceof VirshError)) throw error;
     return [
-      broken(`host ${patient.host.name}`, error.message, 'Fix what libvirt reports, and run the check again.'),
+      broken(
+        `host ${patient.host.name}`,
+        error.message,
+        'Fix what libvirt reports, and run the check again.',
+      ),
     ];
   }
 }

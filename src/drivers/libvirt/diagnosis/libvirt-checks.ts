@@ -182,7 +182,11 @@ async function diagnoseNat(host: Patient['host'], network: string): Promise<Diag
   } catch (error) {
     if (!(error instanceof VirshError && error.problem === 'no_network')) throw error;
     return [
-      broken(subject, 'it does not exist', 'Define it with virsh net-define, as docs/how-to/libvirt.md shows.'),
+      broken(
+        subject,
+        'it does not exist',
+        'Define it with virsh net-define, as docs/how-to/libvirt.md shows.',
+      ),
     ];
   }
 }

@@ -46,7 +46,11 @@ export async function diagnoseShell(
 function diagnoseTools(subject: string, { missing }: HostFacts): Diagnosis {
   if (missing === undefined) return ok(subject, 'it runs the commands of Berth');
   const remedy = 'Install it on the host; Debian: libvirt-clients has virsh, util-linux has flock.';
-  return broken(subject, `${missing} is not installed: the host gets no machine, and none is changed`, remedy);
+  return broken(
+    subject,
+    `${missing} is not installed: the host gets no machine, and none is changed`,
+    remedy,
+  );
 }
 
 function diagnoseState({ host }: Patient, { canWriteState }: HostFacts): Diagnosis {
@@ -178,9 +182,7 @@ function diagnoseIommu(name: string, { iommuOn }: HostFacts): Diagnosis {
   const subject = `IOMMU of host ${name}`;
   const remedy =
     'Enable VT-d or AMD-Vi in the firmware, and boot with intel_iommu=on iommu=pt (AMD: iommu=pt).';
-  return iommuOn
-    ? ok(subject, 'it is on')
-    : broken(subject, 'it is off: machines cannot get GPUs', remedy);
+  return iommuOn ? ok(subject, 'it is on') : broken(subject, 'it is off: machines cannot get GPUs', remedy);
 }
 
 function diagnoseVfio(name: string, { vfioLoaded }: HostFacts): Diagnosis {

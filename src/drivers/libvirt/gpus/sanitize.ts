@@ -90,7 +90,8 @@ export function planReset(functions: readonly PciFunction[], { functions: all }:
 /** A single function on its bus is bus-reset by its own `reset`. With a second function the kernel refuses that. */
 function resetOfLone(functions: readonly PciFunction[], ofTheBus: readonly PciFunction[]): ResetPlan {
   const none = ofTheBus.find(({ resetMethods }) => resetMethods.length === 0);
-  if (none !== undefined) return { impossible: `the kernel has no reset method for ${none.address} (${none.id})` };
+  if (none !== undefined)
+    return { impossible: `the kernel has no reset method for ${none.address} (${none.id})` };
   if (functions.length === 1) return { files: functions.map(({ address }) => `${address}/reset`) };
   return {
     impossible: `${ofTheBus[0]?.address} can be reset only with its bus, but its bridge has no reset_subordinate`,

@@ -35,8 +35,7 @@ export async function chooseAccelerator(
   if (wanted !== 'auto')
     return { accelerator: wanted, doubtful: false, finding: `${wanted} is configured and was not tested` };
   const found = await probeKvm(host, place, facts);
-  if (found === undefined)
-    return { accelerator: 'kvm', doubtful: false, finding: 'a test guest ran on KVM' };
+  if (found === undefined) return { accelerator: 'kvm', doubtful: false, finding: 'a test guest ran on KVM' };
   return { accelerator: 'tcg', doubtful: true, finding: `${found}; guests run on TCG` };
 }
 
@@ -52,7 +51,8 @@ async function probeKvm(
     const command = ['probe', String(PROBE_WITHIN_S)];
     const { lines, stderr } = await runHostScript(host, place, command, (PROBE_WITHIN_S + 10) * 1000);
     const [, status, words = ''] = lines.find(([name]) => name === 'probe') ?? [];
-    if (status === undefined) return `the test guest on KVM could not be started: ${stderr.trim().slice(0, 200)}`;
+    if (status === undefined)
+      return `the test guest on KVM could not be started: ${stderr.trim().slice(0, 200)}`;
     return verdictOf(Number(status), words.trim());
   } catch (error) {
     if (error instanceof VirshError) return `the test guest on KVM could not be started: ${error.message}`;
@@ -62,7 +62,8 @@ async function probeKvm(
 
 function verdictOf(status: number, words: string): string | undefined {
   if (status === GUEST_FINISHED) return undefined;
-  if (status === KILLED) return `/dev/kvm opens, but the test guest did not finish within ${PROBE_WITHIN_S} s`;
+  if (status === KILLED)
+    return `/dev/kvm opens, but the test guest did not finish within ${PROBE_WITHIN_S} s`;
   if (status === NO_QEMU) return 'qemu-system-x86_64, needed to test KVM, is not installed';
   return `QEMU on KVM ended with status ${status}: ${words}`;
 }

@@ -160,8 +160,7 @@ export async function listDomains(host: Host, as: 'live' | 'stored' = 'live'): P
   if (all.some((uuid) => !told.has(uuid))) {
     const still = await uuids('--all');
     const untold = all.find((uuid) => !told.has(uuid) && still.includes(uuid));
-    if (untold !== undefined)
-      throw new VirshError('busy', `${host.name} did not list the domain ${untold}`);
+    if (untold !== undefined) throw new VirshError('busy', `${host.name} did not list the domain ${untold}`);
   }
   return domains.map((domain) => ({
     ...domain,

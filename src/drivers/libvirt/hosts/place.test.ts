@@ -23,7 +23,11 @@ describe('the room of a host', () => {
     ['another datacenter', { datacenter: 'ams' }, 'not in fra'],
     ['a cordon', { cordon: 'a disk is replaced' }, 'it is cordoned: a disk is replaced'],
     ['no vCPUs', { claims: [aClaim({ vcpus: 13 })] }, 'it has 3 free vCPUs, but 4 are needed'],
-    ['no memory', { claims: [aClaim({ memoryMb: 65_000 })] }, 'it has 536 MiB of free memory, but 8192 are needed'],
+    [
+      'no memory',
+      { claims: [aClaim({ memoryMb: 65_000 })] },
+      'it has 536 MiB of free memory, but 8192 are needed',
+    ],
     ['no address', { addresses: 0 }, 'it has no free port and address'],
     ['no disk', { otherDiskGb: 460.5 }, 'it has 39 GB of free disk, but 50 are needed'],
   ])('is none with %s', (_name, host, reason) => {

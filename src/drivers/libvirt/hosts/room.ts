@@ -91,7 +91,8 @@ export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
     return `it has ${Math.floor(room.diskGb)} GB of free disk, but ${wanted.diskGb} are needed`;
   if (host.addresses !== undefined && host.addresses < 1) return 'it has no free port and address';
   const gpus = freeGpus(host, wanted.gpuType).length;
-  if (gpus < wanted.gpuCount) return `it has ${gpus} free ${wanted.gpuType}, but ${wanted.gpuCount} are needed`;
+  if (gpus < wanted.gpuCount)
+    return `it has ${gpus} free ${wanted.gpuType}, but ${wanted.gpuCount} are needed`;
   return undefined;
 }
 

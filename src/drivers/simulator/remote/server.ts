@@ -38,10 +38,7 @@ export function createRemoteServer(options: RemoteServerOptions): Hono {
   app.use(bodyLimit({ maxSize: MAX_REQUEST_BYTES }));
   app.use(async (context, next) => {
     if (token !== undefined && !isSame(context.req.header('Authorization') ?? '', `Bearer ${token}`))
-      return context.json(
-        { error: 'BERTH_SIMULATOR_TOKEN is missing or wrong' },
-        refusals.unauthorized,
-      );
+      return context.json({ error: 'BERTH_SIMULATOR_TOKEN is missing or wrong' }, refusals.unauthorized);
     // A web page needs a CORS preflight to send this type, and none is ever granted.
     if (context.req.method !== 'GET' && context.req.header('Content-Type') !== 'application/json')
       return context.json({ error: 'expected JSON' }, 415);

@@ -32,10 +32,7 @@ ${facts([
   ['To be synced', count(row.to_sync)],
   ['Created in 24 hours', `${count(made)}, ${count(failed)} of them failed`],
   ['Failure reasons', failures.map(({ reason, count: n }) => `${reason} ${n}`).join(', ')],
-  [
-    'Losses',
-    `${count(row.losses)} ended (limit ${count(row.losses_cap)}), ${count(row.losses_held)} held`,
-  ],
+  ['Losses', `${count(row.losses)} ended (limit ${count(row.losses_cap)}), ${count(row.losses_held)} held`],
   ['Losses accepted until', ago(row.losses_accepted_until, now)],
 ])}`;
 }

@@ -28,8 +28,7 @@ const creditSchema = z
       .multipleOf(0.000001)
       .meta({ description: 'Below zero only for an adjustment.' }),
     reference: z.string().min(1).max(200).meta({
-      description:
-        'Reference of the payment or order. A reference is booked only once.',
+      description: 'Reference of the payment or order. A reference is booked only once.',
     }),
     reason: z.string().min(1).max(500).optional(),
   })
@@ -74,7 +73,8 @@ const acceptRoute = createRoute({
   path: '/providers/{provider}/losses/accept',
   operationId: 'acceptLosses',
   summary: 'Accept the losses of a provider',
-  description: 'For `for_s` seconds, deployments and volumes that the provider answers 404 for end, without the limit on losses.',
+  description:
+    'For `for_s` seconds, deployments and volumes that the provider answers 404 for end, without the limit on losses.',
   request: {
     params: z.object({ provider: z.string() }),
     body: {

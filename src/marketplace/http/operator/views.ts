@@ -85,7 +85,8 @@ const teamsRoute = createRoute({
   path: '/teams',
   operationId: 'listTeams',
   summary: 'Teams with their balance and hourly cost',
-  description: 'Sorted by slug, in pages; `spending=true`: teams that are billed now, first to run out first, on one page.',
+  description:
+    'Sorted by slug, in pages; `spending=true`: teams that are billed now, first to run out first, on one page.',
   request: {
     query: z.object({
       q: textSchema,

@@ -116,8 +116,7 @@ const canTerminateRoute = createRoute({
   path: '/api/deployments/{deploymentId}/can-terminate',
   operationId: 'canTerminateDeployment',
   summary: 'Whether a deployment may be terminated now',
-  description:
-    'Minutes run, and minutes left of the minimum runtime. Time stopped does not count.',
+  description: 'Minutes run, and minutes left of the minimum runtime. Time stopped does not count.',
   request: { params: oneDeployment },
   responses: errors.replies(200, 'The check.', terminationCheckSchema, ofOthers),
 });

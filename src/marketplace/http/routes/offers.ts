@@ -46,8 +46,7 @@ const reservedRoute = createRoute({
   path: '/api/gpu-offers-with-reserved',
   operationId: 'listOffersWithReserved',
   summary: 'Offers of the given providers, sold-out ones included',
-  description:
-    'Same form as the list of offers. `providers` is a comma-separated list of provider ids.',
+  description: 'Same form as the list of offers. `providers` is a comma-separated list of provider ids.',
   security: bearer,
   request: { query: reservedOfferQuerySchema },
   responses: errors.replies(200, 'Grouped by GPU type.', offerPageSchema, ['UNAUTHORIZED']),

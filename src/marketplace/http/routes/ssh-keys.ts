@@ -35,7 +35,8 @@ const createKeyRoute = createRoute({
   path: '/api/ssh-keys',
   operationId: 'createSshKey',
   summary: 'Save a key',
-  description: 'An OpenSSH public key for deployments of the team; ECDSA and FIDO security keys are supported.',
+  description:
+    'An OpenSSH public key for deployments of the team; ECDSA and FIDO security keys are supported.',
   request: { body: { required: true, content: jsonContent(createSshKeySchema, createExample) } },
   responses: errors.replies(201, 'The key.', sshKeySchema, [
     'UNAUTHORIZED',
@@ -64,7 +65,11 @@ const deleteRoute = createRoute({
   summary: 'Delete a key',
   description: 'Machines that already have the key keep it.',
   request: { params: oneKey },
-  responses: errors.replies(200, 'The key is deleted.', successSchema, ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND']),
+  responses: errors.replies(200, 'The key is deleted.', successSchema, [
+    'UNAUTHORIZED',
+    'FORBIDDEN',
+    'NOT_FOUND',
+  ]),
 });
 
 /** M: SSH keys. */

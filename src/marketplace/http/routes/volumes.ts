@@ -97,7 +97,8 @@ const readRoute = createRoute({
   path: '/api/volumes/{volumeId}',
   operationId: 'getVolume',
   summary: 'A volume with fresh usage data',
-  description: 'The size is the billed size; `usedCapacityBytes` is the value reported by the provider, if any.',
+  description:
+    'The size is the billed size; `usedCapacityBytes` is the value reported by the provider, if any.',
   request: { params: oneVolume },
   responses: errors.replies(200, 'The volume.', volumeSchema, ofOthers),
 });

@@ -50,7 +50,10 @@ export const providerRowSchema = z
     losses_held: z.int(),
     losses: z
       .int()
-      .meta({ description: 'Deployments and volumes that ended because it answered 404, within the window of the cap.' }),
+      .meta({
+        description:
+          'Deployments and volumes that ended because it answered 404, within the window of the cap.',
+      }),
     losses_cap: z.int(),
     losses_accepted_until: timeOrNullSchema,
     confirmed_until: timeOrNullSchema.meta({

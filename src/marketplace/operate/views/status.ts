@@ -18,7 +18,9 @@ export type MailsView = z.infer<typeof mailsViewSchema>;
 /** The status in figures. */
 export const statusViewSchema = z
   .object({
-    deployments: z.record(z.string(), z.int()).meta({ description: 'Deployments that have not ended, by status.' }),
+    deployments: z
+      .record(z.string(), z.int())
+      .meta({ description: 'Deployments that have not ended, by status.' }),
     teams: z.object({
       count: z.int(),
       spending: z.int().meta({ description: 'Teams that are billed now.' }),

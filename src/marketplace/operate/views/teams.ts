@@ -17,7 +17,10 @@ export const teamRowSchema = z
     burn_usd_per_hour: z
       .number()
       .meta({ description: 'Hourly cost of everything billed now, before discounts.' }),
-    hours_left: z.number().nullable().meta({ description: 'Hours until the balance is used up; null: nothing is billed.' }),
+    hours_left: z
+      .number()
+      .nullable()
+      .meta({ description: 'Hours until the balance is used up; null: nothing is billed.' }),
     billed: z.int().meta({ description: 'Number of deployments and volumes billed now.' }),
     exhausted_at: timeOrNullSchema.meta({ description: 'When its balance reached zero.' }),
     created_at: timestampSchema,

@@ -32,9 +32,12 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   row_lost: 'Create its account if that is missing. Otherwise `berth orphans adopt`, `release` or `rm`.',
   machine_paused: 'Fix the cause that it names. Once it is STOPPED, let the tenant’s start resume it.',
   machine_fault: 'Follow its remedy. The instance stays ONLINE meanwhile.',
-  resource_renamed: 'Restore its name when you can. Meanwhile Berth tracks it under the new name, and its DELETE works.',
-  resource_copied: 'Delete the copy, or remove Berth’s tag from it. Berth never counts, adopts or removes it.',
-  disk_left: 'Inspect the disks that it names. Berth removes disks only when their machine or volume was deleted on request.',
+  resource_renamed:
+    'Restore its name when you can. Meanwhile Berth tracks it under the new name, and its DELETE works.',
+  resource_copied:
+    'Delete the copy, or remove Berth’s tag from it. Berth never counts, adopts or removes it.',
+  disk_left:
+    'Inspect the disks that it names. Berth removes disks only when their machine or volume was deleted on request.',
   endpoint_shared:
     'Find out on the platform which machine has the address, and correct the endpoint of the other.',
   disk_lost: 'Find out what removed it, and check whether other machines on its host still have their disks.',
@@ -43,7 +46,8 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   call_stuck: 'Check the platform. If its driver hangs, restart the server that the alarm names.',
   clock_skew: 'Check NTP on this server and on the database server. No work is done meanwhile.',
   certificate_ending: 'Renew it. The API and providers need no restart; the files of Incus do.',
-  reload_refused: 'Fix the file that it names, then run `berth reload`. Do not restart the server before that.',
+  reload_refused:
+    'Fix the file that it names, then run `berth reload`. Do not restart the server before that.',
   disk_low: 'Free some disk space before the disk is full.',
   store_unwritable: 'Free some disk space, or bring PostgreSQL back. No restart is needed.',
 };
@@ -58,10 +62,7 @@ export const alarmsPage: Page = async ({ store: { read } }, { now, session }) =>
   return {
     title: 'Alarms',
     body: html`<div class="head"><h1>Alarms</h1><span class="soft">${counted(alarms.length, 'alarm')}, oldest first</span></div>
-${live(
-  'alarms',
-  table(columnsAt(now, session.csrf), alarms, 'No alarm is open.'),
-)}`,
+${live('alarms', table(columnsAt(now, session.csrf), alarms, 'No alarm is open.'))}`,
   };
 };
 

@@ -44,7 +44,13 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
     /stays ONLINE/,
   ],
   ['nothing', {}, 'good', /OK: no action needed/, /^$/],
-  ['a first try', { work: { ...work, attempt: 1, lastError: null } }, 'busy', /^In progress: “destroy”/, /^$/],
+  [
+    'a first try',
+    { work: { ...work, attempt: 1, lastError: null } },
+    'busy',
+    /^In progress: “destroy”/,
+    /^$/,
+  ],
   ['a try after a failure', { work }, 'wait', /^In progress/, /^$/],
   [
     'a step that fails on',
@@ -61,13 +67,7 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
     /default has been frozen for 2 min/,
     /the platform’s page/,
   ],
-  [
-    'no step where there must be one',
-    { record: instance('inst-1') },
-    'bad',
-    /has no open step/,
-    /Read it/,
-  ],
+  ['no step where there must be one', { record: instance('inst-1') }, 'bad', /has no open step/, /Read it/],
   [
     'a failure',
     { record: instance('inst-1', { status: 'ERROR', error: 'no room' }) },

@@ -93,16 +93,17 @@ function held({ record: { platform } }: Known): Diagnosis {
 }
 
 function frozen({ record, work }: Known, since: number, now: number): Diagnosis {
-  const waits = work === null ? 'It has no open step, and nothing changes' : `The step to ${wordsOfStep(work.kind)} waits`;
+  const waits =
+    work === null
+      ? 'It has no open step, and nothing changes'
+      : `The step to ${wordsOfStep(work.kind)} waits`;
   return {
     tone: 'bad',
     headline: `Its platform ${record.platform} has been frozen for ${span(now - since)}`,
     because: [
       `${waits} until the platform answers and its listing is trusted again. Deadlines are extended by the same time.`,
     ],
-    todo: [
-      'See the platform’s page for its error, and fix the network, the credentials or the platform.',
-    ],
+    todo: ['See the platform’s page for its error, and fix the network, the credentials or the platform.'],
   };
 }
 
@@ -155,8 +156,7 @@ function resting({ record: { status }, events, alarms }: Known): Diagnosis {
   const problem = status === 'STOPPED' ? whyStartFailed(events) : undefined;
   return {
     tone: status === 'ONLINE' ? 'good' : 'none',
-    headline:
-      status === 'ONLINE' ? 'OK: no action needed' : `It is ${status}: no action needed`,
+    headline: status === 'ONLINE' ? 'OK: no action needed' : `It is ${status}: no action needed`,
     because: problem === undefined ? [] : [`The last start failed: ${problem}`],
     todo: [],
   };
@@ -192,7 +192,8 @@ function underWay({ events, alarms }: Known, work: Work, now: number): Diagnosis
   };
 }
 
-const MEND = 'Fix the cause given by the last attempt; the step then continues by itself. “Try now” skips the wait.';
+const MEND =
+  'Fix the cause given by the last attempt; the step then continues by itself. “Try now” skips the wait.';
 const REMEDIES: Readonly<Partial<Record<Work['kind'], readonly string[]>>> = {
   destroy: [
     'The platform does not show that the machine, its disk and its ports are gone. Remove on the platform whatever still carries its owner ref; the next attempt sees it.',

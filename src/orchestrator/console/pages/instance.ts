@@ -235,9 +235,7 @@ ${consoles.map(
 
 function cloudInitWords({ cloud_init: found, console }: Dossier): Html | string {
   if (found !== null) return html`<strong>${found.status}</strong>: ${given(found.line)}`;
-  return console === null
-    ? 'unknown: no console'
-    : 'unknown: the last lines of its console do not show it';
+  return console === null ? 'unknown: no console' : 'unknown: the last lines of its console do not show it';
 }
 
 function failedCall({ at, call, outcome, detail }: Dossier['calls'][number]): Html {

@@ -52,7 +52,10 @@ const closingBody = z.object({
     description:
       'Delete its instances with their disks, and with `delete` also its volumes. False: refused while it has any.',
   }),
-  dry_run: z.boolean().default(true).meta({ description: 'False: carry it out. True: only show the effect.' }),
+  dry_run: z
+    .boolean()
+    .default(true)
+    .meta({ description: 'False: carry it out. True: only show the effect.' }),
 });
 
 /** `POST /accounts/{account}/disable` and `…/delete`. */
@@ -118,7 +121,8 @@ const createKeyRoute = createRoute({
   path: '/accounts/{account}/keys',
   operationId: 'createKey',
   summary: 'Create a key for an account',
-  description: 'The key is shown only once. An account can have several valid keys, so they can be rotated without downtime.',
+  description:
+    'The key is shown only once. An account can have several valid keys, so they can be rotated without downtime.',
   request: {
     params: z.object({ account: z.string().meta({ description: 'The name or the id of an account.' }) }),
     body: { required: false, content: jsonContent(newKeySchema, { label: 'rotation of May' }) },

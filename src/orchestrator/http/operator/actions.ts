@@ -59,8 +59,7 @@ const cordonRoute = createRoute({
   path: '/cordons',
   operationId: 'cordon',
   summary: 'Cordon: place nothing new there',
-  description:
-    'Running instances are not affected. An existing cordon gets the new end and reason.',
+  description: 'Running instances are not affected. An existing cordon gets the new end and reason.',
   request: { body: { required: true, content: jsonContent(cordonBody, anExample) } },
   responses: errors.replies(200, 'The cordon.', cordonRowSchema, refusals),
 });
@@ -123,7 +122,8 @@ const reloadRoute = createRoute({
   path: '/reload',
   operationId: 'reload',
   summary: 'Reload the catalog',
-  description: 'On this server now, on the others within seconds. A catalog with an error is refused as a whole.',
+  description:
+    'On this server now, on the others within seconds. A catalog with an error is refused as a whole.',
   responses: errors.replies(200, 'What changed.', reloadedSchema, ['unauthorized']),
 });
 

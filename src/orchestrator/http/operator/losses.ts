@@ -58,7 +58,8 @@ const thawRoute = createRoute({
   path: '/platforms/{platform}/thaw',
   operationId: 'thawPlatform',
   summary: 'Accept a listing although machines are missing',
-  description: 'Missing instances and volumes are then ended as lost. A platform that does not answer cannot be thawed.',
+  description:
+    'Missing instances and volumes are then ended as lost. A platform that does not answer cannot be thawed.',
   request: {
     params: z.object({ platform: z.string() }),
     body: {

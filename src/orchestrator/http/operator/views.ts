@@ -49,8 +49,7 @@ const capacityRoute = createRoute({
   path: '/capacity',
   operationId: 'getCapacity',
   summary: 'Units of each offer and region, and why none are available',
-  description:
-    'As this server sells them: from the catalog, the claims and the counts of the platforms.',
+  description: 'As this server sells them: from the catalog, the claims and the counts of the platforms.',
   responses: errors.replies(200, 'The capacity.', capacitySchema, ['unauthorized']),
 });
 

@@ -49,7 +49,8 @@ const restartStatusRoute = createRoute({
   path: '/x/instances/{instanceId}/restart',
   operationId: 'getRestart',
   summary: 'Whether a restart is in progress: from acceptance until SSH is proved again or it is given up',
-  description: 'Where `extras.berth.restart` of its offer is true. `since` is present while one is in progress.',
+  description:
+    'Where `extras.berth.restart` of its offer is true. `since` is present while one is in progress.',
   request: oneInstance,
   responses: errors.replies(200, 'The status.', restartStatusSchema, ['unauthorized', 'not_found']),
 });

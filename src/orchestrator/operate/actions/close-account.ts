@@ -87,8 +87,7 @@ function effectOf(closing: Closing, { instances, volumes }: Pick<Closed, 'instan
   const access = 'its keys, password and tokens stop working';
   const machines =
     instances > 0 ? `, and its ${counted(instances, 'instance')} will be deleted with all disks` : '';
-  if (closing === 'disable')
-    return `${access}, so it has no access until it gets a new one${machines}`;
+  if (closing === 'disable') return `${access}, so it has no access until it gets a new one${machines}`;
   const storage = volumes > 0 ? `, its ${counted(volumes, 'volume')} after that` : '';
   return `${access}${machines}${storage}; it cannot get a new key, and its row and its name are deleted once the rows of all its resources are gone`;
 }

@@ -68,10 +68,7 @@ export async function uncordon(
       const now = clock.now();
       const standing = (await tx.cordons.list()).filter((one) => stands(one, now) && isOn(one, named));
       if (standing.length === 0)
-        throw new ActionRefused(
-          `No cordon on ${describe(named)}: see \`berth cordons\`.`,
-          'not_found',
-        );
+        throw new ActionRefused(`No cordon on ${describe(named)}: see \`berth cordons\`.`, 'not_found');
       for (const { id } of standing) await tx.cordons.remove(id);
       return standing;
     }),

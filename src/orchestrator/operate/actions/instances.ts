@@ -136,7 +136,8 @@ export async function releaseInstance(deps: Deps, actor: Actor, { id, isDone }: 
       throw new ActionRefused(
         `${id} is ${record.status}, and its machine is not kept: there is nothing to release.`,
       );
-    const effect = 'its machine is removed now with its disk, and its unit is free once the machine is proved gone';
+    const effect =
+      'its machine is removed now with its disk, and its unit is free once the machine is proved gone';
     return { ...toPlan(record, work, { effect, isDone }), record };
   };
   if (!isDone) return withoutRecord(await plan(deps.store.read));

@@ -20,7 +20,9 @@ export const cordonRowSchema = z
     since: timestampSchema,
     until: timeOrNullSchema.meta({ description: 'Null: until removed.' }),
     stands: z.boolean().meta({ description: 'Whether it is in force now; maintenance may start later.' }),
-    maintenance: z.boolean().meta({ description: 'Whether it is maintenance that clients see in the catalog.' }),
+    maintenance: z
+      .boolean()
+      .meta({ description: 'Whether it is maintenance that clients see in the catalog.' }),
     by: z.string(),
     reason: z.string().nullable(),
   })

@@ -125,7 +125,10 @@ const bySchema = z.object({
   account: z.string().optional(),
   operator: z.string().optional(),
   key: z.string().optional().meta({ description: 'The id of the key, or `password` or `environment`.' }),
-  address: z.string().nullable().meta({ description: 'Null: from the command line on the database machine.' }),
+  address: z
+    .string()
+    .nullable()
+    .meta({ description: 'Null: from the command line on the database machine.' }),
 });
 
 /** One event of an instance. */

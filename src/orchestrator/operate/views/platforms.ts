@@ -46,7 +46,8 @@ export const platformViewSchema = z
       description: 'Since when too many of its volumes are missing to count as deleted; null: not the case.',
     }),
     restored_from: timeOrNullSchema.meta({
-      description: 'The time of the backup that the database was restored from; null once it has been compared.',
+      description:
+        'The time of the backup that the database was restored from; null once it has been compared.',
     }),
     inventory: z
       .object({

@@ -33,7 +33,8 @@ function refusal(code: FailureCode): CallFault {
 }
 
 const stuck: CallFault = { kind: 'stuck', pollAfterMs: ASK_AGAIN_MS };
-const ADOPT = 'Design: after an unknown outcome every open operation begins with get(ref): adopt, never repeat.';
+const ADOPT =
+  'Design: after an unknown outcome every open operation begins with get(ref): adopt, never repeat.';
 const PROVED =
   'Design: a row ends only when the platform proves it gone; an unreachable platform freezes transitions.';
 const NO_CAPACITY =
@@ -95,7 +96,12 @@ export const platformFaults = {
   ),
   'platform-unknown': callFault(
     [...GETS, ...LISTS, 'inventory'],
-    { does: 'Gets and lists answer that the state is unknown.', strikes: PROVED, params: none, times: 'sticky' },
+    {
+      does: 'Gets and lists answer that the state is unknown.',
+      strikes: PROVED,
+      params: none,
+      times: 'sticky',
+    },
     () => 'unknown',
   ),
   'platform-empty-list': callFault(
@@ -132,7 +138,8 @@ export const platformFaults = {
     GETS,
     {
       does: 'The platform reports once that a machine or volume is gone, although it exists.',
-      strikes: 'Design: a machine counts as lost only when it is missing from a list and a get finds nothing.',
+      strikes:
+        'Design: a machine counts as lost only when it is missing from a list and a get finds nothing.',
       params: none,
     },
     () => 'lie-gone',
