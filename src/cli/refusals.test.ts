@@ -214,7 +214,7 @@ describe('a simulator of its own that is not safe or not possible is refused', (
     db.close();
     await expectRefused(
       simulator('--state', database),
-      /^berth: .*berth\.db is no state of the simulator \(it is Berth's own .*\): give --state another file/,
+      /^berth: .*berth\.db is not a state file of the simulator \(it is Berth's own .*\): give --state another file/,
     );
   });
 

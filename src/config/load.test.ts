@@ -146,7 +146,7 @@ describe('the configuration', () => {
     [
       'a key without a certificate',
       { env: { BERTH_TLS_KEY: 'a' } },
-      'BERTH_TLS_KEY server.tls.cert: needs --tls-cert beside it',
+      'BERTH_TLS_KEY server.tls.cert: needs --tls-cert too',
     ],
     [
       'a PostgreSQL address that is none',

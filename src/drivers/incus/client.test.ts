@@ -156,7 +156,7 @@ describe('the client of Incus', () => {
   });
 
   it('reports an answer that is not from Incus', async () => {
-    await expect(open([address]).get('/garbage')).rejects.toThrow('no JSON: <html>');
+    await expect(open([address]).get('/garbage')).rejects.toThrow('not JSON: <html>');
     const problem = await open([address])
       .get('/proxy')
       .catch((error) => error);

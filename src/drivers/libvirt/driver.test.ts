@@ -220,7 +220,7 @@ describe('a problem that does not stop a machine is reported as its fault', () =
     };
     expect(await fault()).toBeUndefined();
     host.files.delete(`${REF}.qcow2`);
-    const finding = `its disk /images/${REF}.qcow2 is not there`;
+    const finding = `its disk /images/${REF}.qcow2 is missing`;
     expect(await fault()).toMatchObject({
       finding,
       remedy: expect.stringContaining('Copy its data from inside the guest'),

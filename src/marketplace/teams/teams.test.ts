@@ -118,7 +118,7 @@ it('creates teams with a unique slug', async () => {
   expect((await books.store.read.users.byId('usr-2'))?.currentTeamId).toBe(blue.id);
   await expect(createTeam(books.deps, wanted)).rejects.toThrow(/"blue" already/);
   await expect(createTeam(books.deps, { ...wanted, slug: 'No Slug' })).rejects.toThrow(/is not a slug/);
-  await expect(createTeam(books.deps, { ...wanted, name: ' ' })).rejects.toThrow(/has a name/);
+  await expect(createTeam(books.deps, { ...wanted, name: ' ' })).rejects.toThrow(/needs a name/);
   await expect(createTeam(books.deps, { name: 'x', owner: 'nobody@example.com' })).rejects.toThrow(/no user/);
   expect((await createTeam(books.deps, { name: '数据', owner: 'usr-2' })).slug).toMatch(/^team-[0-9a-f]{8}$/);
 });
@@ -139,8 +139,8 @@ it('puts users into teams, gives them roles, and always leaves one owner', async
   expect(await roles()).toEqual({ 'usr-1': 'admin', 'usr-2': 'owner' });
   expect((await books.store.read.teams.byId(teamId))?.ownerId).toBe('usr-2');
   await removeMember(books.deps, owns);
-  await expect(removeMember(books.deps, owns)).rejects.toThrow(/no member/);
-  await expect(switchTeam(books.deps, owns)).rejects.toThrow(/no member/);
+  await expect(removeMember(books.deps, owns)).rejects.toThrow(/not a member/);
+  await expect(switchTeam(books.deps, owns)).rejects.toThrow(/not a member/);
   await expect(assertMember(books.store.read, caller, teamId)).rejects.toMatchObject({ status: 403 });
   await expect(setMember(books.deps, { ...owns, team: 'team-9', role: 'member' })).rejects.toThrow(/no team/);
 });

@@ -239,8 +239,8 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       return () => attachVolume(world.deps, caller, volumeId, deployment.id);
     },
     is: {
-      a: /^deploymentId: Provider A has at most 10 volumes per instance$/,
-      d: /^deploymentId: Provider D has at most 10 volumes per instance$/,
+      a: /^deploymentId: Provider A allows at most 10 volumes per instance$/,
+      d: /^deploymentId: Provider D allows at most 10 volumes per instance$/,
       e: 'ok',
     },
   },
@@ -324,12 +324,12 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
     },
     is: {
       a: 'ok',
-      b: /^volumeIds: Provider B has no volumes/,
+      b: /^volumeIds: Provider B does not offer volumes/,
       c: 'ok',
       d: 'ok',
       e: 'ok',
       f: 'ok',
-      g: /^volumeIds: Provider G has no volumes/,
+      g: /^volumeIds: Provider G does not offer volumes/,
     },
   },
   'a launch with two volumes [launch-two-volumes]': {
@@ -339,10 +339,10 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
     },
     is: {
       a: 'ok',
-      c: /^volumeIds: Provider C has at most 1 volume per instance$/,
+      c: /^volumeIds: Provider C allows at most 1 volume per instance$/,
       d: 'ok',
       e: 'ok',
-      f: /^volumeIds: Provider F has at most 1 volume per instance$/,
+      f: /^volumeIds: Provider F allows at most 1 volume per instance$/,
     },
   },
   'a launch with a volume of another region [launch-volume-other-region]': {

@@ -106,7 +106,7 @@ describe('an open page', () => {
     const body = streams.open(async () => true, new AbortController().signal);
     await clock.advance(4 * 5 * TICK_MS);
     expect(streams.size).toBe(0);
-    await expect(body?.getReader().read()).rejects.toThrow('reads nothing');
+    await expect(body?.getReader().read()).rejects.toThrow('does not read');
   });
 
   it('leaves nothing behind once it is closed', async () => {

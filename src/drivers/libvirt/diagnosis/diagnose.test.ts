@@ -141,7 +141,7 @@ describe('each problem has a finding and a remedy', () => {
       'there is no QEMU',
       { virsh: { version: 'Using library: libvirt 9.0.0\nRunning hypervisor: TEST 0.0.2' } },
       'broken',
-      'a version of QEMU',
+      'a QEMU version',
       'Install QEMU',
     ],
     [
@@ -177,7 +177,7 @@ describe('each problem has a finding and a remedy', () => {
       { virsh: { 'pool-info': 'State: running\nAutostart: yes\nAvailable: 1073741824' } },
       'broken',
       '1.0 GB are free, less than reserve.disk_gb',
-      'Make room',
+      'Free some disk space',
     ],
     [
       'the pool does not start by itself',

@@ -38,7 +38,7 @@ describe('a claim that was just defined', () => {
     const other = aClaim({ ref: undefined, state: 'released', ...gpu });
     expect(settleClaim(aHost({ claims: [open('berth-a', gpu), other] }), 'berth-a')).toEqual({
       verdict: 'lost',
-      reason: 'another domain has 0000:18:00.0 too',
+      reason: 'another domain has 0000:18:00.0 as well',
       gpu: '0000:18:00.0',
     });
   });

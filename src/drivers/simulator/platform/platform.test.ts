@@ -53,7 +53,7 @@ it('starts nothing for a call that was cancelled or became too late while it wai
   clock.step(6);
   doneValue(await given);
   const nothing = { outcome: 'failed', code: 'transient', sideEffect: 'none' };
-  expect(await stopped).toMatchObject({ ...nothing, detail: expect.stringContaining('given up') });
+  expect(await stopped).toMatchObject({ ...nothing, detail: expect.stringContaining('cancelled') });
   expect(await destroyed).toMatchObject({ ...nothing, detail: expect.stringContaining('deadline') });
   expect(await observe(driver, 'berth-1')).toMatchObject({ power: 'running' });
 });
