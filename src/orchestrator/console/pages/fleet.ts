@@ -97,7 +97,7 @@ function figures(
   )}
 ${figure(count(others), 'other states', { href: '/console/instances' })}
 ${figure(count(backlog.count), `open steps, ${waits}`, { href: '/console/work', tone: isLate ? 'wait' : undefined })}
-${figure(p50 === undefined ? '–' : span(p50), `to ONLINE, p50${p95 === undefined ? '' : `; p95: ${span(p95)}`}`)}
+${figure(p50 === undefined ? '–' : span(p50), `p50 to ONLINE${p95 === undefined ? '' : `; p95 ${span(p95)}`}`)}
 ${figure(usd(earned), 'per hour, ONLINE')}`;
 }
 
