@@ -49,7 +49,7 @@ function answer(method: string, path: string, body: string, query: URLSearchPara
   if (collection === 'polls') return { polls };
   if (collection === 'x') {
     const since = query.get('since');
-    return { ...(since !== null && { since }), cursor: '1', reset: since === null, changes: [] };
+    return { ...(since !== null && { since }), cursor: '1', reset: since === null, changes: [], more: false };
   }
   if (id !== undefined) polls++;
   // A marketplace that has lost nothing finds nothing in its sweep.
