@@ -40,16 +40,27 @@ describe('what the platform does by itself', () => {
   });
 
   it('a stopped machine that is reaped becomes OFFLINE, for good, until it is deleted [stopped-machine-reaped]', async () => {
+    const clock = new VirtualClock();
     await using orchestrator = await startTestOrchestrator({
-      platform: { reap_stopped_after_s: 0.2 },
+      clock,
+      probe: everyProbeWorks,
+      platform: { reap_stopped_after_s: 60 },
       reconcile: { accept_empty_after_s: 2 },
     });
-    const id = await online(orchestrator);
-    await orchestrator.request('POST', `/instances/${id}/stop`);
-    await orchestrator.waitFor(id, 'OFFLINE');
-    expect((await orchestrator.request('POST', `/instances/${id}/start`)).status).toBe(409);
-    expect((await orchestrator.request('DELETE', `/instances/${id}`)).body['status']).toBe('DESTROYING');
-    await orchestrator.waitFor(id, 'GONE');
+    const { request } = orchestrator;
+    const { id } = (await request('POST', '/instances', { body: instanceRequest() })).body;
+    const reads = async (status: string | undefined) => {
+      await clock.advance(100);
+      return (await request('GET', `/instances/${id}`)).body['status'] === status;
+    };
+    await until('it is ONLINE', () => reads('ONLINE'));
+    await request('POST', `/instances/${id}/stop`);
+    await until('it is STOPPED', () => reads('STOPPED'));
+    await clock.skip(60_000);
+    await until('it is OFFLINE', () => reads('OFFLINE'));
+    expect((await request('POST', `/instances/${id}/start`)).status).toBe(409);
+    expect((await request('DELETE', `/instances/${id}`)).body['status']).toBe('DESTROYING');
+    await until('it is gone', () => reads(undefined));
   });
 
   it('a spot machine that is reclaimed is destroyed', async () => {
