@@ -100,7 +100,9 @@ describe('a copy of a machine, as virt-clone makes it', () => {
     host.define(xml);
     expect(await driver.get(REF)).toMatchObject({
       answer: 'unknown',
-      reason: expect.stringContaining(`${DISK}, ${SEED}, but not its domain: ${REF}, a copy of the machine, has its disk`),
+      reason: expect.stringContaining(
+        `${DISK}, ${SEED}, but not its domain: ${REF}, a copy of the machine, has its disk`,
+      ),
     });
     expect(await driver.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'failed', code: 'conflict' });
     expect(written()).toBe('what the tenant wrote');

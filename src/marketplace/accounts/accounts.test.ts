@@ -49,7 +49,9 @@ describe('an API key (M: Authentication, 1)', () => {
 
   it('ends at its expiry to the millisecond, also while it is remembered [api-key-expires]', async () => {
     await addUser(deps(), { email, mayMakeKeys: true });
-    await expect(createKey(deps(), email, { expiresAt: clock.now() })).rejects.toThrow('must be in the future');
+    await expect(createKey(deps(), email, { expiresAt: clock.now() })).rejects.toThrow(
+      'must be in the future',
+    );
     const { key } = await createKey(deps(), email, { expiresAt: clock.now() + DAY_MS });
     await clock.advance(DAY_MS - 1);
     expect(await whose(key)).toBeDefined();

@@ -107,7 +107,7 @@ describe('an offer whose provider names no image (O: `os_options` is optional)',
   it('refuses any other name, and says which one it is', async () => {
     changeOffer({ osOptions: [] });
     await expect(create(wanted)).rejects.toMatchObject({
-      details: { issues: [{ path: 'operatingSystem', message: "expected an image of the offer: default" }] },
+      details: { issues: [{ path: 'operatingSystem', message: 'expected an image of the offer: default' }] },
     });
     await expectNothing();
   });

@@ -34,7 +34,9 @@ it('books a payment once, however often and concurrently it is reported, and mai
 it('refuses a reference that was booked for something else', async () => {
   const books = await openBooks();
   await topUp(books.deps, payment);
-  await expect(topUp(books.deps, { ...payment, amountMicroUsd: 1 })).rejects.toThrow(/"pay-1" was already used/);
+  await expect(topUp(books.deps, { ...payment, amountMicroUsd: 1 })).rejects.toThrow(
+    /"pay-1" was already used/,
+  );
   await expect(grant(books.deps, payment)).rejects.toThrow(OperatorError);
 });
 

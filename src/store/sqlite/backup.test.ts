@@ -137,7 +137,10 @@ describe('a backup is refused and nothing is left', () => {
 
   it('where it cannot be written', async () => {
     openDatabase(path).close();
-    await expectRefused(/cannot be written \(there is no such folder\): choose/, join(folder, 'no', 'copy.db'));
+    await expectRefused(
+      /cannot be written \(there is no such folder\): choose/,
+      join(folder, 'no', 'copy.db'),
+    );
     await expectRefused(/cannot be written \(a file is where a folder .*\): choose/, join(path, 'copy.db'));
   });
 

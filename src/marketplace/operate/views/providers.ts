@@ -48,12 +48,10 @@ export const providerRowSchema = z
     waiting_for_ssh: z.int(),
     to_sync: z.int(),
     losses_held: z.int(),
-    losses: z
-      .int()
-      .meta({
-        description:
-          'Deployments and volumes that ended because it answered 404, within the window of the cap.',
-      }),
+    losses: z.int().meta({
+      description:
+        'Deployments and volumes that ended because it answered 404, within the window of the cap.',
+    }),
     losses_cap: z.int(),
     losses_accepted_until: timeOrNullSchema,
     confirmed_until: timeOrNullSchema.meta({
