@@ -136,7 +136,7 @@ it('a backup that finds no room says so in one sentence and leaves nothing', asy
     const refused = await runBerth(['backup', join(small, 'copy.db'), '--config', config]);
     expect(refused).toMatchObject({ code: 1, stdout: '' });
     expect(refused.stderr).toMatch(
-      /^berth: The backup .*copy\.db cannot be written \(.+\): give a place .*\n$/,
+      /^berth: The backup .*copy\.db cannot be written \(.+\): choose a writable place .*\n$/,
     );
     expect(readdirSync(small)).toEqual([]);
   } finally {
