@@ -1,5 +1,5 @@
 import { assignDiscount } from '../../src/marketplace/discounts/discounts.ts';
-import { volumePercentage } from '../../src/marketplace/ledger/assess-volume.ts';
+import { ASSESSED, volumePercentage } from '../../src/marketplace/ledger/assess-volume.ts';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
@@ -134,7 +134,7 @@ class Month {
         this.#market.provider(id).mood = 'up';
         this.#moodUntil.delete(id);
       }
-    if (this.#now === midnight) await this.#readVolumeDiscounts();
+    if (at === midnight) await this.#readVolumeDiscounts(midnight);
     await this.#witness.look();
   }
 
@@ -243,23 +243,30 @@ class Month {
    * What an operator sees of the volume-based discounts; each must be what the team has spent by the oracle. What was
    * used but not charged by then makes two answers right.
    */
-  async #readVolumeDiscounts(): Promise<void> {
+  async #readVolumeDiscounts(midnight: number): Promise<void> {
+    // On a busy machine the round that assesses them may still be under way.
+    await this.#market.until(
+      async () => (await this.#market.life.store.read.settings.get(ASSESSED)) === String(midnight),
+      'the volume discounts of this midnight are assessed',
+    );
     for (const { teamId } of this.#users) {
       const known = this.#witness.discounts.get(teamId) ?? [];
       const told = (await this.#market.life.store.read.discounts.ofTeam(teamId)).filter(
-        ({ source, startsAt }) => source === 'volume' && startsAt === this.#now,
+        ({ source, startsAt }) => source === 'volume' && startsAt === midnight,
       );
       const holding = (await this.#market.life.store.read.discounts.ofTeam(teamId)).find(
         ({ source, endsAt }) => source === 'volume' && endsAt === null,
       );
-      const [least, most] = this.#spentBy(teamId).map((spent) => volumePercentage(TIERS, Number(spent)));
+      const [least, most] = this.#spentBy(teamId, midnight).map((spent) =>
+        volumePercentage(TIERS, Number(spent)),
+      );
       const percentage = holding?.percentage ?? 0;
       if (percentage < (least ?? 0) || percentage > (most ?? 0))
         this.#witness.contradictions.push(
-          `${new Date(this.#now).toISOString()} ${teamId}: ${percentage} % for what earns ${least} to ${most} %`,
+          `${new Date(midnight).toISOString()} ${teamId}: ${percentage} % for what earns ${least} to ${most} %`,
         );
       const former = known.find((it) => 'isVolume' in it && it.until === null);
-      if (former !== undefined && (told.length > 0 || holding === undefined)) former.until = this.#now;
+      if (former !== undefined && (told.length > 0 || holding === undefined)) former.until = midnight;
       for (const it of told) {
         this.#witness.count('volume discount');
         known.push(
@@ -269,12 +276,12 @@ class Month {
     }
   }
 
-  #spentBy(teamId: string): [least: bigint, most: bigint] {
+  #spentBy(teamId: string, midnight: number): [least: bigint, most: bigint] {
     const { deployments, volumes, discounts } = this.#witness;
     const own = [...deployments.values(), ...volumes.values()].filter(({ team }) => team === teamId);
     const known = discounts.get(teamId) ?? [];
     const until = (at: number) => own.reduce((sum, { chapters }) => sum + integral(chapters, known, at), 0n);
-    return [until(this.#now - LATE_MS), until(this.#now)];
+    return [until(midnight - LATE_MS), until(midnight)];
   }
 
   /** Everything is ended, and all that is left to see is seen. */

@@ -6,7 +6,7 @@ import { accrued } from './balance.ts';
 
 const SPEND_DAYS = 30;
 /** The setting that stores the midnight of the last assessed day. */
-const ASSESSED = 'volume-discounts-assessed';
+export const ASSESSED = 'volume-discounts-assessed';
 
 /**
  * Once per UTC day, sets each team's volume discount from that midnight on. It is based on the usage of the 30 days
