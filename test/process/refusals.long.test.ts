@@ -110,7 +110,10 @@ describe('a place where this user may not write is refused [place-not-writable]'
 
 describe('a disk without room is told in one sentence', () => {
   it.for([
-    [0, /^berth: The database .* cannot be opened \(.+\): check that .*, and that its disk has free space\.\n$/],
+    [
+      0,
+      /^berth: The database .* cannot be opened \(.+\): check that .*, and that its disk has free space\.\n$/,
+    ],
     [64 * 1024, /^berth: The database is unavailable \(.+\): fix this and try again\.\n$/],
   ] as const)('to a command that may write files of %i bytes', async ([bytes, sentence], { skip }) => {
     if (spawnSync('prlimit', ['--version']).status !== 0) skip();
