@@ -68,6 +68,6 @@ try {
   await Promise.all(ends);
 }
 process.stdout.write(
-  `\n${chosen.length} test files or arguments with ${loops} busy loops beside them:\n${lines.map((line) => `  ${line}\n`).join('')}`,
+  `\nTests that depend on real time, with ${loops} busy loops beside them:\n${lines.map((line) => `  ${line}\n`).join('')}`,
 );
 process.exitCode = isGreen ? 0 : 1;

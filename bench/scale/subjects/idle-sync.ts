@@ -2,7 +2,7 @@ import { measureIdleSync } from '../../marketplace/marketplace-idle.ts';
 import type { OpenSubject } from '../measure.ts';
 
 const KIB = 1_024;
-/** A second, of 1,000 deployments. Where changes are followed, each is polled every five to ten minutes. */
+/** Limit on polls a second of 1,000 deployments. If changes are followed, each is polled every five to ten minutes. */
 const MOST_POLLS = 10;
 
 /** n running deployments that do not change, on either database. */

@@ -160,8 +160,8 @@ function judgeUnits(evidence: Evidence): Finding {
 }
 
 /**
- * How many units of the raced offer the account's other instances held, by the list before the race, which is kept in
- * full for those. Undefined if there is no such list.
+ * How many units of the raced offer other instances of the account held, according to the list read before the race.
+ * A long list is truncated, but keeps the instances of that offer. Undefined if there is no such list.
  */
 function heldByOthers(
   { instances }: Evidence,

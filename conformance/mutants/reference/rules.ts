@@ -85,7 +85,7 @@ interface InstanceRules {
   mayStart(instance: Instance): boolean;
   /** Whether stop, start and delete have the effect that they report. */
   takesEffect(instance: Instance, operation: 'stop' | 'start' | 'delete'): boolean;
-  /** A destroyed instance that is no longer shown. */
+  /** Whether a destroyed instance is no longer shown. */
   isGone(instance: Instance): boolean;
   isListed(instance: Instance): boolean;
   deleteOfDestroyed(instance: Instance): '404' | 'DESTROYED';
