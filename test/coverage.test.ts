@@ -4,7 +4,7 @@ import { allMutants } from '../conformance/mutants/mutants.ts';
 import { variations } from '../conformance/mutants/variations.ts';
 import { countClauses, readClauses } from './marketplace/coverage.ts';
 
-it('docs/coverage.md has the totals (npm run openapi writes it anew)', async () => {
+it('docs/coverage.md has the totals (npm run generate writes it anew)', async () => {
   const checked = loadRequirements().rows.filter(({ checks }) => checks !== undefined);
   const clauses = countClauses(readClauses());
   const page = [
@@ -19,7 +19,7 @@ it('docs/coverage.md has the totals (npm run openapi writes it anew)', async () 
     `| the marketplace API: \`test/marketplace/coverage.yaml\` | ${clauses.all} clauses | ${clauses.shown} by ${clauses.tests} tests and cases; ${clauses.all - clauses.shown} have nothing to test | \`generated/marketplace-coverage.md\` |`,
     '',
     '`npm run conformance:matrix` runs the conformance suite against all of these servers. `npm test` fails for a check that no',
-    'broken server fails, for a clause that names no test, and for numbers here that are out of date (`npm run openapi` renews',
+    'broken server fails, for a clause that names no test, and for numbers here that are out of date (`npm run generate` renews',
     'them). What Berth does when something breaks has its own table: [reliability.md](reliability.md).',
     '',
   ];

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { startTestMarketplace } from './support/marketplace.ts';
 import { startTestOrchestrator } from './support/orchestrator.ts';
 
-it('serves the OpenAPI document that is committed (npm run openapi writes it anew)', async () => {
+it('serves the OpenAPI document that is committed (npm run generate writes it anew)', async () => {
   await using orchestrator = await startTestOrchestrator();
   const served = await orchestrator.fetch('/openapi.json');
   await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ApiError, type ErrorCode, errorBodySchema, errorTable, invalidRequest } from './errors.ts';
 
-it('documents every code (npm run openapi writes docs/errors.md anew)', async () => {
+it('documents every code (npm run generate writes docs/errors.md anew)', async () => {
   const rows = Object.entries(errorTable).map(
     ([code, { status, retry, meaning }]) => `| \`${code}\` | ${status} | ${retry} | ${meaning} |`,
   );

@@ -13,7 +13,7 @@ export async function cliPage(): Promise<string> {
     'In a checkout: `npm run -s berth -- <command>`. With the package: `npm pack` makes `berth-<version>.tgz`, and where that is',
     'installed it is `berth <command>`, on Node 24.2 or later (`berth conformance` and `sandbox`: 22.14). The package starts in a',
     'third of the time: [performance.md](performance.md#starting). `--help` after any command prints its part of this page, which is',
-    'written from the commands (`npm run openapi`).',
+    'written from the commands (`npm run generate`).',
     '',
     'The verbs are the same for every noun: `ls` (or `list`), `show` (`get`), `create` (`add`), `rm` (`delete`, `remove`, `destroy`).',
     'Characters that a terminal would act on, or that are invisible, are printed as escapes such as `\\u001b`. `berth instances show',

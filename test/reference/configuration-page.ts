@@ -21,7 +21,7 @@ export function configurationPage(): string {
     '',
     'Every key of berth.yaml, of the catalog and of marketplace.yaml; [profiles.md](profiles.md) has those of a provider’s profile.',
     'An unknown key is an error; `berth check-config` finds it, with file and line. This page is written from the schemas',
-    '(`npm run openapi`). `[]` is an item of a list, `*` any key. Where a line says nothing, the line above speaks of both.',
+    '(`npm run generate`). `[]` is an item of a list, `*` any key. Where a line says nothing, the line above speaks of both.',
     '',
     '**In an editor.** `schemas/` has the same as JSON Schema. With this as the first line, an editor with the YAML language server',
     'completes and checks the file:',

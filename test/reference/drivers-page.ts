@@ -46,7 +46,7 @@ export function driversPage(): string {
     '',
     'What each driver can do. A driver of your own (`driver: exec`) says it of itself: [how to write one](how-to/driver-in-any-language.md).',
     'What a driver cannot do is refused with a code of its own ([errors.md](errors.md): `…_unsupported`). This page is written from the',
-    'manifests of the drivers (`npm run openapi`).',
+    'manifests of the drivers (`npm run generate`).',
     '',
     `| | ${heads.join(' | ')} |`,
     `|---${'|---'.repeat(heads.length)}|`,

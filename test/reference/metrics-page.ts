@@ -89,7 +89,7 @@ export async function metricsPage(): Promise<string> {
     '',
     '`/metrics` on the admin listener (`http://127.0.0.1:9080` of `berth serve`, `:9081` of `berth marketplace`) is in the text format',
     'of Prometheus. Beside these, `berth serve` has those of its process: `process_…` and `nodejs_…`. A figure that is counted in the',
-    'database is read at most once in five seconds. This page is written from a server (`npm run openapi`).',
+    'database is read at most once in five seconds. This page is written from a server (`npm run generate`).',
     '',
     '[operations/](operations/README.md) has a dashboard for Grafana and alert rules that use them.',
     '',

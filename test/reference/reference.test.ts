@@ -12,7 +12,7 @@ import { configurationPage } from './configuration-page.ts';
 import { driversPage } from './drivers-page.ts';
 import { metricsPage, publishedMetrics } from './metrics-page.ts';
 
-describe('pages written from the code (npm run openapi writes them anew)', () => {
+describe('pages written from the code (npm run generate writes them anew)', () => {
   it('docs/cli.md is what the commands say of themselves', async () => {
     await expect(await cliPage()).toMatchFileSnapshot('../../docs/cli.md');
   });

@@ -55,7 +55,7 @@ for (const { protocol, attachVolume, hosts } of [
 }
 
 it.each([1, 2] as const)(
-  'publishes version %d of its protocol as the JSON Schema that is committed (update it with npm run openapi) [driver-protocol]',
+  'publishes version %d of its protocol as the JSON Schema that is committed (update it with npm run generate) [driver-protocol]',
   async (version) => {
     const schema = protocolJsonSchema(version);
     expect(() => new Ajv2020({ strict: false }).compile(schema)).not.toThrow();

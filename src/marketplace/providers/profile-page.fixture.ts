@@ -6,7 +6,7 @@ export function toPage(profiles: readonly ProviderProfile[]): string {
     '# Providers',
     '',
     'The rules of the seven providers, as `fixtures/providers/*.yaml` has them. The same data validates requests, gives',
-    'the texts of errors, and drives the tests. This page is written from it (`npm run openapi`).',
+    'the texts of errors, and drives the tests. This page is written from it (`npm run generate`).',
     '',
     ...overview(profiles),
     ...profiles.flatMap(section),

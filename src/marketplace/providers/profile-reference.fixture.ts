@@ -41,7 +41,7 @@ export function toReference(): string {
     'A profile is a YAML file that says what one provider can do. `fixtures/providers/` has those of `provider-a` to',
     '`provider-g`; `profile` of a provider in marketplace.yaml names one of your own. An unknown field is an error.',
     '`berth check-config --config marketplace.yaml` checks the profiles that it names. This page is written from the schema',
-    '(`npm run openapi`). `[]` is an item of a list, `*` any key.',
+    '(`npm run generate`). `[]` is an item of a list, `*` any key.',
     '',
     '| Field | Type | Required, or its default | Meaning |',
     '|---|---|---|---|',

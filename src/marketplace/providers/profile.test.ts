@@ -6,13 +6,13 @@ import { profileFields, toReference } from './profile-reference.fixture.ts';
 
 const providers = letters.map((letter) => ({ letter, ...readProvider(letter) }));
 
-it('documents each field of a profile (npm run openapi writes docs/profiles.md anew)', async () => {
+it('documents each field of a profile (npm run generate writes docs/profiles.md anew)', async () => {
   expect(profileFields().filter(({ description }) => description === undefined)).toEqual([]);
   expect(profileFields().length).toBeGreaterThan(40);
   await expect(toReference()).toMatchFileSnapshot('../../../docs/profiles.md');
 });
 
-it('documents the seven providers (npm run openapi writes docs/providers.md anew)', async () => {
+it('documents the seven providers (npm run generate writes docs/providers.md anew)', async () => {
   const page = toPage(providers.map(({ profile }) => profile));
   await expect(page).toMatchFileSnapshot('../../../docs/providers.md');
 });

@@ -3,7 +3,7 @@ import { startTestMarketplace } from '../../../test/support/marketplace.ts';
 import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
 import { createSandbox } from '../../compose/sandbox.ts';
 
-it('serves the OpenAPI document that is committed (npm run openapi writes it anew)', async () => {
+it('serves the OpenAPI document that is committed (npm run generate writes it anew)', async () => {
   await using sandbox = await createSandbox();
   const served = await sandbox.fetch('/control/openapi.json');
   await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(
