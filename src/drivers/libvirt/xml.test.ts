@@ -29,7 +29,7 @@ describe('what is written is read again', () => {
     );
   });
 
-  it('a text longer than the reader takes at once', () => {
+  it('a long text', () => {
     const long = `${'x'.repeat(70_000)}<&${'y'.repeat(70_000)}`;
     expect(textOf(parseXml(serializeXml(element('a', {}, [long]))))).toBe(long);
   });
@@ -76,16 +76,23 @@ describe('what is read', () => {
   });
 
   it.each([
-    ['<!DOCTYPE a [<!ENTITY b "cc">]><a>&b;</a>', 'DOCTYPE'],
-    ['<a>&nbsp;</a>', 'Invalid character entity'],
-    ['<a>&b;</a>', 'Invalid character entity'],
-    ['<a><b></a>', 'Unexpected close tag'],
-    ['<a>', 'Unclosed root tag'],
-    ['', 'one root'],
-    ['error: no such domain', 'Non-whitespace before first tag'],
-    ['<a/><b/>', 'root'],
+    ['<!DOCTYPE a><a/>', 'it has a DOCTYPE'],
+    ['<!DOCTYPE a [<!ENTITY b "cc">]><a>&b;</a>', "Named entity isn't defined: &b;"],
+    ['<a>&nbsp;</a>', "Named entity isn't defined: &nbsp;"],
+    ['<a>&b;</a>', "Named entity isn't defined: &b;"],
+    ['<a b="1" b="2"/>', 'Duplicate attribute'],
+    ['<a>\0</a>', 'Invalid character'],
+    ['<a><b></a>', 'Missing end tag for element b'],
+    ['<a>', 'Missing end tag for element a'],
+    ['', 'Root element is missing'],
+    ['error: no such domain', 'Root element is missing'],
+    ['<a/><b/>', 'Extra content at the end of the document'],
   ])('is refused: %j', (document, reason) => {
     expect(() => parseXml(document)).toThrow(XmlError);
     expect(() => parseXml(document)).toThrow(reason);
+  });
+
+  it('is refused if it is nested too deeply', () => {
+    expect(() => parseXml('<a>'.repeat(100_000))).toThrow(XmlError);
   });
 });

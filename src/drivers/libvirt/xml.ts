@@ -1,4 +1,9 @@
-import sax from 'sax';
+import {
+  type XmlElement as ParsedElement,
+  parseXml as parse,
+  XmlDocumentType,
+  XmlText,
+} from '@rgrove/parse-xml';
 
 /** An XML element as data. Names include their prefix. */
 export interface XmlElement {
@@ -73,43 +78,27 @@ function checkedText(text: string): string {
   throw new XmlError(`XML cannot hold the character U+${code}.`);
 }
 
-/** Without this option HTML's entities are accepted too. */
-const XML_ENTITIES_ONLY: sax.SAXOptions & { strictEntities: boolean } = { strictEntities: true };
-
 /** Parses a document. A DOCTYPE is refused, so only XML's own entities exist. @throws {XmlError} */
 export function parseXml(text: string): XmlElement {
-  const root = { name: '', attributes: {}, children: [] as (XmlElement | string)[] };
-  const open: { name: string; attributes: Record<string, string>; children: (XmlElement | string)[] }[] = [
-    root,
-  ];
-  const reader = sax.parser(true, XML_ENTITIES_ONLY);
-  const refuse = (reason: string): never => {
-    throw new XmlError(`Berth cannot read this XML: ${reason}`);
-  };
-  reader.onerror = ({ message }) => refuse(message.replaceAll('\n', ', '));
-  reader.ondoctype = () => refuse('it has a DOCTYPE.');
-  reader.onopentag = ({ name, attributes }) => {
-    const opened = { name, attributes: { ...attributes } as Record<string, string>, children: [] };
-    open.at(-1)?.children.push(opened);
-    open.push(opened);
-  };
-  reader.onclosetag = () => open.pop();
-  const onText = (part: string): void => appendText(open.at(-1)?.children ?? [], part);
-  reader.ontext = onText;
-  reader.oncdata = onText;
-  reader.write(text).close();
-  const elements = childrenOf(root);
-  const [only] = elements;
-  return only !== undefined && elements.length === 1
-    ? only
-    : refuse('it does not have exactly one root element.');
+  try {
+    const { root, children } = parse(text, { preserveDocumentType: true });
+    if (children.some((child) => child instanceof XmlDocumentType)) throw new Error('it has a DOCTYPE.');
+    if (root === null) throw new Error('it has no root element.');
+    return toElement(root);
+  } catch (error) {
+    // A RangeError, if the elements are nested too deeply.
+    const [reason] = (error as Error).message.split('\n');
+    throw new XmlError(`Berth cannot read this XML: ${reason}`, { cause: error });
+  }
 }
 
-/** The parser delivers a long text or CDATA in several parts. */
-function appendText(children: (XmlElement | string)[], part: string): void {
-  const last = children.at(-1);
-  if (typeof last === 'string') children[children.length - 1] = last + part;
-  else children.push(part);
+function toElement({ name, attributes, children }: ParsedElement): XmlElement {
+  const content: (XmlElement | string)[] = [];
+  for (const child of children) {
+    if (child.type === 'element') content.push(toElement(child as ParsedElement));
+    else if (child instanceof XmlText) content.push(child.text);
+  }
+  return { name, attributes: { ...attributes }, children: content };
 }
 
 /** The child elements, all or those with a name. */
