@@ -110,6 +110,7 @@ const places: readonly Place[] = [
       /^src\/config\/package-root\.ts$/,
     ],
   },
+  { path: /^src\/testing\//, mayImport: [/^src\/(?!(cli|compose|config)\/|(main|index)\.ts$)/] },
   { path: /^src\/main\.ts$/, mayImport: [/^src\/(cli|compose|config|runtime)\//, /^conformance\/cli\.ts$/] },
   { path: /^src\/index\.ts$/, mayImport: COMPOSITION },
   { path: /^conformance\//, mayImport: [] },
@@ -131,17 +132,21 @@ const BUILT = [
     'src/index.ts',
   ],
   'src/operators/',
+  'src/testing/',
   ...['src/client/', 'src/marketplace/http/', 'src/marketplace/deployments/', 'src/store/marketplace/'],
 ];
 
 /** Tests, the simulation, shared suites and fixtures may import anything, and are imported by their own kind only. */
 const isForTests = (path: string): boolean =>
-  /\.(test|suite|fixture)\.ts$/.test(path) || /^(test|simulation)\//.test(path);
+  /\.(test|suite|fixture)\.ts$/.test(path) || /^(test|simulation|src\/testing)\//.test(path);
+
+/** What tests share. It has a row of the table all the same: it knows rooms, not what is composed of them. */
+const isTesting = (path: string): boolean => /^src\/testing\//.test(path) && !path.endsWith('.test.ts');
 
 type Files = ReadonlyMap<string, string>;
 
 function violations(files: Files): string[] {
-  const sources = [...files].filter(([path]) => !isForTests(path));
+  const sources = [...files].filter(([path]) => !isForTests(path) || isTesting(path));
   if (sources.length === 0) throw new Error('there are no files to look at');
   return sources.flatMap(([path, text]) => violationsOf(path, text));
 }
@@ -157,7 +162,9 @@ function violationsOf(path: string, text: string): string[] {
   const isOwn = (target: string): boolean =>
     placeOf(target) === place && place.path.exec(target)?.[0] === place.path.exec(path)?.[0];
   const isAllowed = (target: string): boolean =>
-    !isForTests(target) && (isOwn(target) || place.mayImport.some((allowed) => allowed.test(target)));
+    isForTests(target)
+      ? isTesting(path) && isTesting(target)
+      : isOwn(target) || place.mayImport.some((allowed) => allowed.test(target));
   return [
     ...files.filter((target) => !isAllowed(target)).map((target) => `${path} → ${target}`),
     ...packages
@@ -247,6 +254,10 @@ it.each([
   ['src/compose/a.ts', "import { x } from '../drivers/simulator/simulator.fixture.ts';"],
   ['src/cli/a.ts', "import { x } from '../../test/support/keys.ts';"],
   ['src/cli/a.ts', "import { run } from '../../simulation/orchestrator/run.ts';"],
+  ['src/compose/a.ts', "import { VirtualClock } from '../testing/virtual-clock.ts';"],
+  ['conformance/a.ts', "import { VirtualClock } from '../src/testing/virtual-clock.ts';"],
+  ['src/testing/a.ts', "import { x } from '../compose/orchestrator.ts';"],
+  ['src/testing/a.ts', "import { x } from '../../test/support/orchestrator.ts';"],
   ['src/utils/a.ts', 'export const x = 1;'],
 ])('catches a planted violation: %s with %s', (path, text) => {
   expect(violations(new Map([[path, text]]))).toHaveLength(1);
@@ -264,6 +275,7 @@ it.each([
     "import { x } from '../compose/open-store.ts'; import '../orchestrator/accounts/accounts.ts';",
   ],
   ['src/marketplace/a.ts', "import { x } from '../client/client.ts';"],
+  ['src/testing/a.ts', "import './b.ts'; import { x } from '../platform-model/platform.ts';"],
   ['src/main.ts', "const { conformance } = await import('../conformance/cli.ts');"],
   ['src/contract/a.ts', "// import '../store/x.ts';\nexport const text = `import '../store/x.ts'`;"],
 ])('lets pass what is allowed: %s with %s', (path, text) => {
@@ -337,7 +349,7 @@ it('only a worker of the marketplace calls a provider', () => {
 });
 
 it('an order to destroy is made only where a request for it is recorded [order-names-request]', () => {
-  const isTest = /\.(test|suite|fixture)\.ts$/;
+  const isTest = /\.(test|suite|fixture)\.ts$|^src\/testing\//;
   const root = join(import.meta.dirname, '..');
   const makers = globSync('src/**/*.ts', { cwd: root })
     .filter((file) => !isTest.test(file) && file !== 'src/orchestrator/model/destroy-order.ts')

@@ -26,7 +26,7 @@ const LOOP = `
 
 /** Timers, processes, sockets, databases and SSH, named in a test or in the fixtures and helpers that it imports. */
 const REAL_TIME =
-  /clocks\/until|databases\/postgres|systemClock|realClock|setTimeout|node:(timers|net|https?|child_process)|support\/processes|\.listen\(|openssh|ssh2|await using/;
+  /testing\/until|databases\/postgres|systemClock|realClock|setTimeout|node:(timers|net|https?|child_process)|support\/processes|\.listen\(|openssh|ssh2|await using/;
 
 function dependsOnRealTime(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file) || !existsSync(file)) return false;
@@ -35,7 +35,7 @@ function dependsOnRealTime(file: string, seen = new Set<string>()): boolean {
   if (REAL_TIME.test(text)) return true;
   const imports = [...text.matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) => join(dirname(file), path));
   return imports
-    .filter((path) => path.startsWith('test/support/') || /\.(fixture|suite)\.ts$/.test(path))
+    .filter((path) => /^(test\/support|src\/testing)\//.test(path) || /\.(fixture|suite)\.ts$/.test(path))
     .some((path) => dependsOnRealTime(path, seen));
 }
 

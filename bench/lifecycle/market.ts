@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { newPublicKey } from '../../test/support/keys.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
 import {
   addRichTeam,
   MARKETPLACE_ENV,

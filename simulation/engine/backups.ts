@@ -1,6 +1,6 @@
+import type { Scheduler } from '../../src/testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
-import type { Scheduler } from '../kernel/scheduler.ts';
 import type { Database } from '../orchestrator/replicas/database.ts';
 import type { OrchestratorReplica } from '../orchestrator/replicas/replica.ts';
 import type { Clients } from '../orchestrator/workload/clients.ts';

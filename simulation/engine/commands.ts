@@ -1,7 +1,7 @@
+import type { Scheduled, Scheduler } from '../../src/testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { ServerProcess } from '../kernel/process.ts';
-import type { Scheduled, Scheduler } from '../kernel/scheduler.ts';
 
 /**
  * - `before`: the command is refused before it was carried out

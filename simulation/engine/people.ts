@@ -1,6 +1,6 @@
+import type { Scheduler } from '../../src/testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
-import type { Scheduler } from '../kernel/scheduler.ts';
 import type { Engine, EngineHost, Machine } from './engine.ts';
 import type { PeopleRates } from './scenario.ts';
 

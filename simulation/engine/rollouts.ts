@@ -1,7 +1,7 @@
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
+import type { Scheduler } from '../../src/testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
-import type { Scheduler } from '../kernel/scheduler.ts';
 import type { Database } from '../orchestrator/replicas/database.ts';
 import type { OrchestratorReplica } from '../orchestrator/replicas/replica.ts';
 import { catalog, otherCatalog } from './catalog.ts';

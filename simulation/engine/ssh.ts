@@ -1,8 +1,8 @@
 import type { OwnerRef } from '../../src/orchestrator/model/platform-driver.ts';
 import type { ProbeResult, SshProbe } from '../../src/ports/ssh-probe.ts';
+import type { Scheduler } from '../../src/testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
-import type { Scheduler } from '../kernel/scheduler.ts';
 import type { Proof } from '../orchestrator/platform/ssh.ts';
 import type { Engine } from './engine.ts';
 

@@ -1,8 +1,8 @@
 import type { Log } from '../../src/ports/log.ts';
+import type { Scheduler } from '../../src/testing/scheduler.ts';
 import type { Chance } from './chance.ts';
 import { describeFields, type Journal } from './journal.ts';
 import { ServerProcess } from './process.ts';
-import type { Scheduler } from './scheduler.ts';
 import type { Tally } from './tally.ts';
 
 /** What a replica of either product uses of the world. */

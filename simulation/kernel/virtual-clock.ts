@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/ports/clock.ts';
-import type { Scheduler } from './scheduler.ts';
+import type { Scheduler } from '../../src/testing/scheduler.ts';
 
 /** The virtual time at which every run begins. */
 export const START_AT = Date.UTC(2026, 10, 21);

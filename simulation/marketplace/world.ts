@@ -1,6 +1,6 @@
+import { Scheduler } from '../../src/testing/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
 import { Journal } from '../kernel/journal.ts';
-import { Scheduler } from '../kernel/scheduler.ts';
 import { emptyTally, type Tally } from '../kernel/tally.ts';
 import { START_AT } from '../kernel/virtual-clock.ts';
 import type { MarketPrepared } from './accounts.ts';

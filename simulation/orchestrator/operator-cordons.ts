@@ -16,9 +16,9 @@ import {
   uncordon,
 } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { ActionRefused } from '../../src/orchestrator/operate/actions/refused.ts';
+import type { Scheduler } from '../../src/testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
-import type { Scheduler } from '../kernel/scheduler.ts';
 import type { Tally } from '../kernel/tally.ts';
 import type { Database } from './replicas/database.ts';
 

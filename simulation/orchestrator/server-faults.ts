@@ -1,6 +1,6 @@
+import type { Scheduler } from '../../src/testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
-import type { Scheduler } from '../kernel/scheduler.ts';
 import type { Tally } from '../kernel/tally.ts';
 import type { RowInspector, RowsWorld } from './invariants/row-inspector.ts';
 import type { Database } from './replicas/database.ts';

@@ -1,6 +1,6 @@
+import type { Scheduler } from '../../src/testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Happening, Journal } from '../kernel/journal.ts';
-import type { Scheduler } from '../kernel/scheduler.ts';
 import type { Tally } from '../kernel/tally.ts';
 import { Violation } from '../kernel/violation.ts';
 import { START_AT } from '../kernel/virtual-clock.ts';

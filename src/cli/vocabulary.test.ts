@@ -7,8 +7,8 @@ import { parse } from 'yaml';
 import { loadBerth } from '../../test/documents/command-line.ts';
 import { runMain } from '../../test/support/processes/run-main.ts';
 import { openMarketplaceSqliteStore } from '../store/marketplace/sqlite/store.ts';
-import { instance } from '../store/records.fixture.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
+import { instance } from '../testing/orchestrator-rows.ts';
 import { verbs } from './verbs.ts';
 
 /** Every command of the suite is about a target, with its own flags and words. */

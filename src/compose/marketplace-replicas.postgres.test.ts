@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { until } from '../../test/support/clocks/until.ts';
 import { type PostgresServer, startPostgres } from '../../test/support/databases/postgres.ts';
 import { runMain } from '../../test/support/processes/run-main.ts';
 import { answerJson, configurationAnswer, startAnsweringServer } from '../client/answering-server.fixture.ts';
 import { loadMarketplaceConfig } from '../config/marketplace/load.ts';
+import { until } from '../testing/until.ts';
 import { serveMarketplace } from './serve-marketplace.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-replicas-'));

@@ -1,13 +1,12 @@
 import { type Column, getTableColumns } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { anOrder } from '../orchestrator/model/destroy-order.fixture.ts';
 import type { VolumeRecord } from '../orchestrator/model/records.ts';
 import type { Reader, Transaction } from '../orchestrator/model/store.ts';
 import type { Lease } from '../orchestrator/model/work.ts';
+import { account, accountId, anOrder, instance, now } from '../testing/orchestrator-rows.ts';
 import type { Connection } from './queries/connection.ts';
 import { Changes, readerOn, transactionOn } from './queries/repositories.ts';
 import { claimWork, nextWorkAt } from './queries/work.ts';
-import { account, accountId, instance, now } from './records.fixture.ts';
 
 /** A statement as it was sent. */
 export interface Sent {

@@ -10,8 +10,8 @@ import type {
   Transaction,
 } from '../orchestrator/model/store.ts';
 import { nextTurn } from '../ports/clock.ts';
+import { accountId, claim, dueWork, instance, now, volume } from '../testing/orchestrator-rows.ts';
 import { describeOperators } from './operators.suite.ts';
-import { accountId, claim, dueWork, instance, now, volume } from './records.fixture.ts';
 
 interface StoreOfSuite {
   setup: () => Promise<Store>;

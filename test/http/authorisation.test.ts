@@ -4,7 +4,7 @@ import type { Store } from '../../src/orchestrator/model/store.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { renderUserData } from '../../src/orchestrator/cloud-init/render.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { instanceRequest } from '../support/http/requests.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 interface Refusal {
   error: { code: string; details: { issues: { path: string; message: string }[] } };

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withFaults } from '../../src/drivers/kit/faults.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { until } from '../support/http/http-client.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
-import { newPublicKey } from '../support/keys.ts';
 import {
   type RequestOptions,
   startTestOrchestrator,

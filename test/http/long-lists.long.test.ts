@@ -3,9 +3,9 @@ import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { InstanceStatus } from '../../src/contract/instance.ts';
 import { type Store, StoreUnavailable } from '../../src/orchestrator/model/store.ts';
-import { until } from '../support/clocks/until.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { until } from '../../src/testing/until.ts';
 import { insertInstances } from '../support/databases/insert-instances.ts';
-import { instanceRequest } from '../support/http/requests.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packageVersion } from '../../src/config/package-root.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
-import { collectLog } from '../support/collect-log.ts';
+import { collectLog } from '../../src/testing/log.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { fillUp, foreseeFullDisk } from '../support/databases/full-disk.ts';
-import { instanceRequest } from '../support/http/requests.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { RateLimits } from '../../src/orchestrator/http/rate-limits.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { insertInstances } from '../support/databases/insert-instances.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 
 const INSTANCES = 2_000;

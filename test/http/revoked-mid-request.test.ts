@@ -4,7 +4,7 @@ import { revokeKey as revokeUserKey } from '../../src/marketplace/teams/keys.ts'
 import { revokeOperatorKey } from '../../src/operators/keys.ts';
 import { revokeKey } from '../../src/orchestrator/accounts/accounts.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
 import { until } from '../support/http/http-client.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { fillPath, routes } from '../support/http/routes.ts';
 import {
   type RequestOptions,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Plan } from '../support/fakes/plain-orchestrator.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import type { Plan } from '../support/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const neverBoots: Plan = ({ method }) =>
   method === 'create'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;
 const failed = (code: 'gone' | 'conflict'): Step<never> => ({

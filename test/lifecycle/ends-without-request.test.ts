@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Actor } from '../../src/operators/model.ts';
 import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { readInstance } from '../../src/orchestrator/operate/views/instances.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

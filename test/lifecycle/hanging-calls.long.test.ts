@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { DriverCall } from '../../src/platform-model/call-faults.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const HANGING = 300;
 

@@ -4,7 +4,7 @@ import type { PlatformDriver } from '../../src/orchestrator/model/platform-drive
 import { releaseInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { readCapacity } from '../../src/orchestrator/operate/views/capacity.ts';
 import { readInstance } from '../../src/orchestrator/operate/views/instances.ts';
-import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
 const MINUTE = 60_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const short = ({ cause, fromStatus, toStatus, next, calls }: Recorded) => [
   cause,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { watchLocks } from '../support/databases/lock-order.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 it.each(['hot', 'cold'] as const)(
   'every transaction locks instances before volumes, by id, and each row before its work (volumes: %s)',

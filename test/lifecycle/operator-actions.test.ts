@@ -5,7 +5,7 @@ import type { Actor } from '../../src/operators/model.ts';
 import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { thawPlatform } from '../../src/orchestrator/operate/actions/losses.ts';
 import { decideOrphan, type OrphanAction } from '../../src/orchestrator/operate/actions/orphans.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
 

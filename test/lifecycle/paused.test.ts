@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { MachineFault } from '../../src/orchestrator/model/platform-driver.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const SECOND_MS = 1_000;
 const GRACE_MS = 60 * SECOND_MS;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { Endpoint, MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
-import { until } from '../support/clocks/until.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { everyProbeWorks } from '../support/fakes/plain-platform.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
-import { newPublicKey } from '../support/keys.ts';
+import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { everyProbeWorks } from '../../src/testing/plain-platform.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { until } from '../../src/testing/until.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 async function online(
   orchestrator: TestOrchestrator,

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type {
   MachineSpec,
   ObservedMachine,
@@ -7,10 +6,11 @@ import type {
   Step,
   VolumeDriver,
 } from '../../src/orchestrator/model/platform-driver.ts';
-import { until } from '../support/clocks/until.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
-import { newPublicKey } from '../support/keys.ts';
+import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { until } from '../../src/testing/until.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { runMain } from '../support/processes/run-main.ts';
 

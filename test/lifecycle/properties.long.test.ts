@@ -5,12 +5,12 @@ import { canTransition, IllegalTransition } from '../../src/contract/transitions
 import { withFaults } from '../../src/drivers/kit/faults.ts';
 import type { Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import { transition } from '../../src/orchestrator/instances/transition.ts';
-import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import type { Transaction } from '../../src/orchestrator/model/store.ts';
 import type { Fault } from '../../src/platform-model/call-faults.ts';
-import { PATIENCE_MS } from '../support/clocks/patience.ts';
-import { instanceRequest } from '../support/http/requests.ts';
+import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { PATIENCE_MS } from '../../src/testing/until.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 
 const states = Object.keys(instanceTransitions) as InstanceStatus[];

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
 import { drain } from '../../src/orchestrator/operate/actions/drain.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const actor = { name: 'ann', source: 'cli', address: null } as const;
 

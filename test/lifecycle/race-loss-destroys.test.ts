@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 it('K1: a driver that is still at a call for a machine gets no second one for it (no process was paused: the host is slow)', async () => {
   await using berth = await startPlainOrchestrator();

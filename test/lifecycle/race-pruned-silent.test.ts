@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

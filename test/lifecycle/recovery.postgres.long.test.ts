@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import { until } from '../support/clocks/until.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { until } from '../../src/testing/until.ts';
 import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { startOn } from '../support/restored.ts';
 

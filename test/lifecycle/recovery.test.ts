@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { createAccount } from '../../src/orchestrator/accounts/accounts.ts';
-import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { StoreUnavailable } from '../../src/orchestrator/model/store.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { until } from '../support/clocks/until.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { until } from '../../src/testing/until.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { backUp, type RestoredOptions } from '../support/restored.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 /** How an instance comes to each state, and is kept there. */
 const waysTo = {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver, Power } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { everyProbeWorks, plainEndpoint } from '../support/fakes/plain-platform.ts';
+import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { everyProbeWorks, plainEndpoint } from '../../src/testing/plain-platform.ts';
+import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 type Setup = Awaited<ReturnType<typeof startPlainOrchestrator>>;
 type Options = Parameters<typeof startPlainOrchestrator>[1];

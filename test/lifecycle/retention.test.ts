@@ -7,10 +7,10 @@ import type {
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import { pruneTombstones } from '../../src/orchestrator/queue/prune-tombstones.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
-import { until } from '../support/clocks/until.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { until } from '../../src/testing/until.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { backUp } from '../support/restored.ts';
 
 /** What was sent to the platform, so that it can be sent once more. */

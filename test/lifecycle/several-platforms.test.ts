@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Listing, ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { PlainPlatform } from '../support/fakes/plain-platform.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { PlainPlatform } from '../../src/testing/plain-platform.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { backUp } from '../support/restored.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { collectLog } from '../support/collect-log.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { instanceRequest } from '../support/http/requests.ts';
+import { collectLog } from '../../src/testing/log.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 it('a machine whose SSH never answers is in the log at each failed step, and in the metrics, while its window lasts [silent-ssh-is-told]', async () => {
   const { log, lines } = collectLog();

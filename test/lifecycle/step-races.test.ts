@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
-import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { ObservedMachine, PlatformDriver, Step } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
-import { until } from '../support/clocks/until.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { instanceRequest } from '../support/http/requests.ts';
+import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { until } from '../../src/testing/until.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 async function create({ request }: TestOrchestrator): Promise<string> {
   const { status, body, text } = await request('POST', '/instances', { body: instanceRequest() });

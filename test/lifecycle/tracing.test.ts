@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { SpanRecord } from '../../src/ports/tracing.ts';
 import { openTracing } from '../../src/runtime/tracing/open-tracing.ts';
-import { until } from '../support/clocks/until.ts';
-import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { instanceRequest } from '../support/http/requests.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { until } from '../../src/testing/until.ts';
 import { type ReceivedSpan, startOtlpReceiver, toRecord } from '../support/otlp-receiver.ts';
+import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;
 /** So many spans are sent at once. */

@@ -7,8 +7,8 @@ import type { ObservedHost, PlatformDriver } from '../../src/orchestrator/model/
 import { cordon, planMaintenance, uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { instanceRequest } from '../support/http/requests.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
 /** An offer with three units there, and others elsewhere. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { OwnerRef, Presence, Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { plainEndpoint } from '../support/fakes/plain-platform.ts';
+import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { plainEndpoint } from '../../src/testing/plain-platform.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const VISIBLE_MS = 3_000;
 /** A listing that takes longer than the platform may hide what it has made. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
-import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver, Step, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
-import { until } from '../support/clocks/until.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { until } from '../../src/testing/until.ts';
 import { startTestOrchestrator, type TestOptions } from '../support/orchestrator.ts';
 
 async function start(options: TestOptions = {}) {

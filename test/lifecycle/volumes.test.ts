@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 async function start(options: TestOptions = {}) {
   const orchestrator = await startTestOrchestrator(options);

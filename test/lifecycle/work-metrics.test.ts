@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { instanceRequest } from '../support/http/requests.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 /** An offer of which the catalog has three units there. */
 const scarce = { configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' };

@@ -5,11 +5,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Store, StoreUnavailable } from '../../src/marketplace/model/store.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { PlainProvider } from '../../src/testing/plain-provider.ts';
+import type { ProviderMethod } from '../../src/testing/provider-faults.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { putEmptyDatabase } from '../support/databases/empty-database.ts';
-import { PlainProvider } from '../support/fakes/plain-provider.ts';
-import type { ProviderMethod } from '../support/fakes/provider-faults.ts';
-import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 
 const LEASE_MS = 30_000;

@@ -4,11 +4,11 @@ import { packageVersion } from '../../src/config/package-root.ts';
 import { HttpServer } from '../../src/http/wire/server.ts';
 import { StoreUnavailable } from '../../src/ports/errors.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
-import { collectLog } from '../support/collect-log.ts';
+import { collectLog } from '../../src/testing/log.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { fillUp, foreseeFullDisk } from '../support/databases/full-disk.ts';
 import { WireClient } from '../support/http/wire.ts';
-import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 
 const document: { paths: Record<string, Record<string, unknown>> } = JSON.parse(

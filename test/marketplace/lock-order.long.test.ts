@@ -4,10 +4,10 @@ import { adjust, topUp } from '../../src/marketplace/ledger/credit.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
 import { defaultOptions } from '../../src/marketplace/model/options.ts';
 import { changeUser } from '../../src/marketplace/teams/users.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { PlainProvider } from '../../src/testing/plain-provider.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { watchMarketplaceLocks } from '../support/databases/marketplace-locks.ts';
-import { PlainProvider } from '../support/fakes/plain-provider.ts';
-import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
-import { collectLog } from '../support/collect-log.ts';
-import { PlainProvider } from '../support/fakes/plain-provider.ts';
-import { newPublicKey } from '../support/keys.ts';
+import { collectLog } from '../../src/testing/log.ts';
+import { PlainProvider } from '../../src/testing/plain-provider.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
 
 it('the line of a create names what it made, its team and its request, as the lines of the work do', async () => {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createClient } from '../../src/client/create-client.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
-import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { newPublicKey } from '../support/keys.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;
 /** The platform is listed every second. */

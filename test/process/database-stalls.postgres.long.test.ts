@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { pages as marketplacePages } from '../../src/marketplace/console/app.ts';
 import { pages as orchestratorPages } from '../../src/orchestrator/console/pages/pages.ts';
-import { until } from '../support/clocks/until.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { until } from '../../src/testing/until.ts';
 import { type StallingPostgres, startStallingPostgres } from '../support/databases/stalled-postgres.ts';
 import { documentedReads } from '../support/http/documented-reads.ts';
 import { createClient } from '../support/http/http-client.ts';
-import { instanceRequest } from '../support/http/requests.ts';
 import {
   BerthProcess,
   runBerth,

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { instanceRequest } from '../../src/testing/requests.ts';
 import { beginCreate, isRefusingConnections } from '../support/http/begin-create.ts';
 import { createClient, until } from '../support/http/http-client.ts';
-import { instanceRequest } from '../support/http/requests.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
 import type { Client, ClientReply } from '../support/http/http-client.ts';
-import { newPublicKey } from '../support/keys.ts';
 import { MortalServer } from '../support/processes/mortal-server.ts';
 
 const ROUNDS = 10;

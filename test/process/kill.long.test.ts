@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
 import type { Client, ClientReply } from '../support/http/http-client.ts';
-import { newPublicKey } from '../support/keys.ts';
 import { MortalServer, watchFor404 } from '../support/processes/mortal-server.ts';
 
 const SCARCE = { configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' };

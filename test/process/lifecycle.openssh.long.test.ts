@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { PATIENCE_MS } from '../support/clocks/patience.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { PATIENCE_MS } from '../../src/testing/until.ts';
 import { type Client, createClient } from '../support/http/http-client.ts';
-import { newPublicKey } from '../support/keys.ts';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import {
   type ServingProcess,

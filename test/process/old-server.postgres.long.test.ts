@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readMigrations } from '../../src/store/migrations.ts';
 import { prepareDatabase } from '../../src/store/postgres/open-database.ts';
-import { until } from '../support/clocks/until.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { until } from '../../src/testing/until.ts';
 import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
 import { createClient } from '../support/http/http-client.ts';
-import { instanceRequest } from '../support/http/requests.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 
 let postgres: PostgresServer;

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../support/clocks/until.ts';
+import { instanceRequest } from '../../src/testing/requests.ts';
+import { until } from '../../src/testing/until.ts';
 import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
 import { type Client, createClient } from '../support/http/http-client.ts';
-import { instanceRequest } from '../support/http/requests.ts';
 import {
   BerthProcess,
   runBerth,

@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
 import { type Client, createClient } from '../support/http/http-client.ts';
-import { newPublicKey } from '../support/keys.ts';
 import {
   BerthProcess,
   type ServingProcess,

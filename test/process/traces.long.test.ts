@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
+import { instanceRequest } from '../../src/testing/requests.ts';
 import { createClient, until } from '../support/http/http-client.ts';
-import { instanceRequest } from '../support/http/requests.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 
 vi.setConfig({ testTimeout: 90_000 });

@@ -1,8 +1,8 @@
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { Certificates } from '../../src/runtime/certificates.ts';
-import { VirtualClock } from '../support/clocks/virtual-clock.ts';
-import { PlainProvider } from '../support/fakes/plain-provider.ts';
-import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { PlainProvider } from '../../src/testing/plain-provider.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 

@@ -1,4 +1,4 @@
-import { newPublicKey } from '../support/keys.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
 import type { Reply, SoakClient } from './client.ts';
 import { Dice, sleep } from './dice.ts';
 import type { Journal } from './journal.ts';

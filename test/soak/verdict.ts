@@ -1,4 +1,4 @@
-import { newPublicKey } from '../support/keys.ts';
+import { newPublicKey } from '../../src/testing/ssh-keys.ts';
 import { disagreements } from './books.ts';
 import { type Market, PLACEMENTS } from './buyers.ts';
 import { insistently, sleep } from './dice.ts';

@@ -27,11 +27,11 @@ import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import type { Certificates } from '../../src/runtime/certificates.ts';
 import { systemClock } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { VirtualClock } from './clocks/virtual-clock.ts';
+import { steadyRandom } from '../../src/testing/random.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { putEmptyDatabase } from './databases/empty-database.ts';
 import { assertKeepsMarketplaceContract } from './http/contract.ts';
 import { type InProcessRequest, serveInProcess } from './http/in-process-server.ts';
-import { steadyRandom } from './steady-random.ts';
 
 export interface TestProvider {
   /** Default: the profile that comes with Berth under the id in `providers`. */

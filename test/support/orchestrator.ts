@@ -21,12 +21,12 @@ import type { Tracing } from '../../src/ports/tracing.ts';
 import type { Certificates } from '../../src/runtime/certificates.ts';
 import type { DiskRoom } from '../../src/runtime/disk-room.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { BriskClock } from './clocks/brisk-clock.ts';
-import { PATIENCE_MS } from './clocks/patience.ts';
+import { BriskClock } from '../../src/testing/brisk-clock.ts';
+import { steadyRandom } from '../../src/testing/random.ts';
+import { PATIENCE_MS } from '../../src/testing/until.ts';
 import { putEmptyDatabase } from './databases/empty-database.ts';
 import { assertKeepsContract, assertKeepsOperatorContract } from './http/contract.ts';
 import { serveInProcess } from './http/in-process-server.ts';
-import { steadyRandom } from './steady-random.ts';
 
 /** Machines that boot, stop and go within some milliseconds. */
 const FAST_PLATFORM = {

@@ -1,5 +1,5 @@
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Content, Doer, EngineHost } from '../engine.ts';
 
 export const PROJECT = 'berth';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { recordedOrder } from '../../../src/orchestrator/model/destroy-order.ts';
+import { Scheduler } from '../../../src/testing/scheduler.ts';
 import { ServerProcess } from '../../kernel/process.ts';
-import { Scheduler } from '../../kernel/scheduler.ts';
 import { aRecord } from '../../orchestrator/invariants/samples.fixture.ts';
 import type { Disk, Machine } from '../engine.ts';
 import type { UnderWay } from '../observed-driver.ts';

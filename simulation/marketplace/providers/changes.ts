@@ -1,8 +1,8 @@
 import type { Configuration } from '../../../src/contract/configuration.ts';
 import type { Changes } from '../../../src/contract/extensions.ts';
-import type { PlainProvider } from '../../../test/support/fakes/plain-provider.ts';
+import type { PlainProvider } from '../../../src/testing/plain-provider.ts';
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 
 /** How often the provider has forgotten its cursors, as after a restart. */
 const RESETS = 0.02;

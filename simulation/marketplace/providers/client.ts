@@ -3,12 +3,12 @@ import {
   type OrchestratorClient,
   ProviderError,
 } from '../../../src/client/orchestrator-client.ts';
-import { plainProviderClient } from '../../../test/support/fakes/plain-provider-client.ts';
-import type { ProviderFaults, ProviderMethod } from '../../../test/support/fakes/provider-faults.ts';
+import { plainProviderClient } from '../../../src/testing/plain-provider.ts';
+import type { ProviderFaults, ProviderMethod } from '../../../src/testing/provider-faults.ts';
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { ProviderChanges } from './changes.ts';
 import type { Machine, SimulatedProvider } from './simulated-provider.ts';
 

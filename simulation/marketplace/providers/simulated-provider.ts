@@ -1,8 +1,8 @@
 import type { Instance, InstanceStatus } from '../../../src/contract/instance.ts';
 import type { ProviderProfile } from '../../../src/marketplace/providers/profile.ts';
-import { PlainProvider } from '../../../test/support/fakes/plain-provider.ts';
+import { PlainProvider } from '../../../src/testing/plain-provider.ts';
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 import { virtualClock } from '../../kernel/virtual-clock.ts';
 import { announceChanges, ProviderChanges } from './changes.ts';
 import { configurations, REGIONS } from './profiles.ts';

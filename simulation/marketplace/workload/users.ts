@@ -1,7 +1,7 @@
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
 import type { MarketUser } from '../accounts.ts';
 import type { MarketReplica } from '../replicas/replica.ts';

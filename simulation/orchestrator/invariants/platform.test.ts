@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { Scheduler } from '../../../src/testing/scheduler.ts';
 import { ServerProcess } from '../../kernel/process.ts';
-import { Scheduler } from '../../kernel/scheduler.ts';
 import { leaseIsHeld } from './leases.ts';
 import {
   callsAreSerial,

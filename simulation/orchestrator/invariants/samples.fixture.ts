@@ -1,6 +1,6 @@
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
+import { Scheduler } from '../../../src/testing/scheduler.ts';
 import { ServerProcess } from '../../kernel/process.ts';
-import { Scheduler } from '../../kernel/scheduler.ts';
 import type { Call } from '../platform/network.ts';
 import type { Machine } from '../platform/platform.ts';
 import type { Reply } from '../workload/clients.ts';

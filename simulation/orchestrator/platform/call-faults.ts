@@ -1,6 +1,6 @@
 import type { Method } from '../../../src/platform-model/platform.ts';
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 
 /**
  * - `before`: the call fails, and nothing was done

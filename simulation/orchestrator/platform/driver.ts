@@ -1,9 +1,9 @@
 import type { FreeUnits, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import { type Answer, driverOf, type Method, type Platform } from '../../../src/platform-model/platform.ts';
 import { done, failed } from '../../../src/platform-model/steps.ts';
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { FalseAnswers, Network } from './network.ts';
 import type { Machine } from './platform.ts';
 import type { Traits } from './traits.ts';

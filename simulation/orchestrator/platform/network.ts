@@ -1,9 +1,9 @@
 import type { Answer, Method } from '../../../src/platform-model/platform.ts';
 import { failed } from '../../../src/platform-model/steps.ts';
+import type { Scheduled, Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Scheduled, Scheduler } from '../../kernel/scheduler.ts';
 import type { CallFaults, Fault } from './call-faults.ts';
 
 /** A call on its way to the platform. */

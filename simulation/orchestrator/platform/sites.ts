@@ -1,7 +1,7 @@
 import { Hosts } from '../../../src/platform-model/hosts.ts';
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 import { SOUND_PLATFORM } from '../catalog.ts';
 import { CallFaults } from './call-faults.ts';
 import type { CountObserver, Reach } from './driver.ts';

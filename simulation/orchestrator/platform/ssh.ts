@@ -1,7 +1,7 @@
 import type { ProbeResult, SshProbe } from '../../../src/ports/ssh-probe.ts';
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { CallFaults } from './call-faults.ts';
 import { SSH_PORT } from './platform.ts';
 import type { AllMachines } from './sites.ts';

@@ -1,8 +1,8 @@
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import type { CommitListener } from '../../../src/orchestrator/model/store.ts';
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 
 /** A process notices that it misses commits when one has been under way for this long. */
 const NOTICED_AFTER_MS = 3_000;

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { CommitListener, Store, Transaction } from '../../../src/orchestrator/model/store.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 
 /** The database that all replicas share: the real store, in a file that a power cut can truncate. */
 export class Database {

@@ -1,8 +1,8 @@
 import { createKey, revokeKey } from '../../../src/orchestrator/accounts/accounts.ts';
 import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
+import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
 import { drawSshKey } from '../../kernel/ssh-keys.ts';
 import type { Tally } from '../../kernel/tally.ts';
 import { virtualClock } from '../../kernel/virtual-clock.ts';

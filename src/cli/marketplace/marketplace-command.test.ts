@@ -8,8 +8,8 @@ import { runMain } from '../../../test/support/processes/run-main.ts';
 import { snapshotOf } from '../../../test/support/snapshot.ts';
 import { serveMarketplace } from '../../compose/serve-marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
-import { now, runningDeployment, seed, segment, volume } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { now, runningDeployment, seed, segment, volume } from '../../testing/marketplace-rows.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-cli-'));
 const config = join(folder, 'marketplace.yaml');

@@ -11,6 +11,7 @@ import {
 import { grant } from '../../marketplace/ledger/credit.ts';
 import { readBooks } from '../../marketplace/operate/views/books.ts';
 import { systemRandom } from '../../runtime/system.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import {
   deployment,
   mail,
@@ -20,8 +21,7 @@ import {
   segment,
   teamId,
   volume,
-} from '../../store/marketplace/records.fixture.ts';
-import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+} from '../../testing/marketplace-rows.ts';
 
 const HOUR_MS = 3_600_000;
 const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-operator-'));

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
-import { collectLog, type LogLine } from '../../../test/support/collect-log.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
+import { collectLog, type LogLine } from '../../testing/log.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { exec } from './driver.ts';
 import type { ExecConfig } from './options.ts';

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Offer } from '../../orchestrator/catalog/catalog.ts';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { exec } from './driver.ts';
 import {

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
-import { collectLog } from '../../../test/support/collect-log.ts';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
+import { collectLog } from '../../testing/log.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { exec } from './driver.ts';
 import { infoAnswer, setting } from './program.fixture.ts';
 import type { Request } from './protocol/protocol.ts';

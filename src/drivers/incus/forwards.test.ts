@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import type { Forward, ForwardPort, IncusApi, Instance } from './api.ts';
 import { Forwards } from './forwards.ts';
 import { type MachineDeps, Machines } from './machines.ts';

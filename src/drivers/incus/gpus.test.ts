@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { IncusApi, type Instance } from './api.ts';
 import type { IncusClient } from './client.ts';
 import { IncusRefusal } from './errors.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import type { IncusApi, Instance, Volume } from './api.ts';
 import { type MachineDeps, Machines } from './machines.ts';
 import { incusConfigSchema } from './options.ts';

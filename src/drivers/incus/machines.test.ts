@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import { recordedOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { IncusApi } from './api.ts';
 import type { IncusClient, SendOptions } from './client.ts';
 import { IncusRefusal } from './errors.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { aCatalog } from './catalog.fixture.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';

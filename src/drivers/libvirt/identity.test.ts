@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
 import { aMachine, MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
 import { descend, textOf } from './xml.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { aMachine, type MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
 
 const REF = 'berth-a';

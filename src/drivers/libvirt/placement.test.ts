@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
 
 function aFleet(options: object = {}) {

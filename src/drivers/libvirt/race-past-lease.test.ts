@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { Call, MachineSpec } from '../../orchestrator/model/platform-driver.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import type { Bench } from '../kit/checks/bench.ts';
 import { readDomainXml } from './domain-xml.ts';
 import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { brokenForms, hostileForms, hostileReads } from '../../../test/support/http/hostile-requests.ts';
-import { deployment } from '../../store/marketplace/records.fixture.ts';
+import { deployment } from '../../testing/marketplace-rows.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { pages } from './app.ts';
 import { startMarketConsole, type TestMarketConsole } from './console.fixture.ts';
 import { HOSTILE, putDemoMarket, TRAINING } from './demo-market.fixture.ts';

@@ -7,7 +7,7 @@ import {
   segment,
   team,
   user,
-} from '../../store/marketplace/records.fixture.ts';
+} from '../../testing/marketplace-rows.ts';
 import type { FailureReason } from '../contract/deployment.ts';
 import { grant, topUp } from '../ledger/credit.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { withOverrides } from '../../ports/with-overrides.ts';
-import { discount, member, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
+import { discount, member, sshKey, volume } from '../../testing/marketplace-rows.ts';
 import { createDeploymentSchema, deploymentSchema } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Store } from '../model/store.ts';

@@ -1,19 +1,19 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { putEmptyDatabase } from '../../../test/support/databases/empty-database.ts';
+import { microUsdFromUsd } from '../../contract/values.ts';
+import type { SshProbe } from '../../ports/ssh-probe.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { member, runningDeployment, seed, team, user } from '../../testing/marketplace-rows.ts';
 import {
   PlainProvider,
   type PlainProviderOptions,
   plainConfigurations,
-} from '../../../test/support/fakes/plain-provider.ts';
-import { PlainSsh } from '../../../test/support/fakes/plain-ssh.ts';
-import { steadyRandom } from '../../../test/support/steady-random.ts';
-import { microUsdFromUsd } from '../../contract/values.ts';
-import type { SshProbe } from '../../ports/ssh-probe.ts';
-import { member, runningDeployment, seed, team, user } from '../../store/marketplace/records.fixture.ts';
-import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+} from '../../testing/plain-provider.ts';
+import { PlainSsh } from '../../testing/plain-ssh.ts';
+import { steadyRandom } from '../../testing/random.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { defaultOptions } from '../model/options.ts';

@@ -2,7 +2,7 @@ import type { SMTPServerOptions } from 'smtp-server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { DAY_MS } from '../../ports/clock.ts';
-import { mail } from '../../store/marketplace/records.fixture.ts';
+import { mail } from '../../testing/marketplace-rows.ts';
 import { MailDispatcher } from '../mail/dispatch.ts';
 import { startSmtpServer } from '../mail/smtp.fixture.ts';
 import { keepVerdict } from '../operate/views/books.ts';

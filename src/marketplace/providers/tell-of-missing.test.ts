@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
-import { PlainProvider } from '../../../test/support/fakes/plain-provider.ts';
-import { newPublicKey } from '../../../test/support/keys.ts';
 import { startTestMarketplace } from '../../../test/support/marketplace.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { PlainProvider } from '../../testing/plain-provider.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
-import { intent } from '../../store/marketplace/records.fixture.ts';
+import { intent } from '../../testing/marketplace-rows.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Store } from '../model/store.ts';
 import type { SyncContext } from './context.ts';

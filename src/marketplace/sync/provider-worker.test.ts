@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { intent, volume } from '../../store/marketplace/records.fixture.ts';
+import { intent, volume } from '../../testing/marketplace-rows.ts';
 import { namesOf } from '../../work/range-division.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { openWorld, placeOf, type World } from '../volumes/seven-providers.fixture.ts';

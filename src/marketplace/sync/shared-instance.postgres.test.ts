@@ -3,7 +3,7 @@ import { type PostgresServer, startPostgres } from '../../../test/support/databa
 import type { Volume as ProviderVolume } from '../../contract/volume.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';
-import { deployment, intent, seed, volume } from '../../store/marketplace/records.fixture.ts';
+import { deployment, intent, seed, volume } from '../../testing/marketplace-rows.ts';
 import { type Market, marketOn, publicKey } from '../deployments/market.fixture.ts';
 import type { Store } from '../model/store.ts';
 import { readProvider } from '../volumes/seven-providers.fixture.ts';

@@ -2,16 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { putEmptyDatabase } from '../../../test/support/databases/empty-database.ts';
-import {
-  PlainProvider as Plain,
-  type PlainProvider,
-  plainConfigurations,
-} from '../../../test/support/fakes/plain-provider.ts';
 import { parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Log } from '../../ports/log.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import {
   member,
   now,
@@ -21,8 +16,13 @@ import {
   teamId,
   user,
   userId,
-} from '../../store/marketplace/records.fixture.ts';
-import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+} from '../../testing/marketplace-rows.ts';
+import {
+  PlainProvider as Plain,
+  type PlainProvider,
+  plainConfigurations,
+} from '../../testing/plain-provider.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { fencedStore } from '../model/fenced-store.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { withOverrides } from '../../ports/with-overrides.ts';
-import { member, teamId, user } from '../../store/marketplace/records.fixture.ts';
+import { member, teamId, user } from '../../testing/marketplace-rows.ts';
 import type { ApiError } from '../contract/errors.ts';
 import { adjust } from '../ledger/credit.ts';
 import { defaultOptions, type MarketplaceOptions } from '../model/options.ts';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { brokenForms, hostileForms, hostileReads } from '../../../test/support/http/hostile-requests.ts';
 import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
 import { SESSION_MS } from '../../operators/console/sessions.ts';
 import { revokeOperatorKey } from '../../operators/keys.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startConsole, type TestConsole } from './console.fixture.ts';
 import { FAILED, HOSTILE, LINGERING, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
 import { forms } from './forms.ts';

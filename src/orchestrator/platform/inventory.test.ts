@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../test/support/alarms.ts';
-import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { unstoredAlarms } from '../../testing/alarms.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Inventory, ObservedMachine } from '../model/platform-driver.ts';
 import type { HeldClaim, Store } from '../model/store.ts';

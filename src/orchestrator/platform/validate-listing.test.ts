@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../test/support/alarms.ts';
-import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
-import { instance } from '../../store/records.fixture.ts';
+import { unstoredAlarms } from '../../testing/alarms.ts';
+import { instance } from '../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Store } from '../model/store.ts';
 import { ExpectedMachines } from './expected-machines.ts';
 import { Sightings } from './sightings.ts';

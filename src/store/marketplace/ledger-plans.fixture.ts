@@ -1,5 +1,5 @@
 import type { LedgerReader, LedgerWriter } from '../../marketplace/model/store.ts';
-import { posting, segment, teamId, usage } from './records.fixture.ts';
+import { posting, segment, teamId, usage } from '../../testing/marketplace-rows.ts';
 
 /** Tables that grow with the marketplace's use. No everyday statement reads all of one. */
 export const growing = [

@@ -13,7 +13,7 @@ import {
   teamId,
   usage,
   volume,
-} from './records.fixture.ts';
+} from '../../testing/marketplace-rows.ts';
 
 /** The requirements for the ledger of every marketplace store. */
 export function describeLedger(storeOf: () => Store): void {

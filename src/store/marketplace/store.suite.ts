@@ -7,9 +7,6 @@ import {
   type Store,
   type Transaction,
 } from '../../marketplace/model/store.ts';
-import type { LeaseRecord } from '../../work/lease.ts';
-import { describeOperators } from '../operators.suite.ts';
-import { describeLedger } from './ledger.suite.ts';
 import {
   apiKey,
   deployment,
@@ -31,7 +28,10 @@ import {
   user,
   userId,
   volume,
-} from './records.fixture.ts';
+} from '../../testing/marketplace-rows.ts';
+import type { LeaseRecord } from '../../work/lease.ts';
+import { describeOperators } from '../operators.suite.ts';
+import { describeLedger } from './ledger.suite.ts';
 
 export interface StoreOfSuite {
   setup: () => Promise<Store>;

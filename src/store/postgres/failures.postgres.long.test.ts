@@ -1,14 +1,14 @@
 import { inspect } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { until } from '../../../test/support/clocks/until.ts';
 import {
   type PostgresServer,
   startEmbedded,
   startPostgres,
 } from '../../../test/support/databases/postgres.ts';
 import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';
-import { account, claim, dueWork, instance } from '../records.fixture.ts';
+import { account, claim, dueWork, instance } from '../../testing/orchestrator-rows.ts';
+import { until } from '../../testing/until.ts';
 import { createPool } from './pool.ts';
 import { openPostgresStore } from './store.ts';
 import { OutcomeUnknown } from './transaction.ts';

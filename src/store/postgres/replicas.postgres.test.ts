@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { until } from '../../../test/support/clocks/until.ts';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
 import { createOnce } from '../../orchestrator/accounts/create-once.ts';
@@ -7,7 +6,8 @@ import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
 import type { Store, Transaction } from '../../orchestrator/model/store.ts';
 import { ensureInstallation } from '../../orchestrator/reconciliation/installation.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
-import { account, accountId, claim, dueWork, instance, now } from '../records.fixture.ts';
+import { account, accountId, claim, dueWork, instance, now } from '../../testing/orchestrator-rows.ts';
+import { until } from '../../testing/until.ts';
 import { FEED_NAME } from './commit-feed.ts';
 import { openPostgresStore, type PostgresOptions } from './store.ts';
 import { startWire } from './wire.fixture.ts';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { until } from '../../../test/support/clocks/until.ts';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
+import { account, claim, dueWork, instance } from '../../testing/orchestrator-rows.ts';
+import { until } from '../../testing/until.ts';
 import { SchemaChanged } from '../database-refused.ts';
 import { openMarketplacePostgresStore } from '../marketplace/postgres/store.ts';
 import { type MigrationsOf, readMigrations } from '../migrations.ts';
-import { account, claim, dueWork, instance } from '../records.fixture.ts';
 import { type DatabaseFormat, marketplaceFormat, orchestratorFormat } from './database-format.ts';
 import { prepareDatabase } from './open-database.ts';
 import { openPostgresStore } from './store.ts';

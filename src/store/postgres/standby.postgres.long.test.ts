@@ -1,11 +1,11 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../../../test/support/clocks/until.ts';
 import { type EmbeddedServer, startEmbedded } from '../../../test/support/databases/postgres.ts';
 import { StoreUnavailable } from '../../orchestrator/model/store.ts';
+import { team, user } from '../../testing/marketplace-rows.ts';
+import { account, claim, dueWork, instance } from '../../testing/orchestrator-rows.ts';
+import { until } from '../../testing/until.ts';
 import { openMarketplacePostgresStore } from '../marketplace/postgres/store.ts';
-import { team, user } from '../marketplace/records.fixture.ts';
-import { account, claim, dueWork, instance } from '../records.fixture.ts';
 import { openPostgresStore } from './store.ts';
 
 it('a server that became a standby is asked for nothing, and is used again once it is promoted [standby-not-read]', async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';
-import { account, claim, dueWork, instance } from '../records.fixture.ts';
+import { account, claim, dueWork, instance } from '../../testing/orchestrator-rows.ts';
 import { openSqliteStore } from './store.ts';
 
 let folder: string;

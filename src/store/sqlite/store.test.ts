@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../orchestrator/model/store.ts';
-import { account, instance, now } from '../records.fixture.ts';
+import { account, instance, now } from '../../testing/orchestrator-rows.ts';
 import { describeStore } from '../store.suite.ts';
 import { openReader } from './open-database.ts';
 import { openSqliteStore } from './store.ts';

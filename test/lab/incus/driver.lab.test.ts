@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { incus } from '../../../src/drivers/incus/driver.ts';
 import { type IncusConfig, incusConfigSchema } from '../../../src/drivers/incus/options.ts';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
-import { anOrder } from '../../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
+import { anOrder } from '../../../src/testing/orchestrator-rows.ts';
 import { contextOf, type LabMachine, run, settingOf } from '../driver-context.ts';
 import { type Cluster, image, makeCertificate, startCluster } from './cluster.ts';
 

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ProviderServerOptions } from '../fakes/provider-server.ts';
 import { BerthProcess, runBerth } from './process.ts';
+import type { ProviderServerOptions } from './provider-server.ts';
 
-const providerFile = fileURLToPath(new URL('../fakes/provider-server.ts', import.meta.url));
+const providerFile = fileURLToPath(new URL('./provider-server.ts', import.meta.url));
 
 /** What the environment of a marketplace and of its commands has. */
 export const MARKETPLACE_ENV = { PROVIDER_KEY: 'the-key-of-the-provider' };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
-import { anOrder } from '../../../orchestrator/model/destroy-order.fixture.ts';
 import type { MachineSpec, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
+import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { createSimulator } from '../platform/simulator.ts';
 import {
   doneValue,

@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
-import { startPlainOrchestrator } from '../../../../test/support/fakes/plain-orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../../../../test/support/http/requests.ts';
+import { startPlainOrchestrator } from '../../../../test/support/plain-orchestrator.ts';
 import { digestSecret } from '../../../keys/api-key.ts';
 import { systemRandom } from '../../../runtime/system.ts';
-import { instance } from '../../../store/records.fixture.ts';
 import { openMemoryStore } from '../../../store/sqlite/store.ts';
+import { instance } from '../../../testing/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../../../testing/requests.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { createAccount, createKey, ensureAccess, setPassword } from '../../accounts/accounts.ts';
 import { Authenticator } from '../../accounts/authenticate.ts';
 import { closeAccount, deleteAccount, disableAccount } from './close-account.ts';

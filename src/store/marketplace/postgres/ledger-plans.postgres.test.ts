@@ -1,12 +1,12 @@
 import { Pool } from 'pg';
 import { expect, it } from 'vitest';
 import { startPostgres } from '../../../../test/support/databases/postgres.ts';
+import { seed } from '../../../testing/marketplace-rows.ts';
 import { toConnection } from '../../postgres/connection.ts';
 import { marketplaceTables } from '../../schema/marketplace.ts';
 import { postgres } from '../../schema/postgres.ts';
 import { growing, ledgerReads, ledgerWrites } from '../ledger-plans.fixture.ts';
 import { ledgerWriter } from '../queries/ledger.ts';
-import { seed } from '../records.fixture.ts';
 import { openMarketplacePostgresStore } from './store.ts';
 
 interface Plan {

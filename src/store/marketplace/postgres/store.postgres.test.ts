@@ -4,8 +4,6 @@ import { defaultOptions } from '../../../marketplace/model/options.ts';
 import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { admitLoss } from '../../../marketplace/providers/loss-cap.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import { DatabaseRefused } from '../../database-refused.ts';
-import { openPostgresStore } from '../../postgres/store.ts';
 import {
   deployment,
   forgedLine,
@@ -18,7 +16,9 @@ import {
   segment,
   teamId,
   userId,
-} from '../records.fixture.ts';
+} from '../../../testing/marketplace-rows.ts';
+import { DatabaseRefused } from '../../database-refused.ts';
+import { openPostgresStore } from '../../postgres/store.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
 import { openMarketplacePostgresStore } from './store.ts';
 

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
+import { seed } from '../../../testing/marketplace-rows.ts';
 import { marketplaceTables } from '../../schema/marketplace.ts';
 import { sqlite } from '../../schema/sqlite.ts';
 import { toConnection } from '../../sqlite/connection.ts';
 import { growing, ledgerReads, ledgerWrites } from '../ledger-plans.fixture.ts';
 import { ledgerWriter } from '../queries/ledger.ts';
-import { seed } from '../records.fixture.ts';
 import { openMarketplaceSqliteStore } from './store.ts';
 
 it('reads and writes the ledger by its indexes', async () => {

@@ -3,11 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  deployment,
+  intent,
+  mail,
+  runningDeployment,
+  seed,
+  sshKey,
+  volume,
+} from '../../../testing/marketplace-rows.ts';
 import { DatabaseRefused } from '../../database-refused.ts';
 import { openDatabase } from '../../sqlite/open-database.ts';
 import { assertNotServed, takeServeLock } from '../../sqlite/serve-lock.ts';
 import { openSqliteStore } from '../../sqlite/store.ts';
-import { deployment, intent, mail, runningDeployment, seed, sshKey, volume } from '../records.fixture.ts';
 import { marketplaceFormat } from './marketplace-format.ts';
 import { openMarketplaceSqliteStore } from './store.ts';
 

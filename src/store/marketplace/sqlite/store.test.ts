@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../marketplace/model/store.ts';
-import { deployment, forgedLine, now, posting, seed, segment, teamId } from '../records.fixture.ts';
+import {
+  deployment,
+  forgedLine,
+  now,
+  posting,
+  seed,
+  segment,
+  teamId,
+} from '../../../testing/marketplace-rows.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
 import { openMarketplaceSqliteStore } from './store.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../../src/ports/clock.ts';
+import type { Clock, Timer } from '../ports/clock.ts';
 
 interface Pending {
   at: number;

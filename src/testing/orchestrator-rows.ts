@@ -1,3 +1,4 @@
+import { recordedOrder } from '../orchestrator/model/destroy-order.ts';
 import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
 import type { InstanceRecord, VolumeRecord } from '../orchestrator/model/records.ts';
 
@@ -44,6 +45,9 @@ export function instance(id: string, changes: Partial<InstanceRecord> = {}): Ins
     ...changes,
   };
 }
+
+/** An order for a tenant's DELETE, as the core passes it to a driver. */
+export const anOrder = recordedOrder({ reason: 'tenant', by: accountId, at: 0 });
 
 /** A volume of the account, as a create writes it. */
 export function volume(id: string, changes: Partial<VolumeRecord> = {}): VolumeRecord {

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../../src/ports/clock.ts';
+import type { Clock, Timer } from '../ports/clock.ts';
 
 /** What passes in one turn of the event loop, in milliseconds. */
 const TURN_MS = 20;

@@ -1,10 +1,10 @@
-import { type FaultyDriver, withFaults } from '../../../src/drivers/kit/faults.ts';
-import type { DriverManifest } from '../../../src/orchestrator/model/platform-driver.ts';
-import type { DriverCall, Fault } from '../../../src/platform-model/call-faults.ts';
-import { VirtualClock } from '../clocks/virtual-clock.ts';
-import { instanceRequest, volumeRequest } from '../http/requests.ts';
-import { startTestOrchestrator, type TestOptions } from '../orchestrator.ts';
-import { everyProbeWorks, PlainPlatform, type Room } from './plain-platform.ts';
+import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
+import type { DriverManifest } from '../../src/orchestrator/model/platform-driver.ts';
+import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
+import { everyProbeWorks, PlainPlatform, type Room } from '../../src/testing/plain-platform.ts';
+import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { startTestOrchestrator, type TestOptions } from './orchestrator.ts';
 
 /** What goes wrong with the n-th call (from 1) of a method. */
 export type Plan = (call: DriverCall, nth: number) => Fault;

@@ -1,9 +1,9 @@
-import { type OrchestratorClient, ProviderError } from '../../../src/client/orchestrator-client.ts';
-import type { Configuration } from '../../../src/contract/configuration.ts';
-import type { CreateInstanceRequest, Instance, InstanceStatus } from '../../../src/contract/instance.ts';
-import type { CreateVolumeRequest, Volume, VolumeLocation } from '../../../src/contract/volume.ts';
-import type { Clock } from '../../../src/ports/clock.ts';
-import { plainProviderClient } from './plain-provider-client.ts';
+import { type OrchestratorClient, ProviderError } from '../client/orchestrator-client.ts';
+import type { Configuration } from '../contract/configuration.ts';
+import type { CreateInstanceRequest, Instance, InstanceStatus } from '../contract/instance.ts';
+import type { CreateVolumeRequest, Volume, VolumeLocation } from '../contract/volume.ts';
+import type { Clock } from '../ports/clock.ts';
+import { plainConfigurations } from './configurations.ts';
 import { ProviderFaults } from './provider-faults.ts';
 
 export interface PlainProviderOptions {
@@ -36,33 +36,6 @@ interface Held<T> {
 }
 
 const HOLDS_CAPACITY: readonly InstanceStatus[] = ['PROVISIONING', 'ONLINE', 'STOPPING'];
-
-/** Offers of the regions `eu-one` and `us-two`: `gpu-1` DEDICATED, `gpu-spot` SPOT, `metal-1` BARE_METAL, `cpu-1`. */
-export const plainConfigurations: readonly Configuration[] = (
-  [
-    ['gpu-1', 'DEDICATED', 1, 2],
-    ['gpu-spot', 'SPOT', 1, 2],
-    ['metal-1', 'BARE_METAL', 8, 16],
-    ['cpu-1', 'DEDICATED', 0, 0.2],
-  ] as const
-).map(([id, type, gpus, price]) => ({
-  id,
-  name: id,
-  instance_type: type,
-  vcpus: 8,
-  memory_gb: 64,
-  storage_gb: 500,
-  price_per_hour: price,
-  ...(gpus > 0 && { gpu_count: gpus, gpu_type: 'H100', gpu_memory_gb: 80 }),
-  ...(type === 'SPOT' && { spot_price_per_hour: price / 2 }),
-  ...{
-    available: true,
-    regions: ['eu-one', 'us-two'],
-    os_options: ['ubuntu-24.04'],
-    supports_cloud_init: true,
-  },
-  extras: { berth: { restart: true, volume_resize: true, stopped_price_per_hour: price / 4 } },
-}));
 
 /** A provider in memory that keeps O: in truth. A test puts into `faults.plan` what goes wrong. */
 export class PlainProvider {
@@ -351,4 +324,68 @@ function statusOf(volume: Volume): Volume['status'] {
 function refused(status: 400 | 404 | 409, code: string): ProviderError {
   const problem = ({ 400: 'refused', 404: 'not_found', 409: 'conflict' } as const)[status];
   return new ProviderError(problem, `${status}: ${code}`, { status, code });
+}
+
+/** The provider as a client of the contract sees it: each call goes through `faults`, by default the provider's. */
+export function plainProviderClient(
+  provider: PlainProvider,
+  faults: Pick<ProviderFaults, 'through'> = provider.faults,
+): OrchestratorClient {
+  const available = (region: string | undefined) =>
+    provider.configurations.flatMap((it) => {
+      const regions = it.regions.filter(
+        (name) => (region === undefined || name === region) && provider.free(it.id, name) > 0,
+      );
+      return it.available && regions.length > 0 ? [{ ...it, regions }] : [];
+    });
+  return {
+    listConfigurations: (options) =>
+      faults.through('listConfigurations', { args: [], options }, () => provider.configurations),
+    listAvailability: (region, options) =>
+      faults.through('listAvailability', { args: [region], options }, () => available(region)),
+    listInstances: (options) =>
+      faults.through('listInstances', { args: [], options }, () => provider.instances),
+    createInstance: (request, key, options) =>
+      faults.through('createInstance', { args: [request, key], options }, () => provider.create(request)),
+    getInstance: (id, region, options) =>
+      faults.through('getInstance', { id, args: [region], options }, () => provider.get(id)),
+    pollInstance: async (id, region, mark, options) => {
+      const instance = await faults.through('getInstance', { id, args: [region], options }, () =>
+        provider.get(id),
+      );
+      const newMark = JSON.stringify(instance);
+      return newMark === mark ? 'unchanged' : { instance, mark: newMark };
+    },
+    deleteInstance: (id, region, options) =>
+      faults.through('deleteInstance', { id, args: [region], options }, () => provider.delete(id)),
+    startInstance: (id, region, options) =>
+      faults.through('startInstance', { id, args: [region], options }, () => provider.start(id)),
+    stopInstance: (id, region, options) =>
+      faults.through('stopInstance', { id, args: [region], options }, () => provider.stop(id)),
+    listVolumeLocations: (options) =>
+      faults.through('listVolumeLocations', { args: [], options }, () => [
+        ...provider.options.volumeLocations,
+      ]),
+    createVolume: (request, key, options) =>
+      faults.through('createVolume', { args: [request, key], options }, () => provider.createVolume(request)),
+    getVolume: (id, options) =>
+      faults.through('getVolume', { id, args: [], options }, () => provider.getVolume(id)),
+    deleteVolume: (id, options) =>
+      faults.through('deleteVolume', { id, args: [], options }, () => provider.deleteVolume(id)),
+    attachVolume: (id, ids, options) =>
+      faults.through('attachVolume', { id, args: [ids], options }, () => provider.attach(id, ids)),
+    detachVolume: (id, ids, options) =>
+      faults.through('detachVolume', { id, args: [ids], options }, () => provider.detach(id, ids)),
+    restartInstance: (id, region, options) =>
+      faults.through('restartInstance', { id, args: [region], options }, () => provider.restart(id)),
+    restartStatus: (id, region, options) =>
+      faults.through('restartStatus', { id, args: [region], options }, () => provider.restartStatus(id)),
+    resizeVolume: (id, size, options) =>
+      faults.through('resizeVolume', { id, args: [size], options }, () => provider.resize(id, size)),
+    listChanges: (since, options) =>
+      faults.through('listChanges', { args: [since], options }, () => {
+        throw new ProviderError('not_found', 'GET /x/changes: 404, There is no such path.', { status: 404 });
+      }),
+    close: async () => undefined,
+  };
 }

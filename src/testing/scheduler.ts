@@ -1,4 +1,4 @@
-import { DueQueue } from '../../src/platform-model/due-queue.ts';
+import { DueQueue } from '../platform-model/due-queue.ts';
 
 /** A callback that is due at a moment of virtual time. */
 interface Entry {
