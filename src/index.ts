@@ -4,22 +4,22 @@
  * in process through `app.request()`.
  */
 
-export { type Marketplace, type MarketplaceDeps, startMarketplace } from './compose/marketplace.ts';
-export type { MarketplaceStoreDeps } from './compose/open-marketplace-store.ts';
-export { openMarketplaceStore } from './compose/open-marketplace-store.ts';
-export { openStore, type StoreDeps } from './compose/open-store.ts';
-export { type Orchestrator, type OrchestratorDeps, startOrchestrator } from './compose/orchestrator.ts';
+export { type Marketplace, type MarketplaceDeps, startMarketplace } from './compose/marketplace/marketplace.ts';
+export type { MarketplaceStoreDeps } from './compose/stores/marketplace.ts';
+export { openMarketplaceStore } from './compose/stores/marketplace.ts';
+export { openStore, type StoreDeps } from './compose/stores/orchestrator.ts';
+export { type Orchestrator, type OrchestratorDeps, startOrchestrator } from './compose/orchestrator/orchestrator.ts';
 export {
   type ServeMarketplaceOptions,
   type ServingMarketplace,
   serveMarketplace,
-} from './compose/serve-marketplace.ts';
+} from './compose/serve/marketplace.ts';
 export {
   type ServeOptions,
   type ServePorts,
   type Serving,
   serveOrchestrator,
-} from './compose/serve-orchestrator.ts';
+} from './compose/serve/orchestrator.ts';
 export { ConfigError } from './config/findings.ts';
 export { loadCatalog, loadConfig } from './config/load.ts';
 export { loadMarketplaceConfig } from './config/marketplace/load.ts';

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { commandsOf } from './cli/commands.ts';
 import { createProgram, loadCommands, printFailure, sentenceOfOldNode } from './cli/program.ts';
-import type { ServePorts } from './compose/serve-orchestrator.ts';
+import type { ServePorts } from './compose/serve/orchestrator.ts';
 import { packageVersion } from './config/package-root.ts';
 import { ignoreClosedPipes, printError } from './runtime/print.ts';
 import { withoutEchoes } from './runtime/signals.ts';

@@ -218,7 +218,7 @@ it.each([
   ['src/store/sqlite/a.ts', "import { x } from '../../orchestrator/http/deps.ts';"],
   ['src/store/queries/a.ts', "import { x } from '../../orchestrator/instances/transition.ts';"],
   ['src/drivers/simulator/a.ts', "import { x } from '../../orchestrator/steps/settle.ts';"],
-  ['src/sandbox/a.ts', "import { x } from '../compose/orchestrator.ts';"],
+  ['src/sandbox/a.ts', "import { x } from '../compose/orchestrator/orchestrator.ts';"],
   ['src/sandbox/a.ts', "import { x } from '../store/sqlite/store.ts';"],
   ['src/orchestrator/http/a.ts', "import { x } from '../../sandbox/router.ts';"],
   ['src/ssh/a.ts', "import type { X } from '../orchestrator/model/store.ts';"],
@@ -272,7 +272,7 @@ it.each([
   ['src/compose/a.ts', "import { x } from '../orchestrator/http/app.ts'; import '../store/sqlite/store.ts';"],
   [
     'src/cli/a.ts',
-    "import { x } from '../compose/open-store.ts'; import '../orchestrator/accounts/accounts.ts';",
+    "import { x } from '../compose/stores/orchestrator.ts'; import '../orchestrator/accounts/accounts.ts';",
   ],
   ['src/marketplace/a.ts', "import { x } from '../client/client.ts';"],
   ['src/testing/a.ts', "import './b.ts'; import { x } from '../platform-model/platform.ts';"],

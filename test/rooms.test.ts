@@ -72,6 +72,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'sandbox.ts',
     'router.ts',
   ],
+  'src/compose': ['stores', 'server', 'drivers', 'orchestrator', 'doctor', 'marketplace', 'serve', 'sandbox'],
   conformance: [
     'text',
     'contract',
@@ -227,6 +228,7 @@ describe('a planted violation is caught', () => {
     ['src/marketplace', 'src/marketplace/volumes/a.ts', "import { x } from '../deployments/create.ts';"],
     ['src/marketplace', 'src/marketplace/ledger/a.ts', "export { x } from '../volumes/create.ts';"],
     ['src/marketplace', 'src/marketplace/providers/a.ts', "import type { Deps } from '../deps.ts';"],
+    ['src/compose', 'src/compose/doctor/a.ts', "import { x } from '../serve/serve.ts';"],
     ['src/http', 'src/http/wire/a.ts', "import { x } from '../api/errors.ts';"],
     ['src/platform-model', 'src/platform-model/machines.ts', "import type { Volumes } from './volumes.ts';"],
     ['simulation', 'simulation/kernel/a.ts', "import { x } from '../runner/run-world.ts';"],

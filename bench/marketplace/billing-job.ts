@@ -1,4 +1,4 @@
-import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
+import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
 import { Accrual } from '../../src/marketplace/ledger/accrual.ts';
 import { defaultOptions } from '../../src/marketplace/model/options.ts';
 import { systemRandom as random } from '../../src/runtime/system.ts';

@@ -1,4 +1,4 @@
-import { serveMarketplace } from '../../src/compose/serve-marketplace.ts';
+import { serveMarketplace } from '../../src/compose/serve/marketplace.ts';
 import { loadMarketplaceConfig } from '../../src/config/marketplace/load.ts';
 import { answerBench } from '../support/measured-process.ts';
 

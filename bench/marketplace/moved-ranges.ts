@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
-import { toMarketplaceOptions } from '../../src/compose/options.ts';
-import { createClients, loadGpuTypes } from '../../src/compose/providers.ts';
+import { toMarketplaceOptions } from '../../src/compose/marketplace/options.ts';
+import { createClients, loadGpuTypes } from '../../src/compose/marketplace/providers.ts';
+import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
 import { loadMarketplaceConfig } from '../../src/config/marketplace/load.ts';
 import { createProviders } from '../../src/marketplace/providers/create-providers.ts';
 import { ProviderWorkers } from '../../src/marketplace/sync/provider-workers.ts';

@@ -1,4 +1,4 @@
-import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
+import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
 import { postUntil } from '../../src/marketplace/ledger/segments.ts';
 import { systemClock as clock, systemRandom as random } from '../../src/runtime/system.ts';
 import { runningDeployment, seed, segment, teamId } from '../../src/testing/marketplace-rows.ts';

@@ -1,4 +1,4 @@
-import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
+import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
 import { grant } from '../../src/marketplace/ledger/credit.ts';
 import { ensureInstallationId, newId, newIdAt, toProviderName } from '../../src/marketplace/model/names.ts';
 import type { Transaction } from '../../src/marketplace/model/store.ts';

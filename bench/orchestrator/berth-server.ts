@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { serveOrchestrator } from '../../src/compose/serve-orchestrator.ts';
+import { serveOrchestrator } from '../../src/compose/serve/orchestrator.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { answerBench } from '../support/measured-process.ts';
 

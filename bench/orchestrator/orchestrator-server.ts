@@ -1,6 +1,6 @@
-import { listen } from '../../src/compose/listen.ts';
-import { openStore } from '../../src/compose/open-store.ts';
-import { startOrchestrator } from '../../src/compose/orchestrator.ts';
+import { startOrchestrator } from '../../src/compose/orchestrator/orchestrator.ts';
+import { listen } from '../../src/compose/server/listen.ts';
+import { openStore } from '../../src/compose/stores/orchestrator.ts';
 import { loadCatalog, loadConfig } from '../../src/config/load.ts';
 import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
 import { requestIds } from '../../src/http/api/request-context.ts';

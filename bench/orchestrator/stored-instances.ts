@@ -1,4 +1,4 @@
-import { openStore } from '../../src/compose/open-store.ts';
+import { openStore } from '../../src/compose/stores/orchestrator.ts';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { createSandbox } from '../../src/compose/sandbox.ts';
+import { createSandbox } from '../../src/compose/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { scenarioSchema } from '../../src/sandbox/state/scenario-format.ts';
 import { prepareSimulation } from '../simulations.ts';

@@ -376,7 +376,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     title: 'the rows of a platform are held against what the first one lists',
     patches: [
       {
-        file: 'src/compose/orchestrator.ts',
+        file: 'src/compose/orchestrator/orchestrator.ts',
         find: 'return composeWork(name, state, others, {',
         replace:
           'const [first]: any = platforms.values();\n    return composeWork(name, { ...state, driver: { ...state.driver, list: first.driver.list } }, others, {',
@@ -389,7 +389,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     title: 'an offer is sold while the first platform answers, and not its own',
     patches: [
       {
-        file: 'src/compose/platforms.ts',
+        file: 'src/compose/orchestrator/platforms.ts',
         find: 'const state = states.get(platform);\n      return state?.health',
         replace: 'const [state] = states.values();\n      return state?.health',
       },
@@ -427,7 +427,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     title: 'while one platform does not answer, no work of any is claimed',
     patches: [
       {
-        file: 'src/compose/orchestrator.ts',
+        file: 'src/compose/orchestrator/orchestrator.ts',
         find: 'return composeWork(name, state, others, {',
         replace:
           'const all: any = [...platforms.values()];\n    const health = new Proxy(state.health, { get: (of: any, key) => key === "isUp" ? all.every((s: any) => s.health.isUp) : typeof of[key] === "function" ? of[key].bind(of) : of[key] });\n    return composeWork(name, { ...state, health }, others, {',

@@ -1,5 +1,5 @@
-import { orchestratorStores } from '../compose/open-store.ts';
-import { withExisting } from '../compose/stores.ts';
+import { orchestratorStores } from '../compose/stores/orchestrator.ts';
+import { withExisting } from '../compose/stores/stores.ts';
 import { type AuditedAction, audit, refusalOf } from '../operators/audit.ts';
 import type { AuditEntry } from '../operators/model.ts';
 import { printError } from '../runtime/print.ts';

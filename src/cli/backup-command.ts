@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { backUp, orchestratorStores } from '../compose/open-store.ts';
+import { backUp, orchestratorStores } from '../compose/stores/orchestrator.ts';
 import { systemClock } from '../runtime/system.ts';
 import { auditBeside } from './audit-beside.ts';
 import { checkDatabaseCommand } from './check-database-command.ts';

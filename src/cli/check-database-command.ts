@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { checkDatabase, type Stores } from '../compose/stores.ts';
+import { checkDatabase, type Stores } from '../compose/stores/stores.ts';
 import { withDatabase } from './database.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 

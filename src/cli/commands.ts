@@ -1,4 +1,4 @@
-import type { ServePorts } from '../compose/serve-orchestrator.ts';
+import type { ServePorts } from '../compose/serve/orchestrator.ts';
 import type { LazyCommand } from './program.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { Argument, Command } from 'commander';
-import { cordonableOf } from '../compose/cordonable.ts';
-import type { StoreDeps } from '../compose/open-store.ts';
+import { cordonableOf } from '../compose/drivers/driver-settings.ts';
+import type { StoreDeps } from '../compose/stores/orchestrator.ts';
 import { loadCatalog } from '../config/load.ts';
 import { sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';

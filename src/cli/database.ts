@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type DepsOn, type Stores, withExisting } from '../compose/stores.ts';
+import { type DepsOn, type Stores, withExisting } from '../compose/stores/stores.ts';
 
 /** Adds the two flags that select the database of a product. */
 export function withDatabase(command: Command, product: 'berth' | 'marketplace' = 'berth'): Command {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type CheckReport, type DriverTest, openDriverTest } from '../compose/driver-test.ts';
+import { type CheckReport, type DriverTest, openDriverTest } from '../compose/drivers/driver-test.ts';
 import { bundledCatalogFile } from '../config/load.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printError, printLine } from '../runtime/print.ts';

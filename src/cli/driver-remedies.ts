@@ -1,4 +1,4 @@
-import type { FailedCheck } from '../compose/driver-test.ts';
+import type { FailedCheck } from '../compose/drivers/driver-test.ts';
 
 /** How to correct a driver, by the failed check. */
 export const remedies: Readonly<Record<string, string>> = {

@@ -75,7 +75,7 @@ export function platformsCommand(): Command {
       async ({ store: { read }, config, clock }, flags: OutputFlag & { ask?: true }) => {
         const ports = { env: process.env, clock, log: createLog('error') };
         // Loads the drivers, which no other command here needs.
-        const { askPlatforms } = flags.ask ? await import('../compose/ask-platforms.ts') : {};
+        const { askPlatforms } = flags.ask ? await import('../compose/drivers/ask-platforms.ts') : {};
         const asked = await askPlatforms?.(config, read, ports);
         const platforms = await listPlatforms(read, asked ?? platformsOf(config));
         if (isData(flags)) return printData(flags, platforms);

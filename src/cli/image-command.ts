@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { importImage } from '../compose/import-image.ts';
+import { importImage } from '../compose/drivers/import-image.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemClock } from '../runtime/system.ts';
 import { printFinding } from './doctor-command.ts';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { toReconcileOptions } from '../compose/options.ts';
+import { toReconcileOptions } from '../compose/orchestrator/options.ts';
 import { platformsOf } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import { counted } from '../contract/counted.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { orchestratorStores, type StoreDeps } from '../compose/open-store.ts';
+import { orchestratorStores, type StoreDeps } from '../compose/stores/orchestrator.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { actionOn, type Body, withDatabase } from './database.ts';

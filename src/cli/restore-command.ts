@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { markRestored, restore } from '../compose/open-store.ts';
+import { markRestored, restore } from '../compose/stores/orchestrator.ts';
 import { Fatal } from '../ports/errors.ts';
 import { systemClock } from '../runtime/system.ts';
 import { auditBeside } from './audit-beside.ts';

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { type ServingSandbox, serveSandbox } from '../compose/serve-sandbox.ts';
+import { type ServingSandbox, serveSandbox } from '../compose/sandbox/serve.ts';
 import { printLine } from '../runtime/print.ts';
 import { type OutputFlag, withOutput } from './print-records.ts';
 import { recordCommand, replayCommand } from './sandbox-record-command.ts';

@@ -4,7 +4,7 @@ import {
   type ServingRecorder,
   serveRecorder,
   serveReplay,
-} from '../compose/serve-recorder.ts';
+} from '../compose/sandbox/recorder.ts';
 import { printLine } from '../runtime/print.ts';
 import { type OutputFlag, withOutput } from './print-records.ts';
 import { serveUntilSignal, toPort } from './serving.ts';

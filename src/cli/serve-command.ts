@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type ServePorts, type Serving, serveOrchestrator } from '../compose/serve-orchestrator.ts';
+import { type ServePorts, type Serving, serveOrchestrator } from '../compose/serve/orchestrator.ts';
 import { loadConfig } from '../config/load.ts';
 import { printLine } from '../runtime/print.ts';
 import { withDatabase } from './database.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { type ServingSimulator, serveSimulator } from '../compose/simulator.ts';
+import { type ServingSimulator, serveSimulator } from '../compose/drivers/simulator.ts';
 import { loadConfig } from '../config/load.ts';
 import { printLine } from '../runtime/print.ts';
 import { type OutputFlag, withOutput } from './print-records.ts';

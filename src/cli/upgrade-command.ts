@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { orchestratorStores } from '../compose/open-store.ts';
-import type { Stores } from '../compose/stores.ts';
-import { tryUpgrade, type Upgrade, upgrade } from '../compose/upgrade.ts';
+import { orchestratorStores } from '../compose/stores/orchestrator.ts';
+import type { Stores } from '../compose/stores/stores.ts';
+import { tryUpgrade, type Upgrade, upgrade } from '../compose/stores/upgrade.ts';
 import { printLine } from '../runtime/print.ts';
 import { withDatabase } from './database.ts';
 import { loadFor } from './orchestrator-database.ts';

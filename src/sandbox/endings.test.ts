@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
-import { createSandbox } from '../compose/sandbox.ts';
+import { createSandbox } from '../compose/sandbox/sandbox.ts';
 import type { Sandbox } from './sandbox.ts';
 
 const START = Date.UTC(2026, 0, 1);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createSandbox, type SandboxOptions } from '../compose/sandbox.ts';
+import { createSandbox, type SandboxOptions } from '../compose/sandbox/sandbox.ts';
 import type { Sandbox } from './sandbox.ts';
 
 const SSH_KEY =

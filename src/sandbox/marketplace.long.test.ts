@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createSandbox } from '../compose/sandbox.ts';
+import { createSandbox } from '../compose/sandbox/sandbox.ts';
 import { START_AT } from './options.ts';
 import type { Sandbox, SandboxAccount } from './sandbox.ts';
 

@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http';
 import { createClient } from '../../src/client/create-client.ts';
 import { type OrchestratorClient, ProviderError } from '../../src/client/orchestrator-client.ts';
-import { type Marketplace, startMarketplace } from '../../src/compose/marketplace.ts';
-import { loadGpuTypes } from '../../src/compose/providers.ts';
+import { type Marketplace, startMarketplace } from '../../src/compose/marketplace/marketplace.ts';
+import { loadGpuTypes } from '../../src/compose/marketplace/providers.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
 import type { Mailer } from '../../src/marketplace/mail/mailer.ts';
 import { defaultRateLimits, type MarketplaceOptions } from '../../src/marketplace/model/options.ts';

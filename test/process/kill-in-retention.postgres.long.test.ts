@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
-import { openStore } from '../../src/compose/open-store.ts';
+import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
+import { openStore } from '../../src/compose/stores/orchestrator.ts';
 import { toDatabase } from '../../src/config/server-schema.ts';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
 import { toPostings } from '../../src/marketplace/ledger/segments.ts';

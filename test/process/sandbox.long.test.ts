@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { type Container, startSandboxContainer } from '../../src/compose/sandbox-testcontainers.ts';
+import { type Container, startSandboxContainer } from '../../src/compose/sandbox/testcontainers.ts';
 import { BerthProcess } from '../support/processes/process.ts';
 
 /** `berth` in a process of its own, where testcontainers would run the image: its ports are mapped to themselves. */

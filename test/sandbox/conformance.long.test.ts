@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSandbox } from '../../src/compose/sandbox.ts';
+import { createSandbox } from '../../src/compose/sandbox/sandbox.ts';
 import type { Arming } from '../../src/sandbox/faults/arming.ts';
 import { type FaultName, faultCatalog, faultNames } from '../../src/sandbox/faults/catalog/catalog.ts';
 import type { Fault } from '../../src/sandbox/faults/fault.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
-import { startMarketplace } from '../../src/compose/marketplace.ts';
+import { startMarketplace } from '../../src/compose/marketplace/marketplace.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
 import { grant } from '../../src/marketplace/ledger/credit.ts';
 import type { Mailer } from '../../src/marketplace/mail/mailer.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
-import { startWithAdmin } from '../../src/compose/orchestrator-admin.ts';
+import { startWithAdmin } from '../../src/compose/serve/orchestrator-admin.ts';
 import { loadCatalog, loadConfig } from '../../src/config/load.ts';
 import { platformsOf } from '../../src/config/platforms.ts';
 import type { Config } from '../../src/config/schema.ts';

@@ -1,5 +1,5 @@
 import { copyFileSync } from 'node:fs';
-import { startOrchestrator } from '../../src/compose/orchestrator.ts';
+import { startOrchestrator } from '../../src/compose/orchestrator/orchestrator.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { refuseWire } from '../../src/orchestrator/http/errors.ts';

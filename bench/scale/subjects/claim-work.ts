@@ -1,4 +1,4 @@
-import { openStore } from '../../../src/compose/open-store.ts';
+import { openStore } from '../../../src/compose/stores/orchestrator.ts';
 import { systemClock as clock } from '../../../src/runtime/system.ts';
 import { storeInstances } from '../../orchestrator/stored-instances.ts';
 import { cpuMeter, cpuOf } from '../../support/cpu.ts';

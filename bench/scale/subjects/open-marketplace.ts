@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { marketplaceStores } from '../../../src/compose/open-marketplace-store.ts';
-import { serveMarketplace } from '../../../src/compose/serve-marketplace.ts';
-import { withExisting } from '../../../src/compose/stores.ts';
+import { serveMarketplace } from '../../../src/compose/serve/marketplace.ts';
+import { marketplaceStores } from '../../../src/compose/stores/marketplace.ts';
+import { withExisting } from '../../../src/compose/stores/stores.ts';
 import { loadMarketplaceConfig } from '../../../src/config/marketplace/load.ts';
 import { SLICES_A_DAY, storeBooks } from '../../marketplace/stored-books.ts';
 import { cpuMeter, cpuOf } from '../../support/cpu.ts';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { serveOrchestrator } from '../../../src/compose/serve-orchestrator.ts';
+import { serveOrchestrator } from '../../../src/compose/serve/orchestrator.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { packageRoot } from '../../../src/config/package-root.ts';
 import { isPostgres, sqlitePath } from '../../../src/config/server-schema.ts';

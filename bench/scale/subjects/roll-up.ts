@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { openMarketplaceStore } from '../../../src/compose/open-marketplace-store.ts';
+import { openMarketplaceStore } from '../../../src/compose/stores/marketplace.ts';
 import { sqlitePath } from '../../../src/config/server-schema.ts';
 import { RollUp } from '../../../src/marketplace/ledger/roll-up.ts';
 import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';

@@ -1,4 +1,4 @@
-import { openMarketplaceStore } from '../../../src/compose/open-marketplace-store.ts';
+import { openMarketplaceStore } from '../../../src/compose/stores/marketplace.ts';
 import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';
 import { systemClock } from '../../../src/runtime/system.ts';
 import { SLICES_A_DAY, storeBooks } from '../../marketplace/stored-books.ts';

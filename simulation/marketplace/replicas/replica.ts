@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Marketplace, startMarketplace } from '../../../src/compose/marketplace.ts';
+import { type Marketplace, startMarketplace } from '../../../src/compose/marketplace/marketplace.ts';
 import type { Mailer } from '../../../src/marketplace/mail/mailer.ts';
 import { defaultRateLimits, type MarketplaceOptions } from '../../../src/marketplace/model/options.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';

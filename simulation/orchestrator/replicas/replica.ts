@@ -1,4 +1,4 @@
-import { type Orchestrator, startOrchestrator } from '../../../src/compose/orchestrator.ts';
+import { type Orchestrator, startOrchestrator } from '../../../src/compose/orchestrator/orchestrator.ts';
 import type { Config } from '../../../src/config/schema.ts';
 import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { marketplaceStores } from '../../compose/open-marketplace-store.ts';
-import { checkDatabase } from '../../compose/stores.ts';
+import { marketplaceStores } from '../../compose/stores/marketplace.ts';
+import { checkDatabase } from '../../compose/stores/stores.ts';
 import { isPostgres } from '../../config/server-schema.ts';
 import { counted } from '../../contract/counted.ts';
 import { billToJson, explainBill, readBill } from '../../marketplace/ledger/explain-bill.ts';

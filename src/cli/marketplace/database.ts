@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type MarketplaceStoreDeps, marketplaceStores } from '../../compose/open-marketplace-store.ts';
+import { type MarketplaceStoreDeps, marketplaceStores } from '../../compose/stores/marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
 import { type AuditedAction, audited } from '../../operators/audit.ts';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { toLossCap } from '../../compose/options.ts';
+import { toLossCap } from '../../compose/marketplace/options.ts';
 import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
 import { acceptProviderLosses, cleanUpLost } from '../../marketplace/operate/actions.ts';
 import { countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';

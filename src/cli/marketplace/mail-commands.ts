@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { withProviders } from '../../compose/providers.ts';
+import { withProviders } from '../../compose/marketplace/providers.ts';
 import { subscribeToStock, unsubscribeFromStock } from '../../marketplace/mail/stock-alerts.ts';
 import type { StockAlertRecord } from '../../marketplace/model/people.ts';
 import { resendMail } from '../../marketplace/operate/actions.ts';

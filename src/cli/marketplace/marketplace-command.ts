@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { ServingMarketplace } from '../../compose/serve-marketplace.ts';
+import type { ServingMarketplace } from '../../compose/serve/marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import { printLine } from '../../runtime/print.ts';
 import { withDatabase } from '../database.ts';
@@ -117,7 +117,7 @@ export async function marketplaceCommand(isNamed: (name: string) => boolean): Pr
     .enablePositionalOptions()
     .action(async ({ config: file, output, ...flags }: ServerFlags & { allowPrivate?: true }) => {
       const start = async () => {
-        const { serveMarketplace } = await import('../../compose/serve-marketplace.ts');
+        const { serveMarketplace } = await import('../../compose/serve/marketplace.ts');
         const config = loadMarketplaceConfig({ file, flags, env: process.env });
         return serveMarketplace({ config, env: process.env });
       };

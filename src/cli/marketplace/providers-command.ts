@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { type OrchestratorClient, ProviderError } from '../../client/orchestrator-client.ts';
-import { createClients } from '../../compose/providers.ts';
+import { createClients } from '../../compose/marketplace/providers.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
 import { counted } from '../../contract/counted.ts';
 import type { KnownProviders, ProviderRow } from '../../marketplace/operate/views/providers.ts';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { toLossCap } from '../../compose/options.ts';
+import { toLossCap } from '../../compose/marketplace/options.ts';
 import { counted } from '../../contract/counted.ts';
 import {
   type KnownProviders,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { startTestMarketplace } from '../../../test/support/marketplace.ts';
 import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
-import { createSandbox } from '../../compose/sandbox.ts';
+import { createSandbox } from '../../compose/sandbox/sandbox.ts';
 
 it('serves the OpenAPI document that is committed (npm run generate writes it anew)', async () => {
   await using sandbox = await createSandbox();

@@ -1,4 +1,4 @@
-import { createSandbox } from '../../compose/sandbox.ts';
+import { createSandbox } from '../../compose/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../options.ts';
 import type { Sandbox } from '../sandbox.ts';
 import type { Arming } from './arming.ts';

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import { serveSandbox } from '../../compose/serve-sandbox.ts';
+import { serveSandbox } from '../../compose/sandbox/serve.ts';
 
 /** Returns the bytes received over a socket, and how it ended. */
 async function raw(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSandbox } from '../../compose/sandbox.ts';
+import { createSandbox } from '../../compose/sandbox/sandbox.ts';
 import { type Assertion, assertionSchema, checkAssertion } from './assertions.ts';
 import { type JournalEntry, journalEntrySchema } from './entry.ts';
 

@@ -1,4 +1,4 @@
-import { createSandbox } from '../../compose/sandbox.ts';
+import { createSandbox } from '../../compose/sandbox/sandbox.ts';
 
 /** Runs a short session and returns its journal as text. */
 export async function history(seed: number): Promise<string> {

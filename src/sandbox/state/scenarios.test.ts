@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { createSandbox } from '../../compose/sandbox.ts';
+import { createSandbox } from '../../compose/sandbox/sandbox.ts';
 import { parseScenario } from './read-scenario.ts';
 import { scenarioSchema } from './scenario-format.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createSandbox } from '../../compose/sandbox.ts';
+import { createSandbox } from '../../compose/sandbox/sandbox.ts';
 import type { Sandbox } from '../sandbox.ts';
 
 type Row = { id: string; status: string };

@@ -1,5 +1,5 @@
-import { openMarketplaceStore } from '../../../src/compose/open-marketplace-store.ts';
-import { openStore } from '../../../src/compose/open-store.ts';
+import { openMarketplaceStore } from '../../../src/compose/stores/marketplace.ts';
+import { openStore } from '../../../src/compose/stores/orchestrator.ts';
 import { RollUp } from '../../../src/marketplace/ledger/roll-up.ts';
 import { defaultOptions } from '../../../src/marketplace/model/options.ts';
 import { pruneTombstones } from '../../../src/orchestrator/queue/prune-tombstones.ts';

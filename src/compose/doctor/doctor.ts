@@ -1,0 +1,158 @@
+import { loadCatalog } from '../../config/load.ts';
+import { sellingPlatforms } from '../../config/platforms.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Environment } from '../../config/settings.ts';
+import { counted } from '../../contract/counted.ts';
+import { type Asking, sideBySide } from '../../drivers/kit/asking.ts';
+import type { DoctorFinding } from '../../orchestrator/operate/doctor.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { type Diagnosis, ok } from '../../ports/diagnosis.ts';
+import { InUse } from '../../ports/errors.ts';
+import type { Log } from '../../ports/log.ts';
+import { ANSWER_MS, inTime, Late, QUESTION_MS } from '../drivers/ask-platforms.ts';
+import { type ConfiguredDriver, configuredDrivers } from '../drivers/driver-settings.ts';
+import { diagnoseDatabase } from './diagnose-database.ts';
+import { diagnoseDrift, type Running } from './diagnose-drift.ts';
+import { diagnosePlatforms } from './diagnose-platforms.ts';
+import { diagnoseTls } from './diagnose-tls.ts';
+
+/** Time limit for all questions to one platform. */
+const ALL_QUESTIONS_MS = 20_000;
+
+interface Ports {
+  env: Environment;
+  umask?: number | undefined;
+  clock: Clock;
+  log: Log;
+  /** The open resources of a server that checks itself. */
+  running?: Running;
+}
+
+/**
+ * Checks each prerequisite of `berth serve` with this configuration, and whether the rows match the platforms. Leaves
+ * no data behind.
+ */
+export async function* diagnose(
+  config: Config,
+  { env, umask, clock, log, running }: Ports,
+): AsyncGenerator<DoctorFinding> {
+  const within = { clock, over: new AbortController(), endsAt: clock.now() + ALL_QUESTIONS_MS };
+  yield* guarded('TLS certificate', within, inTurn(diagnoseTls(config, clock.now())));
+  yield* guarded('database', within, diagnoseDatabase(config.database, clock));
+  yield* guarded('platforms of the database', within, diagnosePlatforms(config));
+  const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
+  yield ok(
+    'configuration',
+    `it is valid, and ${config.catalog} sells ${counted(catalog.offers.size, 'offer')}`,
+  );
+  const drivers = configuredDrivers(config, { catalog, env, umask, clock, log });
+  const platforms = drivers.map(({ platform }) => platform);
+  yield* sideBySide(drivers.map((driver) => diagnosePlatform(config, driver, { clock, platforms, running })));
+}
+
+/** Checks one platform and its rows. Its time limit is independent of the other platforms. */
+async function* diagnosePlatform(
+  config: Config,
+  configured: ConfiguredDriver,
+  { clock, platforms, running }: { clock: Clock; platforms: readonly string[]; running: Running | undefined },
+): AsyncGenerator<DoctorFinding> {
+  const { platform, definition } = configured;
+  const over = new AbortController();
+  const asking: Asking = { withinMs: QUESTION_MS, signal: over.signal };
+  const driver = { ...configured, setting: { ...configured.setting, asking } };
+  const within = { clock, over, endsAt: clock.now() + ALL_QUESTIONS_MS };
+  const problems = new Set<string>();
+  for await (const finding of guarded(`driver ${definition.name}`, within, diagnoseDriver(driver))) {
+    if (finding.verdict !== 'ok') problems.add(finding.finding);
+    yield { platform, ...finding };
+  }
+  if (over.signal.aborted) return;
+  const drift = diagnoseDrift(config, driver, { clock, platforms, running, withinMs: QUESTION_MS });
+  for await (const finding of guarded('rows against machines', within, drift))
+    yield { platform, ...(problems.has(finding.finding) ? notCompared(finding) : finding) };
+}
+
+async function* inTurn<T>(findings: Iterable<T>): AsyncGenerator<T> {
+  yield* findings;
+}
+
+async function* diagnoseDriver({
+  definition,
+  options,
+  setting,
+}: ConfiguredDriver): AsyncGenerator<Diagnosis> {
+  const { name } = definition;
+  definition.check(options, setting);
+  definition.checkCatalog?.(options, setting.catalog);
+  yield {
+    subject: `driver ${name}`,
+    verdict: 'ok',
+    finding: 'its settings are valid',
+  };
+  if (definition.diagnose === undefined)
+    yield {
+      subject: `driver ${name}`,
+      verdict: 'warning',
+      finding: 'it does not check its prerequisites',
+      remedy: 'Start `berth serve` and create a machine.',
+    };
+  else yield* definition.diagnose(options, setting);
+}
+
+/** The time limit of a check, and the controller that aborts its questions. */
+interface Within {
+  clock: Clock;
+  over: AbortController;
+  /** In milliseconds since the epoch. */
+  endsAt: number;
+}
+
+/**
+ * Yields the findings. If the check fails or times out, the last finding is broken, and running questions are aborted.
+ */
+async function* guarded(
+  subject: string,
+  { clock, over, endsAt }: Within,
+  findings: AsyncIterable<Diagnosis>,
+): AsyncGenerator<Diagnosis> {
+  const iterator = findings[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await inTime(clock, Math.min(ANSWER_MS, endsAt - clock.now()), iterator.next());
+      if (next.done) return;
+      yield next.value;
+    }
+  } catch (error) {
+    if (error instanceof Late) over.abort();
+    iterator.return?.().catch(() => {});
+    yield { subject, ...verdictOn(error) };
+  }
+}
+
+/**
+ * The finding for a platform that was not compared because its driver could not be opened, which is already reported. A
+ * running server may have locked it.
+ */
+function notCompared({ subject }: Diagnosis): Diagnosis {
+  return {
+    subject,
+    verdict: 'warning',
+    finding: 'they were not compared: the driver could not be opened, as reported above',
+    remedy: 'While a server runs, the page Doctor of its console compares them.',
+  };
+}
+
+function verdictOn(error: unknown): Omit<Diagnosis, 'subject'> {
+  const finding = error instanceof Error ? error.message : String(error);
+  if (error instanceof InUse)
+    return {
+      verdict: 'warning',
+      finding,
+      remedy: 'Do nothing if that process is the `berth serve` of this configuration.',
+    };
+  const remedy = error instanceof Late ? LATE_REMEDY : 'Fix this, and run `berth doctor` again.';
+  return { verdict: 'broken', finding, remedy };
+}
+
+const LATE_REMEDY =
+  'The checks after it were skipped. Check that it runs, is not overloaded, and is reachable from this machine, then run `berth doctor` again.';

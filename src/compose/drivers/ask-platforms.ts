@@ -1,0 +1,125 @@
+import { loadCatalog } from '../../config/load.ts';
+import { sellingPlatforms } from '../../config/platforms.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Environment } from '../../config/settings.ts';
+import { cordonedHosts, standingCordons } from '../../orchestrator/capacity/cordons.ts';
+import type { Inventory, PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
+import type { Reader } from '../../orchestrator/model/store.ts';
+import type { PlatformFacts } from '../../orchestrator/operate/views/platforms.ts';
+import { askInventory } from '../../orchestrator/platform/call-platform.ts';
+import { callTimeoutMs } from '../../orchestrator/platform/options.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
+
+/**
+ * Time limit of one question of a command to a platform. The driver enforces it, and names the part that did not
+ * answer.
+ */
+export const QUESTION_MS = 5_000;
+/** Longer, so that a driver that enforces the limit can still report the cause. */
+export const ANSWER_MS = QUESTION_MS + 1_000;
+
+/** A platform with the current answers of its driver. */
+export interface AskedPlatform extends PlatformFacts {
+  /** Why its hosts are unknown. Undefined: they are known. */
+  problem: string | undefined;
+  /** Where else to find them, if the driver could not be opened here. */
+  advice?: string;
+}
+
+/** A driver that cannot be opened may be locked by a server. Only the driver knows the cause. */
+const SEE_CONSOLE = 'A running server may have locked the driver: see the page Platforms of its console.';
+
+/**
+ * Opens each configured driver in this process and asks it for its hosts, as a server does with each listing. No server
+ * needs to run. Platforms are asked concurrently, and each is given up after 5 s.
+ */
+export async function askPlatforms(
+  config: Config,
+  read: Pick<Reader, 'cordons'>,
+  ports: { env: Environment; clock: Clock; log: Log },
+): Promise<Map<string, AskedPlatform>> {
+  const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
+  const cordons = await standingCordons(read, ports.clock.now());
+  const waiting = {
+    clock: ports.clock,
+    options: { callTimeoutMs: callTimeoutMs(config.reconcile.lease_s * 1000) },
+  };
+  const askOne = async (one: ConfiguredDriver): Promise<AskedPlatform> => {
+    const driver = one.definition.name;
+    let open: PlatformDriver;
+    try {
+      open = await openInTime(one, ports.clock);
+    } catch (error) {
+      return { driver, problem: messageOf(error), advice: SEE_CONSOLE };
+    }
+    const inventory = await count(open, waiting, cordonedHosts(cordons, one.platform)).catch(
+      (error: unknown): Inventory => ({ answer: 'unknown', reason: messageOf(error) }),
+    );
+    if (inventory === undefined) return { driver, problem: 'its driver does not count units' };
+    if (inventory.answer === 'unknown') return { driver, problem: inventory.reason };
+    const freeUnits = new Map<string, number>();
+    for (const { offerId, units } of inventory.free)
+      freeUnits.set(offerId, (freeUnits.get(offerId) ?? 0) + units);
+    const { hosts } = inventory;
+    const problem = hosts === undefined ? 'its driver does not list hosts' : undefined;
+    return { driver, problem, inventory: { freeUnits, hosts: hosts ?? [], ageMs: 0 } };
+  };
+  const drivers = configuredDrivers(config, { ...ports, catalog });
+  const answers = await Promise.all(drivers.map(askOne));
+  return new Map(drivers.map(({ platform }, index) => [platform, answers[index] as AskedPlatform]));
+}
+
+/** @throws {Fatal | Late} */
+async function openInTime(
+  { definition, options, setting }: ConfiguredDriver,
+  clock: Clock,
+): Promise<PlatformDriver> {
+  const over = new AbortController();
+  const asking = { withinMs: QUESTION_MS, signal: over.signal };
+  const opening = definition.open(options, { ...setting, asking });
+  try {
+    return await inTime(clock, ANSWER_MS, opening);
+  } catch (error) {
+    over.abort();
+    opening.then((late) => late.close()).catch(() => {});
+    throw error;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Undefined: the driver does not count its hosts. */
+async function count(
+  driver: PlatformDriver,
+  waiting: Parameters<typeof askInventory>[0],
+  avoidHosts: readonly string[],
+): Promise<Inventory | undefined> {
+  try {
+    const { inventory } = driver;
+    return inventory && (await askInventory(waiting, () => inventory.call(driver, avoidHosts)));
+  } finally {
+    await driver.close();
+  }
+}
+
+/** The answer did not arrive in time. */
+export class Late extends Error {
+  override readonly name = 'Late';
+}
+
+/** @throws {Late} */
+export async function inTime<T>(clock: Clock, withinMs: number, answer: Promise<T>): Promise<T> {
+  answer.catch(() => {});
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = new Late(`no answer within ${Math.max(0, Math.round(withinMs / 1000))} s`);
+  const timer = clock.setTimer(withinMs, () => reject(late));
+  try {
+    return await Promise.race([answer, promise]);
+  } finally {
+    timer.cancel();
+  }
+}

@@ -1,0 +1,70 @@
+import { platformsOf } from '../../config/platforms.ts';
+import type { Config } from '../../config/schema.ts';
+import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
+import type { DriverDefinition, DriverOptions, DriverSetting } from '../../drivers/kit/driver-definition.ts';
+import { driverNamed } from '../../drivers/registry.ts';
+import { type Catalog, catalogOf } from '../../orchestrator/catalog/catalog.ts';
+import type { Cordonable } from '../../orchestrator/operate/actions/cordons.ts';
+import type { CertificateUse } from '../../ports/certificates.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Certificates } from '../../runtime/certificates.ts';
+
+/** A platform of berth.yaml, with all inputs of its driver. */
+export interface ConfiguredDriver {
+  platform: string;
+  options: DriverOptions;
+  definition: DriverDefinition;
+  setting: DriverSetting;
+}
+
+/** The platforms of a configuration, in its order. */
+export function configuredDrivers(
+  config: Config,
+  {
+    catalog,
+    clock,
+    log,
+    certificates,
+    ...started
+  }: Pick<DriverSetting, 'catalog' | 'clock' | 'log' | 'env' | 'umask'> & { certificates?: Certificates },
+): ConfiguredDriver[] {
+  const databaseFile = isPostgres(config.database) ? undefined : sqlitePath(config.database);
+  const platforms = platformsOf(config);
+  return [...platforms].map(([platform, options]) => ({
+    platform,
+    options,
+    definition: driverNamed(options.driver),
+    setting: {
+      ...started,
+      databaseFile,
+      clock,
+      platform,
+      catalog: catalogOf(catalog, platform),
+      log: logOf(platform, platforms.size, log),
+      ...(certificates !== undefined && {
+        certificateSeen: (use: CertificateUse) => certificates.of(use, platform),
+      }),
+    },
+  }));
+}
+
+/** The log of one of `count` platforms. If there are several, each line names its platform. */
+export function logOf(platform: string, count: number, log: Log): Log {
+  if (count === 1) return log;
+  const naming =
+    (level: keyof Log): Log[typeof level] =>
+    (fields, message) =>
+      log[level]({ platform, ...fields }, message);
+  return { debug: naming('debug'), info: naming('info'), warn: naming('warn'), error: naming('error') };
+}
+
+/** The parts of a configuration that can be cordoned. */
+export function cordonableOf(config: Config, catalog: Catalog): Cordonable {
+  const platforms = [...platformsOf(config)].map(
+    ([name, { driver }]): [string, { placesOnHosts: boolean }] => [
+      name,
+      { placesOnHosts: driverNamed(driver).placesOnHosts === true },
+    ],
+  );
+  return { catalog, platforms: new Map(platforms) };
+}

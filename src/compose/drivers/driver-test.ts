@@ -1,0 +1,372 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import ssh2 from 'ssh2';
+import { loadCatalog } from '../../config/load.ts';
+import type { Channel } from '../../drivers/exec/channel.ts';
+import { protocolChecks } from '../../drivers/exec/checks.ts';
+import { exec, openExec } from '../../drivers/exec/driver.ts';
+import { AnswerLost, type Loss } from '../../drivers/exec/errors.ts';
+import type { Bench, DriverContext } from '../../drivers/kit/checks/bench.ts';
+import { type CheckResult, type DriverCheck, runCheck } from '../../drivers/kit/checks/check.ts';
+import { driverChecks } from '../../drivers/kit/checks/index.ts';
+import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
+import type {
+  MachineSpec,
+  ObservedMachine,
+  PlatformDriver,
+} from '../../orchestrator/model/platform-driver.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { Log } from '../../ports/log.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
+import { systemClock } from '../../runtime/system.ts';
+import { runInGuest } from '../../ssh/guest-login.ts';
+import { createSshProbe } from '../../ssh/probe.ts';
+
+export interface DriverTestOptions {
+  /** The program and its arguments, unless `url` is given. */
+  command: readonly string[] | undefined;
+  url: string | undefined;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Names of variables that are passed to the program. */
+  environment: readonly string[];
+  catalogFile: string;
+  /** The catalog's offer to create; undefined: the first. */
+  offerId: string | undefined;
+  units: number | undefined;
+  patienceMs: number;
+  timeoutMs: number;
+  only: readonly string[];
+}
+
+/** One request and its outcome, as sent over the wire. */
+export interface Exchange {
+  asked: string;
+  answered: string;
+}
+
+/** The problem that a check found, and how an answer was lost if that caused it. */
+export interface FailedCheck {
+  outcome: 'failed';
+  problem: string;
+  during: 'check' | 'removal';
+  loss: Loss | undefined;
+}
+
+export interface CheckReport {
+  id: string;
+  title: string;
+  why: string;
+  result: Exclude<CheckResult, { outcome: 'failed' }> | FailedCheck;
+  /** The last exchanges of the failed check. */
+  exchanges: readonly Exchange[];
+}
+
+export interface DriverTest {
+  driverName: string;
+  offer: string;
+  /** Its capabilities, in the protocol's words. */
+  abilities: { has: readonly string[]; hasNot: readonly string[] };
+  /** What existed before the checks, which count free capacity. */
+  found: readonly string[];
+  /** Runs the checks one after another. Each removes what it made. */
+  run(): AsyncGenerator<CheckReport>;
+  /** Returns what the checks could not remove. */
+  findLeftovers(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+const SHOWN_EXCHANGES = 4;
+
+/** Opens a driver to check Berth's requirements on it. @throws {Fatal} with a sentence for its author */
+export async function openDriverTest(options: DriverTestOptions): Promise<DriverTest> {
+  const prefix = `berth-test-${randomBytes(4).toString('hex')}`;
+  const catalog = loadCatalog(options.catalogFile);
+  const offer = offerOf(catalog, options.offerId);
+  const exchanges: Exchange[] = [];
+  const logged: string[] = [];
+  const subject = new Subject(options, catalog, exchanges, logged);
+  await subject.open();
+  const context = contextOf(subject, options, { catalog, offer, prefix });
+  const checks = [...driverChecks, ...protocolChecks({ ...subject.ports, logged: () => logged })];
+  const findMachines = async (): Promise<string[]> => {
+    const listing = await subject.driver.list();
+    return listing.answer === 'listed' ? listing.items.map(({ ref }) => ref) : [];
+  };
+  return {
+    driverName: subject.driver.manifest.name,
+    offer: offer.id,
+    abilities: abilitiesOf(subject.driver),
+    found: await findMachines(),
+    async *run() {
+      let isCreating = true;
+      for (const check of selected(checks, options.only)) {
+        const { id, title, why } = check;
+        if (!isCreating && !WITHOUT_MACHINES.has(id)) {
+          yield { id, title, why, result: NOT_BEFORE_CREATE, exchanges: [] };
+          continue;
+        }
+        exchanges.length = 0;
+        let shown: Exchange[] | undefined;
+        const run = (bench: Bench) =>
+          check.run(bench).catch((error: unknown) => {
+            shown = exchanges.slice(0 - SHOWN_EXCHANGES);
+            throw error;
+          });
+        const result = toResult(await runCheck({ ...check, run }, { ...context, driver: subject.facade }));
+        if (id === 'create' && result.outcome === 'failed') isCreating = false;
+        yield { id, title, why, result, exchanges: shown ?? exchanges.slice(0 - SHOWN_EXCHANGES) };
+      }
+    },
+    async findLeftovers() {
+      const machines = await subject.driver.list();
+      const volumes = (await subject.driver.volumes?.list()) ?? machines;
+      const refs = [machines, volumes].flatMap((listing) =>
+        listing.answer === 'listed' ? listing.items.map(({ ref }) => ref) : [],
+      );
+      return [...new Set(refs)].filter((ref) => ref.startsWith(prefix));
+    },
+    close: () => subject.driver.close(),
+  };
+}
+
+/** Checks that run even if no machine can be made. */
+const WITHOUT_MACHINES = new Set(['manifest', 'never-made', 'power-of-none', 'output', 'ends', 'too-late']);
+const NOT_BEFORE_CREATE = { outcome: 'untried', reason: 'correct `create` first' } as const;
+
+/** The capabilities that the driver claims, and the others. */
+function abilitiesOf({
+  manifest,
+  inventory,
+  consoleTail,
+  place,
+  disown,
+  volumes,
+}: PlatformDriver): DriverTest['abilities'] {
+  const { stop, resume, restart, attachVolume, resizeVolume, keepsNotes, cloudInitBytes } = manifest;
+  const fences = 'fences' in manifest && manifest.fences === true;
+  const all = {
+    stop,
+    resume,
+    restart,
+    attach_volume: attachVolume !== 'none',
+    resize_volume: resizeVolume !== 'none',
+    keeps_notes: keepsNotes,
+    cloud_init_bytes: cloudInitBytes > 0,
+    inventory: inventory !== undefined,
+    console: consoleTail !== undefined,
+    place: place !== undefined,
+    place_volume: volumes?.place !== undefined,
+    copy_volume: volumes?.copy !== undefined,
+    disown: disown !== undefined,
+    fences,
+  };
+  const names = (wanted: boolean) =>
+    Object.entries(all).flatMap(([name, is]) => (is === wanted ? [name] : []));
+  return { has: names(true), hasNot: names(false) };
+}
+
+function toResult(result: CheckResult): CheckReport['result'] {
+  if (result.outcome !== 'failed') return result;
+  const { outcome, during, cause, problem } = result;
+  const isLost = cause instanceof AnswerLost;
+  return {
+    outcome,
+    during,
+    loss: isLost ? cause.loss : undefined,
+    problem: inWordsOfTheProtocol(isLost ? problem.replace(/a call threw: [^:]*: /, '') : problem),
+  };
+}
+
+/**
+ * The checks serve all drivers and name the port's fields. This converts them to the protocol's fields for the
+ * program's author.
+ */
+function inWordsOfTheProtocol(problem: string): string {
+  return problem.replace(
+    /\b(create|created|public|private|ssh|host|port|side|poll|size|attached|attach|resize|keeps|cloud|retry)(?:[A-Z][a-z]+)+\b/g,
+    (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  );
+}
+
+function selected(checks: readonly DriverCheck[], only: readonly string[]): readonly DriverCheck[] {
+  const unknown = only.find((id) => !checks.some((check) => check.id === id));
+  if (unknown !== undefined)
+    throw new Fatal(`--only ${unknown}: there are ${checks.map(({ id }) => id).join(', ')}.`);
+  return only.length === 0 ? checks : checks.filter(({ id }) => only.includes(id));
+}
+
+function offerOf({ offers }: Catalog, id: string | undefined): Offer {
+  const [first] = offers.values();
+  const offer = id === undefined ? first : offers.get(id);
+  if (offer === undefined)
+    throw new Fatal(`--offer ${id}: the catalog has ${[...offers.keys()].join(', ')}.`);
+  return offer;
+}
+
+/** The driver under test. Some checks stop and restart it. */
+class Subject {
+  readonly #options: DriverTestOptions;
+  readonly #catalog: Catalog;
+  readonly #exchanges: Exchange[];
+  readonly #log: Log;
+  #driver: PlatformDriver | undefined;
+  #channel: Channel | undefined;
+
+  constructor(options: DriverTestOptions, catalog: Catalog, exchanges: Exchange[], logged: string[]) {
+    this.#options = options;
+    this.#catalog = catalog;
+    this.#exchanges = exchanges;
+    const hear = (fields: object, message: string): void => {
+      logged.push(message);
+      if ('line' in fields) exchanges.push({ asked: '(its standard error)', answered: String(fields.line) });
+    };
+    this.#log = { debug: hear, info: hear, warn: hear, error: hear };
+  }
+
+  get driver(): PlatformDriver {
+    if (this.#driver === undefined) throw new Error('it was not opened');
+    return this.#driver;
+  }
+
+  /** Always forwards to the current process's driver. */
+  get facade(): PlatformDriver {
+    return new Proxy(this.driver, { get: (_target, name) => Reflect.get(this.driver, name) as unknown });
+  }
+
+  get ports() {
+    return {
+      channel: () => {
+        if (this.#channel === undefined) throw new Error('it was not opened');
+        return this.#channel;
+      },
+      now: () => systemClock.now(),
+    };
+  }
+
+  async open(): Promise<void> {
+    const { command, url, environment, timeoutMs, env } = this.#options;
+    const parsed = exec.configSchema.safeParse({
+      driver: 'exec',
+      ...(url === undefined ? { command } : { url }),
+      environment,
+      timeout_s: timeoutMs / 1000,
+    });
+    if (!parsed.success) throw new Fatal(`${parsed.error.issues.map(({ message }) => message).join('; ')}.`);
+    const setting = {
+      platform: 'default',
+      catalog: this.#catalog,
+      databaseFile: undefined,
+      env,
+      clock: systemClock,
+      log: this.#log,
+    };
+    exec.check(parsed.data, setting);
+    this.#driver = await openExec(parsed.data, setting, (channel) => {
+      this.#channel = this.#recorded(channel);
+      return this.#channel;
+    });
+  }
+
+  /** Ends the process as Berth's shutdown does, and starts a new one. */
+  async reopen(): Promise<PlatformDriver> {
+    await this.driver.close();
+    await this.open();
+    return withOverrides(this.facade, { close: async () => undefined });
+  }
+
+  #recorded(channel: Channel): Channel {
+    return {
+      get isSerial() {
+        return channel.isSerial;
+      },
+      secrets: channel.secrets,
+      open: () => channel.open(),
+      close: () => channel.close(),
+      ask: async (method, args, limits) => {
+        const exchange: Exchange = { asked: toText({ method, ...args }), answered: 'nothing yet' };
+        this.#exchanges.push(exchange);
+        try {
+          const result = await channel.ask(method, args, limits);
+          exchange.answered = channel.secrets.clean(toText(result));
+          return result;
+        } catch (error) {
+          exchange.answered = `no result: ${error instanceof Error ? error.message : error}`;
+          throw error;
+        }
+      },
+    };
+  }
+}
+
+function toText(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? 'undefined';
+  } catch {
+    return '(JSON that is nested too deeply to be shown)';
+  }
+}
+
+interface Tried {
+  catalog: Catalog;
+  offer: Offer;
+  prefix: string;
+}
+
+function contextOf(
+  subject: Subject,
+  { units, patienceMs, url }: DriverTestOptions,
+  { catalog, offer, prefix }: Tried,
+): DriverContext {
+  const pairs = [newPair(), newPair()] as const;
+  const [placement] = offer.placements;
+  const datacenter = catalog.regions.get(placement?.region ?? '')?.datacenter ?? placement?.region ?? '';
+  const [volumeType] = [...catalog.regions.values()].flatMap(({ volumeTypes }) => volumeTypes);
+  const probe = createSshProbe();
+  return {
+    driver: subject.driver,
+    prefix,
+    units,
+    patienceMs,
+    machineSpec: (ref): MachineSpec => ({
+      ref,
+      offerId: offer.id,
+      datacenter,
+      hostname: ref,
+      image: offer.osOptions[0] ?? '',
+      vcpus: offer.vcpus,
+      memoryGb: offer.memoryGb,
+      rootDiskGb: offer.storageGb,
+      gpuCount: offer.gpuCount ?? 0,
+      gpuType: offer.gpuType,
+      sshKeys: pairs.map(({ public: line }) => line.trim()),
+      cloudInit: undefined,
+      note: 'a machine that `berth driver test` made',
+    }),
+    volumeSpec: (ref) => ({
+      ref,
+      datacenter,
+      sizeGb: volumeType?.minSizeGb ?? 10,
+      type: volumeType?.name,
+      note: 'a volume that `berth driver test` made',
+    }),
+    wait: (ms) => sleep(ms),
+    now: () => systemClock.now(),
+    guest: {
+      findRefusedKey: async (machine, sshKeys) => {
+        const result = await probe.probe(targetOf(machine), sshKeys, machine.endpoint?.hostKeyFingerprint);
+        return result.ok ? undefined : `${result.step}: ${result.detail}`;
+      },
+      run: (machine, line) => runInGuest(targetOf(machine), pairs[1].private, line),
+    },
+    ...(url === undefined && { reopen: () => subject.reopen() }),
+  };
+}
+
+function newPair() {
+  return ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 });
+}
+
+function targetOf({ ref, endpoint }: ObservedMachine) {
+  if (endpoint === undefined) throw new Error(`${ref} has no endpoint`);
+  return { host: endpoint.publicIp, port: endpoint.sshPort, username: endpoint.sshUsername };
+}

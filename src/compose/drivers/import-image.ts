@@ -1,0 +1,31 @@
+import { loadCatalog } from '../../config/load.ts';
+import { sellingPlatforms } from '../../config/platforms.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Environment } from '../../config/settings.ts';
+import type { ImageImport } from '../../drivers/kit/driver-definition.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Diagnosis } from '../../ports/diagnosis.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { Log } from '../../ports/log.ts';
+import { configuredDrivers } from './driver-settings.ts';
+
+/** Imports an image into a platform: the only one, or the named one. @throws {Fatal} */
+export function importImage(
+  config: Config,
+  image: ImageImport & { platform: string | undefined },
+  { env, clock, log }: { env: Environment; clock: Clock; log: Log },
+): AsyncIterable<Diagnosis> {
+  const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
+  const drivers = configuredDrivers(config, { catalog, env, clock, log });
+  const names = drivers.map(({ platform }) => platform).join(', ');
+  if (image.platform === undefined && drivers.length > 1)
+    throw new Fatal(`Name the platform: --platform with one of ${names}.`);
+  const driver = drivers.find(({ platform }) => (image.platform ?? platform) === platform);
+  if (driver === undefined) throw new Fatal(`There is no platform ${image.platform}; there is ${names}.`);
+  const { definition, options, setting } = driver;
+  if (definition.importImage === undefined)
+    throw new Fatal(
+      `The driver ${definition.name} cannot import images. ${definition.imageAdvice ?? ''}`.trim(),
+    );
+  return definition.importImage(options, setting, image);
+}

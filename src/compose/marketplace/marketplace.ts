@@ -1,0 +1,223 @@
+import type { RequestListener } from 'node:http';
+import { packageVersion } from '../../config/package-root.ts';
+import { adminApp, readiness } from '../../http/api/operations.ts';
+import { requestIds } from '../../http/api/request-context.ts';
+import { createEnforcement } from '../../marketplace/deployments/enforcement.ts';
+import type { Deps } from '../../marketplace/deps.ts';
+import { createApp, createListener } from '../../marketplace/http/app.ts';
+import { refuseWire } from '../../marketplace/http/errors.ts';
+import { Metrics } from '../../marketplace/http/metrics.ts';
+import { RateLimits } from '../../marketplace/http/rate-limits.ts';
+import { Accrual } from '../../marketplace/ledger/accrual.ts';
+import { RollUp } from '../../marketplace/ledger/roll-up.ts';
+import { MailDispatcher } from '../../marketplace/mail/dispatch.ts';
+import type { Mailer } from '../../marketplace/mail/mailer.ts';
+import { StockAlerts } from '../../marketplace/mail/stock-alerts.ts';
+import { ensureInstallationId } from '../../marketplace/model/names.ts';
+import type { MarketplaceOptions, RateLimitOptions } from '../../marketplace/model/options.ts';
+import type { Store } from '../../marketplace/model/store.ts';
+import { Housekeeping } from '../../marketplace/operate/housekeeping.ts';
+import {
+  type ConfiguredProvider,
+  createProviders,
+  type LiveProviders,
+  logMissingProviders,
+} from '../../marketplace/providers/create-providers.ts';
+import type { GpuTypes } from '../../marketplace/providers/gpu-types.ts';
+import { ProviderWorkers } from '../../marketplace/sync/provider-workers.ts';
+import { Authenticator } from '../../marketplace/teams/authenticate.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Tracing } from '../../ports/tracing.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
+import { Certificates } from '../../runtime/certificates.ts';
+import type { DiskRoom } from '../../runtime/disk-room.ts';
+import { AnswerDeadline, withPromptReads } from '../../runtime/prompt-reads.ts';
+import { withOneStoreAlarm } from '../../runtime/store-alarm.ts';
+import { WriteHealth } from '../../runtime/write-health.ts';
+import type { MarketplaceOperators } from './operators.ts';
+
+export interface MarketplaceDeps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  options: MarketplaceOptions;
+  rateLimits: RateLimitOptions;
+  /** In the order of listing. The marketplace closes the clients. */
+  providers: readonly ConfiguredProvider[];
+  gpuTypes: GpuTypes;
+  /** Null: mails are only stored. */
+  mailer: Mailer | null;
+  maxBodyBytes: number;
+  trustedProxies: number;
+  /** Whether /docs is served; default: yes. */
+  hasDocs?: boolean;
+  /** Host names of the operators' API and pages on the admin listener. Undefined: it has neither. */
+  operatorHosts?: readonly string[] | undefined;
+  nextId?: () => string;
+  tracing?: Tracing | undefined;
+  /** The free space on the database's disk; absent: the database is on another machine. */
+  diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
+  /** Already known certificates; default: none. */
+  certificates?: Certificates;
+}
+
+export interface Marketplace {
+  /** Answers in process, through `app.request()`. */
+  app: ReturnType<typeof createApp>;
+  /** The admin listener's app. */
+  admin: ReturnType<typeof adminApp>;
+  /** The operators' API within it; undefined: there is none. */
+  operator: MarketplaceOperators['apps']['/operator'] | undefined;
+  /** The operators' pages within it; undefined: there are none. */
+  console: MarketplaceOperators['apps']['/console'] | undefined;
+  listener: RequestListener;
+  refuse: ReturnType<typeof refuseWire>;
+  /** The dependencies of the use cases. */
+  deps: Deps;
+  providers: LiveProviders;
+  /** The jobs. Tests can run a single round of each. */
+  workers: ProviderWorkers;
+  accrual: Accrual;
+  mail: MailDispatcher;
+  stockAlerts: StockAlerts;
+  /** Makes the server not ready. Requests are still answered. */
+  beginDrain(): void;
+  /** Waits for running work to end. The caller closes the store. */
+  close(): Promise<void>;
+}
+
+/** Composes a marketplace and starts its work: first the catalogs, then sync, billing and mail. */
+export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketplace> {
+  const { clock, random, options, mailer } = parts;
+  const log = withOneStoreAlarm(parts.log);
+  const writes = new WriteHealth({ clock, log: parts.log, prove: () => parts.store.proveWrites() });
+  const store = withWriteHealth(parts.store, writes);
+  const { gpuTypes, maxBodyBytes, trustedProxies, tracing, nextId = requestIds(random) } = parts;
+  const installationId = await ensureInstallationId({ store, random });
+  const providers = createProviders({
+    providers: parts.providers,
+    gpuTypes,
+    store,
+    clock,
+    log,
+  });
+  // Catalogs are in the database, so a new process answers like the others.
+  await providers.reread();
+  const deps: Deps = {
+    store,
+    clock,
+    random,
+    log,
+    options,
+    providers,
+    installationId,
+  };
+  await logMissingProviders(deps);
+  const workers = new ProviderWorkers({ ...deps, refreshCatalog: providers.refresh });
+  const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
+  const rollUp = new RollUp(deps);
+  const mail = new MailDispatcher({ ...deps, mailer });
+  const stockAlerts = new StockAlerts(deps);
+  const asked = withPromptReads(store);
+  const authenticator = new Authenticator({ store: asked, clock });
+  const deadline = new AnswerDeadline();
+  const countRequest: typeof store.countRequest = (window) => deadline.of(store.countRequest(window));
+  const rateLimits = new RateLimits({ store: { countRequest }, clock }, parts.rateLimits);
+  let isServing = true;
+  const findProblem = readiness({
+    isServing: () => isServing,
+    writes,
+    readStore: () => asked.read.settings.get('installation_id'),
+  });
+  const { certificates = new Certificates({ clock, log }), operatorHosts: hosts } = parts;
+  const metrics = new Metrics({
+    ...deps,
+    store: asked,
+    workers,
+    diskRoom: parts.diskRoom,
+    writes,
+    certificates,
+    version: packageVersion(),
+  });
+  const forOperators = hosts
+    ? (await import('./operators.ts')).composeOperators({
+        ...deps,
+        // Some operator views read all rows. They may take as long as the database answers other reads.
+        store: withPromptReads(store, { prove: () => store.read.settings.get('installation_id') }),
+        workers,
+        providers,
+        certificates,
+        maxLosses: options.maxLosses,
+        metrics,
+        maxBodyBytes,
+        trustedProxies,
+        nextId,
+      })
+    : undefined;
+  const housekeeping = new Housekeeping({
+    authenticators: [authenticator, ...(forOperators === undefined ? [] : [forOperators.operators])],
+    audit: forOperators && { store, keptMs: options.auditKeptMs },
+    clock,
+    log,
+  });
+  const app = createApp(
+    {
+      ...deps,
+      store: asked,
+      sender: workers,
+      authenticator,
+      rateLimits,
+      metrics,
+      maxBodyBytes,
+      trustedProxies,
+      tracing,
+    },
+    { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
+  );
+  const admin = adminApp(
+    findProblem,
+    metrics,
+    forOperators && hosts && { apps: forOperators.apps, hosts, log, trustedProxies },
+  );
+  if (forOperators !== undefined) admin.get('/', (context) => context.redirect('/console'));
+  const jobs = [accrual, workers, rollUp, stockAlerts, mail, housekeeping];
+  providers.start();
+  for (const job of jobs) job.start();
+  certificates.start();
+  return {
+    app,
+    admin,
+    operator: forOperators?.apps['/operator'],
+    console: forOperators?.apps['/console'],
+    deps,
+    providers,
+    workers,
+    accrual,
+    mail,
+    stockAlerts,
+    listener: createListener(app, { log, rateLimits, nextId, trustedProxies }),
+    refuse: refuseWire(rateLimits),
+    beginDrain: () => {
+      isServing = false;
+      forOperators?.close();
+    },
+    close: async () => {
+      forOperators?.close();
+      // Stops the writers of mails before their sender, the users of workers before the workers, and all callers of
+      // providers before the clients close.
+      for (const job of jobs) await job.stop();
+      await providers.close();
+      certificates.stop();
+      writes.stop();
+    },
+  };
+}
+
+function withWriteHealth(store: Store, writes: WriteHealth): Store {
+  return withOverrides(store, {
+    transact: (body) => writes.attempt(() => store.transact(body)),
+    countRequest: (window) => writes.attempt(() => store.countRequest(window)),
+  });
+}

@@ -1,0 +1,162 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isForbiddenAddress } from '../../client/addresses.ts';
+import { createClient } from '../../client/create-client.ts';
+import type { Credential } from '../../client/credential.ts';
+import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
+import { bundledProfileFile, loadProfile } from '../../config/marketplace/load-profile.ts';
+import type { MarketplaceConfig, ProviderEntry } from '../../config/marketplace/schema.ts';
+import { packageRoot } from '../../config/package-root.ts';
+import type { Store } from '../../marketplace/model/store.ts';
+import {
+  type ConfiguredProvider,
+  createProviders,
+  type LiveProviders,
+} from '../../marketplace/providers/create-providers.ts';
+import { type GpuTypes, parseGpuTypes } from '../../marketplace/providers/gpu-types.ts';
+import type { ProviderProfile } from '../../marketplace/providers/profile.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { Log } from '../../ports/log.ts';
+import type { SshProbe } from '../../ports/ssh-probe.ts';
+import type { Certificates } from '../../runtime/certificates.ts';
+import { createLog } from '../../runtime/log.ts';
+import { systemClock } from '../../runtime/system.ts';
+import { createSshProbe } from '../../ssh/probe.ts';
+import { fileProblem } from '../../store/sqlite/errors.ts';
+import { toMarkups } from './options.ts';
+
+/** Loads the bundled file of the providers' GPU names. */
+export function loadGpuTypes(): GpuTypes {
+  return parseGpuTypes(readFileSync(join(packageRoot(), 'fixtures', 'gpu-types.yaml'), 'utf8'));
+}
+
+/**
+ * Runs `body` with the configured providers and their catalogs from the database, and closes them afterwards. @throws
+ * {Fatal}
+ */
+export async function withProviders<T>(
+  config: MarketplaceConfig,
+  store: Store,
+  body: (providers: LiveProviders) => Promise<T>,
+): Promise<T> {
+  const parts = { clock: systemClock, log: createLog('silent') };
+  const providers = createProviders({
+    ...parts,
+    providers: createClients(config, { ...parts, env: process.env }),
+    gpuTypes: loadGpuTypes(),
+    store,
+  });
+  try {
+    await providers.reread();
+    return await body(providers);
+  } finally {
+    await providers.close();
+  }
+}
+
+interface Parts {
+  env: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+  log: Log;
+  /** Called with the certificates of the providers. */
+  certificates?: Certificates;
+}
+
+/** Creates a client for each configured provider. @throws {Fatal | ConfigError} */
+export function createClients(config: MarketplaceConfig, parts: Parts): ConfiguredProvider[] {
+  const entries = config.providers.map((entry) => ({
+    entry,
+    profile: profileOf(entry),
+    credential: credentialOf(entry, parts.env),
+  }));
+  return entries.map(({ entry, profile, credential }) => ({
+    profile,
+    client: connect(config, entry, credential, parts),
+    sshProbe: probeOf(config, entry),
+    markups: toMarkups(entry.markup),
+  }));
+}
+
+function profileOf({ id, profile }: ProviderEntry): ProviderProfile {
+  const file = profile ?? bundledProfileFile(id);
+  if (file === undefined)
+    throw new Fatal(`Berth has no bundled profile for ${id}: give a profile file in \`profile\`.`);
+  // The provider's id is set here only.
+  return { ...loadProfile(file), id };
+}
+
+/** Machines are reached like their provider: at private addresses only if those are allowed. */
+function probeOf({ allow_private, verify_ssh }: MarketplaceConfig, entry: ProviderEntry): SshProbe | null {
+  if (!(entry.verify_ssh ?? verify_ssh)) return null;
+  return createSshProbe(allow_private || entry.allow_private ? {} : { isForbidden: isForbiddenAddress });
+}
+
+function credentialOf(entry: ProviderEntry, env: Parts['env']): Credential {
+  if (entry.username !== undefined) {
+    const source = { env: entry.password_env, file: entry.password_file };
+    const password = readSecretSource(source, env, `the password of ${entry.id}`);
+    return { exchange: { username: entry.username, password } };
+  }
+  const source = { env: entry.api_key_env, file: entry.api_key_file };
+  const apiKey = readSecretSource(source, env, `the API key of ${entry.id}`);
+  return entry.exchange ? { exchange: { api_key: apiKey } } : { apiKey };
+}
+
+function connect(
+  { allow_private, polling }: MarketplaceConfig,
+  entry: ProviderEntry,
+  credential: Credential,
+  { clock, log, certificates }: Parts,
+): OrchestratorClient {
+  try {
+    return createClient({
+      baseUrl: entry.base_url,
+      credential,
+      allowPrivate: allow_private || entry.allow_private,
+      timeoutMs: polling.call_timeout_s * 1000,
+      connections: polling.concurrency,
+      clock,
+      certificateSeen: certificates?.of('provider', entry.id),
+      onProblem: (problem) => log.warn({ provider: entry.id, problem }, 'part of a list cannot be read'),
+    });
+  } catch (error) {
+    throw new Fatal(`The provider ${entry.id} cannot be used: ${(error as Error).message}.`, {
+      cause: error,
+    });
+  }
+}
+
+/** The source of a secret: an environment variable or a file. */
+export interface SecretSource {
+  env?: string | undefined;
+  file?: string | undefined;
+}
+
+/**
+ * Reads a secret from its configured source. Messages never contain any of it.
+ * @throws {Fatal} if it is missing or empty; `what` describes its use
+ */
+export function readSecretSource(
+  { env: variable, file }: SecretSource,
+  env: Readonly<Record<string, string | undefined>>,
+  what: string,
+): string {
+  const secret = (variable === undefined ? readFile(file ?? '', what) : (env[variable] ?? '')).trim();
+  if (secret !== '') return secret;
+  throw new Fatal(
+    variable === undefined
+      ? `The file ${file} is empty, and should hold ${what}.`
+      : `The environment variable ${variable} is not set, and should hold ${what}.`,
+  );
+}
+
+function readFile(file: string, what: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Fatal(`The file ${file} cannot be read (${fileProblem(error)}), and should hold ${what}.`, {
+      cause: error,
+    });
+  }
+}

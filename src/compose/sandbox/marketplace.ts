@@ -1,0 +1,234 @@
+import { createClient } from '../../client/create-client.ts';
+import type { RandomState } from '../../drivers/kit/seeded-random.ts';
+import { grant } from '../../marketplace/ledger/credit.ts';
+import { defaultOptions, defaultRateLimits } from '../../marketplace/model/options.ts';
+import type { Store, Transaction } from '../../marketplace/model/store.ts';
+import { noMarkups } from '../../marketplace/providers/markup.ts';
+import { resolveTeam } from '../../marketplace/teams/access.ts';
+import { createKey } from '../../marketplace/teams/keys.ts';
+import { addUser } from '../../marketplace/teams/users.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
+import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
+import type { MarketplaceSettings } from '../../sandbox/options.ts';
+import type { SandboxMail, SandboxUser } from '../../sandbox/sandbox.ts';
+import type { Part } from '../../sandbox/state/snapshots.ts';
+import { openMemoryMarketplaceStore } from '../../store/marketplace/sqlite/store.ts';
+import { startMarketplace } from '../marketplace/marketplace.ts';
+import { loadGpuTypes } from '../marketplace/providers.ts';
+import type { StartedProvider } from './provider.ts';
+import { RestartRandom } from './restart-random.ts';
+
+/** The marketplace's account at each provider. */
+const ACCOUNT = 'marketplace';
+const CREDIT_USD = 10_000;
+const MAX_BODY_BYTES = 1024 * 1024;
+/** The only process has no competitor: its leases must survive any skip of time. */
+const LEASE_MS = 100 * 365 * 86_400_000;
+/** Polls of a responding provider take place, and are written, within this time. */
+const POLLED_WITHIN_MS = 75_000;
+/** More than any test needs. */
+const UNLIMITED = 1_000_000_000;
+
+interface MarketplaceParts {
+  settings: MarketplaceSettings;
+  providers: readonly StartedProvider[];
+  /** Sends a request to a provider, with the provider's own path. */
+  send(provider: string, request: Request): Promise<Response>;
+  /** Registers the marketplace's key at a provider. */
+  opened(key: string, account: string, provider: string): void;
+  clock: SandboxClock;
+  seed: string;
+  origin: string;
+  hasRateLimits: boolean;
+  /** Called after each transaction. */
+  written(): void;
+  log: Log;
+}
+
+/** The saved state of a marketplace. */
+interface SavedMarketplace {
+  database: Buffer;
+  random: RandomState;
+  mails: readonly SandboxMail[];
+}
+
+export interface StartedMarketplace extends Part<SavedMarketplace> {
+  app: { fetch(request: Request): Response | Promise<Response> };
+  readonly store: Store;
+  mails: readonly SandboxMail[];
+  addUser(name: string): Promise<SandboxUser>;
+  /** Called after a skip. Nothing changed until `seenUntil`, so polls in that time would have confirmed it. */
+  skipped(from: number, to: number, seenUntil: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts the marketplace on top of the providers of a sandbox. */
+export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<StartedMarketplace> {
+  const { settings, clock, origin } = parts;
+  const keys = await keysOf(parts);
+  const mails: SandboxMail[] = [];
+  let current = await open(parts, keys, mails);
+  return {
+    app: { fetch: (request) => current.app.fetch(request) },
+    get store() {
+      return current.deps.store;
+    },
+    mails,
+    async addUser(name) {
+      const { deps } = current;
+      const email = `${name}@sandbox.test`;
+      const { id: userId } = await addUser(deps, { email, mayMakeKeys: true });
+      const { key: apiKey } = await createKey(deps, email);
+      const teamId = await resolveTeam(deps, { userId });
+      const { creditUsd = CREDIT_USD } = settings;
+      if (creditUsd > 0) await grant(deps, { teamId, amountMicroUsd: Math.round(creditUsd * 1_000_000) });
+      return { baseUrl: `${origin}/api`, apiKey, email, userId, teamId };
+    },
+    async skipped(from, to, seenUntil) {
+      const { deps, polls, workers } = current;
+      const confirmed = polls.since(from - POLLED_WITHIN_MS);
+      if (confirmed.length === 0) return;
+      const seen = confirmed.map((observation) => ({ ...observation, at: seenUntil }));
+      await deps.store.transact((tx) => tx.deployments.recordObservations(seen));
+      workers.postpone(
+        confirmed.map(({ id }) => id),
+        to - from,
+      );
+    },
+    save() {
+      const database = current.opened.image();
+      if (database === undefined) return undefined;
+      return { database, random: current.deps.random.state(), mails: structuredClone(mails) };
+    },
+    /** Running work is abandoned, as in a crash. */
+    async load(saved) {
+      current.time.revoke();
+      await current.opened.close();
+      mails.splice(0, mails.length, ...structuredClone(saved.mails));
+      current = await clock.during(open(parts, keys, mails, saved));
+    },
+    async close() {
+      await current.close();
+      await current.opened.close();
+    },
+  };
+}
+
+/** Opens a saved marketplace, or a new one. */
+async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
+  const { settings, clock, seed, log } = parts;
+  const time = revocable(clock);
+  const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
+  const opened = openMemoryMarketplaceStore(saved?.database);
+  const polls = new ConfirmingPolls();
+  const deps = { store: watched(opened, parts, polls), clock: time.clock, random };
+  const { app, workers, close } = await random.duringStart(async () => {
+    const started = await startMarketplace({
+      ...deps,
+      log,
+      options: {
+        ...defaultOptions,
+        spending: {
+          ...defaultOptions.spending,
+          teamLimits: { ...defaultOptions.spending.teamLimits, ...settings.teamLimits },
+        },
+      },
+      rateLimits: parts.hasRateLimits
+        ? defaultRateLimits
+        : {
+            ...defaultRateLimits,
+            catalogReads: UNLIMITED,
+            accountRequests: UNLIMITED,
+            creates: UNLIMITED,
+            otherRequests: UNLIMITED,
+          },
+      providers: clientsOf(parts, keys, time.clock),
+      gpuTypes: loadGpuTypes(),
+      mailer: {
+        send: async ({ to, subject, text }) => void mails.push({ at: clock.now(), to, subject, text }),
+        close: () => undefined,
+      },
+      maxBodyBytes: MAX_BODY_BYTES,
+      // Each account has its own address, and so its own rate limits.
+      trustedProxies: 1,
+    });
+    await started.workers.refreshCatalogs();
+    return started;
+  });
+  return { deps, app, workers, close, opened, time, polls };
+}
+
+/** By the names of the providers. */
+type Keys = ReadonlyMap<string, string>;
+
+/** The keys of the marketplace's account at each provider. */
+async function keysOf({ providers, opened }: MarketplaceParts): Promise<Keys> {
+  const keys = new Map<string, string>();
+  for (const { name, addAccount } of providers) {
+    const apiKey = await addAccount(ACCOUNT);
+    opened(apiKey, ACCOUNT, name);
+    keys.set(name, apiKey);
+  }
+  return keys;
+}
+
+function clientsOf({ providers, send }: MarketplaceParts, keys: Keys, clock: Clock) {
+  return providers.map(({ name, profile, probe }) => {
+    const client = createClient({
+      baseUrl: `http://${name}.test/v1`,
+      credential: { apiKey: keys.get(name) ?? '' },
+      allowPrivate: true,
+      timeoutMs: defaultOptions.polling.callTimeoutMs,
+      clock,
+      fetch: (url, init) => send(name, new Request(url, init)),
+    });
+    return { profile, client, sshProbe: probe, markups: noMarkups };
+  });
+}
+
+/** Wraps the store: leases last, each transaction is reported, and confirmations by polls are recorded. */
+function watched(
+  opened: Store,
+  { clock, written }: Pick<MarketplaceParts, 'clock' | 'written'>,
+  polls: ConfirmingPolls,
+): Store {
+  return withOverrides(opened, {
+    transact: (body) =>
+      clock.noting(
+        opened
+          .transact((tx) => {
+            const leases = withOverrides(tx.leases, {
+              claim: (names, holder, now) => tx.leases.claim(names, holder, now, LEASE_MS),
+            });
+            const deployments = withOverrides(tx.deployments, {
+              recordObservations: (observations) => {
+                polls.add(observations);
+                return tx.deployments.recordObservations(observations);
+              },
+            });
+            return body({ ...tx, leases, deployments });
+          })
+          .finally(written),
+      ),
+  });
+}
+
+type Confirmation = Parameters<Transaction['deployments']['recordObservations']>[0][number];
+
+/** The last poll of each deployment that found it unchanged. */
+class ConfirmingPolls {
+  readonly #last = new Map<string, Confirmation>();
+
+  add(confirmations: readonly Confirmation[]): void {
+    for (const one of confirmations)
+      if (one.at > (this.#last.get(one.id)?.at ?? Number.NEGATIVE_INFINITY)) this.#last.set(one.id, one);
+  }
+
+  /** Drops older ones. */
+  since(at: number): Confirmation[] {
+    for (const [id, one] of this.#last) if (one.at < at) this.#last.delete(id);
+    return [...this.#last.values()];
+  }
+}

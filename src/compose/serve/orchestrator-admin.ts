@@ -1,0 +1,67 @@
+import { packageVersion } from '../../config/package-root.ts';
+import type { Environment } from '../../config/settings.ts';
+import { adminApp } from '../../http/api/operations.ts';
+import { createConsole } from '../../orchestrator/console/app.ts';
+import { createOperatorApp } from '../../orchestrator/http/operator/app.ts';
+import { Doctor } from '../../orchestrator/operate/doctor.ts';
+import { cordonableOf } from '../drivers/driver-settings.ts';
+import { type Orchestrator, type OrchestratorDeps, startOrchestrator } from '../orchestrator/orchestrator.ts';
+
+interface Admin {
+  /** The admin listener's app. */
+  admin: ReturnType<typeof adminApp>;
+  /** The operator's API within it. */
+  operator: ReturnType<typeof createOperatorApp>;
+  /** The operator's pages within it. */
+  console: ReturnType<typeof createConsole>['app'];
+}
+
+/** Starts an orchestrator with an admin listener. */
+export async function startWithAdmin(
+  deps: OrchestratorDeps & { env?: Environment; umask?: number | undefined },
+): Promise<Orchestrator & Admin> {
+  const { config, catalog, clock, log, drivers, env = {}, umask } = deps;
+  const orchestrator = await startOrchestrator(deps);
+  const { http, nextId, findProblem, platforms, facts, ...parts } = orchestrator.adminParts;
+  const { store } = deps;
+  const doctor = new Doctor({
+    clock,
+    // Loaded on the first request.
+    examine: async function* () {
+      const { diagnose } = await import('../doctor/doctor.ts');
+      yield* diagnose(config, { env, umask, clock, log, running: { store, drivers } });
+    },
+  });
+  const common = { ...http, ...parts, doctor, sale: http.platform, sold: cordonableOf(config, catalog) };
+  const { reload } = orchestrator;
+  const operator = createOperatorApp({ ...common, platforms: facts, reload }, { nextId });
+  const console = createConsole({
+    ...common,
+    platforms,
+    platformFacts: facts,
+    version: packageVersion(),
+    server: parts.server,
+  });
+  const { host, hosts } = config.server.admin;
+  const admin = adminApp(findProblem, http.metrics, {
+    apps: { '/operator': operator, '/console': console.app },
+    hosts: [host, ...hosts],
+    log,
+    trustedProxies: config.server.trusted_proxies,
+  });
+  admin.get('/', (context) => context.redirect('/console'));
+  return {
+    ...orchestrator,
+    admin,
+    operator,
+    console: console.app,
+    beginDrain: () => {
+      orchestrator.beginDrain();
+      console.close();
+    },
+    close: () => {
+      console.close();
+      return orchestrator.close();
+    },
+  };
+}

@@ -1,0 +1,152 @@
+import type { RequestListener } from 'node:http';
+import { isIP } from 'node:net';
+import type { Config } from '../../config/schema.ts';
+import { isLoopback } from '../../contract/loopback.ts';
+import { HttpServer, type ServerOptions } from '../../http/wire/server.ts';
+import type { CertificateSeen } from '../../ports/certificates.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { Log } from '../../ports/log.ts';
+import { systemClock } from '../../runtime/system.ts';
+import { readTls, renewTls, stampOf } from './tls.ts';
+
+/** Listens on the configured address. @throws {Fatal} */
+export async function listen(
+  config: {
+    server: Pick<Config['server'], 'host' | 'port' | 'tls'> &
+      Partial<Pick<Config['server'], 'trusted_proxies'>>;
+    limits: Config['limits'];
+  },
+  {
+    certificateSeen: seen,
+    ...parts
+  }: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'> & { certificateSeen?: CertificateSeen | undefined },
+  listener: RequestListener,
+): Promise<{ server: HttpServer; origin: string }> {
+  const { host, port, tls, trusted_proxies: proxies = 0 } = config.server;
+  // Taken before the files are read, so that any later renewal is noticed.
+  const stamp = tls && stampOf(tls);
+  const options = {
+    host,
+    port,
+    tls: tls && readTls(tls),
+    // Behind a proxy, all connections come from the proxy's address.
+    connectionsPerAddress: proxies > 0 ? 0 : config.limits.connections_per_address,
+    requestTimeoutMs: config.limits.request_timeout_s * 1000,
+    ...parts,
+  };
+  const server = new HttpServer(listener, options);
+  try {
+    const taken = await server.listen(options);
+    if (options.tls !== undefined) seen?.({ pem: options.tls.cert.toString() });
+    if (tls !== undefined)
+      renewTls(tls, server, {
+        clock: systemClock,
+        log: parts.log,
+        seen,
+        ...(stamp !== undefined && { stamp }),
+      });
+    return { server, origin: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}` };
+  } catch (error) {
+    throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port, API_FLAGS), { cause: error });
+  }
+}
+
+export interface AdminServer {
+  url: string;
+  /** Until it is called, requests get the server's not-ready answer. */
+  serve(listener: RequestListener): void;
+  close(): Promise<void>;
+}
+
+/** Time limit for a running scrape at shutdown. */
+const ADMIN_DRAIN_MS = 1_000;
+
+/**
+ * Listens on the address of the metrics. Undefined: it is disabled, or the default port is taken, which is logged.
+ * @throws {Fatal} if a configured address is unavailable
+ */
+export async function listenAdmin(
+  config: Pick<Config, 'server' | 'limits'>,
+  defaultPort: number,
+  parts: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>,
+  notReady: RequestListener,
+): Promise<AdminServer | undefined> {
+  const { enabled, host, port: named } = config.server.admin;
+  if (!enabled) return undefined;
+  const port = named ?? (config.server.port === 0 ? 0 : defaultPort);
+  let listener = notReady;
+  const options = { host, port, requestTimeoutMs: config.limits.request_timeout_s * 1000, ...parts };
+  const server = new HttpServer((request, response) => listener(request, response), options);
+  try {
+    const taken = await server.listen(options);
+    return {
+      url: `http://${urlHost(host)}:${taken}`,
+      serve: (next) => {
+        listener = next;
+      },
+      close: () => server.close(ADMIN_DRAIN_MS),
+    };
+  } catch (error) {
+    const problem = error as NodeJS.ErrnoException;
+    if (named !== undefined || problem.code !== 'EADDRINUSE')
+      throw new Fatal(listenSentence(problem, host, port, ADMIN_FLAGS), { cause: error });
+    warnOfNoAdmin(parts.log, host, port);
+    return undefined;
+  }
+}
+
+function warnOfNoAdmin(log: Log, host: string, port: number): void {
+  log.warn(
+    { host, port },
+    `serving without /metrics: port ${port} on ${host}, the default of the admin listener, is taken; ` +
+      'choose another with --admin-port (0 takes any free one), or set server.admin.enabled to false',
+  );
+}
+
+/** The flags that set the address. */
+interface AddressFlags {
+  of: string;
+  host: string;
+  port: string;
+}
+
+const API_FLAGS: AddressFlags = { of: '', host: '--host', port: '--port' };
+const ADMIN_FLAGS: AddressFlags = {
+  of: ', for the admin listener,',
+  host: '--admin-host (server.admin.host)',
+  port: '--admin-port (server.admin.port)',
+};
+
+function listenSentence(
+  { code, message }: NodeJS.ErrnoException,
+  host: string,
+  port: number,
+  flags: AddressFlags,
+): string {
+  if (code === 'EADDRINUSE')
+    return `Port ${port} on ${host}${flags.of} is taken by another program: stop it, or choose another with ${flags.port} (0 takes any free one).`;
+  if (code === 'EACCES')
+    return `Port ${port} on ${host}${flags.of} may not be used by this user: choose one above 1023 with ${flags.port}.`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EINVAL')
+    return `The address ${host}${flags.of} is not one of this machine: choose another with ${flags.host}.`;
+  return `The server cannot listen on ${host}:${port}${flags.of} (${message}): check ${flags.host} and ${flags.port}.`;
+}
+
+function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return isIP(host) === 6 ? `[${host}]` : host;
+}
+
+/** Both contracts require HTTPS. The admin listener has none, and /metrics requires no key. */
+export function warnOfPlainHttp(log: Log, { server }: Pick<Config, 'server'>): void {
+  if (server.admin.enabled && !isLoopback(server.admin.host))
+    log.warn(
+      { host: server.admin.host },
+      'the metrics are served beyond this machine, to every client that can connect: allow only your Prometheus to connect to the port',
+    );
+  if (server.tls === undefined && !isLoopback(server.host))
+    log.warn(
+      { host: server.host },
+      'serving plain HTTP beyond this machine: the contract asks for HTTPS; set --tls-cert and --tls-key, or put a proxy in front',
+    );
+}

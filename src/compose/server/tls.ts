@@ -1,0 +1,92 @@
+import { readFileSync, statSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import type { HttpServer } from '../../http/wire/server.ts';
+import type { CertificateSeen } from '../../ports/certificates.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { Log } from '../../ports/log.ts';
+import { fileProblem } from '../../store/sqlite/errors.ts';
+
+/** PEM files. */
+interface TlsFiles {
+  cert: string;
+  key: string;
+}
+
+/** Interval between checks of the files. A certificate is renewed days before the old one ends. */
+export const LOOK_EVERY_MS = 30_000;
+
+/**
+ * Applies changed files to new connections; open ones continue. A pair that does not match, as during its replacement,
+ * changes nothing and is checked again. `stamp`: the files' stamp from before they were first read. `seen` is called
+ * for each applied certificate.
+ */
+export function renewTls(
+  files: TlsFiles,
+  server: Pick<HttpServer, 'useTls' | 'onClosed'>,
+  {
+    clock,
+    log,
+    stamp = stampOf(files),
+    seen = () => undefined,
+  }: { clock: Pick<Clock, 'setTimer'>; log: Log; stamp?: string; seen?: CertificateSeen | undefined },
+): void {
+  let used = stamp;
+  let told = used;
+  const look = (): void => {
+    timer = clock.setTimer(LOOK_EVERY_MS, look);
+    const found = stampOf(files);
+    if (found === used) return;
+    try {
+      const tls = readTls(files);
+      server.useTls(tls);
+      used = found;
+      log.info({ cert: files.cert }, 'new connections use the renewed certificate');
+      seen({ pem: tls.cert.toString() });
+    } catch (error) {
+      if (told !== found)
+        log.error({ problem: (error as Error).message }, 'the old certificate stays in use');
+    }
+    told = found;
+  };
+  let timer = clock.setTimer(LOOK_EVERY_MS, look);
+  server.onClosed(() => timer.cancel());
+}
+
+/** A text that changes with each file, including a changed link and a file that becomes unreadable. */
+export function stampOf({ cert, key }: TlsFiles): string {
+  return [cert, key].map(stampOfFile).join(' ');
+}
+
+function stampOfFile(file: string): string {
+  try {
+    const found = statSync(file, { throwIfNoEntry: false, bigint: true });
+    return found === undefined ? 'none' : `${found.dev}.${found.ino}.${found.size}.${found.mtimeNs}`;
+  } catch (error) {
+    return fileProblem(error);
+  }
+}
+
+/** @throws {Fatal} with a sentence for the operator */
+export function readTls({ cert, key }: { cert: string; key: string }): { cert: Buffer; key: Buffer } {
+  const tls = { cert: readPem(cert, 'certificate', '--tls-cert'), key: readPem(key, 'key', '--tls-key') };
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    throw new Fatal(
+      `${cert} and ${key} are not a TLS certificate chain and its key (${(error as Error).message.split(':').at(-1)}): give PEM files that belong together, the key without a passphrase.`,
+      { cause: error },
+    );
+  }
+  return tls;
+}
+
+function readPem(file: string, what: string, flag: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new Fatal(`The TLS ${what} ${file} cannot be read (${fileProblem(error)}): check ${flag}.`, {
+      cause: error,
+    });
+  }
+}

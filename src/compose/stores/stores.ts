@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs';
+import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
+import { type Clock, nextTurn, type Random } from '../../ports/clock.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { Log } from '../../ports/log.ts';
+import { createSharedClock, systemClock, systemRandom } from '../../runtime/system.ts';
+import type { PostgresOptions } from '../../store/postgres/store.ts';
+import { checkDatabaseFile } from '../../store/sqlite/check-file.ts';
+import type { DatabaseFormat } from '../../store/sqlite/database-format.ts';
+import type { OpeningCheck, OpenOptions } from '../../store/sqlite/open-options.ts';
+
+type OnPostgres = Pick<PostgresOptions, 'beforeWriting' | 'mayMigrate' | 'log' | 'hearTime'>;
+export type StoreOptions = OnPostgres & Pick<OpenOptions, 'checksAfterCrash'>;
+
+/** How to open a product's stores. PostgreSQL's large modules are loaded only if it is used. */
+export interface Stores<Store> {
+  format: DatabaseFormat;
+  openSqlite(path: string, options: OpenOptions): Store;
+  openPostgres(url: string, options: OnPostgres): Promise<Store>;
+}
+
+/** Opens the store that `database` names. @throws {DatabaseRefused} */
+export async function openIn<Store>(
+  stores: Stores<Store>,
+  database: string,
+  { log, ...options }: StoreOptions,
+): Promise<Store> {
+  return isPostgres(database)
+    ? stores.openPostgres(database, { ...options, ...(log && { log }) })
+    : stores.openSqlite(sqlitePath(database), {
+        ...options,
+        nextTurn,
+        ...(log && { onChecked: logCheck(log) }),
+      });
+}
+
+/** Logs the check that delayed the start. */
+function logCheck(log: Pick<Log, 'info'>): (check: OpeningCheck) => void {
+  return ({ depth, durationMs }) =>
+    log.info(
+      { durationMs: Math.round(durationMs) },
+      depth === 'quick'
+        ? 'the database was not closed by its last process, or is open in another: its structure was checked and is intact'
+        : 'the database has changed since Berth closed it: all of it was checked and is intact',
+    );
+}
+
+/** The dependencies of a command that runs beside the server. */
+export interface DepsOn<Store> {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}
+
+/** Opens the server's database, even while the server runs, and closes it after `body`. @throws {Fatal} */
+export async function withExisting<Store extends { close(): Promise<void> }, T>(
+  stores: Stores<Store>,
+  database: string,
+  body: (deps: DepsOn<Store>) => Promise<T>,
+): Promise<T> {
+  if (!isPostgres(database) && !existsSync(sqlitePath(database)))
+    throw new Fatal(
+      `There is no database ${sqlitePath(database)} yet: start \`${stores.format.command}\` once, or give --database.`,
+    );
+  const shared = isPostgres(database) ? createSharedClock() : undefined;
+  const store = await openIn(stores, database, {
+    mayMigrate: false,
+    checksAfterCrash: false,
+    ...(shared && { hearTime: shared.hear }),
+  });
+  try {
+    return await body({ store, clock: shared ?? systemClock, random: systemRandom });
+  } finally {
+    await store.close();
+  }
+}
+
+/** Checks the whole file for damage, even while a server uses it. Returns its size. @throws {Fatal} */
+export function checkDatabase({ format }: Pick<Stores<unknown>, 'format'>, database: string): number {
+  if (isPostgres(database))
+    throw new Fatal('A PostgreSQL database is checked with its own tools: `pg_amcheck` for one.');
+  return checkDatabaseFile(sqlitePath(database), format);
+}
