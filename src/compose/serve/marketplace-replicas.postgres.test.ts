@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { runMain } from '../../../test/support/processes/run-main.ts';
-import { answerJson, configurationAnswer, startAnsweringServer } from '../../client/answering-server.fixture.ts';
+import {
+  answerJson,
+  configurationAnswer,
+  startAnsweringServer,
+} from '../../client/answering-server.fixture.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import { until } from '../../testing/until.ts';
 import { serveMarketplace } from './marketplace.ts';
