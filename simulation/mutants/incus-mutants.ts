@@ -5,7 +5,7 @@ export const incusMutants: readonly Mutant[] = [
   {
     id: 'R1',
     subject: 'incus',
-    title: 'the copy of a volume that is moved is taken for complete while Incus still makes it',
+    title: 'the copy of a moved volume counts as complete while Incus is still making it',
     patches: [
       {
         file: 'src/drivers/incus/volume-copies.ts',
@@ -22,7 +22,7 @@ export const incusMutants: readonly Mutant[] = [
   {
     id: 'R2',
     subject: 'incus',
-    title: 'the removal of the original of a moved volume removes what has taken its place too',
+    title: 'removing the original of a moved volume also removes its replacement',
     patches: [
       {
         file: 'src/drivers/incus/volumes.ts',
@@ -46,7 +46,8 @@ export const incusMutants: readonly Mutant[] = [
   {
     id: 'I1',
     subject: 'incus',
-    title: 'a machine that Incus moves is gone between its deletion there and its renaming here',
+    title:
+      'a machine that Incus moves counts as gone between its deletion on one member and its renaming on the other',
     patches: [
       {
         file: 'src/drivers/incus/identity.ts',

@@ -5,7 +5,7 @@ export const libvirtMutants: readonly Mutant[] = [
   {
     id: 'loss-destroys',
     subject: 'libvirt',
-    title: 'a machine that was concluded gone is removed when it turns up again',
+    title: 'a machine that was concluded gone is removed when it reappears',
     patches: [
       {
         file: 'src/orchestrator/steps/fail.ts',
@@ -17,7 +17,7 @@ export const libvirtMutants: readonly Mutant[] = [
   {
     id: 'rowless-destroyed',
     subject: 'libvirt',
-    title: 'a machine whose row was lost is removed, though no policy says so',
+    title: 'a machine whose row was lost is removed without a policy that allows it',
     patches: [
       {
         file: 'src/orchestrator/reconciliation/sweep-machines.ts',
@@ -30,7 +30,7 @@ export const libvirtMutants: readonly Mutant[] = [
   {
     id: 'lease-ends-first',
     subject: 'libvirt',
-    title: 'a lease ends while the call that it was taken for still runs',
+    title: 'a lease ends while its call still runs',
     patches: [
       {
         file: 'src/orchestrator/platform/call-platform.ts',
@@ -47,7 +47,7 @@ export const libvirtMutants: readonly Mutant[] = [
   {
     id: 'found-by-name',
     subject: 'libvirt',
-    title: 'a machine is looked for by its name, which a rename changes',
+    title: 'a machine is looked up by its name, which a rename changes',
     patches: [
       {
         file: 'src/drivers/libvirt/fleet.ts',
@@ -59,7 +59,7 @@ export const libvirtMutants: readonly Mutant[] = [
   {
     id: 'created-over',
     subject: 'libvirt',
-    title: 'a create deletes the disk that has its name, also in a command that comes late',
+    title: 'a create, even a late one, deletes an existing disk of the same name',
     patches: [
       {
         file: 'src/drivers/libvirt/change.ts',
@@ -78,7 +78,7 @@ export const libvirtMutants: readonly Mutant[] = [
   {
     id: 'copy-counted',
     subject: 'libvirt',
-    title: 'a copy of a machine counts as the machine, since it has its mark',
+    title: 'a copy of a machine counts as the machine because it has its tag',
     patches: [
       {
         file: 'src/drivers/libvirt/domain-xml.ts',

@@ -18,7 +18,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'create-again',
     subject: 'marketplace',
-    title: 'a create whose answer was lost is sent again',
+    title: 'a create without an answer is sent again',
     patches: [
       {
         file: 'src/marketplace/sync/launch.ts',
@@ -30,7 +30,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'no-sweep',
     subject: 'marketplace',
-    title: 'nobody looks for machines that no live deployment has',
+    title: 'machines without a live deployment are never looked for',
     patches: [
       {
         file: 'src/marketplace/sync/sweep.ts',
@@ -42,7 +42,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'blink',
     subject: 'marketplace',
-    title: 'a dedicated machine that reads stopped or leaving twice is believed',
+    title: 'a dedicated machine that twice reads stopped or leaving is believed',
     patches: [
       {
         file: 'src/marketplace/deployments/observe.ts',
@@ -54,7 +54,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'beyond-observed',
     subject: 'marketplace',
-    title: 'what the provider has not confirmed is billed',
+    title: 'time that the provider has not confirmed is billed',
     patches: [
       {
         file: 'src/marketplace/ledger/accrue.ts',
@@ -66,7 +66,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'cut-confirms',
     subject: 'marketplace',
-    title: 'a page of changes that was cut confirms what it does not list',
+    title: 'a truncated page of changes confirms what it does not list',
     patches: [
       {
         file: 'src/client/follow-changes.ts',
@@ -78,7 +78,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'listed-unchanged',
     subject: 'marketplace',
-    title: 'an instance that is listed as changed counts as unchanged',
+    title: 'an instance listed as changed counts as unchanged',
     patches: [
       {
         file: 'src/marketplace/sync/changes-feed.ts',
@@ -115,7 +115,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'early-bill',
     subject: 'marketplace',
-    title: 'a machine runs and is billed before its user could log in',
+    title: 'a machine counts as running and is billed before its user can log in',
     patches: [
       {
         file: 'src/marketplace/deployments/apply-observation.ts',
@@ -128,7 +128,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'late-discount',
     subject: 'marketplace',
-    title: 'a discount that begins or ends between two slices counts from the next one',
+    title: 'a discount that changes between two slices counts from the next slice',
     patches: [
       {
         file: 'src/marketplace/ledger/price-change.ts',
@@ -140,7 +140,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'rounded-slices',
     subject: 'marketplace',
-    title: 'each slice is rounded by itself',
+    title: 'each slice is rounded separately',
     patches: [
       {
         file: 'src/marketplace/ledger/segments.ts',
@@ -153,7 +153,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'delete-forgotten',
     subject: 'marketplace',
-    title: 'a deletion of a volume whose answer was lost counts as refused',
+    title: 'a volume deletion without an answer counts as refused',
     patches: [
       {
         file: 'src/marketplace/sync/volumes/deletion.ts',
@@ -178,7 +178,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'loss-deletes',
     subject: 'marketplace',
-    title: 'the machine of a deployment that ended by a 404 is deleted',
+    title: 'the machine of a deployment ended by a 404 is deleted',
     patches: [
       {
         file: 'src/marketplace/deployments/transition.ts',
@@ -190,7 +190,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'shared-instance',
     subject: 'marketplace',
-    title: 'an instance that another deployment has is assigned again',
+    title: 'an instance of another deployment is assigned again',
     patches: [
       {
         file: 'src/marketplace/sync/launch.ts',
@@ -202,7 +202,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'losses-uncapped',
     subject: 'marketplace',
-    title: 'a provider that denies all that it has ends all of it',
+    title: 'a provider that denies everything ends everything',
     patches: [
       {
         file: 'src/marketplace/providers/loss-cap.ts',
@@ -214,7 +214,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'roll-up-drops-last',
     subject: 'marketplace',
-    title: 'a roll-up leaves the last slice of the day out of the sum',
+    title: 'a roll-up leaves out the last slice of the day',
     patches: [
       {
         file: 'src/store/marketplace/queries/roll-up.ts',
@@ -226,7 +226,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'roll-up-open-day',
     subject: 'marketplace',
-    title: 'a day is rolled up while it goes on, and again later',
+    title: 'a day is rolled up before it ends, and again later',
     patches: [
       {
         file: 'src/marketplace/ledger/roll-up.ts',
@@ -243,7 +243,7 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'roll-up-charges',
     subject: 'marketplace',
-    title: 'a roll-up takes what it sums up from the balance once more',
+    title: 'a roll-up charges the balance a second time',
     patches: [
       {
         file: 'src/store/marketplace/queries/postings.ts',

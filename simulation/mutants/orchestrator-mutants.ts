@@ -7,7 +7,7 @@ import type { Mutant } from './mutant.ts';
 export const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'L1',
-    title: 'a create that a crash cut off counts as failed, and what it made is forgotten',
+    title: 'a create cut off by a crash counts as failed; what it made is forgotten',
     patches: [
       {
         file: 'src/orchestrator/steps/instance/create.ts',
@@ -25,7 +25,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L2',
-    title: 'a removal that the platform calls done is believed',
+    title: 'a removal is believed because the platform reports it as done',
     patches: [
       {
         file: 'src/orchestrator/steps/destroy.ts',
@@ -36,7 +36,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L3',
-    title: 'a removal that is refused again and again is given up',
+    title: 'a removal is given up after several refusals',
     patches: [
       {
         file: 'src/orchestrator/steps/destroy.ts',
@@ -48,7 +48,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L4',
-    title: 'a machine that is gone already cannot be removed',
+    title: 'a machine that is already gone cannot be removed',
     patches: [
       {
         file: 'src/orchestrator/steps/destroy.ts',
@@ -59,7 +59,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L5',
-    title: 'a create that comes back writes its outcome over the DELETE that came meanwhile',
+    title: 'a finished create overwrites a DELETE that arrived during it',
     patches: [
       {
         file: 'src/orchestrator/steps/settle.ts',
@@ -70,7 +70,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L6',
-    title: 'whoever answers at the address is taken for the machine',
+    title: 'any SSH server at the address is accepted as the machine',
     patches: [
       {
         file: 'src/orchestrator/steps/instance/verify.ts',
@@ -92,7 +92,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L8',
-    title: 'what one listing lacks counts as gone',
+    title: 'a machine missing from one listing counts as gone',
     patches: [
       {
         file: 'src/orchestrator/platform/confirm-gone.ts',
@@ -104,7 +104,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L9',
-    title: 'a create whose answer was lost is sent again elsewhere, under another ref',
+    title: 'a create without an answer is sent again elsewhere, under another ref',
     patches: [
       {
         file: 'src/orchestrator/steps/adopt-or-create.ts',
@@ -121,7 +121,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L10',
-    title: 'a start that fails ends the instance',
+    title: 'a failed start ends the instance',
     patches: [
       {
         file: 'src/orchestrator/steps/instance/start.ts',
@@ -140,7 +140,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'L11',
     subject: 'libvirt',
-    title: 'nobody looks for machines that no live row owns',
+    title: 'machines without a live row are never looked for',
     patches: [
       {
         file: 'src/orchestrator/reconciliation/sweep-machines.ts',
@@ -151,7 +151,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L12',
-    title: 'a create whose answer was lost counts as failed',
+    title: 'a create without an answer counts as failed',
     patches: [
       {
         file: 'src/orchestrator/steps/instance/create.ts',
@@ -174,7 +174,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'late-create',
-    title: 'a row is proved gone while a create that was cut off may still make its machine',
+    title: 'a row counts as gone while an interrupted create may still make its machine',
     patches: [
       {
         file: 'src/orchestrator/steps/destroy.ts',
@@ -185,7 +185,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'visibility',
-    title: 'that the platform may not show a resource yet is forgotten once its create is answered',
+    title: 'once a create is answered, Berth forgets that the platform may not show the machine yet',
     patches: [
       {
         file: 'src/orchestrator/steps/adopt-or-create.ts',
@@ -196,7 +196,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'volume-visibility',
-    title: 'that the platform may not show a volume yet is forgotten once its create is answered',
+    title: 'once a create is answered, Berth forgets that the platform may not show the volume yet',
     patches: [
       {
         file: 'src/orchestrator/steps/volume/create.ts',
@@ -207,7 +207,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'look',
-    title: 'a create whose answer was lost is sent again without a look',
+    title: 'a create without an answer is repeated without looking for its machine',
     patches: [
       {
         file: 'src/orchestrator/steps/adopt-or-create.ts',
@@ -218,14 +218,14 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'fencing',
-    title: 'a step writes after its lease was lost',
+    title: 'a step writes after losing its lease',
     patches: [
       { file: 'src/orchestrator/steps/settle.ts', find: "if (found === 'lost') return found;", replace: '' },
     ],
   },
   {
     id: 'synchronous',
-    title: 'a commit is answered before it is on the disk',
+    title: 'a commit is answered before it is on disk',
     patches: [
       {
         file: 'src/store/sqlite/open-database.ts',
@@ -236,7 +236,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'claim-outside',
-    title: 'free capacity is counted before the transaction that takes it',
+    title: 'free capacity is counted before the transaction that claims it',
     patches: [
       {
         file: 'src/orchestrator/instances/create.ts',
@@ -269,7 +269,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'resize-lost',
-    title: 'a resize of a volume whose answer was lost counts as refused',
+    title: 'a volume resize without an answer counts as refused',
     patches: [
       {
         file: 'src/orchestrator/steps/volume/resize.ts',
@@ -286,7 +286,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'resize-unclaimed',
-    title: 'a volume is made larger without a claim on the storage',
+    title: 'a volume grows without a claim on the storage',
     patches: [
       {
         file: 'src/orchestrator/volumes/resize.ts',
@@ -297,7 +297,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'denial-on-doubt',
-    title: 'where the store cannot tell, the answer is that there is nothing',
+    title: 'when the store cannot tell, the answer is 404',
     patches: [
       {
         file: 'src/http/api/errors.ts',
@@ -309,7 +309,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'pruned-by-creation',
-    title: 'a tombstone is pruned when its instance was made long ago, and not when it ended long ago',
+    title: 'a tombstone is pruned by the age of its instance, not by the time since its end',
     patches: [
       {
         file: 'src/store/queries/instances.ts',
@@ -320,7 +320,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'cordon-ignored',
-    title: 'a create takes a unit where the operator has cordoned the offer',
+    title: 'a create takes a unit of a cordoned offer',
     patches: [
       {
         file: 'src/orchestrator/instances/create.ts',
@@ -332,7 +332,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'count-ignored',
     subject: 'platforms',
-    title: 'what the platform has room for limits nothing',
+    title: "the platform's count of free units is ignored",
     patches: [
       {
         file: 'src/orchestrator/capacity/deployable.ts',
@@ -344,7 +344,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'half-made',
     subject: 'platforms',
-    title: 'what the first calls of a create made is forgotten when a later one is refused',
+    title: 'when a later call of a create is refused, what its first calls made is forgotten',
     patches: [
       {
         file: 'src/orchestrator/steps/instance/create.ts',
@@ -361,7 +361,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'hold-forgets',
-    title: 'a machine that was kept for the operator is forgotten when its hold is over',
+    title: 'a machine held for the operator is forgotten when its hold ends',
     patches: [
       {
         file: 'src/orchestrator/steps/instance/hold.ts',
@@ -373,7 +373,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'listing-of-another',
     subject: 'platforms',
-    title: 'the rows of a platform are held against what the first one lists',
+    title: 'the rows of a platform are compared with the listing of the first one',
     patches: [
       {
         file: 'src/compose/orchestrator/orchestrator.ts',
@@ -386,7 +386,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'sold-by-another',
     subject: 'platforms',
-    title: 'an offer is sold while the first platform answers, and not its own',
+    title: 'an offer is sold while the first platform answers, whatever its own does',
     patches: [
       {
         file: 'src/compose/orchestrator/platforms.ts',
@@ -398,8 +398,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'unknown-host',
     subject: 'hosts',
-    title:
-      'what was on a host that is not known any more, renamed in silence or out of the configuration, counts as gone',
+    title: 'machines on a host that was renamed silently, or left the configuration, count as gone',
     patches: [
       {
         file: 'src/orchestrator/platform/asked-hosts.ts',
@@ -411,8 +410,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'moved-by-hand',
     subject: 'hosts',
-    title:
-      'a delete believes the host that had the machine last, while the one that it was moved to is silent',
+    title: "a delete trusts the machine's last known host while the host that it was moved to is silent",
     patches: [
       {
         file: 'src/orchestrator/platform/confirm-gone.ts',
@@ -424,7 +422,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'frozen-by-another',
     subject: 'platforms',
-    title: 'while one platform does not answer, no work of any is claimed',
+    title: 'one silent platform stops the work of all',
     patches: [
       {
         file: 'src/compose/orchestrator/orchestrator.ts',

@@ -1,5 +1,4 @@
-import { toRepro } from '../runner/report.ts';
-import { HUNT_COMMANDS, type Hunted } from './hunt.ts';
+import type { Hunted } from './hunt.ts';
 import type { Mutant } from './mutant.ts';
 
 const BEGIN = '<!-- mutants -->';
@@ -11,23 +10,17 @@ export function toTable(
   found: ReadonlyMap<string, Hunted | null>,
   known = '',
 ): string {
-  const rows = mutants.map(({ id, title, subject = 'orchestrator' }) => {
+  const rows = mutants.map(({ id, title }) => {
     const row = rowOf(id, known);
     if (!found.has(id) && row !== undefined) return row;
     const hunted = found.get(id);
-    if (hunted === null || hunted === undefined) return `| ${id} | ${title} | not found | | |`;
-    const commands = HUNT_COMMANDS[subject];
-    const repro = toRepro({ seed: hunted.seed, commands }, { subject, mutant: id });
-    return `| ${id} | ${title} | ${hunted.invariant} | ${hunted.seed} | \`${repro}\` |`;
+    if (hunted === null || hunted === undefined) return `| ${id} | ${title} | not found | |`;
+    return `| ${id} | ${title} | ${hunted.invariant} | ${hunted.seed} |`;
   });
-  return [
-    '| mutant | the program | caught by | seeds needed | repeat it |',
-    '|---|---|---|---|---|',
-    ...rows,
-  ].join('\n');
+  return ['| mutant | what goes wrong | caught by | seed |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-/** The seed that finds the mutant by the table of that text. @throws {Error} if there is none */
+/** The seed that finds the mutant by the table in that text. @throws {Error} if there is none */
 export function seedOf(id: string, text: string): number {
   const seed = Number(rowOf(id, text)?.split('|')[4]);
   if (!(seed > 0))

@@ -3,83 +3,155 @@ import { loadBerth } from '../documents/command-line.ts';
 
 /** docs/cli.md: every command with its flags, from what the commands say of themselves. */
 export async function cliPage(): Promise<string> {
-  const commands = (await loadBerth()).commands.flatMap((command) => withInner(command, 'berth'));
-  const counts = new Map<string, number>();
-  for (const { flags } of commands) for (const flag of flags) counts.set(flag, (counts.get(flag) ?? 0) + 1);
-  const isCommon = (flag: string): boolean => (counts.get(flag) ?? 0) >= COMMON_FROM;
+  const sections = (await loadBerth()).commands.flatMap(toSections);
+  const all = sections.flatMap(({ commands }) => commands);
+  const common = repeatedIn(all, COMMON_FROM);
   return [
     '# The command line',
     '',
-    'In a checkout: `npm run -s berth -- <command>`. With the package: `npm pack` makes `berth-<version>.tgz`, and where that is',
-    'installed it is `berth <command>`, on Node 24.2 or later (`berth conformance` and `sandbox`: 22.14). The package starts in a',
-    'third of the time: [performance.md](performance.md#starting). `--help` after any command prints its part of this page, which is',
-    'written from the commands (`npm run generate`).',
+    'In a checkout: `npm run -s berth -- <command>`. `npm pack` makes `berth-<version>.tgz`; where it is installed: `berth <command>`,',
+    'on Node 24.2 or later (`berth conformance` and `sandbox`: 22.14). `--help` after any command prints its part of this page,',
+    'which is generated (`npm run generate`).',
     '',
-    'The verbs are the same for every noun: `ls` (or `list`), `show` (`get`), `create` (`add`), `rm` (`delete`, `remove`, `destroy`).',
-    'Characters that a terminal would act on, or that are invisible, are printed as escapes such as `\\u001b`. `berth instances show',
-    'NAME` also finds an instance by its name. A flag wins over an environment variable, which wins over the file:',
-    '[configuration.md](configuration.md).',
+    '`ls` may be written `list`; `show`, `get`; `create`, `add`; `rm`, `delete`, `remove` or `destroy`. Invisible characters, and',
+    'those that a terminal would act on, are printed as escapes such as `\\u001b`. `berth instances show NAME` also finds an',
+    'instance by its name. A flag overrides an environment variable, which overrides the file: [configuration.md](configuration.md).',
     '',
-    'Most commands share these flags. Each lists the names of those that it takes; the rows with `marketplace` apply to',
-    '`berth marketplace …`. YAML has the same data as JSON.',
+    'Every command takes `--database`, `--config`, `-o` and `--json`, unless it says otherwise; other common flags are named in',
+    'brackets. Under `berth marketplace`, `--config` names a marketplace.yaml, and the default database is',
+    '`sqlite:./.berth/marketplace.db`. YAML has the same data as JSON.',
     '',
-    ...tableOf([...counts.keys()].filter(isCommon)),
-    ...commands.flatMap((command) => sectionOf(command, isCommon)),
+    ...[...common].filter(([, count]) => count > 0).map(([flag]) => flag),
+    ...sections.flatMap((section) => toLines(section, new Set(common.keys()))),
+    '',
   ].join('\n');
 }
 
 /** A flag with the same text at that many commands has its text once, at the top of the page. */
-const COMMON_FROM = 20;
+const COMMON_FROM = 6;
+/** A command that takes these does not list them; the marketplace's have the same names. */
+const EXPECTED = ['--database', '--config', '--output', '--json'];
 
 interface Described {
-  name: string;
-  command: Command;
-  /** A row of a table for each flag. */
+  usage: string;
+  about: string;
   flags: string[];
+  arguments: string[];
 }
 
-/** A command and those below it. */
-function withInner(command: Command, parent: string): Described[] {
-  const name = `${parent} ${command.name()}`;
-  const flags = command.options.filter(({ hidden }) => !hidden).map((option) => row(option.flags, option));
-  return [{ name, command, flags }, ...command.commands.flatMap((inner) => withInner(inner, name))];
+interface Section {
+  title: string;
+  commands: Described[];
 }
 
-function sectionOf({ name, command, flags }: Described, isCommon: (flag: string) => boolean): string[] {
-  const shown = command.registeredArguments.map(showArgument).join('');
-  const described = command.registeredArguments.filter(({ description }) => description !== '');
-  const common = flags.filter(isCommon).map((flag) => flag.match(/--[a-z-]+/)?.[0]);
+/** A command with those below it; `berth marketplace` is a section for each of its own. */
+function toSections(command: Command): Section[] {
+  const title = nameOf(command);
+  if (command.name() !== 'marketplace') return [{ title, commands: describedOf(command) }];
+  return [{ title, commands: [described(command)] }, ...command.commands.flatMap(toSections)];
+}
+
+function describedOf(command: Command): Described[] {
+  const inner = command.commands.flatMap(describedOf);
+  const isOnlyAGroup = inner.length > 0 && command.options.length === 0;
+  return isOnlyAGroup ? inner : [described(command), ...inner];
+}
+
+function described(command: Command): Described {
+  const { registeredArguments, options } = command;
+  return {
+    usage: `${nameOf(command)}${registeredArguments.map(showArgument).join('')}`,
+    about: toText(command.description()).replace(/\.$/, ''),
+    flags: options.filter(({ hidden }) => !hidden).map((option) => item(option.flags, option)),
+    arguments: registeredArguments
+      .filter(({ description }) => description !== '')
+      .map((argument) => item(showArgument(argument).trim(), argument)),
+  };
+}
+
+const nameOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
+
+/** The flags that at least so many commands have with the same text; 0: those of `berth marketplace` that are not shown. */
+function repeatedIn(commands: readonly Described[], least: number): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { flags } of commands) for (const flag of flags) counts.set(flag, (counts.get(flag) ?? 0) + 1);
+  const repeated = [...counts].filter(([, count]) => count >= least);
+  const names = repeated.map(([flag]) => nameOfFlag(flag));
+  return new Map(
+    repeated.map(([flag, count], index) => [flag, names.indexOf(nameOfFlag(flag)) === index ? count : 0]),
+  );
+}
+
+const nameOfFlag = (flag: string): string => flag.match(/--[a-z-]+/)?.[0] ?? '';
+
+function toLines({ title, commands }: Section, common: ReadonlySet<string>): string[] {
+  const shared = sharedBy(commands, common);
+  const bundle = bundleOf(commands, shared);
+  const missing = commands.map(({ flags }) => missingIn(flags));
+  const always = EXPECTED.filter((name) => missing.every((names) => names.includes(name)));
+  const lines = commands.flatMap((command, index) => {
+    const rows = [...command.arguments, ...command.flags];
+    const short = command.flags.filter(
+      (row) => common.has(row) || (shared.has(row) && !bundle.includes(row)),
+    );
+    const named = short.map(nameOfFlag).filter((name) => !EXPECTED.includes(name));
+    const codes = named.map((name) => `\`${name}\``);
+    const all = bundle.some((row) => command.flags.includes(row)) ? ['flags of a run', ...codes] : codes;
+    const unless = missing[index]?.filter((name) => !always.includes(name)) ?? [];
+    return [
+      `- \`${command.usage}\`${all.length > 0 ? ` (${all.join(', ')})` : ''}: ${command.about}.${toNo(unless)}`,
+      ...rows.filter((row) => !common.has(row) && !shared.has(row)).map((row) => `  ${row}`),
+    ];
+  });
   return [
-    `## ${name}`,
-    '',
-    `\`${name}${shown}\`: ${toCell(command.description())}.`,
-    '',
-    ...tableOf([
-      ...described.map((argument) => row(showArgument(argument).trim(), argument)),
-      ...flags.filter((flag) => !isCommon(flag)),
-    ]),
-    ...(common.length > 0 ? [`Also ${common.map((flag) => `\`${flag}\``).join(', ')}.`, ''] : []),
+    ...['', `## ${title}`, ''],
+    ...(always.length > 0 ? [`${toNo(always).trim()}`, ''] : []),
+    ...lines,
+    ...(bundle.length > 0 ? ['', 'Flags of a run:', '', ...bundle] : []),
+    ...(shared.size > bundle.length ? ['', 'Of several of these:', ''] : []),
+    ...[...shared].filter((row) => !bundle.includes(row)),
   ];
 }
 
-const tableOf = (rows: readonly string[]): string[] =>
-  rows.length > 0 ? ['| | |', '|---|---|', ...rows, ''] : [];
+const missingIn = (flags: readonly string[]): string[] =>
+  EXPECTED.filter((name) => !flags.some((flag) => nameOfFlag(flag) === name));
+
+const toNo = (names: readonly string[]): string =>
+  names.length > 0 ? ` No ${names.map((name) => `\`${name}\``).join(', ')}.` : '';
+
+/** What several commands of a section have with the same text. */
+function sharedBy(commands: readonly Described[], common: ReadonlySet<string>): Set<string> {
+  const rows = commands.flatMap(({ arguments: own, flags }) => [...own, ...flags]);
+  const repeated = rows.filter((row, index) => rows.indexOf(row) !== index && !common.has(row));
+  return new Set(rows.filter((row) => repeated.includes(row)));
+}
+
+/** The flags that the same three or more commands have, if they are many. */
+function bundleOf(commands: readonly Described[], shared: ReadonlySet<string>): string[] {
+  const holders = (row: string): string =>
+    commands.flatMap(({ flags }, index) => (flags.includes(row) ? index : [])).join(' ');
+  const bundles = [...Map.groupBy(shared, holders)].filter(([key]) => key.split(' ').length > 2);
+  return bundles.map(([, rows]) => rows).find((rows) => rows.length > 5) ?? [];
+}
 
 function showArgument(argument: Argument): string {
   const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
   return argument.required ? ` <${name}>` : ` [${name}]`;
 }
 
-function row(name: string, about: Argument | Option): string {
+function item(name: string, about: Argument | Option): string {
   const { description, argChoices: choices, defaultValue, defaultValueDescription } = about;
-  const otherwise =
-    defaultValueDescription ??
-    (defaultValue === undefined || defaultValue === false ? undefined : JSON.stringify(defaultValue));
+  const isSet = defaultValue !== undefined && defaultValue !== false && !Array.isArray(defaultValue);
+  const otherwise = (defaultValueDescription ?? (isSet ? String(defaultValue) : undefined))?.replaceAll(
+    '"',
+    '',
+  );
   const notes = [
     ...(choices === undefined ? [] : [choices.map((choice) => `\`${choice}\``).join(', ')]),
     ...(otherwise === undefined ? [] : [`default \`${otherwise}\``]),
   ];
-  return `| \`${name}\` | ${[toCell(description), ...notes].join('; ')} |`;
+  return `- \`${name}\`: ${[toText(description), ...notes].join('; ')}`;
 }
 
-const toCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+const toText = (text: string): string => text.replaceAll('<', '&lt;');

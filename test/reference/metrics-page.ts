@@ -84,30 +84,34 @@ function labelsOf(name: string, text: string): string[] {
 /** docs/metrics.md: every figure of both servers. */
 export async function metricsPage(): Promise<string> {
   const { orchestrator, marketplace } = await publishedMetrics();
+  const own = new Map(orchestrator.map((metric) => [metric.name, toLine(metric)]));
+  const isShared = (metric: Metric): boolean => {
+    const name = metric.name.replace('berth_marketplace_', 'berth_');
+    return own.get(name) === toLine({ ...metric, name });
+  };
+  const shared = marketplace.filter(isShared).map(({ name }) => `\`${name}\``);
   return [
     '# Metrics',
     '',
     '`/metrics` on the admin listener (`http://127.0.0.1:9080` of `berth serve`, `:9081` of `berth marketplace`) is in the text format',
-    'of Prometheus. Beside these, `berth serve` has those of its process: `process_…` and `nodejs_…`. A figure that is counted in the',
-    'database is read at most once in five seconds. This page is written from a server (`npm run generate`).',
-    '',
-    '[operations/](operations/README.md) has a dashboard for Grafana and alert rules that use them.',
+    'of Prometheus; `berth serve` adds `process_…` and `nodejs_…`. A metric counted in the database is read at most once in five',
+    'seconds. Names in `_total` are counters; the others are gauges, unless marked as histograms. In brackets: the labels.',
+    'Generated from a server (`npm run generate`). [operations/](operations/README.md) has a dashboard and alert rules.',
     '',
     '## berth serve',
     '',
-    ...tableOf(orchestrator),
+    ...orchestrator.map(toLine),
     '',
     '## berth marketplace',
     '',
-    ...tableOf(marketplace),
+    ...marketplace.filter((metric) => !isShared(metric)).map(toLine),
+    '',
+    `As of \`berth serve\`: ${shared.join(', ')}.`,
     '',
   ].join('\n');
 }
 
-function tableOf(metrics: readonly Metric[]): string[] {
-  const rows = metrics.map(
-    ({ name, type, labels, help }) =>
-      `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`,
-  );
-  return ['| Name | Type | Labels | Meaning |', '|---|---|---|---|', ...rows];
+function toLine({ name, type, labels, help }: Metric): string {
+  const notes = [...(type === 'histogram' ? [type] : []), ...labels.map((label) => `\`${label}\``)];
+  return `- \`${name}\`${notes.length > 0 ? ` (${notes.join(', ')})` : ''}: ${help}`;
 }

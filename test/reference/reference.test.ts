@@ -7,8 +7,8 @@ import { parse } from 'yaml';
 import { packageRoot } from '../../src/config/package-root.ts';
 import { alarmKinds } from '../../src/orchestrator/model/alarm.ts';
 import { cliPage } from './cli-page.ts';
-import { configSchemas } from './config-schemas.ts';
-import { configurationPage } from './configuration-page.ts';
+import { configSchemas, placesOf } from './config-schemas.ts';
+import { configurationPage, profilesPage } from './configuration-page.ts';
 import { driversPage } from './drivers-page.ts';
 import { metricsPage, publishedMetrics } from './metrics-page.ts';
 
@@ -23,6 +23,10 @@ describe('pages written from the code (npm run generate writes them anew)', () =
 
   it('docs/configuration.md is what the schemas and the example files say', async () => {
     await expect(configurationPage()).toMatchFileSnapshot('../../docs/configuration.md');
+  });
+
+  it('docs/profiles.md is what the schema of a profile says', async () => {
+    await expect(profilesPage()).toMatchFileSnapshot('../../docs/profiles.md');
   });
 });
 
@@ -63,8 +67,11 @@ it('the schema of berth.yaml knows the keys of each driver, also of several plat
   expect(validate({ platform: { boot_failure_rate: 2 } })).toBe(false);
 });
 
-it('every key of the catalog says what it is for', () => {
-  expect(configurationPage()).not.toMatch(/^\| `(?:regions|offers)[^\n]*\|\s+\|$/m);
+it.each(['catalog', 'profile'])('every key of the %s has a description', (wanted) => {
+  const { schema } = configSchemas().find(({ name }) => name === wanted) ?? { schema: {} };
+  const places = placesOf(schema);
+  expect(places.length).toBeGreaterThan(35);
+  expect(places.filter(({ schema: { description } }) => description === undefined)).toEqual([]);
 });
 
 describe('docs/operations', () => {

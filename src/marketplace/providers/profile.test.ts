@@ -2,15 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { letters, readProvider } from '../volumes/seven-providers.fixture.ts';
 import { type ProviderProfile, providerProfileSchema } from './profile.ts';
 import { toPage } from './profile-page.fixture.ts';
-import { profileFields, toReference } from './profile-reference.fixture.ts';
 
 const providers = letters.map((letter) => ({ letter, ...readProvider(letter) }));
-
-it('documents each field of a profile (npm run generate writes docs/profiles.md anew)', async () => {
-  expect(profileFields().filter(({ description }) => description === undefined)).toEqual([]);
-  expect(profileFields().length).toBeGreaterThan(40);
-  await expect(toReference()).toMatchFileSnapshot('../../../docs/profiles.md');
-});
 
 it('documents the seven providers (npm run generate writes docs/providers.md anew)', async () => {
   const page = toPage(providers.map(({ profile }) => profile));
