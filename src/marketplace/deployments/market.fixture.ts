@@ -5,12 +5,9 @@ import { putEmptyDatabase } from '../../../test/support/databases/empty-database
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { plainConfigurations } from '../../testing/configurations.ts';
 import { member, runningDeployment, seed, team, user } from '../../testing/marketplace-rows.ts';
-import {
-  PlainProvider,
-  type PlainProviderOptions,
-  plainConfigurations,
-} from '../../testing/plain-provider.ts';
+import { PlainProvider, type PlainProviderOptions } from '../../testing/plain-provider.ts';
 import { PlainSsh } from '../../testing/plain-ssh.ts';
 import { steadyRandom } from '../../testing/random.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';

@@ -7,6 +7,7 @@ import { parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Log } from '../../ports/log.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { plainConfigurations } from '../../testing/configurations.ts';
 import {
   member,
   now,
@@ -17,11 +18,7 @@ import {
   user,
   userId,
 } from '../../testing/marketplace-rows.ts';
-import {
-  PlainProvider as Plain,
-  type PlainProvider,
-  plainConfigurations,
-} from '../../testing/plain-provider.ts';
+import { PlainProvider as Plain, type PlainProvider } from '../../testing/plain-provider.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
