@@ -60,16 +60,16 @@ it('refuses a patch that is stale', () => {
 it('has a row for each mutant, found or not, between its marks', () => {
   const found = new Map([['L1', { invariant: 'I12', message: '', seed: 7 }]]);
   const table = toTable(mutants, found);
-  expect(table).toContain('| I12 | 7 |');
+  expect(table).toContain('\nL1 I12 7\n');
   expect(table.match(/not found/g)).toHaveLength(mutants.length - 1);
   expect(replaceTable('a <!-- mutants --> old <!-- /mutants --> b', 'new')).toBe(
     'a <!-- mutants -->\n\nnew\n\n<!-- /mutants --> b',
   );
-  const known = '| L2 | as it was | I1 | 3 |';
+  const known = 'L2 I1 3';
   expect(toTable(mutants, found, known)).toContain(known);
   expect(() => replaceTable('nothing', 'new')).toThrow('mutants');
 });
 
 it('reads the seed of a mutant from its own table, not from that of the invariants', () => {
-  expect(seedOf('I1', '| I1 | what holds |\n<!-- mutants -->\n| I1 | a fault | I3 | 7 |')).toBe(7);
+  expect(seedOf('I1', '- I1: what holds\n<!-- mutants -->\nI1 I3 7\nI12 I3 8')).toBe(7);
 });

@@ -1,44 +1,35 @@
 import { configSchemas, type JsonSchema, type Place, placesOf } from './config-schemas.ts';
 
-const about = {
-  berth:
-    'What `berth serve` runs with. [berth.example.yaml](../berth.example.yaml) has every key. `platform(libvirt)` is the section ' +
-    'of a platform with `driver: libvirt`; below `platforms`, by name, each is the same.',
-  catalog:
-    'What is sold, where, and how much of it: the file that `catalog` in berth.yaml names. ' +
-    '[fixtures/catalogs/halyard.yaml](../fixtures/catalogs/halyard.yaml) is a complete one.',
-  marketplace:
-    'What `berth marketplace` runs with. [marketplace.example.yaml](../marketplace.example.yaml) has every key.',
-};
-
-/** docs/configuration.md: every key of the files that a user writes. */
+/** docs/configuration.md: where each file is described, and every key of the catalog. */
 export function configurationPage(): string {
-  const keys = { berth: keysOf('berth'), catalog: keysOf('catalog'), marketplace: keysOf('marketplace') };
-  const known = new Set(keys.berth.map(toLine));
-  const repeated = keys.marketplace.filter((key) => known.has(toLine(key)));
   return [
     '# Configuration',
     '',
-    'Every key of berth.yaml, of the catalog and of marketplace.yaml; [profiles.md](profiles.md) has those of a provider’s profile.',
-    'An unknown key is an error; `berth check-config` finds it, with file and line. `[]` is an item of a list, `*` any key; in',
-    'brackets is the default, or else the type. Generated from the schemas (`npm run generate`).',
+    'Each file has one description of every key, with its default:',
     '',
-    '**In an editor.** `schemas/` has the same as JSON Schema. With this first line, an editor with the YAML language server',
-    'completes and checks the file:',
+    '- **berth.yaml**, which `berth serve` runs with: [berth.example.yaml](../berth.example.yaml). A platform has the keys of its driver.',
+    '- **marketplace.yaml**, which `berth marketplace` runs with: [marketplace.example.yaml](../marketplace.example.yaml).',
+    '- **A provider’s profile** for the marketplace: [profiles.md](profiles.md).',
+    '- **The catalog**, what is sold, where, and how much of it: [below](#the-catalog). `catalog` in berth.yaml names it;',
+    '  [fixtures/catalogs/halyard.yaml](../fixtures/catalogs/halyard.yaml) is a complete one.',
+    '',
+    'An unknown key is an error; `berth check-config` finds it, with file and line. A flag overrides an environment variable, which',
+    'overrides the file.',
+    '',
+    '**In an editor.** `schemas/` has the types of all keys as JSON Schema (`berth.schema.json`, `catalog.schema.json`,',
+    '`marketplace.schema.json`, `profile.schema.json`). With this first line, an editor with the YAML language server completes and',
+    'checks the file; in a checkout the path begins at `schemas/`:',
     '',
     '```yaml',
     '# yaml-language-server: $schema=node_modules/berth/schemas/berth.schema.json',
     '```',
     '',
-    'The others are `catalog.schema.json`, `marketplace.schema.json` and `profile.schema.json`. In a checkout the path begins at',
-    '`schemas/`.',
+    '## The catalog',
     '',
-    ...['## berth.yaml', '', about.berth, '', ...keys.berth.map(toLine), ''],
-    ...['## the catalog', '', about.catalog, '', ...keys.catalog.map(toLine), ''],
-    ...['## marketplace.yaml', '', about.marketplace, ''],
-    ...keys.marketplace.filter((key) => !repeated.includes(key)).map(toLine),
+    '`[]` is an item of a list, `*` any key; in brackets is the default, or else the type. Generated from the schema',
+    '(`npm run generate`).',
     '',
-    `As in berth.yaml: ${repeated.map(({ names }) => names.map((name) => `\`${name.path}\``).join(', ')).join(', ')}.`,
+    ...keysOf('catalog').map(toLine),
     '',
   ].join('\n');
 }
@@ -64,52 +55,33 @@ interface Described {
   meaning: string;
 }
 
-/**
- * A key without a text of its own belongs to the one before it. A key that several variants have is there once, and keys with
- * the same name, note and text are together; those of `platforms` are those of `platform`.
- */
+/** A key that several variants have is there once, and keys with the same name, note and text are together. */
 function keysOf(wanted: string): Described[] {
   const { schema } = configSchemas().find(({ name }) => name === wanted) ?? { schema: {} };
-  const places = placesOf(schema).filter(
-    ({ path }, index, all) =>
-      !path.startsWith('platforms.') && all.findIndex((other) => other.path === path) === index,
-  );
   const described: Described[] = [];
-  for (const place of places) {
-    const { path, schema: key } = place;
+  const seen = new Set<string>();
+  for (const place of placesOf(schema)) {
+    const { path } = place;
+    if (seen.has(path)) continue;
+    seen.add(path);
     const name = { path, note: noteOf(place) };
-    const meaning = key.description ?? '';
-    const last = described.at(-1);
-    const same = described.find((one) => one.meaning === meaning && isSame(one.names[0], name));
-    if (meaning === '' && last !== undefined && areRelated(last.names[0]?.path ?? '', path))
-      last.names.push(name);
-    else if (meaning !== '' && same !== undefined) same.names.push(name);
-    else if (meaning !== '' || (key.properties ?? key.oneOf) === undefined)
-      described.push({ names: [name], meaning });
+    const meaning = place.schema.description ?? '';
+    const same = described.find(
+      ({ names: [first], ...one }) =>
+        one.meaning === meaning && first?.note === name.note && lastOf(first.path) === lastOf(path),
+    );
+    if (same === undefined) described.push({ names: [name], meaning });
+    else same.names.push(name);
   }
   return described;
 }
 
 const lastOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
 
-const isSame = (
-  one: { path: string; note: string } | undefined,
-  other: { path: string; note: string },
-): boolean => one !== undefined && lastOf(one.path) === lastOf(other.path) && one.note === other.note;
-
-/** Whether the second key is beside the first or below it. */
-const areRelated = (first: string, second: string): boolean =>
-  second.startsWith(`${first}.`) ||
-  second.startsWith(`${first}[`) ||
-  second.startsWith(first.slice(0, first.lastIndexOf('.') + 1) || '\0');
-
 function toLine({ names, meaning }: Described): string {
-  const sameNote = names.every(({ note }) => note === names[0]?.note);
-  const keys = names.map(({ path, note }, index) => {
-    const isNoted = note !== '' && (!sameNote || index === names.length - 1);
-    return `\`${path}\`${isNoted ? ` (${note})` : ''}`;
-  });
-  return `- ${keys.join(', ')}${meaning === '' ? '' : `: ${meaning}`}`;
+  const note = names[0]?.note ?? '';
+  const paths = names.map(({ path }) => `\`${path}\``).join(', ');
+  return `- ${paths}${note === '' ? '' : ` (${note})`}: ${meaning}`;
 }
 
 /** The default; without one the type, unless it is an object, whose keys say more. */
