@@ -69,7 +69,7 @@ function faultOf(key: string): { what: string; fix: string } | undefined {
   if (/^(authorization:\s*)?bearer\s/i.test(key))
     return { what: 'begins with "Bearer "', fix: 'leave that out: it is added when the key is sent' };
   if (/[\r\n]/.test(key)) return { what: 'has a line break inside', fix: 'put the key there on one line' };
-  if (/^(["']).*\1$/.test(key)) return { what: 'stands in quotes', fix: 'leave them out' };
+  if (/^(["']).*\1$/.test(key)) return { what: 'is in quotes', fix: 'leave them out' };
   if (/^[A-Z][A-Z0-9_]+=[^=]/.test(key))
     return { what: 'is an assignment (NAME=value)', fix: 'put the value there alone' };
   if (/\s/.test(key)) return { what: 'has a blank at an end or inside', fix: 'take it out' };

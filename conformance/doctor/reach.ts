@@ -102,7 +102,7 @@ async function onNoAnswer(parts: ProbeParts, baseUrl: string, message: string): 
   return config(
     'HTTP',
     `neither GET /configurations nor GET /availability is answered: ${message}`,
-    'look into the log of the server, and of what stands before it',
+    'look into the log of the server, and of the proxy in front of it',
   );
 }
 

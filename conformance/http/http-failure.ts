@@ -71,7 +71,7 @@ const certificateFaults: Readonly<Record<string, string>> = {
   CERT_CHAIN_TOO_LONG: 'has too long a chain of issuers',
   INVALID_CA: 'is signed by a certificate that may sign none',
   INVALID_PURPOSE: 'is not one for a server',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'is self-signed, so nobody that is trusted vouches for it',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'is self-signed, so no trusted authority vouches for it',
   SELF_SIGNED_CERT_IN_CHAIN: 'comes from an authority that is not trusted (its root is self-signed)',
   UNABLE_TO_GET_ISSUER_CERT: 'has an issuer that is unknown (is an intermediate certificate not sent?)',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
@@ -85,7 +85,7 @@ const protocolFaults: readonly (readonly [RegExp, string])[] = [
     'does not speak TLS, perhaps plain HTTP (wrong version number)',
   ],
   [/UNSUPPORTED_PROTOCOL|PROTOCOL_VERSION/, 'speaks no version of TLS from 1.2 on'],
-  [/HANDSHAKE_FAILURE|NO_SHARED_CIPHER/, 'refused the TLS handshake: there is no cipher that both know'],
+  [/HANDSHAKE_FAILURE|NO_SHARED_CIPHER/, 'refused the TLS handshake: no common cipher'],
   [/UNRECOGNIZED_NAME/, 'has no certificate for this name'],
   [/CERTIFICATE_REQUIRED|BAD_CERTIFICATE/, 'asks for a certificate of the client'],
   [/DH_KEY_TOO_SMALL|EE_KEY_TOO_SMALL|CA_KEY_TOO_SMALL|CA_MD_TOO_WEAK/, 'uses a key that is too weak'],

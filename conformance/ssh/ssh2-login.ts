@@ -264,7 +264,7 @@ export class Ssh2Login {
     const limit = `more than ${MAX_RECEIVED_BYTES / 1024 / 1024} MiB`;
     return this.#rung === 'execute'
       ? `logged in, but the command wrote ${limit} and was cut off`
-      : `the server sent ${limit} before it let anybody in`;
+      : `the server sent ${limit} before any login`;
   }
 }
 

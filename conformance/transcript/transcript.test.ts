@@ -48,7 +48,7 @@ describe('a transcript', () => {
       'line 2 is not a record of a transcript (request.path:',
     ],
     ['is two', `${text}${text}`, 'begins another run'],
-    ['goes on after its end', `${text}${lines[1]}\n`, 'stands after the `end` record'],
+    ['goes on after its end', `${text}${lines[1]}\n`, 'comes after the `end` record'],
     [
       'has a line that is none',
       `${lines[0]}\n{}\n${lines[1]}\n`,

@@ -57,7 +57,7 @@ function inItsPlace(
   if (before.length > 0 && record.kind === 'run')
     throw new TranscriptError(`line ${line} begins another run: give one transcript at a time`);
   if (before.at(-1)?.kind === 'end')
-    throw new TranscriptError(`line ${line} stands after the \`end\` record with which a transcript ends`);
+    throw new TranscriptError(`line ${line} comes after the \`end\` record, the last of a transcript`);
   return record;
 }
 

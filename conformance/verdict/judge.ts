@@ -69,7 +69,7 @@ function rulingOn({ id, checks, excluded }: Requirement, rulings: ReadonlyMap<st
   if (excluded !== undefined) return { verdict: 'excluded', reason: excluded };
   const found = (checks ?? []).map((check) => {
     const ruling = rulings.get(check);
-    if (ruling === undefined) throw new SuiteFault(`${id} is proved by ${check}, which is no check`);
+    if (ruling === undefined) throw new SuiteFault(`${id} is proved by ${check}, which is not a check`);
     return ruling;
   });
   for (const verdict of GRAVEST_FIRST) {

@@ -59,7 +59,7 @@ function prospectOfStatus(status: string, of: Awaited['of'], onTheWay: Awaited['
   if (status !== '404' && !KNOWN[of].has(status))
     return {
       mayFollow: 'never',
-      why: `it reads ${printable(status, 60)}, which is no status of the contract`,
+      why: `it reads ${printable(status, 60)}, which is not a status of the contract`,
     };
   if (onTheWay === undefined || onTheWay.includes(status)) return { mayFollow: 'yes' };
   if (status === 'DESTROYED') return { mayFollow: 'like DESTROYED', why: 'it reads DESTROYED, and not 404' };

@@ -112,7 +112,7 @@ function judgeBadCredentials(evidence: Evidence): Finding {
 
 const BAD: Readonly<Record<string, string>> = {
   'token/wrong-key': 'an api_key that was never issued',
-  'token/wrong-login': 'a username and a password that are nobody’s',
+  'token/wrong-login': 'an unknown username and password',
   'token/empty': '{}',
 };
 

@@ -127,9 +127,9 @@ function judgePutBack(evidence: Evidence): Finding {
   const { race } = evidence.run.settings;
   if (last === undefined || !lists(last, place)) {
     if (race === undefined)
-      return notTested('others may have taken what became free: --race names an offer that nobody else buys');
+      return notTested('others may have taken the freed unit: --race needs an offer without other customers');
     if (!evidence.instances.some(({ resource }) => resource.step === 'race/create'))
-      return notApplicable('an offer of which a unit could be had', 'no create of the race was accepted');
+      return notApplicable('an offer with a free unit', 'no create of the race was accepted');
   }
   const waitedMs = (last?.endedAt ?? 0) - (reads[0]?.sentAt ?? 0);
   if (last !== undefined && !lists(last, place) && waitedMs < PUT_BACK_MS)

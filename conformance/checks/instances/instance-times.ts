@@ -71,7 +71,7 @@ function updatedAt({ instance }: Observation): number {
 }
 
 /** An unreadable time is reported by WIRE-TIME-001. */
-const iso = (ms: number): string => (Number.isNaN(ms) ? 'that is no time' : new Date(ms).toISOString());
+const iso = (ms: number): string => (Number.isNaN(ms) ? 'not a time' : new Date(ms).toISOString());
 
 function judgeMonotone(evidence: Evidence): Finding {
   return judgeEach(

@@ -64,7 +64,7 @@ function judgeNothingMade(evidence: Evidence): Finding {
   const nameless = newNameless(evidence, listed);
   if (nameless.length > 0)
     return notTested(
-      `${nameless.length} instances without a name are new in the list, and nothing tells whose they are`,
+      `${nameless.length} instances without a name are new in the list, and may belong to others`,
     );
   return judgeEach(
     refusedOnes,

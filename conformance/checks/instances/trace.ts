@@ -106,12 +106,12 @@ function judgeCauses(evidence: Evidence): Finding {
     const asked = (of: readonly Exchange[]): boolean =>
       of.some(({ sentAt }) => sentAt < after.exchange.endedAt);
     if (isEnd(after.status) && !isEnd(before.status) && !isSpot && !asked(timeline.deletes))
-      return { expected: `${before.status}: nobody asked for its destruction`, actual: after.status };
+      return { expected: `${before.status}: its destruction was not requested`, actual: after.status };
     if (isCycling(evidence, timeline, after.exchange)) return undefined;
     if (isOff(after.status) && !isOff(before.status) && !asked(timeline.stops.filter(isSuccess)))
-      return { expected: `${before.status}: nobody asked it to stop`, actual: after.status };
+      return { expected: `${before.status}: no stop was requested`, actual: after.status };
     if (before.status === 'STOPPED' && after.status === 'ONLINE' && !asked(timeline.starts.filter(isSuccess)))
-      return { expected: 'STOPPED: nobody asked it to start', actual: after.status };
+      return { expected: 'STOPPED: no start was requested', actual: after.status };
     return undefined;
   });
 }

@@ -190,7 +190,7 @@ function judgeSecondAttach(evidence: Evidence): Finding {
     return notTested('the volume did not come to be attached to the second instance');
   const finding = judgeEachExchange([asked], 'attaches to a second instance that were accepted', () => {
     const problem = attachmentProblem(last, first);
-    return problem && { ...problem, expected: `still ${problem.expected}: nobody detached it` };
+    return problem && { ...problem, expected: `still ${problem.expected}: it was not detached` };
   });
   return unlessReclaimed(evidence, finding);
 }
@@ -210,7 +210,7 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
     const holders = stringsField(successOf(last), 'attached_instance_ids');
     return holders.includes(namedIn(asked))
       ? {
-          expected: `${namedIn(asked)} is no more in attached_instance_ids`,
+          expected: `${namedIn(asked)} is no longer in attached_instance_ids`,
           actual: `${shownStatus(last)}, with ${shortJson(holders, 200)}`,
           shown: last,
         }

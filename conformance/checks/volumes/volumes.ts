@@ -227,7 +227,7 @@ function judgeReads(evidence: Evidence): Finding {
     'reads of a volume between its 201 and its DELETE',
     ({ timeline, observation }) =>
       observation.status === '404'
-        ? { expected: `the volume ${timeline.id}: nobody has asked for its end`, actual: '404' }
+        ? { expected: `the volume ${timeline.id}: its deletion was not requested`, actual: '404' }
         : undefined,
     exchangeOf,
   );

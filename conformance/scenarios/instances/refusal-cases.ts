@@ -59,7 +59,7 @@ const keys: readonly RefusalCase[] = [
   {
     of: 'NEG-KEYS-002',
     step: 'refusals/key-of-words',
-    defect: 'a second key that is no key at all',
+    defect: 'a second key that is not a key',
     body: withKey('this is not an OpenSSH public key'),
   },
   {
