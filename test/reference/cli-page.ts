@@ -3,9 +3,22 @@ import { loadBerth } from '../documents/command-line.ts';
 
 /** docs/cli.md: every command with its flags, from what the commands say of themselves. */
 export async function cliPage(): Promise<string> {
-  const sections = (await loadBerth()).commands.flatMap(toSections);
-  const all = sections.flatMap(({ commands }) => commands);
-  const common = repeatedIn(all, COMMON_FROM);
+  const everything = (await loadBerth()).commands.flatMap(toSections);
+  const common = repeatedIn(
+    everything.flatMap(({ commands }) => commands),
+    COMMON_FROM,
+  );
+  const own = new Set(everything.flatMap(({ commands }) => commands.map(toKey)));
+  const isRepeated = (command: Described): boolean =>
+    command.usage.startsWith('berth marketplace ') &&
+    own.has(toKey(command).replace('berth marketplace ', 'berth '));
+  const repeated = everything.flatMap(({ commands }) => commands.filter(isRepeated));
+  const sections = everything
+    .map(({ title, commands }) => ({ title, commands: commands.filter((command) => !isRepeated(command)) }))
+    .filter(({ commands }) => commands.length > 0);
+  const isSingle = ({ title, commands: [first, ...others] }: Section): boolean =>
+    others.length === 0 && first?.usage.split(' [')[0]?.split(' <')[0] === title;
+  const singles = sections.filter(isSingle).flatMap(({ commands }) => commands);
   return [
     '# The command line',
     '',
@@ -17,12 +30,17 @@ export async function cliPage(): Promise<string> {
     'those that a terminal would act on, are printed as escapes such as `\\u001b`. `berth instances show NAME` also finds an',
     'instance by its name. A flag overrides an environment variable, which overrides the file: [configuration.md](configuration.md).',
     '',
-    'Every command takes `--database`, `--config`, `-o` and `--json`, unless it says otherwise; other common flags are named in',
-    'brackets. Under `berth marketplace`, `--config` names a marketplace.yaml, and the default database is',
+    'A heading is the beginning of the commands below it. Each takes `--database`, `--config`, `-o` and `--json`, unless it says',
+    'otherwise; other common flags are named in brackets. Under `berth marketplace`, `--config` names a marketplace.yaml, and the default database is',
     '`sqlite:./.berth/marketplace.db`. YAML has the same data as JSON.',
     '',
     ...[...common].filter(([, count]) => count > 0).map(([flag]) => flag),
-    ...sections.flatMap((section) => toLines(section, new Set(common.keys()))),
+    ...toLines({ title: 'berth', commands: singles }, new Set(common.keys())),
+    ...sections
+      .filter((section) => !isSingle(section))
+      .flatMap((section) => toLines(section, new Set(common.keys()))),
+    '',
+    `As without \`marketplace\`: ${repeated.map(({ usage }) => `\`${usage}\``).join(', ')}.`,
     '',
   ].join('\n');
 }
@@ -38,6 +56,10 @@ interface Described {
   flags: string[];
   arguments: string[];
 }
+
+/** What makes two commands the same to a reader, but for their databases. */
+const toKey = ({ usage, about, flags, arguments: own }: Described): string =>
+  [usage, about, ...own, ...flags.filter((flag) => !EXPECTED.includes(nameOfFlag(flag)))].join('\n');
 
 interface Section {
   title: string;
@@ -100,7 +122,7 @@ function toLines({ title, commands }: Section, common: ReadonlySet<string>): str
     const all = bundle.some((row) => command.flags.includes(row)) ? ['flags of a run', ...codes] : codes;
     const unless = missing[index]?.filter((name) => !always.includes(name)) ?? [];
     return [
-      `- \`${command.usage}\`${all.length > 0 ? ` (${all.join(', ')})` : ''}: ${command.about}.${toNo(unless)}`,
+      `- \`${shortUsage(command, title)}\`${all.length > 0 ? ` (${all.join(', ')})` : ''}: ${command.about}.${toNo(unless)}`,
       ...rows.filter((row) => !common.has(row) && !shared.has(row)).map((row) => `  ${row}`),
     ];
   });
@@ -113,6 +135,10 @@ function toLines({ title, commands }: Section, common: ReadonlySet<string>): str
     ...[...shared].filter((row) => !bundle.includes(row)),
   ];
 }
+
+/** Without the words of the section's title, unless the command is the section's own. */
+const shortUsage = ({ usage }: Described, title: string): string =>
+  /^ [a-z]/.test(usage.slice(title.length)) ? usage.slice(title.length + 1) : usage;
 
 const missingIn = (flags: readonly string[]): string[] =>
   EXPECTED.filter((name) => !flags.some((flag) => nameOfFlag(flag) === name));

@@ -62,9 +62,7 @@ function section({ id, name, instances, volumes, notes }: ProviderProfile): stri
     '',
     ...reasons('Stop', stop),
     ...reasons('Restart', restart),
-    ...timeouts.map(
-      ({ minutes, ...which }) => `- Deploying takes at most ${minutes} minutes: ${named(which)}.`,
-    ),
+    `- Deploying takes at most, in minutes: ${timeouts.map(({ minutes, ...which }) => `${minutes} (${named(which)})`).join(', ')}.`,
     ...reservations.map(
       ({ minutes, ...which }) => `- Rented out for at least ${minutes} minutes: ${named(which)}.`,
     ),
@@ -75,14 +73,14 @@ function section({ id, name, instances, volumes, notes }: ProviderProfile): stri
     ...(instances.nvlink_offers.length === 0
       ? []
       : [`- Joined by NVLink bridges: ${codes(instances.nvlink_offers)}.`]),
-    ...(volumes === null ? [`- ${name} has no volumes.`] : volumeLines(volumes)),
+    ...(volumes === null ? [] : volumeLines(volumes)),
     ...notes.map((note) => `- ${note}`),
     '',
   ];
 }
 
 function reasons(title: string, action: ProviderProfile['instances']['stop']): string[] {
-  if (!action.supported) return [`- ${title}: ${action.reason}`];
+  if (!action.supported) return [];
   return action.except.map(({ reason, ...which }) => `- ${title}, not ${named(which)}: ${reason}`);
 }
 
