@@ -57,8 +57,8 @@ function text(
   };
 }
 
-const UNREADABLE = 'M: an answer that cannot be read says nothing of a resource.';
-const EMPTY_LIST = 'M: absence from a list alone is no proof that an instance is gone.';
+const UNREADABLE = 'M: an unreadable answer says nothing about a resource.';
+const EMPTY_LIST = 'M: absence from a list proves nothing.';
 const isOf = (resource: string | undefined) => (item: Json) =>
   resource === undefined || item['id'] === resource;
 
@@ -78,8 +78,7 @@ const statusLate: HttpFault<z.ZodObject<{ s: z.ZodDefault<z.ZodNumber> }>> = {
   params: z.object({ s: z.number().min(0).default(30) }),
   times: 'sticky',
   does: 'A read returns its answer of at least `s` seconds ago, as from a lagging replica; until then its first answer.',
-  strikes:
-    'M: billing starts with the first observed running, and no state is believed to be newer than it is.',
+  strikes: 'M: billing starts with the first observed running; an answer may be old.',
   async answer({ request, memory, clock, params }, ask) {
     const past = (memory.get(request.url) as Past[] | undefined) ?? [];
     past.push({ at: clock.now(), response: await ask() });
@@ -115,7 +114,7 @@ export const answerFaults = {
     INSTANCES,
     {
       does: 'The status is `status`, a word that is not in the contract.',
-      strikes: 'O: the status is one of eight words; what is unknown is no reason to end anything.',
+      strikes: 'O: the status is one of eight words; an unknown one ends nothing.',
       params: z.object({ status: z.string().default('REBALANCING') }),
     },
     (shown, { params }) => ({ ...shown, status: params.status }),
@@ -163,8 +162,7 @@ export const answerFaults = {
     INSTANCES,
     {
       does: 'The public_ip is replaced by `public_ip`.',
-      strikes:
-        'O: the IP stays the same where the platform allows; M: an address that changes is proved again.',
+      strikes: 'M: an address that changes is proved again.',
       params: z.object({ public_ip: z.string().default('198.51.100.77') }),
     },
     (shown, { params }) =>
@@ -174,7 +172,7 @@ export const answerFaults = {
     ['GET /instances/{id}'],
     {
       does: 'The answer has the id of another instance.',
-      strikes: 'M: an answer about another instance says nothing of this one.',
+      strikes: 'M: an unreadable answer says nothing about a resource.',
       params: z.object({ id: z.string().default('ins-of-somebody-else') }),
     },
     (shown, { params }) => ({ ...shown, id: params.id }),
@@ -195,7 +193,7 @@ export const answerFaults = {
     [...OFFERS, ...INSTANCES],
     {
       does: 'price_per_hour is `factor` times what it was.',
-      strikes: 'M: an instance costs what it cost when it was deployed, unless its offer is spot.',
+      strikes: 'M: an instance keeps the price of its deployment, unless it is spot.',
       params: z.object({ factor: z.number().default(2) }),
       times: 'sticky',
     },
@@ -208,7 +206,7 @@ export const answerFaults = {
     OFFERS,
     {
       does: 'price_per_hour is below zero.',
-      strikes: 'O: prices are USD per hour.',
+      strikes: 'O: prices are numbers, USD per hour.',
       params: none,
       reddens: ['CFG-PRICE-001'],
     },
@@ -266,7 +264,7 @@ export const answerFaults = {
     LISTS,
     {
       does: 'One instance is missing from a list: the named one, or the last.',
-      strikes: 'O: lists are never cut; M: absence from a list alone is no proof.',
+      strikes: 'M: absence from a list proves nothing.',
       params: none,
     },
     (items, { resource }) =>
@@ -296,7 +294,7 @@ export const answerFaults = {
     LISTS,
     {
       does: 'A list shows an instance of another account.',
-      strikes: 'M: what the marketplace did not make is neither adopted nor destroyed, but reported.',
+      strikes: 'M: a foreign instance is reported, neither adopted nor destroyed.',
       params: z.object({ id: z.string().default('ins-of-somebody-else') }),
     },
     (items, { params, clock }) => [
@@ -333,7 +331,8 @@ export const answerFaults = {
     ['GET /configurations'],
     {
       does: 'A sold-out offer is missing from /configurations.',
-      strikes: 'O: an unavailable offer is never omitted from /configurations.',
+      strikes:
+        'O: a sold-out offer stays in /configurations with available: false, and is not in /availability.',
       params: none,
       times: 'sticky',
       reddens: ['CFG-OMIT-001'],
@@ -349,7 +348,7 @@ export const answerFaults = {
     times: 'sticky',
     does: 'One offer, or all of them, is sold out: not available, and a create is answered 409.',
     strikes:
-      'O: an offer that is sold out stays in /configurations with available: false, and is not in /availability.',
+      'O: a sold-out offer stays in /configurations with available: false, and is not in /availability.',
     async answer({ request, params: { configuration } }, ask): Promise<Response> {
       const isSoldOut = (id: unknown): boolean => configuration === undefined || id === configuration;
       if (request.method === 'POST') {
@@ -374,7 +373,8 @@ export const answerFaults = {
     OFFERS,
     {
       does: 'The offer `configuration`, by default the first, is missing from the lists.',
-      strikes: 'O: an unavailable offer is never omitted from /configurations.',
+      strikes:
+        'O: a sold-out offer stays in /configurations with available: false, and is not in /availability.',
       params: z.object({ configuration: z.string().optional() }),
       times: 'sticky',
       reddens: ['CFG-FILTER-001'],

@@ -6,8 +6,8 @@ import { bytesOf } from '../rewrite.ts';
 const none = z.object({});
 const ANY = ['*'];
 const UNKNOWN_OUTCOME =
-  'M: a request without an answer may have been carried out; it is not simply sent again.';
-const UNREADABLE = 'M: an answer that cannot be read says nothing of a resource.';
+  'M: a request without an answer may have been carried out; it is not just sent again.';
+const UNREADABLE = 'M: an unreadable answer says nothing about a resource.';
 
 function connectionFault<S extends z.ZodObject>(
   row: Omit<HttpFault<S>, 'layer' | 'on'> & { on?: string[] },
@@ -30,7 +30,7 @@ async function half(response: Response): Promise<{ whole: Uint8Array; half: Uint
 export const connectionFaults = {
   latency: connectionFault({
     does: 'The answer comes later, by `ms` and up to `jitter_ms` more.',
-    strikes: 'M: a slow provider delays nobody else.',
+    strikes: 'M: a slow provider does not delay others.',
     params: z.object({
       ms: z.number().min(0).default(2_000),
       jitter_ms: z.number().min(0).default(0),
@@ -44,7 +44,7 @@ export const connectionFaults = {
   }),
   'slow-request': connectionFault({
     does: 'The request reaches the server `ms` later.',
-    strikes: 'O: a create is answered at once; a client that gave up may still have made an instance.',
+    strikes: 'O: a client that gave up may still have made an instance.',
     params: z.object({ ms: z.number().min(0).default(15_000) }),
     async answer({ clock, params, request }, ask) {
       const again = await detached(request);
@@ -80,7 +80,7 @@ export const connectionFaults = {
   }),
   'answer-lost': connectionFault({
     does: 'The request is carried out, and the connection breaks before its answer: a lost 201.',
-    strikes: 'O: Idempotency-Key; a create that is repeated does not make a second instance.',
+    strikes: 'O: with the same Idempotency-Key a repeated create makes no second instance.',
     params: none,
     async answer({ request }, ask) {
       const again = await detached(request);
@@ -100,7 +100,7 @@ export const connectionFaults = {
   }),
   'delivered-twice': connectionFault({
     does: 'A proxy sends the request twice; the second answer comes back.',
-    strikes: 'O: Idempotency-Key; a create that is repeated does not make a second instance.',
+    strikes: 'O: with the same Idempotency-Key a repeated create makes no second instance.',
     params: none,
     async answer({ request }, ask) {
       const again = await detached(request);

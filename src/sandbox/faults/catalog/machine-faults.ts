@@ -48,7 +48,7 @@ export const machineFaults = {
   'machine-lost': eventFault(
     'loss',
     'A running machine disappears.',
-    'Design: a loss is confirmed, and an alarm; the instance reads ERROR, or is destroyed where it is SPOT.',
+    'Design: a loss is confirmed, with an alarm; the instance reads ERROR, or is destroyed if SPOT.',
   ),
   'boot-fails': {
     layer: 'machine',

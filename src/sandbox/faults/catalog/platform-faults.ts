@@ -33,12 +33,9 @@ function refusal(code: FailureCode): CallFault {
 }
 
 const stuck: CallFault = { kind: 'stuck', pollAfterMs: ASK_AGAIN_MS };
-const ADOPT =
-  'Design: after an unknown outcome every open operation begins with get(ref): adopt, never repeat.';
-const PROVED =
-  'Design: a row ends only when the platform proves it gone; an unreachable platform freezes transitions.';
-const NO_CAPACITY =
-  'O: 409 capacity_unavailable, or an instance in ERROR with its reason; nothing is charged.';
+const ADOPT = 'Design: after an unknown outcome Berth looks first and adopts.';
+const PROVED = 'Design: a row ends only on proof; an unreachable platform freezes transitions.';
+const NO_CAPACITY = 'O: 409 capacity_unavailable, or ERROR with a reason; nothing is charged.';
 
 export const platformFaults = {
   'platform-call-lost': callFault(
@@ -59,7 +56,7 @@ export const platformFaults = {
     ['create', 'volumes.create'],
     {
       does: 'The platform reports that a create failed and left nothing, but it has made the machine or volume.',
-      strikes: 'Design: orphans are swept by their owner tag; no machine runs unpaid.',
+      strikes: 'Design: orphans are found by their owner tag.',
       params: z.object({ code: z.enum(['internal', 'transient', 'unknown_outcome']).default('internal') }),
     },
     ({ code }) => ({ kind: 'misclaim', code, sideEffect: 'none', isDone: true }),
@@ -87,8 +84,7 @@ export const platformFaults = {
     ALL,
     {
       does: 'The platform cannot be reached: every call fails.',
-      strikes:
-        'O: the platform is down: reads go on, offers are unavailable, a create is 409 capacity_unavailable.',
+      strikes: 'O: while the platform is down, reads go on and creates are 409 capacity_unavailable.',
       params: none,
       times: 'sticky',
     },
@@ -108,7 +104,7 @@ export const platformFaults = {
     LISTS,
     {
       does: 'The platform lists nothing.',
-      strikes: 'Design: nothing is decided on an empty list.',
+      strikes: 'Design: absence from a listing is never proof.',
       params: none,
       times: 'sticky',
     },
@@ -128,7 +124,7 @@ export const platformFaults = {
     LISTS,
     {
       does: 'Resources younger than `s` seconds are missing from the platform’s list.',
-      strikes: 'Design: nothing is decided on a list that began before the create returned.',
+      strikes: 'Design: absence from a listing is never proof.',
       params: z.object({ s: z.number().min(0).default(30) }),
       times: 'sticky',
     },
@@ -138,8 +134,7 @@ export const platformFaults = {
     GETS,
     {
       does: 'The platform reports once that a machine or volume is gone, although it exists.',
-      strikes:
-        'Design: a machine counts as lost only when it is missing from a list and a get finds nothing.',
+      strikes: 'Design: a machine is lost only if a list and a get agree.',
       params: none,
     },
     () => 'lie-gone',
@@ -172,7 +167,7 @@ export const platformFaults = {
     'auth',
     ORDERS,
     'An order is refused: unknown credential.',
-    'Design: an auth failure is for the operator to fix and never ends an instance.',
+    'Design: an auth failure never ends an instance.',
   ),
   'platform-locked': refusing(
     'conflict',
@@ -237,7 +232,7 @@ export const platformFaults = {
     ['destroy', 'volumes.destroy'],
     {
       does: 'The platform reports a machine or volume as removed, but has not removed it.',
-      strikes: 'Design: deletion is proved; DESTROYED is accepted only when the platform shows nothing.',
+      strikes: 'Design: deletion is proved; until then it is DESTROYING.',
       params: none,
     },
     () => 'lie-done',

@@ -79,12 +79,12 @@ function page(status: number, title: string): Response {
   return new Response(html, { status, headers: { 'content-type': 'text/html' } });
 }
 
-const FALSE_404 = 'O: 404 is the end of an instance: an orchestrator answers it only with proof.';
+const FALSE_404 = 'O: 404 is the end of an instance, answered only with proof.';
 
 export const statusFaults = {
   'http-401': errorOf('unauthorized', {
     does: '401: the credential is no longer valid.',
-    strikes: 'O: missing or invalid credentials are 401; what runs goes on running.',
+    strikes: 'O: missing or invalid credentials are 401.',
   }),
   'http-403': statusFault(
     z.object(carriedOut),
@@ -104,7 +104,7 @@ export const statusFaults = {
   'delete-locked': errorOf('operation_in_progress', {
     on: ['DELETE /instances/{id}', 'DELETE /volumes/{id}'],
     does: '409 for a delete: the platform has locked the resource.',
-    strikes: 'M: a termination is retried until it is accepted; what runs until then costs money.',
+    strikes: 'M: a termination is retried until it is accepted.',
   }),
   'http-429': errorOf('too_many_requests', {
     does: '429 with Retry-After.',
@@ -112,13 +112,13 @@ export const statusFaults = {
   }),
   'http-500': errorOf('internal', {
     does: '500 with the envelope.',
-    strikes: 'M: a 5xx says nothing of a resource.',
+    strikes: 'M: a 5xx says nothing about a resource.',
   }),
   'http-503': errorOf('unavailable', {
     does: '503 with the envelope and Retry-After.',
-    strikes: 'M: a 5xx says nothing of a resource.',
+    strikes: 'M: a 5xx says nothing about a resource.',
   }),
-  'http-502': gateway(502, '502 Bad Gateway', 'M: a 5xx says nothing of a resource.', false),
+  'http-502': gateway(502, '502 Bad Gateway', 'M: a 5xx says nothing about a resource.', false),
   'http-504': gateway(
     504,
     '504 Gateway Time-out',
@@ -135,7 +135,7 @@ export const statusFaults = {
   ),
   redirect: statusFault(
     z.object({ ...carriedOut, location: z.string().default('https://login.example/') }),
-    { does: '302 to a login page.', strikes: 'M: nobody follows a redirect with a credential.' },
+    { does: '302 to a login page.', strikes: 'M: no redirect is followed with a credential.' },
     (_request, { location }) => new Response(null, { status: 302, headers: { location } }),
   ),
   'error-without-envelope': statusFault(
@@ -153,7 +153,7 @@ export const statusFaults = {
     on: ['DELETE /instances/{id}'],
     params: z.object({}),
     does: 'A delete is answered as accepted, but nothing is done.',
-    strikes: 'M: a termination is over when the instance is gone, not when the DELETE was answered.',
+    strikes: 'M: a termination ends when the instance is gone, not when the DELETE is answered.',
     async answer({ request }, ask) {
       const { url, headers } = request;
       const shown = await ask(new Request(url, { headers }));
