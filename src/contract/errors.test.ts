@@ -3,17 +3,16 @@ import { ApiError, type ErrorCode, errorBodySchema, errorTable, invalidRequest }
 
 it('documents every code (npm run generate writes docs/errors.md anew)', async () => {
   const rows = Object.entries(errorTable).map(
-    ([code, { status, retry, meaning }]) => `| \`${code}\` | ${status} | ${retry} | ${meaning} |`,
+    ([code, { status, retry, meaning }]) => `- \`${code}\` (${status}, ${retry}): ${meaning}`,
   );
   const page = [
     '# Error codes',
     '',
     'Every error is `{ "error": { "code", "message", "details"? } }`. This page is written from `src/contract/errors.ts`.',
     '',
-    'Retry: `never`, the same request fails again · `later`, it may succeed unchanged · `changed`, it succeeds once something is changed.',
+    'In brackets: the status, and whether to retry. `never`: the same request fails again; `later`: it may succeed unchanged; `changed`:',
+    'it succeeds once something is changed.',
     '',
-    '| code | status | retry | meaning |',
-    '|---|---|---|---|',
     ...rows,
     '',
   ];
