@@ -141,5 +141,5 @@ export function withOutputs(command: Command): Command {
     .option('--junit <file>', 'write the report as JUnit XML')
     .option('--html <file>', 'write the report as one HTML page')
     .option('--badge <file>', 'write the outcome as an SVG image')
-    .option('--sign <key.pem>', 'sign the --json report with this Ed25519 private key; `verify` checks it');
+    .option('--sign <key.pem>', 'sign the --json report with this Ed25519 private key');
 }

@@ -48,13 +48,13 @@ export function withRunOptions(command: Command): Command {
     .option('--only <ids>', 'only these checks, e.g. INS-404-001,SSH; see `list`')
     .option(
       '--rerun-failed <report>',
-      'only the checks that failed, warned or were not tested in an earlier --json report',
+      'only what failed, warned or was not tested in an earlier --json report',
     )
     .option('--offer <id>', 'the offer to buy; default: the cheapest available one')
     .option('--region <region>', 'the region to buy it in')
     .option(
       '--race <offer=units>',
-      'at level full: an offer and how many units of it there are in its region, those that the account holds included; the run requests one more',
+      'at level full: an offer and its total units in its region; the run requests one more',
       raceOf,
     )
     .option(
@@ -63,7 +63,7 @@ export function withRunOptions(command: Command): Command {
     )
     .option(
       '--exhaustive',
-      `send every create that must be refused; default: after two of a kind were accepted the rest would buy, and is not sent`,
+      `send every create that must be refused; default: stop after two of a kind were accepted, since the rest would buy`,
     )
     .option(
       '--accept-unknown-cost',
@@ -71,7 +71,7 @@ export function withRunOptions(command: Command): Command {
     )
     .option(
       '--allow-private',
-      'log in to machines at private addresses although the base URL is public; by default the target cannot direct the suite into your network',
+      'log in to machines at private addresses behind a public base URL; off, so that a target cannot direct the suite into your network',
     );
   return withPatience(command);
 }

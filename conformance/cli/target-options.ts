@@ -20,7 +20,7 @@ export function withTarget(command: Command): Command {
   return command
     .option(
       '--api-key-file <file>',
-      'a file that holds the API key; default: BERTH_API_KEY, or BERTH_USERNAME and BERTH_PASSWORD to request a token',
+      'file with the API key; default: BERTH_API_KEY, or BERTH_USERNAME and BERTH_PASSWORD',
     )
     .option('--ca-file <file>', 'PEM certificate of an additional authority to trust');
 }

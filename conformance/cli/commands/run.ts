@@ -43,12 +43,12 @@ export function runCommand(parts: CliParts, finish: Finish): Command {
   withStateFolder(withOutputs(withRunOptions(command)))
     .option(
       '--transcript <file>',
-      'write every request and answer (to FILE.partial until the end); `judge` can judge it again',
+      'write every request and answer (to FILE.partial until the end), for `judge`',
     )
     .option('--yes', 'do not ask for confirmation before money is spent; without a terminal it never asks')
     .option(
       '--keep-on-failure',
-      'stop at the first failure and destroy nothing, to look at it; it goes on costing money until `sweep`',
+      'stop at the first failure and destroy nothing; it costs money until `sweep`',
     )
     .option('--verbose', 'also list the checks that passed')
     .action(async (typed: string, flags: RunCommandFlags) => {

@@ -37,7 +37,7 @@ export function sweepCommand(parts: CliParts, finish: Finish): Command {
   return withStateFolder(withPatience(withTarget(command)))
     .option(
       '--absent <name>',
-      'a resource that you looked for on the platform and did not find; may be repeated',
+      'a resource that is not on the platform, as you have checked; may be repeated',
       (name: string, names: string[]) => [...names, name],
       [],
     )
