@@ -94,7 +94,7 @@ describe('the API key', () => {
     ['there is none', '', /the API key in BERTH_API_KEY is empty/],
     ['with its scheme', 'Bearer abcdefgh', /begins with "Bearer ": leave that out/],
     ['over two lines', 'abcd\nefghi', /has a line break inside/],
-    ['in quotes', '"abcdefghi"', /stands in quotes/],
+    ['in quotes', '"abcdefghi"', /is in quotes/],
     ['with a blank', 'abcdefghi ', /has a blank/],
     ['with a zero-width space', 'abcd\u200befghi', /has characters that a header cannot carry/],
     ['as an assignment', 'BERTH_API_KEY=abcdefghi', /is an assignment/],
