@@ -4,11 +4,16 @@
  * in process through `app.request()`.
  */
 
-export { type Marketplace, type MarketplaceDeps, startMarketplace } from './compose/marketplace/marketplace.ts';
-export type { MarketplaceStoreDeps } from './compose/stores/marketplace.ts';
-export { openMarketplaceStore } from './compose/stores/marketplace.ts';
-export { openStore, type StoreDeps } from './compose/stores/orchestrator.ts';
-export { type Orchestrator, type OrchestratorDeps, startOrchestrator } from './compose/orchestrator/orchestrator.ts';
+export {
+  type Marketplace,
+  type MarketplaceDeps,
+  startMarketplace,
+} from './compose/marketplace/marketplace.ts';
+export {
+  type Orchestrator,
+  type OrchestratorDeps,
+  startOrchestrator,
+} from './compose/orchestrator/orchestrator.ts';
 export {
   type ServeMarketplaceOptions,
   type ServingMarketplace,
@@ -20,6 +25,9 @@ export {
   type Serving,
   serveOrchestrator,
 } from './compose/serve/orchestrator.ts';
+export type { MarketplaceStoreDeps } from './compose/stores/marketplace.ts';
+export { openMarketplaceStore } from './compose/stores/marketplace.ts';
+export { openStore, type StoreDeps } from './compose/stores/orchestrator.ts';
 export { ConfigError } from './config/findings.ts';
 export { loadCatalog, loadConfig } from './config/load.ts';
 export { loadMarketplaceConfig } from './config/marketplace/load.ts';
