@@ -44,7 +44,12 @@ const places: readonly Place[] = [
   { path: /^src\/orchestrator\//, mayImport: [CORE, OPERATORS] },
   {
     path: /^src\/platform-model\//,
-    mayImport: [PORTS, /^src\/contract\//, /^src\/orchestrator\/model\/platform-driver\.ts$/],
+    mayImport: [
+      PORTS,
+      /^src\/work\/due-queue\.ts$/,
+      /^src\/contract\//,
+      /^src\/orchestrator\/model\/platform-driver\.ts$/,
+    ],
     libraries: [],
   },
   { path: /^src\/drivers\/kit\//, mayImport: [MODEL, CATALOG, /^src\/platform-model\//] },

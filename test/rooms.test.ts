@@ -47,7 +47,6 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'records.ts',
     'rules.ts',
     'steps.ts',
-    'due-queue.ts',
     'machines.ts',
     'hosts.ts',
     'volumes.ts',

@@ -3,9 +3,9 @@ import { resolveTeam } from '../../src/marketplace/teams/access.ts';
 import { createKey } from '../../src/marketplace/teams/keys.ts';
 import { addUser } from '../../src/marketplace/teams/users.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
+import { Scheduler } from '../../src/testing/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
 import { makeFolder } from '../kernel/database-file.ts';
-import { clockBeforeStart } from '../kernel/virtual-clock.ts';
 
 /** A user with a team of their own. */
 export interface MarketUser {
@@ -29,7 +29,7 @@ export async function prepareMarket(): Promise<MarketPrepared> {
   const folder = makeFolder();
   const database = join(folder, 'market-template.db');
   const store = openMarketplaceSqliteStore(database);
-  const deps = { store, clock: clockBeforeStart, random: new Chance('market-accounts') };
+  const deps = { store, clock: new Scheduler().clock, random: new Chance('market-accounts') };
   const users: MarketUser[] = [];
   for (const name of NAMES) {
     const email = `${name}@example.com`;

@@ -9,7 +9,6 @@ import type { Scheduler } from '../../src/testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { Tally } from '../kernel/tally.ts';
-import { virtualClock } from '../kernel/virtual-clock.ts';
 import type { MarketUser } from './accounts.ts';
 import type { SimulatedProvider } from './providers/simulated-provider.ts';
 import type { MarketDatabase } from './replicas/database.ts';
@@ -37,7 +36,7 @@ function depsOf(world: OperatorWorld, what: string) {
   const { database, scheduler, chance, tally } = world;
   return {
     store: database.store,
-    clock: virtualClock(scheduler),
+    clock: scheduler.clock,
     random: chance.fork(`${what}/${tally.commands}`),
   };
 }

@@ -1,8 +1,7 @@
-import { Scheduler } from '../../src/testing/scheduler.ts';
+import { Scheduler, START_AT } from '../../src/testing/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
 import { Journal } from '../kernel/journal.ts';
 import { emptyTally, type Tally } from '../kernel/tally.ts';
-import { START_AT } from '../kernel/virtual-clock.ts';
 import type { MarketPrepared } from './accounts.ts';
 import { MarketInspector } from './invariants/inspector.ts';
 import { profiles } from './providers/profiles.ts';

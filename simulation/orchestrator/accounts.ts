@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { Scheduler } from '../../src/testing/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
 import { makeFolder } from '../kernel/database-file.ts';
-import { clockBeforeStart } from '../kernel/virtual-clock.ts';
 
 /** One tenant's account, with its first key. */
 export interface Account {
@@ -28,7 +28,7 @@ export async function prepareOrchestrator(): Promise<Prepared> {
   const folder = makeFolder();
   const database = join(folder, 'template.db');
   const store = openSqliteStore(database);
-  const deps = { store, random: new Chance('accounts'), clock: clockBeforeStart };
+  const deps = { store, random: new Chance('accounts'), clock: new Scheduler().clock };
   const make = async (name: TenantName): Promise<Account> => {
     const { id } = await createAccount(deps, name);
     const { key, record } = await createKey(deps, name);

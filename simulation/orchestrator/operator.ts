@@ -1,6 +1,5 @@
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import { decideOrphan } from '../../src/orchestrator/operate/actions/orphans.ts';
-import { virtualClock } from '../kernel/virtual-clock.ts';
 import type { World } from './world.ts';
 
 const LIVE = new Set(['ONLINE', 'STOPPING', 'STOPPED']);
@@ -39,7 +38,7 @@ export async function acceptRealLosses(world: World): Promise<void> {
  */
 export async function removeLateMachines(world: World): Promise<void> {
   const { database, scheduler, inspector, journal, machines } = world;
-  const deps = { store: database.store, clock: virtualClock(scheduler) };
+  const deps = { store: database.store, clock: scheduler.clock };
   const actor = { name: 'operator', source: 'cli', address: null } as const;
   const isLate = (ref: string): boolean => {
     const row = inspector.history.byRef(ref);

@@ -1,9 +1,9 @@
 import type { Scheduler } from '../../src/testing/scheduler.ts';
+import { START_AT } from '../../src/testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Happening, Journal } from '../kernel/journal.ts';
 import type { Tally } from '../kernel/tally.ts';
 import { Violation } from '../kernel/violation.ts';
-import { START_AT } from '../kernel/virtual-clock.ts';
 
 /** The result of a run. */
 export interface Outcome {

@@ -6,7 +6,7 @@ import type {
   Presence,
   Step,
 } from '../orchestrator/model/platform-driver.ts';
-import { DueQueue } from './due-queue.ts';
+import { DueQueue } from '../work/due-queue.ts';
 import { type Cause, isGuestUp, type MachineRecord } from './records.ts';
 import type { Phase, Ports } from './rules.ts';
 import { done, failed, pending } from './steps.ts';

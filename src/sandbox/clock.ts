@@ -1,10 +1,5 @@
-import { DueQueue } from '../platform-model/due-queue.ts';
 import type { Clock, Timer } from '../ports/clock.ts';
-
-interface Entry {
-  run: () => void;
-  isOver: boolean;
-}
+import { type Due, DueQueue } from '../work/due-queue.ts';
 
 /** Decides which time can be skipped, because only periodic work would happen in it. */
 export interface Idleness {
@@ -59,8 +54,7 @@ export class SandboxClock implements Clock {
   #isFrozen = false;
   #activity = 0;
   #holds = 0;
-  #queue = new DueQueue<Entry>();
-  readonly #pending = new Set<Entry>();
+  readonly #queue = new DueQueue<() => void>();
   /** Functions that end all waits for time: of requests, and of clients with deadlines. */
   readonly #waiting = new Set<(reason: Error) => void>();
   #idleness: Idleness | undefined;
@@ -86,18 +80,9 @@ export class SandboxClock implements Clock {
 
   setTimer(delayMs: number, callback: () => void): Timer {
     this.#activity++;
-    const entry = { run: callback, isOver: false };
-    this.#pending.add(entry);
-    this.#queue.push(this.now() + Math.max(0, Math.ceil(delayMs)), entry);
+    const entry = this.#queue.push(this.now() + Math.max(0, Math.ceil(delayMs)), callback);
     this.#setAlarm();
-    return {
-      cancel: () => {
-        entry.isOver = true;
-        // The queue keeps a cancelled entry until its time comes, but none of its data.
-        entry.run = nothing;
-        this.#pending.delete(entry);
-      },
-    };
+    return { cancel: () => this.#queue.cancel(entry) };
   }
 
   /** As `AbortSignal.timeout`, by this clock: the deadline of a client. */
@@ -114,7 +99,7 @@ export class SandboxClock implements Clock {
 
   /** Number of pending timers. */
   get timers(): number {
-    return this.#pending.size;
+    return this.#queue.size;
   }
 
   get isFrozen(): boolean {
@@ -268,12 +253,13 @@ export class SandboxClock implements Clock {
     const target = Math.min(eventAt, end);
     if (target - now < LEAST_SKIP_MS) return false;
     // As after a machine's sleep: each timer that came due meanwhile fires once, in order, and its work completes.
-    const due: Entry[] = [];
-    for (let next = this.#take(target); next !== undefined; next = this.#take(target)) due.push(next.item);
+    const due: Due<() => void>[] = [];
+    for (let next = this.#queue.takeUntil(target); next !== undefined; next = this.#queue.takeUntil(target))
+      due.push(next);
     this.#moveTo(target);
     await idleness.skipped(now, target, Math.min(target, eventAt - 1));
-    for (const { run } of due) {
-      run();
+    for (const entry of due) {
+      entry.item?.();
       await this.settle();
     }
     return true;
@@ -286,27 +272,17 @@ export class SandboxClock implements Clock {
 
   /** Runs the next due entry until `end`, and all others of that moment. False: there are none. */
   async #fireNext(end: number): Promise<boolean> {
-    let next = this.#take(end);
+    let next = this.#queue.takeUntil(end);
     if (next === undefined) return false;
     const { at } = next;
     this.#moveTo(at);
-    for (let count = 0; next !== undefined; next = this.#take(at)) {
+    for (let count = 0; next !== undefined; next = this.#queue.takeUntil(at)) {
       if (++count > MAX_AT_ONE_MOMENT)
         throw new Error('virtual time is stuck: too many callbacks at one moment');
-      next.item.run();
+      next.item();
     }
     await this.settle();
     return true;
-  }
-
-  #take(end: number): { at: number; item: Entry } | undefined {
-    for (let next = this.#queue.takeUntil(end); next !== undefined; next = this.#queue.takeUntil(end)) {
-      if (next.item.isOver) continue;
-      next.item.isOver = true;
-      this.#pending.delete(next.item);
-      return next;
-    }
-    return undefined;
   }
 
   /** In real time, the earliest timer fires by itself. */
@@ -320,7 +296,8 @@ export class SandboxClock implements Clock {
 
   #ring(): void {
     const now = this.now();
-    for (let next = this.#take(now); next !== undefined; next = this.#take(now)) next.item.run();
+    for (let next = this.#queue.takeUntil(now); next !== undefined; next = this.#queue.takeUntil(now))
+      next.item();
     this.#setAlarm();
   }
 
@@ -345,9 +322,7 @@ export class SandboxClock implements Clock {
   }
 
   #drop(reason: Error): void {
-    this.#queue = new DueQueue();
-    for (const entry of this.#pending) entry.isOver = true;
-    this.#pending.clear();
+    this.#queue.clear();
     for (const end of this.#waiting) end(reason);
     this.#waiting.clear();
   }

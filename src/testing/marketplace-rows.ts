@@ -19,10 +19,11 @@ import type {
 } from '../marketplace/model/people.ts';
 import type { Store, Transaction } from '../marketplace/model/store.ts';
 import type { VolumeRecord } from '../marketplace/model/volume-record.ts';
+import { START_AT } from './scheduler.ts';
 
 /** Samples of every record. They belong to the unchanged {@link user} and {@link team}. */
 
-export const now = Date.UTC(2026, 10, 21);
+export const now = START_AT;
 export const userId = 'usr-1';
 export const teamId = 'team-1';
 export const providerId = 'provider-a';

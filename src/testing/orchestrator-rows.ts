@@ -1,10 +1,11 @@
 import { recordedOrder } from '../orchestrator/model/destroy-order.ts';
 import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
 import type { InstanceRecord, VolumeRecord } from '../orchestrator/model/records.ts';
+import { START_AT } from './scheduler.ts';
 
 export const accountId = 'acct-1';
 export const account = { id: accountId, name: 'one', passwordHash: null, createdAt: 0 };
-export const now = Date.UTC(2026, 10, 21);
+export const now = START_AT;
 
 /** An instance of the account, as a create writes it. */
 export function instance(id: string, changes: Partial<InstanceRecord> = {}): InstanceRecord {

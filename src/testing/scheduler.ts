@@ -1,15 +1,12 @@
-import { DueQueue } from '../platform-model/due-queue.ts';
-
-/** A callback that is due at a moment of virtual time. */
-interface Entry {
-  run: () => void;
-  /** It was cancelled, or it runs. */
-  isOver: boolean;
-}
+import type { Clock } from '../ports/clock.ts';
+import { DueQueue } from '../work/due-queue.ts';
 
 export interface Scheduled {
   cancel(): void;
 }
+
+/** 2026-11-21: when virtual time begins. */
+export const START_AT = Date.UTC(2026, 10, 21);
 
 /** More callbacks than this at one moment are an endless loop. */
 const MAX_AT_ONE_MOMENT = 20_000;
@@ -24,14 +21,22 @@ class HotLoop extends Error {
  * callback. Callbacks that are due at the same moment run in the order in which they were scheduled.
  */
 export class Scheduler {
+  /** This time in whole milliseconds, for all but the processes of replicas: providers, clients and the operator. */
+  readonly clock: Clock = {
+    now: () => Math.floor(this.#now),
+    setTimer: (delayMs, callback) => this.after(Math.ceil(delayMs), callback),
+  };
   #now: number;
   #activity = 0;
+  #holds = 0;
   #atThisMoment = 0;
-  #pending = 0;
-  readonly #queue = new DueQueue<Entry>();
+  readonly #quietTurns: number;
+  readonly #queue = new DueQueue<() => void>();
 
-  constructor(startAt: number) {
+  /** `quietTurns`: the event loop is settled after this many turns without activity. */
+  constructor(startAt = START_AT, quietTurns = 2) {
     this.#now = startAt;
+    this.#quietTurns = quietTurns;
   }
 
   get now(): number {
@@ -40,7 +45,7 @@ export class Scheduler {
 
   /** How many callbacks are still to run. */
   get pending(): number {
-    return this.#pending;
+    return this.#queue.size;
   }
 
   /** Notes that something runs, so that virtual time waits for it. */
@@ -48,12 +53,22 @@ export class Scheduler {
     this.#activity++;
   }
 
+  /** Virtual time waits until the returned function is called. */
+  hold(): () => void {
+    this.#holds++;
+    return () => {
+      this.#holds--;
+    };
+  }
+
+  get isHeld(): boolean {
+    return this.#holds > 0;
+  }
+
   after(delayMs: number, run: () => void): Scheduled {
     this.noteActivity();
-    const entry = { run, isOver: false };
-    this.#queue.push(this.#now + Math.max(0, delayMs), entry);
-    this.#pending++;
-    return { cancel: () => this.#end(entry) };
+    const entry = this.#queue.push(this.#now + Math.max(0, delayMs), run);
+    return { cancel: () => this.#queue.cancel(entry) };
   }
 
   /** Resolves in the next turn of the event loop; no virtual time passes until then. */
@@ -67,40 +82,46 @@ export class Scheduler {
     return new Promise((resolve) => this.after(delayMs, resolve));
   }
 
+  /** When the next callback is due; undefined: there is none. */
+  nextAt(): number | undefined {
+    return this.#queue.nextAt();
+  }
+
+  /** How many callbacks are due at exactly that moment. */
+  dueAt(moment: number): number {
+    return this.#queue.entries().filter(({ at }) => at === moment).length;
+  }
+
+  /** Runs the first callback that is due until `end`. Returns whether there was one. @throws {HotLoop} */
+  runNext(end: number): boolean {
+    const next = this.#queue.takeUntil(end);
+    if (next === undefined) return false;
+    if (next.at > this.#now) this.#atThisMoment = 0;
+    else if (++this.#atThisMoment > MAX_AT_ONE_MOMENT)
+      throw new HotLoop('virtual time is stuck: too many callbacks at one moment');
+    this.jumpTo(next.at);
+    next.item();
+    return true;
+  }
+
   /** Runs every callback that is due until `end`. @throws {HotLoop} */
   async runUntil(end: number): Promise<void> {
     await this.settle();
-    for (let entry = this.#next(end); entry !== undefined; entry = this.#next(end)) {
-      if (entry.at > this.#now) this.#atThisMoment = 0;
-      else if (++this.#atThisMoment > MAX_AT_ONE_MOMENT)
-        throw new HotLoop('virtual time is stuck: too many callbacks at one moment');
-      this.#now = Math.max(this.#now, entry.at);
-      entry.item.run();
-      await this.settle();
-    }
-    this.#now = Math.max(this.#now, end);
+    while (this.runNext(end)) await this.settle();
+    this.jumpTo(end);
+  }
+
+  /** Sets the time, unless it is later already. Runs nothing. */
+  jumpTo(at: number): void {
+    this.#now = Math.max(this.#now, at);
   }
 
   /** Waits until nothing can run unless time passes. */
   async settle(): Promise<void> {
-    for (let quietTurns = 0; quietTurns < 2; ) {
+    for (let quietTurns = 0; quietTurns < this.#quietTurns; ) {
       const before = this.#activity;
       await new Promise((resolve) => setImmediate(resolve));
-      quietTurns = this.#activity === before ? quietTurns + 1 : 0;
+      quietTurns = this.#activity === before && !this.isHeld ? quietTurns + 1 : 0;
     }
-  }
-
-  #next(end: number): { at: number; item: Entry } | undefined {
-    for (let first = this.#queue.takeUntil(end); first !== undefined; first = this.#queue.takeUntil(end))
-      if (this.#end(first.item)) return first;
-    return undefined;
-  }
-
-  /** Whether it was still to run. */
-  #end(entry: Entry): boolean {
-    if (entry.isOver) return false;
-    entry.isOver = true;
-    this.#pending--;
-    return true;
   }
 }

@@ -1,53 +1,41 @@
 import type { Clock, Timer } from '../ports/clock.ts';
+import { DueQueue } from '../work/due-queue.ts';
+import { Scheduler } from './scheduler.ts';
 
-interface Pending {
-  at: number;
-  callback: () => void;
-}
+/** Without activity, a test's event loop may still have this many turns to go. */
+const QUIET_TURNS = 3;
 
 /** A clock that stands still until a test moves it. */
 export class VirtualClock implements Clock {
-  #now: number;
-  readonly #pending = new Set<Pending>();
-  #holds = 0;
+  /** How far time goes on at each reading, as it does on a real clock. */
+  msPerReading = 0;
+  readonly #time: Scheduler;
 
-  constructor(startAt = Date.UTC(2026, 10, 21)) {
-    this.#now = startAt;
+  constructor(startAt?: number) {
+    this.#time = new Scheduler(startAt, QUIET_TURNS);
   }
 
   now(): number {
-    return this.#now;
+    this.step(this.msPerReading);
+    return this.#time.now;
   }
 
   setTimer(delayMs: number, callback: () => void): Timer {
-    const entry = { at: this.#now + Math.max(0, delayMs), callback };
-    this.#pending.add(entry);
-    return { cancel: () => void this.#pending.delete(entry) };
+    return this.#time.after(delayMs, callback);
   }
 
   /** Nothing moves time until the function that it returns is called: `advance` waits for it. */
   hold(): () => void {
-    this.#holds += 1;
-    return () => {
-      this.#holds -= 1;
-    };
+    return this.#time.hold();
   }
 
   get isHeld(): boolean {
-    return this.#holds > 0;
+    return this.#time.isHeld;
   }
 
   /** Moves time on by `ms`, firing each timer at its moment and letting promises settle in between. */
-  async advance(ms: number): Promise<void> {
-    const end = this.#now + ms;
-    await this.#settle();
-    for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
-      this.#pending.delete(next);
-      this.#now = Math.max(this.#now, next.at);
-      next.callback();
-      await this.#settle();
-    }
-    this.#now = end;
+  advance(ms: number): Promise<void> {
+    return this.#time.runUntil(this.#time.now + ms);
   }
 
   /** Moves time on tick by tick until the promise has settled; returns what it came to. */
@@ -62,53 +50,34 @@ export class VirtualClock implements Clock {
   }
 
   /** Moves time on in one go, as a machine that slept: each timer that was due meanwhile fires once, afterwards. */
-  async skip(ms: number): Promise<void> {
-    this.#now += ms;
-    await this.advance(0);
+  skip(ms: number): Promise<void> {
+    this.step(ms);
+    return this.advance(0);
   }
 
   /** Moves time on and fires nothing, as in a process that had no time: see {@link fire}. */
   step(ms: number): void {
-    this.#now += ms;
+    this.#time.jumpTo(this.#time.now + ms);
   }
 
   /** Fires the timer that came due first; whether there was one. */
   fire(): boolean {
-    const first = this.#next(this.#now);
-    if (first === undefined) return false;
-    this.#pending.delete(first);
-    first.callback();
-    return true;
+    return this.#time.runNext(this.#time.now);
   }
 
   /** In how many milliseconds the next timer is due; null: there is none. */
   nextIn(): number | null {
-    const first = this.#next(Number.POSITIVE_INFINITY);
-    return first === undefined ? null : Math.max(0, Math.ceil(first.at - this.#now));
+    const at = this.#time.nextAt();
+    return at === undefined ? null : Math.max(0, Math.ceil(at - this.#time.now));
   }
 
   /** How many timers are due at exactly that moment. */
   dueAt(moment: number): number {
-    return [...this.#pending].filter(({ at }) => at === moment).length;
+    return this.#time.dueAt(moment);
   }
 
   get pendingTimers(): number {
-    return this.#pending.size;
-  }
-
-  #next(end: number): Pending | undefined {
-    let earliest: Pending | undefined;
-    for (const entry of this.#pending)
-      if (entry.at <= end && (earliest === undefined || entry.at < earliest.at)) earliest = entry;
-    return earliest;
-  }
-
-  /** Lets holds end, and then microtasks and immediates that are already due run. */
-  async #settle(): Promise<void> {
-    for (let quiet = 0; quiet < 3; quiet++) {
-      await new Promise((resolve) => setImmediate(resolve));
-      if (this.isHeld) quiet = -1;
-    }
+    return this.#time.pending;
   }
 }
 
@@ -121,4 +90,43 @@ export function mortalClock(clock: Clock, isAlive: () => boolean): Clock {
         if (isAlive()) callback();
       }),
   };
+}
+
+/** What passes in one turn of the event loop, in milliseconds. */
+const TURN_MS = 20;
+
+/**
+ * A clock for tests with real connections and threads. It goes by this process's turns and not by the wall: a machine
+ * that is busy with other work has no less time for anything, and nobody waits for what has nothing to do. A turn takes a
+ * millisecond or more of real time.
+ */
+export class BriskClock implements Clock {
+  #now = Date.now();
+  readonly #queue = new DueQueue<() => void>();
+  #turn: NodeJS.Timeout | undefined;
+
+  now(): number {
+    return Math.floor(this.#now);
+  }
+
+  setTimer(delayMs: number, callback: () => void): Timer {
+    const entry = this.#queue.push(this.#now + Math.max(0, delayMs), callback);
+    this.#schedule();
+    return { cancel: () => this.#queue.cancel(entry) };
+  }
+
+  #schedule(): void {
+    if (this.#queue.size > 0) this.#turn ??= setTimeout(() => this.#pass(), 1).unref();
+  }
+
+  #pass(): void {
+    this.#turn = undefined;
+    // One moment a turn: what a timer starts gets its own turn before the next one fires.
+    const soonest = this.#queue.nextAt() ?? Number.POSITIVE_INFINITY;
+    const at = Math.max(this.#now, Math.min(this.#now + TURN_MS, soonest));
+    this.#now = at;
+    for (let next = this.#queue.takeUntil(at); next !== undefined; next = this.#queue.takeUntil(at))
+      next.item();
+    this.#schedule();
+  }
 }

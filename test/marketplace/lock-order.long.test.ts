@@ -13,16 +13,6 @@ import { startTestMarketplace } from '../support/marketplace.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** As a real one may, it goes on between any two looks at it. */
-class TickingClock extends VirtualClock {
-  #looks = 0;
-
-  override now(): number {
-    this.#looks += 1;
-    return super.now() + this.#looks;
-  }
-}
-
 const deploying = {
   provider: 'provider-d',
   offerId: 'gpu-1',
@@ -33,7 +23,8 @@ const deploying = {
 };
 
 it('locks rows in one order in every transaction, and keeps exact books on a clock that goes on', async () => {
-  const clock = new TickingClock();
+  const clock = new VirtualClock();
+  clock.msPerReading = 1;
   const plain = new PlainProvider(clock, { startMs: 5_000 });
   const violations = new Set<string>();
   await using market = await startTestMarketplace({

@@ -3,7 +3,6 @@ import type { ProviderProfile } from '../../../src/marketplace/providers/profile
 import { PlainProvider } from '../../../src/testing/plain-provider.ts';
 import type { Scheduler } from '../../../src/testing/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import { virtualClock } from '../../kernel/virtual-clock.ts';
 import { announceChanges, ProviderChanges } from './changes.ts';
 import { configurations, REGIONS } from './profiles.ts';
 
@@ -65,7 +64,7 @@ export class SimulatedProvider {
     this.#chance = chance.fork('machines');
     this.profile = profile;
     this.id = profile.id;
-    this.plain = new PlainProvider(virtualClock(scheduler), {
+    this.plain = new PlainProvider(scheduler.clock, {
       configurations: offersChanges ? configurations.map(announceChanges) : configurations,
       volumeLocations: REGIONS.map((id) => ({ id, name: id, types: ['ssd'], country_code: 'DE' })),
       capacity,

@@ -5,7 +5,6 @@ import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import { drawSshKey } from '../../kernel/ssh-keys.ts';
 import type { Tally } from '../../kernel/tally.ts';
-import { virtualClock } from '../../kernel/virtual-clock.ts';
 import { type Accounts, TENANTS } from '../accounts.ts';
 import type { Database } from '../replicas/database.ts';
 import type { OrchestratorReplica } from '../replicas/replica.ts';
@@ -132,7 +131,7 @@ export class Clients {
     database.writer = null;
     const random = chance.fork(`key/${tenant.name}/${tenant.keys.length}`);
     const { key, record } = await createKey(
-      { store: database.store, clock: virtualClock(scheduler), random },
+      { store: database.store, clock: scheduler.clock, random },
       tenant.name,
     );
     tenant.keys.push({ id: record.id, text: key, validFrom: scheduler.now, revokedAt: undefined });
@@ -146,10 +145,7 @@ export class Clients {
     const [oldest] = valid;
     if (oldest === undefined || valid.length < 2) return;
     oldest.revokedAt = scheduler.now;
-    await revokeKey(
-      { store: database.store, clock: virtualClock(scheduler), random: this.chance },
-      oldest.id,
-    );
+    await revokeKey({ store: database.store, clock: scheduler.clock, random: this.chance }, oldest.id);
     journal.note('operator', `revokes a key of ${tenant.name}`);
   }
 

@@ -1,12 +1,12 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
-import { DueHeap } from './due-heap.ts';
+import { DueKeys } from './due-keys.ts';
 
 /** Runs a function for each key when it is due, with limited concurrency and never concurrently for one key. */
 export class Schedule {
   readonly #clock: Clock;
   readonly #concurrency: () => number;
   readonly #run: (key: string) => Promise<number | null>;
-  readonly #due = new DueHeap();
+  readonly #due = new DueKeys();
   /** Keys that were put while they ran, with their next due time. */
   readonly #again = new Map<string, number>();
   readonly #running = new Map<string, Promise<void>>();

@@ -94,12 +94,8 @@ describe('a create', () => {
   });
 
   it('is counted and billed from the same moment, although the clock advances in between', async () => {
-    let read = 0;
-    const clock = {
-      now: () => world.clock.now() + ++read,
-      setTimer: (ms: number, fire: () => void) => world.clock.setTimer(ms, fire),
-    };
-    await world.settle(createVolume({ ...world.deps, clock }, caller, bodyFor('a')));
+    world.clock.msPerReading = 1;
+    await world.settle(createVolume(world.deps, caller, bodyFor('a')));
     const record = await only();
     expect(record?.startedAt).not.toBeNull();
     expect((await segments(record?.id ?? ''))[0]?.startedAt).toBe(record?.startedAt);
