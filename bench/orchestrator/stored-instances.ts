@@ -2,6 +2,7 @@ import { openStore } from '../../src/compose/stores/orchestrator.ts';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
+import { instance } from '../../src/testing/orchestrator-rows.ts';
 import { multiplyRows, numbered } from '../support/multiply-rows.ts';
 
 export interface StoredInstances {
@@ -55,16 +56,12 @@ export async function storeTombstones(database: string, ofId: string, count: num
 function reapedInstance(accountId: string): InstanceRecord {
   const id = `inst-${systemRandom.bytes(16).toString('hex')}`;
   const now = systemClock.now();
-  return {
-    id,
+  return instance(id, {
     accountId,
-    ownerRef: `berth-${id}`,
     name: 'training-node',
     status: 'OFFLINE',
     offerId: 'h100-sxm-8x',
     region: 'eu-frankfurt',
-    hostKeyFingerprint: null,
-    attachCycle: false,
     spec: {
       instanceType: 'DEDICATED',
       vcpus: 192,
@@ -86,18 +83,11 @@ function reapedInstance(accountId: string): InstanceRecord {
       sshUsername: 'ubuntu',
       portForwards: [{ internal_port: 8888, external_port: 42_017 }],
     },
-    ...{
-      priceMicroUsdPerHour: 19_920_000,
-      error: null,
-      createdAt: now,
-      updatedAt: now,
-      platform: 'default',
-      host: null,
-      version: 1,
-      createOpenUntil: null,
-      destroyOrder: null,
-    },
-  };
+    priceMicroUsdPerHour: 19_920_000,
+    createdAt: now,
+    updatedAt: now,
+    createOpenUntil: null,
+  });
 }
 
 /** ONLINE, for a server whose platform has its machine. */

@@ -1,9 +1,8 @@
 import { type Column, getTableColumns } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { VolumeRecord } from '../orchestrator/model/records.ts';
 import type { Reader, Transaction } from '../orchestrator/model/store.ts';
 import type { Lease } from '../orchestrator/model/work.ts';
-import { account, accountId, anOrder, instance, now } from '../testing/orchestrator-rows.ts';
+import { account, accountId, anOrder, instance, now, volume } from '../testing/orchestrator-rows.ts';
 import type { Connection } from './queries/connection.ts';
 import { Changes, readerOn, transactionOn } from './queries/repositories.ts';
 import { claimWork, nextWorkAt } from './queries/work.ts';
@@ -144,28 +143,10 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
   const connection = connect();
   const { tables } = connection;
   const tx = transactionOn(connection, new Changes());
-  const volume: VolumeRecord = {
-    id: 'volume-0',
-    accountId,
-    platform: 'default',
-    ownerRef: 'volume-0',
-    name: 'v',
-    sizeGb: 1,
-    region: 'here',
-    type: null,
-    status: 'AVAILABLE',
-    priceMicroUsdPerHour: 1,
-    createdAt: now,
-    deletedAt: null,
-    createOpenUntil: null,
-    host: null,
-    destroyOrder: null,
-    requestId: null,
-  };
   const token = { digest, accountId, parentDigest: digest, createdAt: now, expiresAt: now };
   await tx.credentials.insertAccount(account);
   await tx.instances.insert(instance('instance-0', { ownerRef: 'instance-0' }));
-  await tx.volumes.insert(volume);
+  await tx.volumes.insert(volume('volume-0', { ownerRef: 'volume-0', status: 'AVAILABLE' }));
   await tx.claims.take({ ...placement, instanceId: 'instance-0', capacity: 1 });
   await tx.storageClaims.take({ volumeId: 'volume-0', region: 'here', gb: 1, capacityGb: null });
   await tx.volumes.putAttachment({ volumeId: 'volume-0', instanceId: 'instance-0', state: 'attached' });

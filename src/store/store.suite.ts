@@ -30,8 +30,6 @@ export function describeStore(
     afterEach(() => teardown(store));
 
     const insert = (record: InstanceRecord) => store.transact((tx) => tx.instances.insert(record));
-    const _take = (tx: Transaction, instanceId: string, capacity: number) =>
-      tx.claims.take({ instanceId, offerId: 'offer', region: 'here', capacity });
 
     it('closes once, however often close is called', async () => {
       await Promise.all([store.close(), store.close()]);

@@ -1,15 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Store, StoreUnavailable } from '../../src/marketplace/model/store.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
-import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
 import { PlainProvider } from '../../src/testing/plain-provider.ts';
 import type { ProviderMethod } from '../../src/testing/provider-faults.ts';
 import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { openTestMarketStore } from '../../src/testing/stores.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { putEmptyDatabase } from '../support/databases/empty-database.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 
 const LEASE_MS = 30_000;
@@ -19,22 +15,16 @@ const REREAD_MS = 3_000;
 const CATALOG_MS = 37_500;
 const CATALOG_CALLS: readonly ProviderMethod[] = ['listConfigurations', 'listVolumeLocations'];
 
-let folder: string;
 let store: Store;
 let clock: VirtualClock;
 let closing: (() => PromiseLike<void>)[];
 beforeEach(async () => {
   clock = new VirtualClock();
-  folder = mkdtempSync(join(tmpdir(), 'berth-catalogs-'));
-  const file = join(folder, 'market.db');
-  await putEmptyDatabase('marketplace', file);
-  store = openMarketplaceSqliteStore(file);
+  store = await openTestMarketStore();
   closing = [];
 });
 afterEach(async () => {
   for (const close of closing.reverse()) await close();
-  await store.close();
-  rmSync(folder, { recursive: true });
 });
 
 /** A server on the database that all share. The provider is one; each server's calls to it are counted apart. */

@@ -22,9 +22,9 @@ import type { Certificates } from '../../src/runtime/certificates.ts';
 import type { DiskRoom } from '../../src/runtime/disk-room.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { steadyRandom } from '../../src/testing/random.ts';
+import { putEmptyDatabase } from '../../src/testing/stores.ts';
 import { PATIENCE_MS } from '../../src/testing/until.ts';
 import { BriskClock } from '../../src/testing/virtual-clock.ts';
-import { putEmptyDatabase } from './databases/empty-database.ts';
 import { assertKeepsContract, assertKeepsOperatorContract } from './http/contract.ts';
 import { serveInProcess } from './http/in-process-server.ts';
 

@@ -1,4 +1,5 @@
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
+import { instance, volume } from '../../../src/testing/orchestrator-rows.ts';
 import { Scheduler } from '../../../src/testing/scheduler.ts';
 import { ServerProcess } from '../../kernel/process.ts';
 import type { Call } from '../platform/network.ts';
@@ -6,45 +7,21 @@ import type { Machine } from '../platform/platform.ts';
 import type { Reply } from '../workload/clients.ts';
 
 /** Histories are made of these: each is sound, and a test changes what is to be found. */
-export function aRecord(changes: Partial<InstanceRecord> = {}): InstanceRecord {
-  return {
-    id: 'inst-1',
+export function aRecord({ id = 'inst-1', ...changes }: Partial<InstanceRecord> = {}): InstanceRecord {
+  const { spec } = instance(id);
+  return instance(id, {
+    spec: { ...spec, vcpus: 4, memoryGb: 16, storageGb: 80, image: 'ubuntu-24.04', onlineWithinMs: 90_000 },
     accountId: 'acct-a',
-    platform: 'default',
-    ownerRef: 'berth-inst-1',
     name: 'alpha-i1',
     offerId: 'cpu',
     region: 'eu-north',
     status: 'ONLINE',
-    hostKeyFingerprint: null,
-    attachCycle: false,
-    spec: {
-      instanceType: 'DEDICATED',
-      vcpus: 4,
-      memoryGb: 16,
-      storageGb: 80,
-      gpuCount: undefined,
-      gpuType: undefined,
-      image: 'ubuntu-24.04',
-      sshKeys: ['ssh-ed25519 AAAA a'],
-      cloudInit: undefined,
-      onStop: 'release',
-      resumable: true,
-      onlineWithinMs: 90_000,
-    },
     endpoint: { publicIp: '203.0.113.1', sshPort: 22, sshUsername: 'ubuntu' },
-    ...{
-      priceMicroUsdPerHour: 89_000,
-      error: null,
-      createdAt: 1_000,
-      updatedAt: 1_000,
-      host: null,
-      version: 1,
-      createOpenUntil: null,
-      destroyOrder: null,
-    },
+    createdAt: 1_000,
+    updatedAt: 1_000,
+    createOpenUntil: null,
     ...changes,
-  };
+  });
 }
 
 export function aMachine(changes: Partial<Machine> = {}): Machine {
@@ -86,26 +63,17 @@ export function aMachine(changes: Partial<Machine> = {}): Machine {
   };
 }
 
-export function aVolume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
-  return {
-    id: 'vol-1',
+export function aVolume({ id = 'vol-1', ...changes }: Partial<VolumeRecord> = {}): VolumeRecord {
+  return volume(id, {
     accountId: 'acct-a',
-    platform: 'default',
-    ownerRef: 'berth-vol-1',
     name: 'alpha-v1',
     sizeGb: 20,
     region: 'eu-north',
     type: 'single',
     status: 'AVAILABLE',
-    priceMicroUsdPerHour: 1,
     createdAt: 1_000,
-    deletedAt: null,
-    createOpenUntil: null,
-    host: null,
-    destroyOrder: null,
-    requestId: null,
     ...changes,
-  };
+  });
 }
 
 export function aReply(changes: Partial<Reply> = {}): Reply {

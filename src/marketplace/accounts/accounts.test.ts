@@ -1,9 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { systemRandom } from '../../runtime/system.ts';
-import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { openTestMarketStore } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Store } from '../model/store.ts';
 import { Authenticator } from '../teams/authenticate.ts';
@@ -13,21 +10,15 @@ import { addUser, changeUser } from '../teams/users.ts';
 const DAY_MS = 86_400_000;
 const email = 'ann@example.com';
 
-let folder: string;
 let store: Store;
 let clock: VirtualClock;
 let authenticator: Authenticator;
 const deps = () => ({ store, clock, random: systemRandom });
 
-beforeEach(() => {
+beforeEach(async () => {
   clock = new VirtualClock();
-  folder = mkdtempSync(join(tmpdir(), 'berth-accounts-'));
-  store = openMarketplaceSqliteStore(join(folder, 'm.db'));
+  store = await openTestMarketStore();
   authenticator = new Authenticator({ store, clock });
-});
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true });
 });
 
 const whose = (key: string) => authenticator.authenticate(`Bearer ${key}`);

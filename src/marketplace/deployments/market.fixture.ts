@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { putEmptyDatabase } from '../../../test/support/databases/empty-database.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
@@ -10,6 +9,7 @@ import { member, runningDeployment, seed, team, user } from '../../testing/marke
 import { PlainProvider, type PlainProviderOptions } from '../../testing/plain-provider.ts';
 import { PlainSsh } from '../../testing/plain-ssh.ts';
 import { steadyRandom } from '../../testing/random.ts';
+import { putEmptyDatabase } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';

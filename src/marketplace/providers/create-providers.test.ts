@@ -1,13 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { putEmptyDatabase } from '../../../test/support/databases/empty-database.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Configuration } from '../../contract/configuration.ts';
-import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { openTestMarketStore } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
-import type { Store } from '../model/store.ts';
 import { type ConfiguredProvider, createProviders } from './create-providers.ts';
 import { noMarkups } from './markup.ts';
 import { configurationOf, gpuTypes, profileOf } from './offer.fixture.ts';
@@ -21,21 +16,9 @@ afterEach(async () => {
   for (const close of folders.splice(0)) await close();
 });
 
-async function openStore(): Promise<Store> {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-catalogs-'));
-  const file = join(folder, 'market.db');
-  await putEmptyDatabase('marketplace', file);
-  const store = openMarketplaceSqliteStore(file);
-  folders.push(async () => {
-    await store.close();
-    rmSync(folder, { recursive: true });
-  });
-  return store;
-}
-
 async function setUp({ profile = profileOf() }: { profile?: ProviderProfile } = {}) {
   const clock = new VirtualClock();
-  const store = await openStore();
+  const store = await openTestMarketStore();
   const sold = {
     configurations: async (): Promise<Configuration[]> => [configurationOf()],
     available: async (): Promise<Configuration[]> => [configurationOf({ regions: ['eu-one'] })],

@@ -1,11 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startTestMarketplace } from '../../../test/support/marketplace.ts';
-import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import { PlainProvider } from '../../testing/plain-provider.ts';
 import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { openTestMarketStore } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 
@@ -13,8 +10,7 @@ const MINUTE_MS = 60_000;
 
 it('keeps deployments and volumes of a provider that was removed from the configuration: reported, not billed, terminated, cleaned up later', async () => {
   const clock = new VirtualClock();
-  const folder = mkdtempSync(join(tmpdir(), 'berth-missing-'));
-  const store = openMarketplaceSqliteStore(join(folder, 'marketplace.db'));
+  const store = await openTestMarketStore();
   const gone = new PlainProvider(clock);
   const providers = { 'provider-d': { client: gone.client } };
   const others = { 'provider-e': { client: new PlainProvider(clock).client } };
@@ -70,6 +66,4 @@ it('keeps deployments and volumes of a provider that was removed from the config
     expect(await store.read.deployments.byId(id)).toMatchObject({ cleanup: 'done' });
   }
   expect((await verifyLedger(store, clock.now())).findings).toEqual([]);
-  await store.close();
-  rmSync(folder, { recursive: true });
 });

@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { putEmptyDatabase } from '../../../test/support/databases/empty-database.ts';
 import { parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Log } from '../../ports/log.ts';
@@ -19,6 +18,7 @@ import {
   userId,
 } from '../../testing/marketplace-rows.ts';
 import { PlainProvider as Plain, type PlainProvider } from '../../testing/plain-provider.ts';
+import { putEmptyDatabase } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';

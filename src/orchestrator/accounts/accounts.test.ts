@@ -1,28 +1,20 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { digestSecret } from '../../keys/api-key.ts';
 import { systemRandom } from '../../runtime/system.ts';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
+import { openTestStore } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { createAccount, createKey, revokeKey, setPassword } from './accounts.ts';
 import type { Authenticator } from './authenticate.ts';
 import { issueToken } from './issue-token.ts';
 import type { PasswordChecks } from './password-checks.ts';
 
-function openStore() {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-accounts-'));
-  const store = openSqliteStore(join(folder, 'berth.db'));
-  onTestFinished(async () => {
-    await store.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+async function openStore() {
+  const store = await openTestStore();
   return { store, clock: new VirtualClock(), random: systemRandom };
 }
 
 it('makes an account again with the id that it had, and refuses an id that is none or is taken', async () => {
-  const deps = openStore();
+  const deps = await openStore();
   const { store } = deps;
   const id = `acct-${'0a'.repeat(10)}`;
   expect(await createAccount(deps, 'late', id)).toMatchObject({ id, name: 'late' });
@@ -34,7 +26,7 @@ it('makes an account again with the id that it had, and refuses an id that is no
 });
 
 it('ends the tokens of a revoked key and of an old password, which no longer count for the account', async () => {
-  const deps = openStore();
+  const deps = await openStore();
   const { store, clock } = deps;
   const { id: accountId } = await createAccount(deps, 'acme');
   const [revoked, kept] = [await createKey(deps, 'acme'), await createKey(deps, 'acme')];
@@ -64,7 +56,7 @@ it.each([
   ['disabled', false],
   ['deleted', true],
 ])('issues no token to an account that is %s while its password is checked', async (_what, isDeleted) => {
-  const deps = openStore();
+  const deps = await openStore();
   const { store, clock } = deps;
   const { id } = await createAccount(deps, 'acme');
   await setPassword(deps, 'acme', 'the password');

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { instanceTypeSchema } from '../../contract/configuration.ts';
 import { nameSchema } from '../../contract/instance.ts';
+import { instance } from '../../testing/orchestrator-rows.ts';
 import { newPublicKey } from '../../testing/ssh-keys.ts';
 import { MAX_NOTE_BYTES, readNote } from '../model/platform-resource.ts';
 import type { InstanceRecord } from '../model/records.ts';
@@ -42,23 +43,16 @@ const records: fc.Arbitrary<InstanceRecord> = fc
       onlineWithinMs: fc.integer({ min: 1, max: 86_400_000 }),
     }),
   })
-  .map(({ hex, spec, sshKeys, ...rest }) => ({
-    ...rest,
-    id: `inst-${hex}`,
-    ownerRef: `berth-inst-${hex}`,
-    status: 'ONLINE',
-    endpoint: null,
-    hostKeyFingerprint: null,
-    attachCycle: false,
-    error: null,
-    updatedAt: rest.createdAt,
-    platform: 'default',
-    host: null,
-    version: 3,
-    createOpenUntil: null,
-    destroyOrder: null,
-    spec: { ...spec, sshKeys, cloudInit: { runcmd: ['echo the-secret'] } },
-  }));
+  .map(({ hex, spec, sshKeys, ...rest }) =>
+    instance(`inst-${hex}`, {
+      ...rest,
+      status: 'ONLINE',
+      updatedAt: rest.createdAt,
+      version: 3,
+      createOpenUntil: null,
+      spec: { ...spec, sshKeys, cloudInit: { runcmd: ['echo the-secret'] } },
+    }),
+  );
 
 const read = (record: InstanceRecord, note: string) =>
   readNote({ ref: record.ownerRef, note }, INSTALLATION, instanceNoteSchema);

@@ -1,10 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
+import { beforeEach, expect, it } from 'vitest';
 import { unstoredAlarms } from '../../testing/alarms.ts';
 import { accountId, instance } from '../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
@@ -15,15 +12,13 @@ import { recordHosts } from './visibility.ts';
 const MINUTE_MS = 60_000;
 const LAST_RETRY_MS = 30_000;
 
-let folder: string;
 let store: Store;
 let clock: VirtualClock;
 let alarms: object[];
 let losses: LossCap;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'berth-losses-'));
-  store = openSqliteStore(join(folder, 'berth.db'));
+  store = await openTestStore();
   clock = new VirtualClock();
   alarms = [];
   const none = () => undefined;
@@ -39,10 +34,6 @@ beforeEach(async () => {
   await store.transact((tx) =>
     tx.credentials.insertAccount({ id: accountId, name: 'one', passwordHash: null, createdAt: 0 }),
   );
-});
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true });
 });
 
 async function insert(count: number, status: InstanceRecord['status'] = 'ONLINE'): Promise<void> {

@@ -1,10 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { unstoredAlarms } from '../../testing/alarms.ts';
-import { account, accountId, now } from '../../testing/orchestrator-rows.ts';
+import { account, accountId, now, volume } from '../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { recordedOrder } from '../model/destroy-order.ts';
 import type { ObservedVolume, Presence } from '../model/platform-driver.ts';
@@ -22,26 +19,8 @@ const [G0, G1, G2] = [`berth-${ID}`, `berth-${ID}-g1`, `berth-${ID}-g2`];
 const order = recordedOrder({ reason: 'tenant', by: accountId, at: now });
 const clock = new VirtualClock(now);
 
-const volume: VolumeRecord = {
-  id: ID,
-  accountId,
-  platform: 'default',
-  ownerRef: G1,
-  name: 'v',
-  sizeGb: 10,
-  region: 'here',
-  type: 'nvme',
-  status: 'AVAILABLE',
-  priceMicroUsdPerHour: 1,
-  createdAt: now,
-  deletedAt: null,
-  createOpenUntil: null,
-  host: 'a',
-  destroyOrder: null,
-  requestId: null,
-};
+const row = volume(ID, { ownerRef: G1, status: 'AVAILABLE', host: 'a' });
 
-let folder: string;
 let store: Store;
 let context: ReconcileContext;
 let alarms: ReturnType<typeof unstoredAlarms>;
@@ -49,11 +28,10 @@ let alarms: ReturnType<typeof unstoredAlarms>;
 let shown: Map<string, ObservedVolume>;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'berth-attempts-'));
-  store = openSqliteStore(join(folder, 'berth.db'));
+  store = await openTestStore();
   await store.transact(async (tx) => {
     await tx.credentials.insertAccount(account);
-    await tx.volumes.insert(volume);
+    await tx.volumes.insert(row);
   });
   shown = new Map();
   alarms = unstoredAlarms(clock);
@@ -72,13 +50,9 @@ beforeEach(async () => {
     options: { orphanGraceMs: 0, leaseMs: 4_000, callTimeoutMs: 1_000 },
   } as unknown as ReconcileContext;
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true });
-});
 
 const change = (changes: Partial<VolumeRecord>) =>
-  store.transact((tx) => tx.volumes.update({ ...volume, ...changes }));
+  store.transact((tx) => tx.volumes.update({ ...row, ...changes }));
 const seen = (ref: string) => removeOtherAttempt(context, 'volume', { id: ID, ref });
 const isRemoved = async (ref: string) => (await store.read.work.of(ref))?.kind === 'destroy';
 
@@ -128,10 +102,10 @@ describe('a resource listed under another name than in its row', () => {
 });
 
 it('a delete waits for the other attempts of its resource and removes them', async () => {
-  const areClosed = () => store.transact((tx) => areOthersClosed(tx, volume, now));
+  const areClosed = () => store.transact((tx) => areOthersClosed(tx, row, now));
   expect(await areClosed()).toBe(true);
   await store.transact(async (tx) => {
-    await supersede(tx, { ...volume, resourceKind: 'volume', ownerRef: G0 }, 's', now);
+    await supersede(tx, { ...row, resourceKind: 'volume', ownerRef: G0 }, 's', now);
     await tx.attempts.put({
       ...{ resourceId: ID, resourceKind: 'volume', platform: 'default', ref: G2, host: 'b' },
       ...{ openedAt: now, closedAt: null, destroyOrder: order },

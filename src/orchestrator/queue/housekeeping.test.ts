@@ -1,12 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { audit } from '../../operators/audit.ts';
 import type { Log } from '../../ports/log.ts';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
 import { unstoredAlarms } from '../../testing/alarms.ts';
-import { account, instance } from '../../testing/orchestrator-rows.ts';
+import { account, instance, volume } from '../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Store } from '../model/store.ts';
 import { Housekeeping } from './housekeeping.ts';
@@ -39,51 +36,21 @@ it('housekeeping stopped in the middle of a round begins no other', async () => 
 });
 
 it('does not prune a volume created by a clock that was ahead: the mark would pass future rows', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-housekeeping-'));
-  const store = openSqliteStore(join(folder, 'berth.db'));
-  onTestFinished(async () => {
-    await store.close();
-    rmSync(folder, { recursive: true });
-  });
+  const store = await openTestStore();
   const endedBefore = 1_000_000;
-  const row = {
-    platform: 'default',
-    accountId: account.id,
-    name: 'data',
-    sizeGb: 1,
-    region: 'here',
-    type: null,
-    requestId: null,
-  };
-  const ended = { status: 'DELETING', deletedAt: endedBefore - 1, createOpenUntil: null } as const;
   await store.transact(async (tx) => {
     await tx.credentials.insertAccount(account);
-    for (const createdAt of [endedBefore - 10, endedBefore + 60_000]) {
-      const id = `vol-${createdAt}`;
-      const volume = {
-        ...row,
-        ...ended,
-        id,
-        host: null,
-        destroyOrder: null,
-        ownerRef: `berth-${id}`,
-        priceMicroUsdPerHour: 1,
-        createdAt,
-      };
-      await tx.volumes.insert(volume);
-    }
+    for (const createdAt of [endedBefore - 10, endedBefore + 60_000])
+      await tx.volumes.insert(
+        volume(`vol-${createdAt}`, { status: 'DELETING', deletedAt: endedBefore - 1, createdAt }),
+      );
   });
   await pruneTombstones(store, 'default', endedBefore);
   expect(await store.read.marks.get('volumes_pruned_until')).toBe(endedBefore - 10);
 });
 
 it('prunes tombstones in small batches once they are old, and notes the newest creation among them', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-housekeeping-'));
-  const store = openSqliteStore(join(folder, 'berth.db'));
-  onTestFinished(async () => {
-    await store.close();
-    rmSync(folder, { recursive: true });
-  });
+  const store = await openTestStore();
   const clock = new VirtualClock();
   const endedAt = clock.now();
   await store.transact(async (tx) => {

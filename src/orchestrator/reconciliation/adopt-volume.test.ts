@@ -1,46 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
-import { account, accountId, now } from '../../testing/orchestrator-rows.ts';
-import type { VolumeRecord } from '../model/records.ts';
+import { expect, it } from 'vitest';
+import { account, now, volume } from '../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../testing/stores.ts';
 import type { Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { reconcileVolume } from './adopt-volume.ts';
 
-const volume: VolumeRecord = {
-  id: 'v',
-  accountId,
-  platform: 'default',
-  ownerRef: 'berth-v',
-  name: 'v',
-  sizeGb: 10,
-  region: 'here',
-  type: 'nvme',
-  ...{
-    status: 'AVAILABLE',
-    priceMicroUsdPerHour: 1,
-    createdAt: now,
-    deletedAt: null,
-    createOpenUntil: null,
-    host: null,
-    destroyOrder: null,
-    requestId: null,
-  },
-};
-const shown = { ref: volume.ownerRef, note: '', createdAt: now, sizeGb: 20, attachedTo: [] };
+const row = volume('v', { sizeGb: 10, type: 'nvme', status: 'AVAILABLE' });
+const shown = { ref: row.ownerRef, note: '', createdAt: now, sizeGb: 20, attachedTo: [] };
 
 async function openStore(): Promise<Store> {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-adopt-'));
-  const store = openSqliteStore(join(folder, 'berth.db'));
-  onTestFinished(async () => {
-    await store.close();
-    rmSync(folder, { recursive: true });
-  });
+  const store = await openTestStore();
   await store.transact(async (tx) => {
     await tx.credentials.insertAccount(account);
-    await tx.volumes.insert(volume);
+    await tx.volumes.insert(row);
   });
   return store;
 }
@@ -62,7 +34,7 @@ it.each([
   const late: Store = {
     ...store,
     transact: async (body) => {
-      await store.transact((tx) => tx.volumes.update({ ...volume, ...changes }));
+      await store.transact((tx) => tx.volumes.update({ ...row, ...changes }));
       return store.transact(body);
     },
   };

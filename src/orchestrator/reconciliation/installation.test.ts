@@ -1,52 +1,27 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
-import { account, accountId, instance } from '../../testing/orchestrator-rows.ts';
-import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
+import { account, instance, volume } from '../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../testing/stores.ts';
+import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import { ensureInstallation, knownPlatforms, leftPlatforms, PlatformMismatch } from './installation.ts';
 
 const here = { name: 'libvirt' };
 const elsewhere = { name: 'openstack' };
 const random = createSeededRandom('installation');
-let folder: string;
 let store: Store;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'berth-installation-'));
-  store = openSqliteStore(join(folder, 'berth.db'));
+  store = await openTestStore();
   await store.transact((tx) => tx.credentials.insertAccount(account));
-});
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true });
 });
 
 const start = (platform: { name: string }) =>
   ensureInstallation({ store, random }, new Map([['default', platform.name]]));
 
 const inStatus = (status: InstanceRecord['status']) => instance('inst-1', { status, createOpenUntil: null });
-const volume = (deletedAt: number | null): VolumeRecord => ({
-  id: 'vol-1',
-  accountId,
-  platform: 'default',
-  ownerRef: 'berth-vol-1',
-  name: 'data',
-  sizeGb: 1,
-  region: 'r',
-  type: null,
-  status: 'DELETING',
-  priceMicroUsdPerHour: 1,
-  createdAt: 0,
-  deletedAt,
-  createOpenUntil: null,
-  host: null,
-  destroyOrder: null,
-  requestId: null,
-});
+const deleting = (deletedAt: number | null) =>
+  volume('vol-1', { status: 'DELETING', createdAt: 0, deletedAt });
 
 it('the installation is created at the first start and stays', async () => {
   const first = await start(here);
@@ -63,7 +38,7 @@ it('the installation is not moved to another platform while it has live instance
     /holds 1 instance and 0 volumes of the platform "libvirt", and the configuration names "openstack": configure/,
   );
   await store.transact((tx) => tx.instances.update(inStatus('DESTROYED')));
-  await store.transact((tx) => tx.volumes.insert(volume(null)));
+  await store.transact((tx) => tx.volumes.insert(deleting(null)));
   await expect(start(elsewhere)).rejects.toThrow(/holds 0 instances and 1 volume/);
   expect(await store.read.installation.get()).toEqual(first);
 });
@@ -72,7 +47,7 @@ it('the installation keeps its id on another platform once the previous one is e
   const { id } = await start(here);
   await store.transact(async (tx) => {
     await tx.instances.insert(inStatus('DESTROYED'));
-    await tx.volumes.insert(volume(1));
+    await tx.volumes.insert(deleting(1));
   });
   expect(await start(elsewhere)).toEqual({ id, platform: 'openstack' });
 });

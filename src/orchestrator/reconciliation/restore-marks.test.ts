@@ -1,21 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
+import { beforeEach, expect, it } from 'vitest';
+import { openTestStore } from '../../testing/stores.ts';
 import type { Store } from '../model/store.ts';
 import { endRestore, restoredFrom, shareRestore } from './restore-marks.ts';
 
-let folder: string;
 let store: Store;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'berth-restore-'));
-  store = openSqliteStore(join(folder, 'berth.db'));
+  store = await openTestStore();
   await store.transact((tx) => tx.marks.put('restored_from', 7));
-});
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true });
 });
 
 const pending = (...platforms: string[]) =>

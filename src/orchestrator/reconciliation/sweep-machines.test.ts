@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { withFaults } from '../../drivers/kit/faults.ts';
 import { machineSpec } from '../../drivers/simulator/simulator.fixture.ts';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
 import { unstoredAlarms } from '../../testing/alarms.ts';
 import { account, anOrder, instance } from '../../testing/orchestrator-rows.ts';
 import { PlainPlatform } from '../../testing/plain-platform.ts';
+import { openTestStore } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
@@ -52,17 +49,11 @@ const wholeNote = (changes: object = {}) =>
   });
 
 let clock: VirtualClock;
-let folder: string;
 let store: Store;
 beforeEach(async () => {
   clock = new VirtualClock(Date.UTC(2026, 10, 21));
-  folder = mkdtempSync(join(tmpdir(), 'berth-sweep-'));
-  store = openSqliteStore(join(folder, 'berth.db'));
+  store = await openTestStore();
   await store.transact((tx) => tx.credentials.insertAccount(account));
-});
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true });
 });
 
 interface Setting {

@@ -1,10 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { unstoredAlarms } from '../../testing/alarms.ts';
 import { account, claim, dueWork, instance, now } from '../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../testing/stores.ts';
 import { transition } from '../instances/transition.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { InstanceRecord } from '../model/records.ts';
@@ -14,24 +11,18 @@ import type { ReconcileContext } from '../platform/context.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
 import { finish, type Next, releaseLease, settleInstance } from './settle.ts';
 
-let folder: string;
 let store: Store;
 let health: { isUp: boolean };
 let warnings: object[];
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'berth-settle-'));
-  store = openSqliteStore(join(folder, 'berth.db'));
+  store = await openTestStore();
   health = { isUp: true };
   warnings = [];
   await store.transact(async (tx) => {
     await tx.credentials.insertAccount(account);
     await tx.instances.insert(instance('a'));
   });
-});
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true });
 });
 
 function context(): ReconcileContext {

@@ -1,42 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import type { VolumeStatus } from '../../contract/volume.ts';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
-import { account, accountId, instance, now } from '../../testing/orchestrator-rows.ts';
+import { account, accountId, instance, now, volume } from '../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../testing/stores.ts';
 import { recordedOrder } from '../model/destroy-order.ts';
 import type { Attachment, VolumeRecord } from '../model/records.ts';
 import { deleteVolume } from './delete.ts';
 import { updateAttachmentStatus } from './transition.ts';
 
-const volume = (changes: Partial<VolumeRecord>): VolumeRecord => ({
-  id: 'v',
-  accountId,
-  platform: 'default',
-  ownerRef: 'berth-v',
-  name: 'v',
-  sizeGb: 10,
-  region: 'here',
-  type: 'nvme',
-  status: 'AVAILABLE',
-  priceMicroUsdPerHour: 1,
-  createdAt: now,
-  deletedAt: null,
-  createOpenUntil: null,
-  host: null,
-  destroyOrder: null,
-  requestId: null,
-  ...changes,
-});
-
 async function openStore(row: VolumeRecord, states: readonly Attachment['state'][] = []) {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-volume-'));
-  const store = openSqliteStore(join(folder, 'berth.db'));
-  onTestFinished(async () => {
-    await store.close();
-    rmSync(folder, { recursive: true });
-  });
+  const store = await openTestStore();
   await store.transact(async (tx) => {
     await tx.credentials.insertAccount(account);
     await tx.volumes.insert(row);
@@ -59,7 +31,7 @@ const cases: [VolumeStatus, Attachment['state'][], VolumeStatus][] = [
 it.each(cases)(
   'a volume that is %s, with its attachments %j, becomes %s, also where no single step leads there',
   async (status, states, expected) => {
-    const row = volume({ status });
+    const row = volume('v', { status });
     const store = await openStore(row, states);
     await store.transact((tx) => updateAttachmentStatus(tx, row));
     expect((await store.read.volumes.byId('v'))?.status).toBe(expected);
@@ -68,7 +40,7 @@ it.each(cases)(
 
 it('a DELETE of a volume whose create failed keeps the order that the failure recorded', async () => {
   const destroyOrder = recordedOrder({ reason: 'failed_create', by: 'server-1', at: now });
-  const store = await openStore(volume({ status: 'ERROR', destroyOrder }));
+  const store = await openStore(volume('v', { status: 'ERROR', destroyOrder }));
   await deleteVolume({ store, clock: { now: () => now + 5 } as never }, accountId, 'v');
   expect(await store.read.volumes.byId('v')).toMatchObject({ status: 'DELETING', destroyOrder });
 });

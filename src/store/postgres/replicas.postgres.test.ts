@@ -6,7 +6,15 @@ import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
 import type { Store, Transaction } from '../../orchestrator/model/store.ts';
 import { ensureInstallation } from '../../orchestrator/reconciliation/installation.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
-import { account, accountId, claim, dueWork, instance, now } from '../../testing/orchestrator-rows.ts';
+import {
+  account,
+  accountId,
+  claim,
+  dueWork,
+  instance,
+  now,
+  volume,
+} from '../../testing/orchestrator-rows.ts';
 import { until } from '../../testing/until.ts';
 import { FEED_NAME } from './commit-feed.ts';
 import { openPostgresStore, type PostgresOptions } from './store.ts';
@@ -197,24 +205,7 @@ describe('two replicas', () => {
   it('sell the storage of a location once: of 20 creates at once as many fit as there are GB', async () => {
     const take = (store: typeof a, id: string) =>
       store.transact(async (tx) => {
-        await tx.volumes.insert({
-          id,
-          accountId,
-          ownerRef: `berth-${id}`,
-          name: id,
-          sizeGb: 100,
-          region: 'here',
-          type: null,
-          status: 'CREATING',
-          priceMicroUsdPerHour: 1,
-          createdAt: now,
-          platform: 'default',
-          deletedAt: null,
-          createOpenUntil: null,
-          host: null,
-          destroyOrder: null,
-          requestId: null,
-        });
+        await tx.volumes.insert(volume(id, { sizeGb: 100 }));
         return tx.storageClaims.take({ volumeId: id, region: 'here', gb: 100, capacityGb: 750 });
       });
     const taken = await Promise.all(

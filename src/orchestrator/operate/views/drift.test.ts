@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { putEmptyDatabase } from '../../../../test/support/databases/empty-database.ts';
-import { openSqliteStore } from '../../../store/sqlite/store.ts';
+import { beforeEach, expect, it } from 'vitest';
 import { account, dueWork, instance } from '../../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../../testing/stores.ts';
 import type { Listing, ObservedMachine } from '../../model/platform-driver.ts';
 import type { Store } from '../../model/store.ts';
 import { findDrift } from './drift.ts';
@@ -13,12 +9,9 @@ const NOW = Date.UTC(2030, 0, 2);
 const OLD = NOW - 3_600_000;
 const endpoint = { publicIp: '203.0.113.7', sshPort: 22, sshUsername: 'ubuntu' };
 
-let folder: string;
 let store: Store;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'berth-drift-'));
-  await putEmptyDatabase('orchestrator', join(folder, 'berth.db'));
-  store = openSqliteStore(join(folder, 'berth.db'));
+  store = await openTestStore();
   await store.transact(async (tx) => {
     await tx.installation.put({ id: 'here', platform: '{}' });
     await tx.credentials.insertAccount(account);
@@ -38,10 +31,6 @@ beforeEach(async () => {
     await tx.work.put({ ...dueWork, resourceId: 'full', kind: 'observe', notBefore: NOW + 1 });
     await tx.work.put({ ...dueWork, resourceId: 'kept', kind: 'hold', notBefore: NOW + 1 });
   });
-});
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true });
 });
 
 const machine = (id: string, changes: Partial<ObservedMachine> = {}): ObservedMachine => ({
