@@ -3,12 +3,10 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { stringify } from 'yaml';
-import { toScenario } from './export/to-scenario.ts';
 import { describeFailure, Summary } from './runner/report.ts';
 import type { Outcome } from './runner/run-world.ts';
 import { shrink } from './runner/shrink.ts';
-import { engines, flagsOf, isEngine, subjects } from './runner/subject.ts';
-import { prepareSimulation } from './simulations.ts';
+import { engines, flagsOf, isEngine, type Simulation, subjects } from './runner/subject.ts';
 
 const { values } = parseArgs({
   options: {
@@ -46,13 +44,20 @@ const count = Number(values.seeds ?? (values.seed === undefined ? 100 : 1));
 if (![commands, first, count].every((value) => Number.isInteger(value) && value >= 0))
   throw new Error('--seeds, --seed and --commands take whole numbers');
 
+/** The process that only hands out seeds does not load the program. */
+async function prepare(): Promise<Simulation> {
+  const { prepareSimulation } = await import('./simulations.ts');
+  return prepareSimulation(subject);
+}
+
 /** Runs one seed here, and writes what happened in it. */
 async function exportTo(file: string): Promise<void> {
   if (isEngine(subject)) throw new Error('a sandbox cannot repeat what happens at an engine');
-  const simulation = await prepareSimulation(subject);
+  const simulation = await prepare();
   try {
     const outcome = await simulation.run(String(first), commands);
     const shortest = outcome.failure === undefined ? outcome : await shrink(simulation, outcome);
+    const { toScenario } = await import('./export/to-scenario.ts');
     const scenario = toScenario(shortest, subject, mutant);
     writeFileSync(file, stringify(scenario));
     process.stdout.write(
@@ -66,7 +71,7 @@ async function exportTo(file: string): Promise<void> {
 
 /** Runs the seeds that its parent sends, one after another. */
 async function work(): Promise<void> {
-  const simulation = await prepareSimulation(subject);
+  const simulation = await prepare();
   const clean = (): void => rmSync(simulation.folder, { recursive: true, force: true });
   process.on('exit', clean);
   process.on('disconnect', () => process.exit());
@@ -121,7 +126,7 @@ async function main(): Promise<void> {
 }
 
 async function shrinkAlone(outcome: Outcome): Promise<Outcome> {
-  const simulation = await prepareSimulation(subject);
+  const simulation = await prepare();
   try {
     return await shrink(simulation, outcome);
   } finally {

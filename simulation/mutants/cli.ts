@@ -63,7 +63,7 @@ async function main(): Promise<void> {
   const startedAt = performance.now();
   const hunt = new Hunt();
   const wanted = mutants.filter(({ id }) => only?.includes(id) ?? true);
-  const found = await findAll(hunt, wanted);
+  const found = await findAll(hunt, wanted).finally(() => hunt.end());
   const count = wanted.filter(({ id }) => found.get(id) !== null).length;
   const table = toTable(mutants, found, readFileSync(document, 'utf8'));
   say(`\n${table}\n`);
