@@ -30,6 +30,11 @@ build_guests() {
   esac
 }
 
+if [[ ${1-} == --prepare ]]; then
+  for engine in "${engines[@]}"; do build_guests "$engine"; done
+  exit
+fi
+
 # The tests of one engine, with those of the arguments that are about it; each run has a report of its own.
 run() {
   local engine=$1 report=$2 argument arguments=()
