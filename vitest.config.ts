@@ -52,7 +52,8 @@ const leftOut = [
  * What replaces a module, measures its process or takes long has a process of its own. All else
  * shares two, and so loads each module once: that is two thirds of the time. `--isolate` gives every file its own again.
  */
-const alone = ['conformance/cli/full-disk.test.ts', '**/*.{browser,long}.test.ts'];
+const replacing = ['conformance/cli/full-disk.test.ts', 'src/drivers/simulator/guest/host.long.test.ts'];
+const alone = [...replacing, '**/*.{browser,long}.test.ts'];
 
 /** Vitest begins with the longest files. What waits for PostgreSQL is short and slow: no process is left with that alone. */
 class PostgresFirst extends BaseSequencer {
@@ -75,17 +76,31 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: PATIENCE_MS } },
+    reporters: hasTime ? ['default', './test/support/costs.ts'] : ['default'],
     projects: [
       {
         extends: true,
         test: {
-          name: 'alone',
-          include: alone,
+          name: 'replacing',
+          include: replacing,
           exclude: [...configDefaults.exclude, ...leftOut],
           globalSetup: [
             'test/support/databases/memory-folder.ts',
             'test/support/databases/shared-postgres.ts',
           ],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: alone,
+          exclude: [...configDefaults.exclude, ...replacing, ...leftOut],
+          globalSetup: [
+            'test/support/databases/memory-folder.ts',
+            'test/support/databases/shared-postgres.ts',
+          ],
+          experimental: { viteModuleRunner: false },
         },
       },
       {
