@@ -56,7 +56,7 @@ function networkOf(address: string): string {
 }
 
 /** The eight groups of a valid IPv6 address. `::` may stand for some, and the last two may be an IPv4 address. */
-function groupsOf(address: string): number[] {
+export function groupsOf(address: string): number[] {
   const [head = '', tail] = address.split('::');
   const before = toGroups(head);
   const after = toGroups(tail ?? '');

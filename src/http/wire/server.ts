@@ -3,7 +3,7 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:https
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../../ports/log.ts';
-import { Connection, connectionOf } from './connection.ts';
+import { Connection } from './connection.ts';
 import { type OpenConnection, OpenConnections } from './open-connections.ts';
 import { StallWatch } from './stall-watch.ts';
 
@@ -51,7 +51,7 @@ export class HttpServer {
   readonly #server: Server;
   readonly #options: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>;
   readonly #open: OpenConnections;
-  readonly #refused = new WeakSet<Duplex>();
+  readonly #connections = new WeakMap<Duplex, Connection>();
   readonly #stalls: StallWatch;
   #turnedAwayLoggedAt = Number.NEGATIVE_INFINITY;
 
@@ -66,7 +66,7 @@ export class HttpServer {
       requireHostHeader: false,
     };
     const listen: RequestListener = (request, response) =>
-      connectionOf(request.socket)?.take(request, response);
+      this.#connections.get(request.socket)?.take(response);
     this.#options = options;
     this.#open = new OpenConnections(
       connectionsPerAddress === 0 ? Number.POSITIVE_INFINITY : connectionsPerAddress,
@@ -153,6 +153,7 @@ export class HttpServer {
   #attach(socket: Socket, listener: RequestListener): void {
     if (socket.destroyed) return;
     const connection = new Connection(socket, listener);
+    this.#connections.set(socket, connection);
     this.#open.attach(connection);
   }
 
@@ -162,27 +163,22 @@ export class HttpServer {
   }
 
   #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    if (this.#refused.has(socket)) return;
-    this.#refused.add(socket);
-    const connection = connectionOf(socket);
-    if (error.code === 'ECONNRESET' || !socket.writable || connection === undefined || connection.owesReply) {
+    const connection = this.#connections.get(socket);
+    if (error.code === 'ECONNRESET' || connection === undefined) {
       socket.destroy();
       return;
     }
     const { remoteAddress } = connection.socket;
-    const refusal = this.#options.refuse(problems[error.code ?? ''] ?? 'malformed', remoteAddress);
-    const requestId = this.#options.nextId();
-    this.#options.log.info(
-      {
-        request_id: requestId,
-        status: refusal.status,
-        code: refusal.code,
-        cause: error.code,
-        address: remoteAddress,
-      },
-      'request refused below HTTP',
-    );
-    connection.refuse(toText(refusal, requestId));
+    connection.refuse(() => {
+      const refusal = this.#options.refuse(problems[error.code ?? ''] ?? 'malformed', remoteAddress);
+      const requestId = this.#options.nextId();
+      const { status, code } = refusal;
+      this.#options.log.info(
+        { request_id: requestId, status, code, cause: error.code, address: remoteAddress },
+        'request refused below HTTP',
+      );
+      return toText(refusal, requestId);
+    });
   }
 }
 

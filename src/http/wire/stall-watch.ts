@@ -1,9 +1,12 @@
+import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
+import { endianness } from 'node:os';
+import { groupsOf } from './client-address.ts';
 import type { OpenConnection } from './open-connections.ts';
-import { connectionKey, readUnacknowledged } from './unacknowledged.ts';
 
 /** Checks without progress before a stalled connection is ended. */
-const CHECKS = 3;
+const CHECKS = 10;
+const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 
 interface Parts {
   connections: Iterable<OpenConnection>;
@@ -60,14 +63,49 @@ function hasUndrained({ connection }: OpenConnection): boolean {
   return connection !== undefined && connection.socket.writableLength > 0;
 }
 
-/** A string that changes with every drained byte. */
+/** A string that changes with every byte that the kernel or the client takes. */
 function stateOf({ socket, connection }: OpenConnection, unacknowledged: number | undefined): string {
-  const { writableLength } = (connection?.socket ?? socket) as Socket;
-  return [writableLength, socket.bytesWritten, queueSize(socket), unacknowledged].join(' ');
+  const { writableLength } = connection?.socket ?? socket;
+  return [writableLength, socket.bytesWritten, unacknowledged].join(' ');
 }
 
-/** The bytes that libuv still holds of a partial write. node:net checks the same before a timeout. */
-function queueSize(socket: Socket): number | undefined {
-  const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize?: number } | null };
-  return handle?.writeQueueSize;
+/**
+ * The bytes of each connection of this machine that the kernel has taken and the peer has not acknowledged, by {@link
+ * connectionKey}. Linux only; empty elsewhere.
+ */
+export async function readUnacknowledged(): Promise<ReadonlyMap<string, number>> {
+  const bytes = new Map<string, number>();
+  for (const table of TABLES) {
+    const text = await readFile(table, 'latin1').catch(() => '');
+    for (const line of text.split('\n').slice(1)) {
+      // sl local_address rem_address st tx_queue:rx_queue …
+      const [, local, remote, , queues] = line.trim().split(/\s+/);
+      if (local === undefined || remote === undefined || queues === undefined) continue;
+      bytes.set(`${local.split(':')[1]} ${remote}`, Number.parseInt(queues, 16));
+    }
+  }
+  return bytes;
+}
+
+/** A connection in the kernel's notation. Undefined: it is not open. */
+export function connectionKey({ localPort, remoteAddress, remotePort }: Socket): string | undefined {
+  if (localPort === undefined || remoteAddress === undefined || remotePort === undefined) return undefined;
+  return `${toHex(localPort, 4)} ${addressWords(remoteAddress)}:${toHex(remotePort, 4)}`;
+}
+
+/** The address in 32-bit words, each in the byte order of this machine. */
+function addressWords(address: string): string {
+  const bytes = address.includes(':')
+    ? groupsOf(address.replace(/%.*$/, '')).flatMap((group) => [group >> 8, group & 0xff])
+    : address.split('.').map(Number);
+  const words = Array.from({ length: bytes.length / 4 }, (_, index) => bytes.slice(4 * index, 4 * index + 4));
+  const isLittle = endianness() === 'LE';
+  return words
+    .flatMap((word) => (isLittle ? word.toReversed() : word))
+    .map((byte) => toHex(byte, 2))
+    .join('');
+}
+
+function toHex(value: number, digits: number): string {
+  return value.toString(16).toUpperCase().padStart(digits, '0');
 }

@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http';
 import { countHeader } from '../../http/wire/client-address.ts';
-import { connectionOf } from '../../http/wire/connection.ts';
 import type { Authenticator } from '../accounts/authenticate.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
 import { isNoneMatch, PRIVATE } from './conditional.ts';
@@ -41,7 +40,6 @@ export function polledRoute(
       return otherwise(request, response);
 
     metrics.countPolledRead();
-    connectionOf(request.socket)?.trust();
     const { body, etag } = reply;
     if (isNoneMatch(headers['if-none-match'], etag)) {
       response.writeHead(304, ['X-Request-Id', nextId(), 'ETag', etag, 'Cache-Control', PRIVATE]);

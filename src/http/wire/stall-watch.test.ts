@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { connectionKey, readUnacknowledged } from './unacknowledged.ts';
+import { connectionKey, readUnacknowledged } from './stall-watch.ts';
 
 it.runIf(existsSync('/proc/net/tcp')).each(['127.0.0.1', '::ffff:127.0.0.1', '::1'])(
   'tells what a client at %s has not acknowledged, and that it is less when it has read',
