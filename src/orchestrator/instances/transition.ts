@@ -2,6 +2,7 @@ import { type InstanceStatus, instanceTransitions } from '../../contract/instanc
 import { assertTransition } from '../../contract/transitions.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
+import { looksSame } from './to-instance.ts';
 
 type Changes = Partial<
   Pick<
@@ -53,13 +54,9 @@ export async function amend(
   now: number,
   changes: Changes,
 ): Promise<InstanceRecord> {
-  const isVisible =
-    changes.endpoint !== undefined && JSON.stringify(changes.endpoint) !== JSON.stringify(record.endpoint);
-  return write(tx, {
-    ...record,
-    ...changes,
-    updatedAt: isVisible ? Math.max(now, record.updatedAt) : record.updatedAt,
-  });
+  const changed = { ...record, ...changes };
+  if (looksSame(record, changed)) return write(tx, changed);
+  return write(tx, { ...changed, updatedAt: Math.max(now, record.updatedAt) });
 }
 
 async function write(tx: Transaction, changed: InstanceRecord): Promise<InstanceRecord> {

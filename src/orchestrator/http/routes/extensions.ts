@@ -10,7 +10,7 @@ import { volumeSchema } from '../../../contract/volume.ts';
 import { untilClientLeaves } from '../../../http/api/client-left.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { listChanges } from '../../changes/list-changes.ts';
-import { toInstance } from '../../instances/list.ts';
+import { toInstance } from '../../instances/to-instance.ts';
 import { restartInstance, restartStatus } from '../../instances/restart.ts';
 import { resizeVolume } from '../../volumes/resize.ts';
 import { toVolume } from '../../volumes/transition.ts';
