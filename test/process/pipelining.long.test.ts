@@ -115,7 +115,8 @@ it('a client that reads slowly is served on, and one that reads nothing is cut o
     read += bytes.length;
   });
   slow.resume();
-  for (const end = performance.now() + 60_000; read < reply.length && performance.now() < end; ) await pause(200);
+  for (const end = performance.now() + 60_000; read < reply.length && performance.now() < end; )
+    await pause(200);
   expect(readBefore).toBeLessThan(16 * MB * MB);
   expect(read).toBeGreaterThan(reply.length);
   slow.destroy();

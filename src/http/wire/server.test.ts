@@ -110,11 +110,7 @@ const anyRequests: [string, string, string][] = [
   ['GET', get('/a'), '<GET /a >'],
   ['POST with an empty line in its body', post('/b', '{"x":"\r\n\r\n"}'), '<POST /b {"x":"\r\n\r\n"}>'],
   ['keep-alive', get('/c', 'Connection: keep-alive\r\n'), '<GET /c >'],
-  [
-    'chunked',
-    `POST /d HTTP/1.1\r\nHost: x\r\n${chunked}\r\n4\r\nbody\r\n0\r\n\r\n`,
-    '<POST /d body>',
-  ],
+  ['chunked', `POST /d HTTP/1.1\r\nHost: x\r\n${chunked}\r\n4\r\nbody\r\n0\r\n\r\n`, '<POST /d body>'],
   ['100-continue', post('/e', 'z', 'Expect: 100-continue\r\n'), '<POST /e z>'],
   ['a body of several packets', post('/f', 'x'.repeat(300_000)), `<POST /f ${'x'.repeat(300_000)}>`],
 ];
@@ -134,16 +130,19 @@ describe.each(kinds)('requests on one connection, %s', (_name, setting, isTls) =
     expect(client.text()).not.toContain('Connection: close');
   });
 
-  it.each(anyRequests)('get one answer and a close if they are pipelined: %s', async (_what, request, reply) => {
-    const { listener, tooEarly } = echo();
-    const { port } = await start(listener, setting());
-    const client = await open(port, isTls);
-    client.socket.write(request.repeat(request.length > 1_000 ? 20 : 400));
-    await client.closed;
-    expect(repliesIn(client.text())).toEqual([reply]);
-    expect(client.text().match(/Connection: close/g)).toHaveLength(1);
-    expect(tooEarly).toEqual([]);
-  });
+  it.each(anyRequests)(
+    'get one answer and a close if they are pipelined: %s',
+    async (_what, request, reply) => {
+      const { listener, tooEarly } = echo();
+      const { port } = await start(listener, setting());
+      const client = await open(port, isTls);
+      client.socket.write(request.repeat(request.length > 1_000 ? 20 : 400));
+      await client.closed;
+      expect(repliesIn(client.text())).toEqual([reply]);
+      expect(client.text().match(/Connection: close/g)).toHaveLength(1);
+      expect(tooEarly).toEqual([]);
+    },
+  );
 
   it('get one answer and a close if they are pipelined and a handler answers at once', async () => {
     const begun: (string | undefined)[] = [];

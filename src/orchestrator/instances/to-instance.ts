@@ -36,6 +36,8 @@ export function toInstance(record: InstanceRecord): Instance {
 /** Whether a client sees two states of an instance as the same, apart from `updated_at`. */
 export function looksSame(before: InstanceRecord, after: InstanceRecord): boolean {
   const updatedAt = 0;
-  const [first, second] = [before, after].map((record) => JSON.stringify(toInstance({ ...record, updatedAt })));
+  const [first, second] = [before, after].map((record) =>
+    JSON.stringify(toInstance({ ...record, updatedAt })),
+  );
   return first === second;
 }

@@ -4,9 +4,9 @@ import { tokenRequestSchema, tokenSchema } from '../../../contract/token.ts';
 import { jsonContent } from '../../../http/api/create-app.ts';
 import type { Owner } from '../../accounts/authenticate.ts';
 import { issueToken } from '../../accounts/issue-token.ts';
+import { nameOf, namingRefused } from '../authentication.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
-import { nameOf, namingRefused } from '../who.ts';
 
 const issueTokenRoute = createRoute({
   method: 'post',

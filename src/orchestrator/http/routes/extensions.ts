@@ -10,13 +10,13 @@ import { volumeSchema } from '../../../contract/volume.ts';
 import { untilClientLeaves } from '../../../http/api/client-left.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { listChanges } from '../../changes/list-changes.ts';
-import { toInstance } from '../../instances/to-instance.ts';
 import { restartInstance, restartStatus } from '../../instances/restart.ts';
+import { toInstance } from '../../instances/to-instance.ts';
 import { resizeVolume } from '../../volumes/resize.ts';
 import { toVolume } from '../../volumes/transition.ts';
+import { asked, authenticateAnew } from '../authentication.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
-import { asked, namingRefused } from '../who.ts';
 
 const shared = {
   tags: ['Beyond the contract'],
@@ -130,8 +130,7 @@ export function extensionRoutes(deps: HttpDeps) {
         listChanges(deps, accountId, { since, waitMs, client }),
       );
       // The key may have been revoked meanwhile.
-      const authorization = context.req.header('authorization');
-      if (waitMs > 0) await namingRefused(context, authenticator.authenticate(authorization));
+      if (waitMs > 0) await authenticateAnew(context, authenticator);
       return context.json(changes, 200);
     })
     .openapi(resizeRoute, async (context) => {

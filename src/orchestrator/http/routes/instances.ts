@@ -18,10 +18,10 @@ import { toEtag } from '../../instances/polled-reads.ts';
 import { startInstance } from '../../instances/start.ts';
 import { stopInstance } from '../../instances/stop.ts';
 import { toInstance } from '../../instances/to-instance.ts';
+import { asked, requestedBy } from '../authentication.ts';
 import { breakOff, createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
-import { asked, requestedBy } from '../who.ts';
 
 /** O: Instances, rule 1: ids are globally unique, so any `region` is ignored. */
 const ignoredRegion = z

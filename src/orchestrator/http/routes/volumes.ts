@@ -13,10 +13,10 @@ import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
 import { listVolumeLocations } from '../../volumes/storage.ts';
 import { toVolume } from '../../volumes/transition.ts';
+import { asked } from '../authentication.ts';
 import { createHeaders, markReplay } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
-import { asked } from '../who.ts';
 
 const oneVolume = z.object({ volumeId: z.string() });
 const shared = { tags: ['Volumes'], security: bearer };
