@@ -1,6 +1,4 @@
-import type { LookupAddress } from 'node:dns';
-import * as dns from 'node:dns';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 
 /** Addresses that are not on the public internet, or that can map to a private network. */
 const FORBIDDEN_IPV4 = [
@@ -44,37 +42,4 @@ function lastBitsAsIpv4(address: string): string {
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(':');
   const [high = 0, low = 0] = groups.slice(-2).map((group) => Number.parseInt(group || '0', 16));
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
-}
-
-/** Resolves a name to all its addresses, as `dns.lookup` does. */
-export type ResolveAll = (
-  hostname: string,
-  options: dns.LookupOptions & { all: true },
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
-
-/**
- * Creates a lookup for new connections that removes forbidden addresses. It checks the addresses that are connected to,
- * so a name that resolves differently a moment later gains nothing.
- */
-export function createPublicLookup(resolve: ResolveAll = dns.lookup): LookupFunction {
-  return (hostname, options, callback) => {
-    resolve(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return callback(error, '', 0);
-      const allowed = addresses.filter(({ address }) => !isForbiddenAddress(address));
-      const [first] = allowed;
-      if (first === undefined) return callback(new ForbiddenAddress(hostname), '', 0);
-      if (options.all === true) return callback(null, allowed);
-      return callback(null, first.address, first.family);
-    });
-  };
-}
-
-/** A name that resolves only to forbidden addresses. */
-class ForbiddenAddress extends Error {
-  override readonly name = 'ForbiddenAddress';
-
-  constructor(hostname: string) {
-    super(`${hostname} resolves to a private or reserved address, which is not allowed`);
-  }
 }

@@ -1,8 +1,8 @@
+import type { ResolveAll } from '../contract/allowed-lookup.ts';
 import type { Changes } from '../contract/extensions.ts';
 import type { Instance } from '../contract/instance.ts';
 import type { CertificateSeen } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { ResolveAll } from './addresses.ts';
 import {
   changesAnswerSchema,
   configurationAnswerSchema,

@@ -1,7 +1,8 @@
 import { Agent, buildConnector } from 'undici';
+import { allowedLookup, type ResolveAll } from '../contract/allowed-lookup.ts';
 import { type CertificateSeen, reportPeer } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
-import { createPublicLookup, type ResolveAll } from './addresses.ts';
+import { isForbiddenAddress } from './addresses.ts';
 
 export interface OutgoingRequest {
   method: 'GET' | 'POST' | 'DELETE';
@@ -64,7 +65,7 @@ export function createWireTransport(options: WireOptions): Transport {
     timeout: connectTimeoutMs,
     // A resumed session shows the old certificate.
     maxCachedSessions: 0,
-    ...(!allowPrivate && { lookup: createPublicLookup(resolve) }),
+    ...(!allowPrivate && { lookup: allowedLookup(isForbiddenAddress, { resolve, verb: 'resolves to' }) }),
   });
   const createAgent = (): Agent =>
     new Agent({

@@ -12,3 +12,8 @@ export class Fatal extends Error {
 export class InUse extends Fatal {
   override readonly name: string = 'InUse';
 }
+
+/** A request to a platform was not sent: it had no effect. */
+export class NotReached extends Error {
+  override readonly name = 'NotReached';
+}

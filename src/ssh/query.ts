@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import * as dns from 'node:dns';
-import type { LookupFunction } from 'node:net';
 import ssh2, { type ParsedKey } from 'ssh2';
 import type { SshPublicKey } from '../contract/ssh-key.ts';
 
@@ -25,30 +23,4 @@ export function toQueryKey(key: SshPublicKey): ParsedKey {
 /** The `SHA256:…` fingerprint of a key blob, as `ssh-keygen -l` prints it. */
 export function fingerprintOf(blob: Buffer): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replaceAll('=', '')}`;
-}
-
-/**
- * Makes a DNS lookup that drops forbidden addresses. It filters the very addresses that are connected to, so DNS
- * rebinding does not bypass the check.
- */
-export function allowedLookup(isForbidden: (address: string) => boolean): LookupFunction {
-  return (hostname, options, callback) => {
-    dns.lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return callback(error, '', 0);
-      const allowed = addresses.filter(({ address }) => !isForbidden(address));
-      const [first] = allowed;
-      if (first === undefined) return callback(new ForbiddenAddress(hostname), '', 0);
-      if (options.all === true) return callback(null, allowed);
-      return callback(null, first.address, first.family);
-    });
-  };
-}
-
-/** A host that is a forbidden address, or resolves only to forbidden addresses. */
-export class ForbiddenAddress extends Error {
-  override readonly name = 'ForbiddenAddress';
-
-  constructor(host: string) {
-    super(`${host} is a private or reserved address, which is not allowed`);
-  }
 }

@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
+import { NotReached } from '../../ports/errors.ts';
 import { IncusClient } from './client.ts';
-import { IncusRefusal, NotReached } from './errors.ts';
+import { IncusRefusal } from './errors.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'incus-client-'));
 const pair = (name: string) => {

@@ -1,7 +1,8 @@
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
+import { NotReached } from '../../ports/errors.ts';
 import type { Asking } from '../kit/asking.ts';
-import { IncusRefusal, NotReached } from './errors.ts';
+import { IncusRefusal } from './errors.ts';
 import { hedged } from './hedged.ts';
 import { type Answer, httpTransport, type Tls, type Transport } from './transport.ts';
 

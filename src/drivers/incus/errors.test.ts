@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { classify, IncusRefusal, isNotFound, NotReached, toFailure } from './errors.ts';
+import { NotReached } from '../../ports/errors.ts';
+import { classify, IncusRefusal, isNotFound, toFailure } from './errors.ts';
 
 /**
  * Messages of failed requests and operations. Most were recorded from Incus 6.0.4. Those about quotas, disk space,

@@ -1,10 +1,6 @@
 import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../platform-model/steps.ts';
-
-/** No connection was made: nothing was sent. */
-export class NotReached extends Error {
-  override readonly name = 'NotReached';
-}
+import { NotReached } from '../../ports/errors.ts';
 
 /** Incus refused a request, or its operation failed. */
 export class IncusRefusal extends Error {

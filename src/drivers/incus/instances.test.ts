@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { NotReached } from '../../ports/errors.ts';
 import { IncusApi } from './api.ts';
 import type { IncusClient, Reply } from './client.ts';
-import { IncusRefusal, NotReached } from './errors.ts';
+import { IncusRefusal } from './errors.ts';
 import { InstanceReader } from './instances.ts';
 
 /** Three members with a machine on each. The member `lost` no longer answers Incus. */

@@ -1,9 +1,5 @@
 import { Agent, request } from 'node:http';
-
-/** The request did not reach the simulator: it had no effect. */
-export class NotReached extends Error {
-  override readonly name = 'NotReached';
-}
+import { NotReached } from '../../../ports/errors.ts';
 
 /** The simulator refused the request: it had no effect. */
 export class Refused extends Error {

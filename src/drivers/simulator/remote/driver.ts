@@ -7,9 +7,10 @@ import type {
 } from '../../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
+import { NotReached } from '../../../ports/errors.ts';
 import type { SimulatorConfig } from '../options.ts';
 import { manifestOf } from '../platform/rules.ts';
-import { NotReached, Refused, RemoteClient } from './client.ts';
+import { Refused, RemoteClient } from './client.ts';
 import {
   type CallAnswer,
   type CallArguments,
