@@ -118,17 +118,17 @@ export function formatPath(path: readonly PropertyKey[]): string {
 }
 
 /**
- * The only error that reaches a client. `message` is written for the client; `cause` is for the log.
- * A 5xx carries no detail (O: Errors).
+ * An error that reaches a client, with a code of its server's table. `message` is written for the client; `cause` is for
+ * the log.
  */
-export class ApiError extends Error {
+export abstract class CodedError<Code extends string> extends Error {
   override readonly name = 'ApiError';
-  readonly code: ErrorCode;
+  readonly code: Code;
   readonly details: Record<string, unknown> | undefined;
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
-    code: ErrorCode,
+    code: Code,
     message: string,
     options: { details?: Record<string, unknown>; retryAfterSeconds?: number; cause?: unknown } = {},
   ) {
@@ -137,7 +137,10 @@ export class ApiError extends Error {
     this.details = options.details;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
+}
 
+/** The only error that reaches a client. A 5xx carries no detail (O: Errors). */
+export class ApiError extends CodedError<ErrorCode> {
   get status(): (typeof errorTable)[ErrorCode]['status'] {
     return errorTable[this.code].status;
   }

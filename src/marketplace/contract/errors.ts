@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Issue, toSentence } from '../../contract/errors.ts';
+import { CodedError, type Issue, toSentence } from '../../contract/errors.ts';
 
 /**
  * The one table of error codes (M: Errors). M: defines the codes of the first group. Berth defines those of the second,
@@ -52,22 +52,8 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** The only error that reaches a client (M: Errors). `cause` goes to the log only. */
-export class ApiError extends Error {
-  override readonly name = 'ApiError';
-  readonly code: ErrorCode;
-  readonly details: Record<string, unknown> | undefined;
-
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options: { details?: Record<string, unknown>; cause?: unknown } = {},
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.code = code;
-    this.details = options.details;
-  }
-
+/** The only error that reaches a client (M: Errors). */
+export class ApiError extends CodedError<ErrorCode> {
   get status(): (typeof errorTable)[ErrorCode]['status'] {
     return errorTable[this.code].status;
   }
@@ -82,13 +68,13 @@ export class ApiError extends Error {
 /** A 429, which has its own body (M: Errors). */
 export class RateLimited extends ApiError {
   readonly #windowSeconds: number;
-  /** Seconds until the next window begins. */
-  readonly retryAfterSeconds: number;
 
+  /** `retryAfterSeconds`: until the next window begins. */
   constructor({ windowSeconds, retryAfterSeconds }: { windowSeconds: number; retryAfterSeconds: number }) {
-    super('RATE_LIMIT_EXCEEDED', `Too many requests; try again in ${retryAfterSeconds} s.`);
+    super('RATE_LIMIT_EXCEEDED', `Too many requests; try again in ${retryAfterSeconds} s.`, {
+      retryAfterSeconds,
+    });
     this.#windowSeconds = windowSeconds;
-    this.retryAfterSeconds = retryAfterSeconds;
   }
 
   /** M: Errors: `{ error, message, retryAfter }`, "900 for a 15-minute window". */
