@@ -29,7 +29,7 @@ const visibleChanges: Record<Exclude<keyof Instance, 'updated_at'>, Partial<Inst
   ssh_port: { endpoint: { ...endpoint, sshPort: 2222 } },
   ssh_username: { endpoint: { ...endpoint, sshUsername: 'user' } },
   port_forwards: {
-    endpoint: { ...endpoint, portForwards: [{ protocol: 'tcp', external_port: 8080, internal_port: 80 }] },
+    endpoint: { ...endpoint, portForwards: [{ external_port: 8080, internal_port: 80 }] },
   },
   vcpus: { spec: { ...spec, vcpus: 2 } },
   memory_gb: { spec: { ...spec, memoryGb: 2 } },
