@@ -9,7 +9,7 @@ export const incusMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/drivers/incus/volume-copies.ts',
-        find: 'if (isRunning || (await this.#records.isBusy(spec.ref)))',
+        find: 'if (isRunning || (await isVolumeBusy(platform, spec.ref)))',
         replace: 'if (isRunning && named.length === 0)',
       },
       {
@@ -26,15 +26,15 @@ export const incusMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/drivers/incus/volumes.ts',
-        find: '(await this.#records.named(ref)).filter((one) => isOurs(one) || isIncomplete(one));',
+        find: '(await volumesNamed(platform, ref)).filter((one) => isOurs(one) || isIncomplete(one));',
         replace:
-          '(await this.#records.all()).filter((one) => one.name.startsWith(ref) && (isOurs(one) || isIncomplete(one)));',
+          '(await readVolumes(platform)).filter((one) => one.name.startsWith(ref) && (isOurs(one) || isIncomplete(one)));',
       },
       {
         file: 'src/drivers/incus/volumes.ts',
-        find: 'for (const name of new Set(found.flatMap(usersOf))) {\n      const step = await this.#detach(ref, name, call);',
+        find: 'for (const name of new Set(found.flatMap(usersOf))) {\n    const step = await detachFrom(platform, ref, name, call);',
         replace:
-          'for (const [of, name] of found.flatMap((one) => usersOf(one).map((user) => [one.name, user]))) {\n      const step = await this.#detach(of as string, name as string, call);',
+          'for (const [of, name] of found.flatMap((one) => usersOf(one).map((user) => [one.name, user]))) {\n    const step = await detachFrom(platform, of as string, name as string, call);',
       },
       {
         file: 'src/drivers/incus/volumes.ts',
@@ -68,10 +68,10 @@ export const incusMutants: readonly Mutant[] = [
     title: 'a create deletes what an interrupted one left, and makes it again under the same name',
     patches: [
       {
-        file: 'src/drivers/incus/making.ts',
-        find: "    return unfinished('its creation was interrupted, and its disk may be incomplete');",
+        file: 'src/drivers/incus/create.ts',
+        find: "  return unfinished('its creation was interrupted, and its disk may be incomplete');",
         replace:
-          "    await api.client.send('DELETE', pathOf(name), { call } as never);\n    return pending('make', POLL_MS);",
+          "  await api.client.send('DELETE', pathOf(name), { call } as never);\n  return pending('make', POLL_MS);",
       },
     ],
   },

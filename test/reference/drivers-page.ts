@@ -1,4 +1,4 @@
-import { manifestOf as incusManifest } from '../../src/drivers/incus/platform.ts';
+import { manifestOf as incusManifest } from '../../src/drivers/incus/open.ts';
 import { manifest as libvirtManifest } from '../../src/drivers/libvirt/platform.ts';
 import { driverNamed } from '../../src/drivers/registry.ts';
 import { manifestOf as simulatorManifest } from '../../src/drivers/simulator/platform/rules.ts';

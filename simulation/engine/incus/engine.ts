@@ -1,5 +1,5 @@
+import { openIncus } from '../../../src/drivers/incus/open.ts';
 import { incusConfigSchema } from '../../../src/drivers/incus/options.ts';
-import { openIncus } from '../../../src/drivers/incus/platform.ts';
 import { mark, refOfForward } from '../../../src/drivers/incus/translate.ts';
 import type { Transport } from '../../../src/drivers/incus/transport.ts';
 import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';

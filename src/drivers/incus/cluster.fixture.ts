@@ -7,8 +7,8 @@ import { onTestFinished } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { Forward } from './api.ts';
+import { openIncus } from './open.ts';
 import { incusConfigSchema } from './options.ts';
-import { openIncus } from './platform.ts';
 import { mark } from './translate.ts';
 
 const POOL = '/1.0/storage-pools/default/volumes/custom';

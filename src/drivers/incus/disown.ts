@@ -1,38 +1,30 @@
 import type { Call, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
-import type { IncusApi, Instance } from './api.ts';
+import type { Instance } from './api.ts';
+import { releaseForwards } from './endpoints.ts';
 import { isConflict } from './errors.ts';
-import type { Finder } from './finder.ts';
+import { searchMachine } from './finder.ts';
 import { isGpuName } from './gpus.ts';
-import { type Operations, POLL_MS, pathOf } from './operations.ts';
-import type { IncusConfig } from './options.ts';
-import type { Reach } from './reach.ts';
+import { failureOf, operationOf, POLL_MS, pathOf } from './operations.ts';
+import type { Platform } from './platform.ts';
 import { isMarked, isMarkKey, isStopped, mark, phases } from './translate.ts';
+import { poolOf } from './volume-records.ts';
 
 /** Changing the configuration of a stopped instance takes Incus only a moment. */
 const POLLS = 10;
-
-interface Parts {
-  api: IncusApi;
-  options: IncusConfig;
-  finder: Finder;
-  operations: Operations;
-  reach: Reach;
-  wait: (ms: number) => Promise<void>;
-}
 
 /**
  * Removes Berth's mark, GPUs and volumes from a stopped instance, in one request. Its ports are removed before: the
  * instance is found again only while it has the mark.
  */
-export async function disown(
-  parts: Parts,
+export async function disownMachine(
+  platform: Platform,
   ref: OwnerRef,
   cookie: string | null,
   call?: Call,
 ): Promise<Step<null>> {
-  const { finder, operations, reach } = parts;
-  const found = await finder.search(ref);
+  const { api } = platform;
+  const found = await searchMachine(platform, ref);
   switch (found.is) {
     case 'unknown':
       return failed('transient', found.reason);
@@ -42,12 +34,12 @@ export async function disown(
     case 'absent':
       if (found.silent.size > 0)
         return failed('transient', `${[...found.silent].join(', ')} may have ${ref}, but does not answer`);
-      await reach.takeBack(ref, call);
+      await releaseForwards(platform, ref, call);
       return done(null);
     case 'ours': {
-      const operation = await operations.of(cookie);
+      const operation = await operationOf(api, cookie);
       if (operation !== undefined && operation.status_code < 200) return pending(cookie ?? 'disown', POLL_MS);
-      const problem = await operations.failureOf(cookie, 'disown');
+      const problem = await failureOf(api, cookie, 'disown');
       if (problem !== undefined) return problem;
       if (found.isMoving) return failed('transient', `Incus is moving ${ref}`);
       // Without its mark, the machine would be confused with one of these.
@@ -56,7 +48,7 @@ export async function disown(
           'conflict',
           `${found.doubtful.join(', ')} also has the mark of ${ref}, and may be a copy: unset ${mark.ref} there`,
         );
-      return unmark(parts, ref, found.instance.name, call);
+      return unmark(platform, ref, found.instance.name, call);
     }
   }
 }
@@ -65,9 +57,9 @@ export async function disown(
  * If the tagged record says stopped, the instance is still stopped when the change applies, because a start changes
  * the tag.
  */
-async function unmark(parts: Parts, ref: OwnerRef, name: string, call?: Call): Promise<Step<null>> {
-  const { api, options, finder, operations, reach, wait } = parts;
-  const pool = options.volume_pool ?? options.storage_pool;
+async function unmark(platform: Platform, ref: OwnerRef, name: string, call?: Call): Promise<Step<null>> {
+  const { api, wait } = platform;
+  const pool = poolOf(platform);
   const [read, volumes] = await Promise.all([api.instanceToReplace(name), api.volumes(pool)]);
   if (read === undefined) return pending('disown', POLL_MS);
   const { value, etag } = read;
@@ -77,7 +69,7 @@ async function unmark(parts: Parts, ref: OwnerRef, name: string, call?: Call): P
     return failed('conflict', `${name} is ${String(value['status']).toLowerCase()}: stop it first`);
   if (config[mark.phase] !== phases.created)
     return failed('conflict', `${name} was not created completely: destroy it instead`);
-  await reach.takeBack(ref, call);
+  await releaseForwards(platform, ref, call);
   const ours = new Set(volumes.filter(isMarked).map((volume) => volume.name));
   const isOurs = ({ type, source = '', pool: of = pool }: Record<string, string>): boolean =>
     type === 'disk' && of === pool && ours.has(source);
@@ -97,12 +89,12 @@ async function unmark(parts: Parts, ref: OwnerRef, name: string, call?: Call): P
     throw error;
   }
   for (let polls = 0; polls < POLLS; polls++) {
-    const operation = await operations.of(cookie);
+    const operation = await operationOf(api, cookie);
     if (operation === undefined || operation.status_code >= 200) break;
     await wait(POLL_MS);
   }
   return (
-    (await operations.failureOf(cookie, 'disown')) ??
-    ((await finder.search(ref)).is === 'ours' ? pending(cookie, POLL_MS) : done(null))
+    (await failureOf(api, cookie, 'disown')) ??
+    ((await searchMachine(platform, ref)).is === 'ours' ? pending(cookie, POLL_MS) : done(null))
   );
 }

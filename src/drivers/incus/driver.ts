@@ -24,7 +24,7 @@ export const incus: DriverDefinition<IncusConfig> = {
     yield* diagnose(options, catalog, () => clock.now(), { ...toConnection(options), asking });
   },
   async open(options, setting) {
-    const { openIncus } = await import('./platform.ts');
+    const { openIncus } = await import('./open.ts');
     const connection = toConnection(options);
     if (connection.tls !== undefined) {
       setting.certificateSeen?.('incus_server')({ pem: connection.tls.serverCertificate });

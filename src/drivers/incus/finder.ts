@@ -1,9 +1,11 @@
-import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import type { IncusApi, Instance } from './api.ts';
+import type { Call, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import { failed } from '../../platform-model/steps.ts';
+import type { Instance } from './api.ts';
+import { isConflict } from './errors.ts';
 import { type Identified, identify, isProvedCopy, isTemporary } from './identity.ts';
-import type { InstanceReader } from './instances.ts';
-import { isMove, Operations } from './operations.ts';
-import { hasPartOfMark, isMarked, isName, isOurs, isUnknown, refOf } from './translate.ts';
+import { areMoving, type Failure, isMove, operationsOn, pathOf } from './operations.ts';
+import type { Platform } from './platform.ts';
+import { hasPartOfMark, isMarked, isName, isOurs, isUnknown, mark, refOf, UUID } from './translate.ts';
 
 /** The result of a search for a machine. */
 export type Found =
@@ -12,7 +14,7 @@ export type Found =
       instance: Instance;
       /** Incus has not renamed it back yet. */
       isMoving: boolean;
-      /** Names of other instances with its mark that may be the machine. Only {@link Finder.search} fills it. */
+      /** Names of other instances with its mark that may be the machine. Only {@link searchMachine} fills it. */
       doubtful: readonly string[];
     }
   /** Incus is still writing its record. */
@@ -29,128 +31,172 @@ interface Marked extends Identified {
   silent: ReadonlySet<string>;
 }
 
-/** Finds machines by their mark, since an operator may have renamed or moved them. */
-export class Finder {
-  readonly #api: IncusApi;
-  readonly #instances: InstanceReader;
-  readonly #operations: Operations;
+/** Finds a machine under its own name, or else among all instances. @throws as {@link IncusApi} */
+export async function findMachine(platform: Platform, ref: OwnerRef): Promise<Found> {
+  const named = await findNamed(platform, ref);
+  return typeof named === 'object' ? named : searchAll(platform, ref, named === 'taken');
+}
 
-  constructor({ api, instances }: { api: IncusApi; instances: InstanceReader }) {
-    this.#api = api;
-    this.#instances = instances;
-    this.#operations = new Operations(api);
-  }
+/**
+ * Finds a machine under its own name only. For a create, which reads all instances before it makes one.
+ *
+ * @throws as {@link IncusApi}
+ */
+export async function findByName(platform: Platform, ref: OwnerRef): Promise<Found> {
+  const named = await findNamed(platform, ref);
+  if (named !== 'absent') return typeof named === 'object' ? named : searchAll(platform, ref, true);
+  const underWay = await operationUnderWay(platform, ref, false);
+  if (underWay !== undefined) return underWay;
+  // The record may have been written, or the operation ended, between the two reads.
+  const again = await findNamed(platform, ref);
+  if (typeof again === 'object') return again;
+  return absentUnlessListed(ref, await platform.api.instanceNames(), new Set());
+}
 
-  /** Finds a machine under its own name, or else among all instances. @throws as {@link IncusApi} */
-  async find(ref: OwnerRef): Promise<Found> {
-    const named = await this.#named(ref);
-    return typeof named === 'object' ? named : this.#search(ref, named === 'taken');
-  }
+async function findNamed(platform: Platform, ref: OwnerRef): Promise<Found | 'absent' | 'taken'> {
+  if (!isName(ref)) return { is: 'absent', silent: new Set() };
+  const instance = await platform.api.instance(ref);
+  if (instance === undefined) return 'absent';
+  if (isUnreadable(instance)) return { is: 'unknown', reason: unknownOf(instance) };
+  if (isOurs(instance) && !isProvedCopy(instance))
+    return { is: 'ours', instance, isMoving: false, doubtful: [] };
+  if (!isMarked(instance) && hasPartOfMark(instance))
+    return { is: 'unknown', reason: `${ref} has only a part of Berth's mark (user.berth.*)` };
+  return 'taken';
+}
 
-  /**
-   * Finds a machine under its own name only. For a create, which reads all instances before it makes one.
-   *
-   * @throws as {@link IncusApi}
-   */
-  async findByName(ref: OwnerRef): Promise<Found> {
-    const named = await this.#named(ref);
-    if (named !== 'absent') return typeof named === 'object' ? named : this.#search(ref, true);
-    const underWay = await this.#underWay(ref, false);
-    if (underWay !== undefined) return underWay;
-    // The record may have been written, or the operation ended, between the two reads.
-    const again = await this.#named(ref);
-    if (typeof again === 'object') return again;
-    return this.#absent(ref, await this.#api.instanceNames(), new Set());
-  }
+/** Like {@link findMachine}, but checks all instances for other candidates too. @throws as {@link IncusApi} */
+export async function searchMachine(platform: Platform, ref: OwnerRef): Promise<Found> {
+  const found = await findMachine(platform, ref);
+  if (found.is !== 'ours' || found.instance.name !== ref) return found;
+  return settled(ref, await findAmong(platform, ref, await findMarked(platform, ref))) ?? found;
+}
 
-  async #named(ref: OwnerRef): Promise<Found | 'absent' | 'taken'> {
-    if (!isName(ref)) return { is: 'absent', silent: new Set() };
-    const instance = await this.#api.instance(ref);
-    if (instance === undefined) return 'absent';
-    if (isUnreadable(instance)) return { is: 'unknown', reason: unknownOf(instance) };
-    if (isOurs(instance) && !isProvedCopy(instance))
-      return { is: 'ours', instance, isMoving: false, doubtful: [] };
-    if (!isMarked(instance) && hasPartOfMark(instance))
-      return { is: 'unknown', reason: `${ref} has only a part of Berth's mark (user.berth.*)` };
-    return 'taken';
-  }
+/** All instances with its mark, under any name. */
+async function findMarked(platform: Platform, ref: OwnerRef): Promise<Marked> {
+  const { instances, names, silent } = await platform.instances.read({ state: false });
+  const all = instances.filter((one) => isMarked(one) && refOf(one) === ref);
+  return { ...identify(ref, all), all, names, silent };
+}
 
-  /** Like {@link find}, but checks all instances for other candidates too. @throws as {@link IncusApi} */
-  async search(ref: OwnerRef): Promise<Found> {
-    const found = await this.find(ref);
-    if (found.is !== 'ours' || found.instance.name !== ref) return found;
-    return settled(ref, await this.#among(ref, await this.marked(ref))) ?? found;
-  }
+/** Concludes absence only from two reads, with no operation between them that could hide the machine. */
+async function searchAll(platform: Platform, ref: OwnerRef, isNameTaken: boolean): Promise<Found> {
+  const found = await findAmong(platform, ref, await findMarked(platform, ref));
+  // It may be in removal: the second read decides.
+  if (typeof found === 'object') return found;
+  const underWay = await operationUnderWay(platform, ref, isNameTaken);
+  if (underWay !== undefined) return underWay;
+  const again = await findMarked(platform, ref);
+  const late = settled(ref, await findAmong(platform, ref, again));
+  if (late !== undefined) return late;
+  return isNameTaken
+    ? { is: 'foreign', silent: again.silent }
+    : absentUnlessListed(ref, again.names, again.silent);
+}
 
-  /** All instances with its mark, under any name. */
-  async marked(ref: OwnerRef): Promise<Marked> {
-    const { instances, names, silent } = await this.#instances.read({ state: false });
-    const all = instances.filter((one) => isMarked(one) && refOf(one) === ref);
-    return { ...identify(ref, all), all, names, silent };
-  }
+/** Operations of Incus that may hide the machine. */
+async function operationUnderWay(
+  platform: Platform,
+  ref: OwnerRef,
+  isNameTaken: boolean,
+): Promise<Found | undefined> {
+  const running = (await operationsOn(platform.api, ref)).filter(({ status_code: code }) => code < 200);
+  const making = running.find(({ description }) => /^Creating/.test(description));
+  if (making !== undefined && !isNameTaken) return { is: 'coming', since: making.created_at };
+  const moving = running.find(isMove);
+  return moving && { is: 'unknown', reason: `Incus is still running "${moving.description}" of ${ref}` };
+}
 
-  /** Concludes absence only from two reads, with no operation between them that could hide the machine. */
-  async #search(ref: OwnerRef, isNameTaken: boolean): Promise<Found> {
-    const found = await this.#among(ref, await this.marked(ref));
-    // It may be in removal: the second read decides.
-    if (typeof found === 'object') return found;
-    const underWay = await this.#underWay(ref, isNameTaken);
-    if (underWay !== undefined) return underWay;
-    const again = await this.marked(ref);
-    const late = settled(ref, await this.#among(ref, again));
-    if (late !== undefined) return late;
-    return isNameTaken
-      ? { is: 'foreign', silent: again.silent }
-      : this.#absent(ref, again.names, again.silent);
-  }
+/** A 404 may refer to something that the instance needs, such as its pool. */
+function absentUnlessListed(ref: OwnerRef, names: readonly string[], silent: ReadonlySet<string>): Found {
+  return names.includes(ref)
+    ? { is: 'unknown', reason: `Incus lists ${ref}, but does not find it` }
+    : { is: 'absent', silent };
+}
 
-  /** Operations of Incus that may hide the machine. */
-  async #underWay(ref: OwnerRef, isNameTaken: boolean): Promise<Found | undefined> {
-    const running = (await this.#operations.on(ref)).filter(({ status_code: code }) => code < 200);
-    const making = running.find(({ description }) => /^Creating/.test(description));
-    if (making !== undefined && !isNameTaken) return { is: 'coming', since: making.created_at };
-    const moving = running.find(isMove);
-    return moving && { is: 'unknown', reason: `Incus is still running "${moving.description}" of ${ref}` };
-  }
-
-  /** A 404 may refer to something that the instance needs, such as its pool. */
-  #absent(ref: OwnerRef, names: readonly string[], silent: ReadonlySet<string>): Found {
-    return names.includes(ref)
-      ? { is: 'unknown', reason: `Incus lists ${ref}, but does not find it` }
-      : { is: 'absent', silent };
-  }
-
-  /** `changed`: it was listed, but is no longer there under that name. */
-  async #among(
-    ref: OwnerRef,
-    { machine, copies, all, isUnclear }: Marked,
-  ): Promise<Found | 'changed' | undefined> {
-    if (isUnclear)
-      return {
-        is: 'unknown',
-        reason: `${namesOf(all)} have the mark of ${ref}, and Berth cannot tell which one is the machine`,
-      };
-    if (machine === undefined) return undefined;
-    const instance = await this.#api.instance(machine.name);
-    if (instance === undefined || refOf(instance) !== ref) return 'changed';
-    if (isUnreadable(instance)) return { is: 'unknown', reason: unknownOf(instance) };
-    const doubtful = copies.filter((one) => !isProvedCopy(one) && !isTemporary(one));
+/** `changed`: it was listed, but is no longer there under that name. */
+async function findAmong(
+  platform: Platform,
+  ref: OwnerRef,
+  { machine, copies, all, isUnclear }: Marked,
+): Promise<Found | 'changed' | undefined> {
+  if (isUnclear)
     return {
-      is: 'ours',
-      instance,
-      isMoving: isTemporary(instance) && (await this.#operations.areMoving([ref, instance.name])),
-      doubtful: doubtful.map(({ name }) => name),
+      is: 'unknown',
+      reason: `${namesOf(all)} have the mark of ${ref}, and Berth cannot tell which one is the machine`,
     };
-  }
+  if (machine === undefined) return undefined;
+  const instance = await platform.api.instance(machine.name);
+  if (instance === undefined || refOf(instance) !== ref) return 'changed';
+  if (isUnreadable(instance)) return { is: 'unknown', reason: unknownOf(instance) };
+  const doubtful = copies.filter((one) => !isProvedCopy(one) && !isTemporary(one));
+  return {
+    is: 'ours',
+    instance,
+    isMoving: isTemporary(instance) && (await areMoving(platform.api, [ref, instance.name])),
+    doubtful: doubtful.map(({ name }) => name),
+  };
+}
 
-  /** Maps instance names to refs of machines. An instance without Berth's mark maps to its own name. */
-  async refsOf(names: readonly string[]): Promise<Map<string, OwnerRef>> {
-    if (names.length === 0) return new Map();
-    const known = this.#instances.refs;
-    if (names.every((name) => known.has(name))) return new Map(known);
-    await this.#instances.read({ state: false });
-    return new Map(this.#instances.refs);
+/** Maps instance names to refs of machines. An instance without Berth's mark maps to its own name. */
+export async function refsOf(platform: Platform, names: readonly string[]): Promise<Map<string, OwnerRef>> {
+  if (names.length === 0) return new Map();
+  const known = platform.instances.refs;
+  if (names.every((name) => known.has(name))) return new Map(known);
+  await platform.instances.read({ state: false });
+  return new Map(platform.instances.refs);
+}
+
+/** The machine under its current name, after its id was noted in its mark. */
+export async function findOwn(
+  platform: Platform,
+  ref: OwnerRef,
+  call?: Call,
+): Promise<{ instance: Instance } | Failure> {
+  const found = await findMachine(platform, ref);
+  if (found.is !== 'ours')
+    return (
+      found.is === 'unknown'
+        ? failed('transient', found.reason)
+        : failed('gone', `there is no instance ${ref}`)
+    ) as Failure;
+  if (found.isMoving) return failed('transient', `Incus is moving ${ref}`) as Failure;
+  const { instance } = found;
+  if (await isNoted(instance)) return { instance };
+  await noteIdentity(platform, instance, call);
+  return { instance: (await platform.api.instance(instance.name)) ?? instance };
+}
+
+/**
+ * Notes the id in the mark of a machine that an earlier Berth made, or that got another id by a move. Only if no
+ * other instance has its mark, since it could be a copy.
+ *
+ * @returns false: the instance has changed since it was read
+ */
+export async function noteIdentity(platform: Platform, instance: Instance, call?: Call): Promise<boolean> {
+  if (isNoted(instance)) return true;
+  const { all } = await findMarked(platform, refOf(instance));
+  return all.length !== 1 || note(platform, instance, { [mark.uuid]: instance.config[UUID] }, call);
+}
+
+/** False: the instance has changed since it was read. */
+export async function note(
+  platform: Platform,
+  { name, etag }: Instance,
+  config: object,
+  call?: Call,
+): Promise<boolean> {
+  try {
+    await platform.api.client.send('PATCH', pathOf(name), { body: { config }, etag, call });
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
   }
+}
+
+function isNoted({ config }: Instance): boolean {
+  return config[UUID] === undefined || config[mark.uuid] === config[UUID];
 }
 
 /** Incus shows the state Error if the instance's member cannot report on it. */

@@ -1,10 +1,9 @@
 import { expect, it, vi } from 'vitest';
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import type { Forward, ForwardPort, IncusApi, Instance } from './api.ts';
+import { driverOver } from './driver.fixture.ts';
 import { Forwards } from './forwards.ts';
-import { type MachineDeps, Machines } from './machines.ts';
-import { incusConfigSchema, incusOfferSchema } from './options.ts';
+import { incusOfferSchema } from './options.ts';
 import { forwardMark, mark, phases, UUID } from './translate.ts';
 
 const port = (ref: string, listen: number, address: string, project = 'default'): ForwardPort => ({
@@ -92,14 +91,12 @@ function forwardsOfTwo() {
           stored.ports = body.ports;
         },
       },
-    } as unknown as IncusApi;
+    };
     const port_forwards = { ports: '22000-22009', addresses: { none: listen } };
-    const options = incusConfigSchema.parse({ driver: 'incus', port_forwards });
-    const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
     const reader = {
       read: async () => ({ instances, names: instances.map(({ name }) => name), silent: new Set() }),
     };
-    return new Machines({ api, options, catalog, instances: reader } as unknown as MachineDeps);
+    return driverOver(api, { options: { port_forwards }, instances: reader });
   };
   return { listen, stored, instances, berth };
 }

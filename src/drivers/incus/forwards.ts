@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { Call, Endpoint, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import { createTurns } from '../kit/turns.ts';
 import { type Forward, type ForwardPort, type IncusApi, type Instance, targetOf } from './api.ts';
 import { IncusRefusal } from './errors.ts';
 import type { IncusConfig, IncusOffer } from './options.ts';
@@ -33,7 +34,7 @@ export class Forwards {
   readonly #settings: Settings;
   /** The absent machines of the last listing, see {@link strays}. */
   #absent: ReadonlySet<OwnerRef> = new Set();
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = createTurns();
 
   constructor(api: IncusApi, settings: Settings) {
     this.#api = api;
@@ -71,7 +72,7 @@ export class Forwards {
     const listen = this.#listenOn(instance.location);
     if (address === undefined || listen === undefined) return;
     const targets = [...new Set([SSH_PORT, ...more])];
-    await this.#oneByOne(async () => {
+    await this.#turns('forwards', async () => {
       const forwards = await this.#api.forwards(network);
       const forward = forwards.find(
         ({ listen_address: at, location }) => at === listen.listen && isAt(location, instance),
@@ -107,7 +108,7 @@ export class Forwards {
   }
 
   #takeBack(ref: OwnerRef, network: string, why: { order?: DestroyOrder; call?: Call | undefined }) {
-    return this.#oneByOne(async () => {
+    return this.#turns('forwards', async () => {
       let hadSome = false;
       for (const forward of await this.#api.forwards(network)) {
         const kept = forward.ports.filter((port) => !this.#isOf(port, ref));
@@ -206,12 +207,6 @@ export class Forwards {
       .flatMap((forward) => forward.ports);
     if (ports.filter((port) => this.#isOf(port, refOf(instance))).length < count)
       throw new IncusRefusal(409, 'another server has replaced the network forward', 'PUT');
-  }
-
-  #oneByOne<T>(body: () => Promise<T>): Promise<T> {
-    const run = this.#last.then(body, body);
-    this.#last = run.catch(() => undefined);
-    return run;
   }
 }
 

@@ -1,9 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import type { IncusApi, Instance } from './api.ts';
-import type { InstanceReader } from './instances.ts';
-import { type MachineDeps, Machines } from './machines.ts';
-import { incusConfigSchema } from './options.ts';
+import type { Instance } from './api.ts';
+import { driverOver } from './driver.fixture.ts';
 import { mark, phases } from './translate.ts';
 
 const REF = 'berth-a';
@@ -32,13 +29,9 @@ function aMachine(code: number) {
         return { operation: '5c3d55ca-a7c6-443f-a021-359f3a35c6c2' };
       },
     },
-  } as unknown as IncusApi;
-  const instances = {
-    read: async () => ({ instances: [instance], names: [REF], silent: new Set() }),
-  } as unknown as InstanceReader;
-  const options = incusConfigSchema.parse({ driver: 'incus' });
-  const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
-  return { sent, machines: new Machines({ api, instances, options, catalog } as unknown as MachineDeps) };
+  };
+  const read = async () => ({ instances: [instance], names: [REF], silent: new Set() });
+  return { sent, machines: driverOver(api, { instances: { read } }) };
 }
 
 const PAUSED = { power: 'paused', detail: expect.stringContaining('frozen') };

@@ -4,11 +4,12 @@ import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { IncusApi, type Instance } from './api.ts';
 import type { IncusClient } from './client.ts';
+import { driverOver } from './driver.fixture.ts';
 import { IncusRefusal } from './errors.ts';
+import { type Fleet, FleetReader } from './fleet.ts';
 import { InstanceReader } from './instances.ts';
-import { type MachineDeps, Machines } from './machines.ts';
 import { incusConfigSchema, incusOfferSchema } from './options.ts';
-import { type Fleet, FleetReader, freeGpus, roomOn } from './placement.ts';
+import { freeGpus, roomOn } from './placement.ts';
 import { mark } from './translate.ts';
 
 type Body = Record<string, unknown> & { config?: Record<string, string>; devices?: Instance['devices'] };
@@ -47,7 +48,6 @@ function aDaemon(count: number, meet: () => Promise<void> = async () => undefine
     image: async () => ({}),
     client: { project: 'default', send },
   } as unknown as IncusApi;
-  const options = incusConfigSchema.parse({ driver: 'incus' });
   const host = {
     name: 'none',
     groups: [],
@@ -62,20 +62,10 @@ function aDaemon(count: number, meet: () => Promise<void> = async () => undefine
     names: [...instances.keys()],
     volumes: [],
   });
-  const catalog = {
-    offers: new Map([['gpu', { id: 'gpu', gpuCount: 1, onStop: 'release' }]]),
-    regions: new Map(),
-  } as unknown as Catalog;
-  const deps = {
-    api,
-    options,
-    catalog,
-    fleet: { read },
-    now: () => 0,
-    wait: async () => undefined,
-    instances: { read: async () => ({ ...(await read()), silent: new Set() }) },
-  };
-  return { host, instances, put, send, berth: () => new Machines(deps as unknown as MachineDeps) };
+  const offers = new Map([['gpu', { id: 'gpu', gpuCount: 1, onStop: 'release' }]]);
+  const reader = { read: async () => ({ ...(await read()), silent: new Set() }) };
+  const berth = () => driverOver(api, { offers, fleet: { read }, instances: reader });
+  return { host, instances, put, send, berth };
 }
 
 function fresh(name: string): Instance {

@@ -1,12 +1,13 @@
-import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
+import type { Offer } from '../../orchestrator/catalog/catalog.ts';
 import type { Call, Step } from '../../orchestrator/model/platform-driver.ts';
 import { failed, pending } from '../../platform-model/steps.ts';
-import type { IncusApi, Instance } from './api.ts';
+import type { Instance } from './api.ts';
 import { isConflict } from './errors.ts';
-import { type FleetReader, freeGpus, normalPci, offerOf } from './placement.ts';
+import { normalPci, offerOf } from './fleet.ts';
+import { POLL_MS } from './operations.ts';
+import { freeGpus } from './placement.ts';
+import type { Platform } from './platform.ts';
 import { gpuClaims, gpuDevices, mark } from './translate.ts';
-
-const POLL_MS = 300;
 
 /**
  * The result of claiming GPUs for a machine.
@@ -17,116 +18,110 @@ const POLL_MS = 300;
  */
 export type GpuVerdict = 'held' | 'wait' | 'lost';
 
-interface GpuDeps {
-  api: IncusApi;
-  catalog: Catalog;
-  fleet: FleetReader;
+/**
+ * Confirms the GPUs that a stopped machine names, unless another instance names one too. Incus gives one GPU to any
+ * number of containers, and several processes may choose the same. A machine first names its GPUs with an `open`
+ * claim, and starts only if no other machine then names one. Of two, the second writer sees the first; if both are
+ * open, their names decide.
+ */
+export async function settleGpus(platform: Platform, instance: Instance, call?: Call): Promise<GpuVerdict> {
+  const { api, fleet } = platform;
+  const { name, location, config } = instance;
+  if (config[mark.gpus] !== gpuClaims.open) return 'held';
+  // The machine has given them up.
+  if (gpuNames(instance).length < countOf(platform, instance)) return 'lost';
+  const { instances, hosts } = await fleet.read();
+  if (hosts.find((host) => host.name === location)?.isOnline !== true) return 'wait';
+  const own = new Set(addressesOf(instance));
+  const rivals = instances.filter(
+    (one) =>
+      keyOf(one) !== keyOf(instance) &&
+      one.location === location &&
+      addressesOf(one).some((pci) => pci === undefined || own.has(pci)),
+  );
+  if (rivals.some((one) => one.config[mark.gpus] !== gpuClaims.open || keyOf(one) < keyOf(instance)))
+    return 'lost';
+  if (rivals.length > 0) return 'wait';
+  try {
+    const body = { config: { [mark.gpus]: gpuClaims.held } };
+    await api.client.send('PATCH', `/1.0/instances/${name}`, { body, etag: instance.etag, call });
+  } catch (error) {
+    if (isConflict(error)) return 'wait';
+    throw error;
+  }
+  return 'held';
 }
 
-/**
- * Assigns GPUs to machines. Incus gives one GPU to any number of containers, and several processes may choose the
- * same. A machine first names its GPUs with an `open` claim, and starts only if no other machine then names one. Of
- * two, the second writer sees the first; if both are open, their names decide.
- */
-export class Gpus {
-  readonly #deps: GpuDeps;
-
-  constructor(deps: GpuDeps) {
-    this.#deps = deps;
-  }
-
-  /** Confirms the GPUs that a stopped machine names, unless another instance names one too. */
-  async settle(instance: Instance, call?: Call): Promise<GpuVerdict> {
-    const { api, fleet } = this.#deps;
-    const { name, location, config } = instance;
-    if (config[mark.gpus] !== gpuClaims.open) return 'held';
-    // The machine has given them up.
-    if (gpuNames(instance).length < this.#countOf(instance)) return 'lost';
-    const { instances, hosts } = await fleet.read();
-    if (hosts.find((host) => host.name === location)?.isOnline !== true) return 'wait';
-    const own = new Set(addressesOf(instance));
-    const rivals = instances.filter(
-      (one) =>
-        keyOf(one) !== keyOf(instance) &&
-        one.location === location &&
-        addressesOf(one).some((pci) => pci === undefined || own.has(pci)),
-    );
-    if (rivals.some((one) => one.config[mark.gpus] !== gpuClaims.open || keyOf(one) < keyOf(instance)))
-      return 'lost';
-    if (rivals.length > 0) return 'wait';
-    try {
-      const body = { config: { [mark.gpus]: gpuClaims.held } };
-      await api.client.send('PATCH', `/1.0/instances/${name}`, { body, etag: instance.etag, call });
-    } catch (error) {
-      if (isConflict(error)) return 'wait';
-      throw error;
-    }
-    return 'held';
-  }
-
-  /** Assigns GPUs to a stopped machine again. Undefined: it has its GPUs and may start. */
-  async claim(instance: Instance, call?: Call): Promise<Step<never> | undefined> {
-    const { fleet } = this.#deps;
-    const offer = this.#offerOf(instance);
-    const count = this.#countOf(instance);
-    if (gpuNames(instance).length >= count) {
-      const verdict = await this.settle(instance, call);
-      if (verdict === 'held') return undefined;
-      if (verdict === 'lost') await this.giveUp(instance, call);
-      return pending('start', POLL_MS);
-    }
-    const now = await fleet.read();
-    const host = now.hosts.find(({ name }) => name === instance.location);
-    if (host?.isOnline !== true)
-      return failed('transient', `the GPUs of ${instance.location} cannot be read now`);
-    const free = freeGpus(host, now, offerOf(offer));
-    if (free.length < count)
-      return failed('capacity', `${free.length} of ${count} GPUs are free on ${instance.location}`);
-    await this.#replace(
-      instance.name,
-      (devices) => ({ ...devices, ...gpuDevices(free.slice(0, count)) }),
-      call,
-    );
+/** Assigns GPUs to a stopped machine again. Undefined: it has its GPUs and may start. */
+export async function claimGpus(
+  platform: Platform,
+  instance: Instance,
+  call?: Call,
+): Promise<Step<never> | undefined> {
+  const { fleet } = platform;
+  const offer = offerOfInstance(platform, instance);
+  const count = countOf(platform, instance);
+  if (gpuNames(instance).length >= count) {
+    const verdict = await settleGpus(platform, instance, call);
+    if (verdict === 'held') return undefined;
+    if (verdict === 'lost') await giveUpGpus(platform, instance, call);
     return pending('start', POLL_MS);
   }
+  const now = await fleet.read();
+  const host = now.hosts.find(({ name }) => name === instance.location);
+  if (host?.isOnline !== true)
+    return failed('transient', `the GPUs of ${instance.location} cannot be read now`);
+  const free = freeGpus(host, now, offerOf(offer));
+  if (free.length < count)
+    return failed('capacity', `${free.length} of ${count} GPUs are free on ${instance.location}`);
+  await replaceDevices(
+    platform,
+    instance.name,
+    (devices) => ({ ...devices, ...gpuDevices(free.slice(0, count)) }),
+    call,
+  );
+  return pending('start', POLL_MS);
+}
 
-  /** Releases the GPUs of a stopped machine whose offer releases capacity; returns whether it had any. */
-  async release(instance: Instance, call?: Call): Promise<boolean> {
-    if (this.#offerOf(instance)?.onStop !== 'release' || gpuNames(instance).length === 0) return false;
-    await this.giveUp(instance, call);
-    return true;
-  }
+/** Releases the GPUs of a stopped machine whose offer releases capacity; returns whether it had any. */
+export async function releaseGpus(platform: Platform, instance: Instance, call?: Call): Promise<boolean> {
+  if (offerOfInstance(platform, instance)?.onStop !== 'release' || gpuNames(instance).length === 0)
+    return false;
+  await giveUpGpus(platform, instance, call);
+  return true;
+}
 
-  /** Removes the GPUs from a machine that does not run. */
-  giveUp({ name }: Instance, call?: Call): Promise<void> {
-    return this.#replace(
-      name,
-      (devices) => Object.fromEntries(Object.entries(devices).filter(([device]) => !isGpuName(device))),
-      call,
-    );
-  }
+/** Removes the GPUs from a machine that does not run. */
+export function giveUpGpus(platform: Platform, { name }: Instance, call?: Call): Promise<void> {
+  return replaceDevices(
+    platform,
+    name,
+    (devices) => Object.fromEntries(Object.entries(devices).filter(([device]) => !isGpuName(device))),
+    call,
+  );
+}
 
-  #offerOf({ config }: Instance): Offer | undefined {
-    return this.#deps.catalog.offers.get(config[mark.offer] ?? '');
-  }
+function offerOfInstance(platform: Platform, { config }: Instance): Offer | undefined {
+  return platform.catalog.offers.get(config[mark.offer] ?? '');
+}
 
-  #countOf(instance: Instance): number {
-    return this.#offerOf(instance)?.gpuCount ?? 0;
-  }
+function countOf(platform: Platform, instance: Instance): number {
+  return offerOfInstance(platform, instance)?.gpuCount ?? 0;
+}
 
-  async #replace(
-    name: string,
-    change: (devices: Record<string, unknown>) => Record<string, unknown>,
-    call: Call | undefined,
-  ): Promise<void> {
-    const { api } = this.#deps;
-    const found = await api.instanceToReplace(name);
-    if (found === undefined) return;
-    const devices = change((found.value['devices'] ?? {}) as Record<string, unknown>);
-    const config = { ...(found.value['config'] as object), [mark.gpus]: gpuClaims.open };
-    const body = { ...found.value, devices, config };
-    await api.client.send('PUT', `/1.0/instances/${name}`, { body, etag: found.etag, call });
-  }
+async function replaceDevices(
+  platform: Platform,
+  name: string,
+  change: (devices: Record<string, unknown>) => Record<string, unknown>,
+  call: Call | undefined,
+): Promise<void> {
+  const { api } = platform;
+  const found = await api.instanceToReplace(name);
+  if (found === undefined) return;
+  const devices = change((found.value['devices'] ?? {}) as Record<string, unknown>);
+  const config = { ...(found.value['config'] as object), [mark.gpus]: gpuClaims.open };
+  const body = { ...found.value, devices, config };
+  await api.client.send('PUT', `/1.0/instances/${name}`, { body, etag: found.etag, call });
 }
 
 /** Unique among the instances of all projects. */

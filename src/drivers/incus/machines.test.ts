@@ -1,15 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { recordedOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { IncusApi } from './api.ts';
 import type { IncusClient, SendOptions } from './client.ts';
+import { driverOver } from './driver.fixture.ts';
 import { IncusRefusal } from './errors.ts';
-import { InstanceReader } from './instances.ts';
-import { type MachineDeps, Machines } from './machines.ts';
-import { incusConfigSchema } from './options.ts';
-import { FleetReader } from './placement.ts';
 import { mark, UUID } from './translate.ts';
 
 const REF = 'berth-a';
@@ -106,30 +102,13 @@ function anIncus({ isClustered = true } = {}) {
       return { metadata: null, etag: undefined, operation: '5c3d55ca-a7c6-443f-a021-359f3a35c6c2' };
     },
   } as unknown as IncusClient;
-  const api = new IncusApi(client);
-  const options = incusConfigSchema.parse({ driver: 'incus' });
-  const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
-  const open = () => {
-    const reader = new InstanceReader(api);
-    const fleet = new FleetReader({ api, instances: reader }, options, catalog, () => 0);
-    const deps = {
-      api,
-      options,
-      catalog,
-      fleet,
-      instances: reader,
-      now: () => 0,
-      wait: async () => undefined,
-    };
-    return new Machines(deps satisfies MachineDeps);
-  };
   return {
     instances,
     operations,
     images,
     sent,
     meanwhile,
-    machines: open(),
+    machines: driverOver(new IncusApi(client)),
     /** An operator renames it. */
     rename(from: string, to: string): void {
       instances.set(to, instances.get(from) as Fake);

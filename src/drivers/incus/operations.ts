@@ -7,65 +7,64 @@ export const POLL_MS = 300;
 
 export type Failure = Extract<Step<never>, { outcome: 'failed' }>;
 
-/**
- * Background operations of Incus. A daemon forgets an operation some seconds after its end, and all of them when it
- * restarts.
- */
-export class Operations {
-  readonly #api: IncusApi;
+/** Undefined: the cookie names no operation, or Incus has forgotten it. */
+export async function operationOf(api: IncusApi, cookie: string | null): Promise<Operation | undefined> {
+  const id = cookie?.split(':')[1];
+  return id === undefined || !/^[0-9a-f-]{36}$/.test(id) ? undefined : api.operation(id);
+}
 
-  constructor(api: IncusApi) {
-    this.#api = api;
-  }
+/** The operations on an instance, running ones first. */
+export async function operationsOn(api: IncusApi, name: string): Promise<Operation[]> {
+  const all = await api.operations();
+  return all.filter((one) => isOn(one, name)).sort((a, b) => a.status_code - b.status_code);
+}
 
-  /** Undefined: the cookie names no operation, or Incus has forgotten it. */
-  async of(cookie: string | null): Promise<Operation | undefined> {
-    const id = cookie?.split(':')[1];
-    return id === undefined || !/^[0-9a-f-]{36}$/.test(id) ? undefined : this.#api.operation(id);
-  }
+/** Whether Incus is moving one of these instances, or evacuating a member. */
+export async function areMoving(api: IncusApi, names: readonly string[]): Promise<boolean> {
+  return (await api.operations()).some(
+    (one) =>
+      one.status_code < 200 &&
+      (/cluster/i.test(one.description) || (isMove(one) && names.some((name) => isOn(one, name)))),
+  );
+}
 
-  /** The operations on an instance, running ones first. */
-  async on(name: string): Promise<Operation[]> {
-    const all = await this.#api.operations();
-    return all.filter((one) => isOn(one, name)).sort((a, b) => a.status_code - b.status_code);
-  }
+/** The failure of the cookie's operation, if it failed and is of this kind. */
+export async function failureOf(
+  api: IncusApi,
+  cookie: string | null,
+  kind?: string,
+): Promise<Failure | undefined> {
+  if (kind !== undefined && !cookie?.startsWith(`${kind}:`)) return undefined;
+  const operation = await operationOf(api, cookie);
+  if (operation === undefined || operation.status_code < 400) return undefined;
+  const refusal = new IncusRefusal(operation.status_code, operation.err ?? operation.description, 'POST');
+  const step = toFailure(refusal);
+  if (step.outcome !== 'failed' || step.code === 'conflict' || step.code === 'gone') return undefined;
+  const isBoot = kind === 'boot' && (step.code === 'internal' || step.code === 'invalid');
+  return {
+    ...step,
+    ...(isBoot && { code: 'boot_failed' }),
+    sideEffect: kind === undefined ? 'none' : 'certain',
+  };
+}
 
-  /** Whether Incus is moving one of these instances, or evacuating a member. */
-  async areMoving(names: readonly string[]): Promise<boolean> {
-    return (await this.#api.operations()).some(
-      (one) =>
-        one.status_code < 200 &&
-        (/cluster/i.test(one.description) || (isMove(one) && names.some((name) => isOn(one, name)))),
-    );
-  }
-
-  /** The failure of the cookie's operation, if it failed and is of this kind. */
-  async failureOf(cookie: string | null, kind?: string): Promise<Failure | undefined> {
-    if (kind !== undefined && !cookie?.startsWith(`${kind}:`)) return undefined;
-    const operation = await this.of(cookie);
-    if (operation === undefined || operation.status_code < 400) return undefined;
-    const refusal = new IncusRefusal(operation.status_code, operation.err ?? operation.description, 'POST');
-    const step = toFailure(refusal);
-    if (step.outcome !== 'failed' || step.code === 'conflict' || step.code === 'gone') return undefined;
-    const isBoot = kind === 'boot' && (step.code === 'internal' || step.code === 'invalid');
-    return {
-      ...step,
-      ...(isBoot && { code: 'boot_failed' }),
-      sideEffect: kind === undefined ? 'none' : 'certain',
-    };
-  }
-
-  /** Starts or stops an instance. Incus checks no tag for that, so read the instance immediately before. */
-  async setPower(name: string, body: object, kind: string, call?: Call, note = ''): Promise<Step<never>> {
-    try {
-      const path = `${pathOf(name)}/state`;
-      const { operation } = await this.#api.client.send('PUT', path, { body, call });
-      return pending(`${kind}:${operation}${note}`, POLL_MS);
-    } catch (error) {
-      // Another change of the instance is under way.
-      if (isConflict(error)) return pending(kind, POLL_MS);
-      throw error;
-    }
+/** Starts or stops an instance. Incus checks no tag for that, so read the instance immediately before. */
+export async function setPower(
+  api: IncusApi,
+  name: string,
+  body: object,
+  kind: string,
+  call?: Call,
+  note = '',
+): Promise<Step<never>> {
+  try {
+    const path = `${pathOf(name)}/state`;
+    const { operation } = await api.client.send('PUT', path, { body, call });
+    return pending(`${kind}:${operation}${note}`, POLL_MS);
+  } catch (error) {
+    // Another change of the instance is under way.
+    if (isConflict(error)) return pending(kind, POLL_MS);
+    throw error;
   }
 }
 

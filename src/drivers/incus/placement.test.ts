@@ -1,17 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Instance, Resources } from './api.ts';
+import { type Fleet, type Host, isJudgeable } from './fleet.ts';
 import { incusConfigSchema, incusOfferSchema } from './options.ts';
-import {
-  countFree,
-  type Fleet,
-  freeGpus,
-  type Host,
-  isJudgeable,
-  placesFor,
-  roomOn,
-  toHosts,
-} from './placement.ts';
+import { countFree, freeGpus, placesFor, roomOn, toHosts } from './placement.ts';
 import { toPlatform } from './translate.ts';
 
 const GIB = 2 ** 30;

@@ -1,58 +1,22 @@
-import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type {
   FreeUnits,
   HostDevice,
+  Inventory,
   MachineSpec,
   ObservedHost,
   OwnerRef,
   Placing,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
-import {
-  type Card,
-  type IncusApi,
-  type Instance,
-  type Member,
-  type Resources,
-  SINGLE,
-  type Volume,
-} from './api.ts';
-import { IncusRefusal } from './errors.ts';
+import type { Card, Instance, Resources, Volume } from './api.ts';
+import { type Fleet, type Host, isJudgeable, NO_MEMBER, normalPci, offerOf } from './fleet.ts';
 import { isProvedCopy, refsByName } from './identity.ts';
-import type { InstanceReader } from './instances.ts';
 import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
-import { bytesOf, cpusOf, isUnknown, refOf, rootOf } from './translate.ts';
-
-/** A member, or the single daemon, with its resources. */
-export interface Host {
-  /** `none` without a cluster, as in Incus' answers. */
-  name: string;
-  groups: readonly string[];
-  /** Incus reports it as online, and its instances could be read. */
-  isOnline: boolean;
-  /** Whether it votes in the cluster's database. */
-  isVoter: boolean;
-  resources: Resources | undefined;
-  poolBytes: ReadonlyMap<string, number>;
-}
-
-/** Hardware changes rarely, so it is cached; free capacity is counted each time. */
-const HARDWARE_KEPT_MS = 60_000;
-const ALONE: Member = { server_name: SINGLE, status: 'Online', message: '', roles: ['database'] };
-/** The reason why a fleet cannot be judged. */
-export const NO_MEMBER = 'Incus reports that most database members of the cluster are offline';
+import type { Platform } from './platform.ts';
+import { bytesOf, cpusOf, refOf, rootOf } from './translate.ts';
 
 export const NO_ROOM = 'no member has room for it';
-
-/** The resources of every member, and what occupies them. */
-export interface Fleet {
-  hosts: readonly Host[];
-  /** The instances of every project. */
-  instances: readonly Instance[];
-  /** Names of all instances in Berth's project, including those that could not be read. */
-  names: readonly string[];
-  volumes: readonly (Volume & { pool: string })[];
-}
 
 export interface Wanted {
   vcpus: number;
@@ -61,118 +25,10 @@ export interface Wanted {
   gpuCount: number;
 }
 
-type Hardware = { at: number; resources: Resources; poolBytes: Map<string, number> };
-
-/** Reads the fleet. Hardware is cached for a minute. */
-export class FleetReader {
-  readonly #api: IncusApi;
-  readonly #instances: InstanceReader;
-  readonly #options: IncusConfig;
-  readonly #catalog: Catalog;
-  readonly #now: () => number;
-  readonly #hardware = new Map<string, Hardware>();
-
-  constructor(
-    { api, instances }: { api: IncusApi; instances: InstanceReader },
-    options: IncusConfig,
-    catalog: Catalog,
-    now: () => number,
-  ) {
-    this.#api = api;
-    this.#instances = instances;
-    this.#options = options;
-    this.#now = now;
-    this.#catalog = catalog;
-  }
-
-  /** The pools in which machines are made. */
-  get #pools(): readonly string[] {
-    const named = [...this.#catalog.offers.values()].flatMap((offer) => offerOf(offer).storage_pool ?? []);
-    return [...new Set([this.#options.storage_pool, ...named])];
-  }
-
-  async read(): Promise<Fleet> {
-    const volumePool = this.#options.volume_pool ?? this.#options.storage_pool;
-    const [members, { instances, names, silent }, others, volumes] = await Promise.all([
-      this.#api.members(),
-      this.#instances.read({ state: false }),
-      this.#api.instancesOfOthers(),
-      this.#api.volumes(volumePool),
-    ]);
-    const unread = new Set([...silent, ...others.filter(isUnread).map(({ location }) => location)]);
-    const hosts = await Promise.all(
-      (members.length === 0 ? [ALONE] : members).map((member) => this.#host(member, unread)),
-    );
-    return {
-      hosts,
-      instances: [...instances, ...others],
-      names,
-      volumes: volumes.map((volume) => ({ ...volume, pool: volumePool })),
-    };
-  }
-
-  async #host(
-    { server_name: name, status, groups, roles }: Member,
-    silent: ReadonlySet<string>,
-  ): Promise<Host> {
-    const isOnline = status === 'Online' && !silent.has(name);
-    const found = isOnline ? await this.#hardwareOf(name) : undefined;
-    return {
-      name,
-      groups: groups ?? [],
-      isOnline,
-      isVoter: roles?.includes('database') ?? false,
-      resources: found?.resources,
-      poolBytes: found?.poolBytes ?? new Map(),
-    };
-  }
-
-  /** Undefined: the member does not answer. @throws {IncusRefusal} if Berth may not read it */
-  async #hardwareOf(name: string): Promise<Hardware | undefined> {
-    const known = this.#hardware.get(name);
-    if (known !== undefined && this.#now() - known.at < HARDWARE_KEPT_MS) return known;
-    const pools = this.#pools;
-    const read = Promise.all([
-      this.#api.resources(name),
-      ...pools.map((pool) => this.#api.poolBytes(pool, name)),
-    ]);
-    const found = await read.catch((error) => {
-      if (error instanceof IncusRefusal) throw error;
-      return undefined;
-    });
-    if (found === undefined) return undefined;
-    const [resources, ...bytes] = found;
-    const poolBytes = new Map(pools.map((pool, index) => [pool, bytes[index] ?? 0]));
-    const hardware = { at: this.#now(), resources, poolBytes };
-    this.#hardware.set(name, hardware);
-    return hardware;
-  }
-}
-
-/** Whether Incus shows only its name because its member did not answer. Its resources are then unknown. */
-function isUnread(instance: Instance): boolean {
-  return isUnknown(instance) && rootOf(instance.expanded_devices) === undefined;
-}
-
-/** An offer's `machine:`. It was validated when the catalog was read. */
-export function offerOf(offer: Offer | undefined): IncusOffer {
-  return incusOfferSchema.parse(offer?.machine ?? {});
-}
-
 /** Whether machines of the offer may be placed on the host for this datacenter. */
 function isEligible(host: Host, offer: IncusOffer, group: string | undefined): boolean {
   const needed = [offer.host_group, group].filter((name) => name !== undefined);
   return host.isOnline && host.resources !== undefined && needed.every((name) => host.groups.includes(name));
-}
-
-/**
- * Whether the fleet can be judged. A cluster only answers while most voters are up. If fewer than that are shown as
- * online, heartbeats are late: a leader election is under way, or a member was lost.
- */
-export function isJudgeable({ hosts }: Fleet): boolean {
-  const voters = hosts.filter(({ isVoter }) => isVoter);
-  const online = voters.filter(({ isOnline }) => isOnline);
-  return online.length > 0 && online.length * 2 > voters.length;
 }
 
 /** How many more machines fit on a host. */
@@ -315,10 +171,6 @@ function isWanted(card: Card, { vendor_id: vendor, product_id: product, pci }: I
   );
 }
 
-export function normalPci(address: string): string {
-  return /^[0-9a-f]{2}:/i.test(address) ? `0000:${address.toLowerCase()}` : address.toLowerCase();
-}
-
 export interface Place {
   host: Host;
   /** How many machines or volumes fit there. */
@@ -377,6 +229,21 @@ export function toPlacing(
 /** Names of all instances, and refs of machines that have another name. */
 export function countedRefs({ names, instances }: Fleet): OwnerRef[] {
   return [...new Set([...names, ...refsByName(instances).values()])];
+}
+
+/** Counts the free units, and describes the hosts. */
+export async function readInventory(
+  { catalog, options, fleet }: Platform,
+  avoidHosts?: readonly string[],
+): Promise<Inventory> {
+  const now = await fleet.read();
+  if (!isJudgeable(now)) return { answer: 'unknown', reason: NO_MEMBER };
+  return {
+    answer: 'counted',
+    free: countFree(catalog, now, options, avoidHosts),
+    counted: countedRefs(now),
+    hosts: toHosts(catalog, now, options, avoidHosts),
+  };
 }
 
 /** Free units of each offer, counted as if it were the only one. */

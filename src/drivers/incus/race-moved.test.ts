@@ -1,9 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import type { IncusApi, Instance, Operation } from './api.ts';
-import { InstanceReader } from './instances.ts';
-import { type MachineDeps, Machines } from './machines.ts';
-import { incusConfigSchema } from './options.ts';
+import type { Instance, Operation } from './api.ts';
+import { driverOver } from './driver.fixture.ts';
 import { mark } from './translate.ts';
 
 const REF = 'berth-inst-a';
@@ -41,15 +38,8 @@ it('I1: a machine that an operator moves to another member is not gone between t
     assertProject: async () => undefined,
     hosts: async () => ({ answered: ['m1', 'm2'], silent: [] }),
     client: { project: 'default' },
-  } as unknown as IncusApi;
-  const options = incusConfigSchema.parse({ driver: 'incus' });
-  const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
-  const machines = new Machines({
-    api,
-    options,
-    catalog,
-    instances: new InstanceReader(api),
-  } as unknown as MachineDeps);
+  };
+  const machines = driverOver(api);
   const [found, listing] = [await machines.get(REF), await machines.list()];
   // Together they prove absence (decision 11): a STOPPED instance ends OFFLINE, an ONLINE one ERROR. The next step is
   // `destroy`, which deletes the machine once it has its name again.
@@ -99,15 +89,8 @@ it('I2: a late deletion of an unfinished instance does not delete the finished o
         return { metadata: null, etag: undefined, operation: undefined };
       },
     },
-  } as unknown as IncusApi;
-  const options = incusConfigSchema.parse({ driver: 'incus' });
-  const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
-  const machines = new Machines({
-    api,
-    options,
-    catalog,
-    instances: new InstanceReader(api),
-  } as unknown as MachineDeps);
+  };
+  const machines = driverOver(api);
   const spec = { ref: REF, offerId: 'small', datacenter: 'd', note: 'a note' } as never;
   const slept = machines.create(spec, null).catch(() => undefined);
   await Promise.race([isSent.promise, slept]);

@@ -6,120 +6,119 @@ import type {
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
-import { type IncusApi, targetOf, type Volume } from './api.ts';
-import { Operations, unfinished, withEffect } from './operations.ts';
+import { targetOf, type Volume } from './api.ts';
+import { failureOf, operationOf, unfinished, withEffect } from './operations.ts';
+import type { Platform } from './platform.ts';
 import { bytesOf, isName, mark, usersOf } from './translate.ts';
-import { isIncomplete, isOn, type VolumeRecords } from './volume-records.ts';
+import {
+  changeVolume,
+  findVolume,
+  isIncomplete,
+  isOn,
+  isVolumeBusy,
+  originalOf,
+  poolOf,
+  showVolume,
+  volumePath,
+  volumesNamed,
+} from './volume-records.ts';
 
 const POLL_MS = 200;
 
 /**
- * Moves a volume to another member by copying it under another name. The original stays until a destroy order removes
- * it.
+ * Copies to the member `spec.host`, under the name `spec.ref`. The copy gets Berth's mark only if Incus reports
+ * success, its size and content type match, and the original is still not attached. Removes nothing.
  */
-export class VolumeCopies {
-  readonly #api: IncusApi;
-  readonly #records: VolumeRecords;
-  readonly #operations: Operations;
+export async function copyVolume(
+  platform: Platform,
+  ref: OwnerRef,
+  spec: VolumeSpec,
+  cookie: string | null,
+  call?: Call,
+): Promise<Step<ObservedVolume>> {
+  if (!isName(spec.ref) || spec.ref === ref)
+    return failed('invalid', `a copy of ${ref} cannot be called ${spec.ref}`);
+  const [volume, named] = [await findVolume(platform, ref), await volumesNamed(platform, spec.ref)];
+  const ready = originalOf(spec.ref, named);
+  if (ready !== undefined) return judgeCopy(platform, volume, ready, ref, spec);
+  const operation = await operationOf(platform.api, cookie);
+  const isRunning = operation !== undefined && operation.status_code < 200;
+  if (isRunning || (await isVolumeBusy(platform, spec.ref))) return pending(cookie ?? 'copy', POLL_MS);
+  const copy = named.find(isIncomplete);
+  if (copy !== undefined)
+    return operation?.status_code === 200 && volume !== undefined
+      ? withEffect(() => completeCopy(platform, volume, copy, spec, cookie, call))
+      : unfinished('a copy was interrupted and may be incomplete');
+  if (named.length > 0)
+    return failed('already_exists', `a volume ${spec.ref} already exists, and it is not Berth's`);
+  if (operation !== undefined && operation.status_code >= 400)
+    return (await failureOf(platform.api, cookie)) ?? failed('transient', 'the copy failed');
+  if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
+  const users = usersOf(volume);
+  if (users.length > 0) return failed('conflict', `it is attached to ${users.join(', ')}`);
+  if (!(await changeVolume(platform, volume, { [mark.copiedTo]: spec.ref }, call)))
+    return pending('copy', POLL_MS);
+  const { operation: id } = await platform.api.client.send('POST', volumePath(platform), {
+    query: targetOf(spec.host ?? volume.location),
+    body: {
+      name: spec.ref,
+      ...(volume.content_type !== undefined && { content_type: volume.content_type }),
+      config: { ...settingsOf(volume), [mark.copyOf]: ref },
+      source: { type: 'copy', name: ref, pool: poolOf(platform), location: volume.location },
+    },
+    call,
+  });
+  return pending(`copy:${id}`, POLL_MS);
+}
 
-  constructor(api: IncusApi, records: VolumeRecords) {
-    this.#api = api;
-    this.#records = records;
-    this.#operations = new Operations(api);
-  }
+/** A copy with Berth's mark is complete. It is usable only if the original has not been written to since. */
+async function judgeCopy(
+  platform: Platform,
+  volume: Volume | undefined,
+  ready: Volume,
+  ref: OwnerRef,
+  spec: VolumeSpec,
+): Promise<Step<ObservedVolume>> {
+  if (ready.config[mark.copyOf] !== ref)
+    return failed('already_exists', `the volume ${spec.ref} is not a copy of ${ref}`);
+  const problem =
+    spec.host !== undefined && !isOn(ready, spec.host)
+      ? `it is on ${ready.location}`
+      : volume && changedSince(volume, spec.ref);
+  return problem === undefined ? done(await showVolume(platform, ready)) : unfinished(problem);
+}
 
-  /**
-   * Copies to the member `spec.host`, under the name `spec.ref`. The copy gets Berth's mark only if Incus reports
-   * success, its size and content type match, and the original is still not attached. Removes nothing.
-   */
-  async copy(
-    ref: OwnerRef,
-    spec: VolumeSpec,
-    cookie: string | null,
-    call?: Call,
-  ): Promise<Step<ObservedVolume>> {
-    if (!isName(spec.ref) || spec.ref === ref)
-      return failed('invalid', `a copy of ${ref} cannot be called ${spec.ref}`);
-    const [volume, named] = [await this.#records.find(ref), await this.#records.named(spec.ref)];
-    const ready = this.#records.judge(spec.ref, named);
-    if (ready !== undefined) return this.#judgeCopy(volume, ready, ref, spec);
-    const operation = await this.#operations.of(cookie);
-    const isRunning = operation !== undefined && operation.status_code < 200;
-    if (isRunning || (await this.#records.isBusy(spec.ref))) return pending(cookie ?? 'copy', POLL_MS);
-    const copy = named.find(isIncomplete);
-    if (copy !== undefined)
-      return operation?.status_code === 200 && volume !== undefined
-        ? withEffect(() => this.#complete(volume, copy, spec, cookie, call))
-        : unfinished('a copy was interrupted and may be incomplete');
-    if (named.length > 0)
-      return failed('already_exists', `a volume ${spec.ref} already exists, and it is not Berth's`);
-    if (operation !== undefined && operation.status_code >= 400)
-      return (await this.#operations.failureOf(cookie)) ?? failed('transient', 'the copy failed');
-    if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
-    const users = usersOf(volume);
-    if (users.length > 0) return failed('conflict', `it is attached to ${users.join(', ')}`);
-    if (!(await this.#records.change(volume, { [mark.copiedTo]: spec.ref }, call)))
-      return pending('copy', POLL_MS);
-    const { operation: id } = await this.#api.client.send('POST', this.#records.path(), {
-      query: targetOf(spec.host ?? volume.location),
-      body: {
-        name: spec.ref,
-        ...(volume.content_type !== undefined && { content_type: volume.content_type }),
-        config: { ...settingsOf(volume), [mark.copyOf]: ref },
-        source: { type: 'copy', name: ref, pool: this.#records.pool, location: volume.location },
-      },
-      call,
-    });
-    return pending(`copy:${id}`, POLL_MS);
-  }
-
-  /** A copy with Berth's mark is complete. It is usable only if the original has not been written to since. */
-  async #judgeCopy(
-    volume: Volume | undefined,
-    ready: Volume,
-    ref: OwnerRef,
-    spec: VolumeSpec,
-  ): Promise<Step<ObservedVolume>> {
-    if (ready.config[mark.copyOf] !== ref)
-      return failed('already_exists', `the volume ${spec.ref} is not a copy of ${ref}`);
-    const problem =
-      spec.host !== undefined && !isOn(ready, spec.host)
-        ? `it is on ${ready.location}`
-        : volume && changedSince(volume, spec.ref);
-    return problem === undefined ? done(await this.#records.show(ready)) : unfinished(problem);
-  }
-
-  /** Checks a finished copy and gives it Berth's mark. */
-  async #complete(
-    volume: Volume,
-    copy: Volume,
-    spec: VolumeSpec,
-    cookie: string | null,
-    call?: Call,
-  ): Promise<Step<ObservedVolume>> {
-    const [size, needed] = [bytesOf(copy.config['size']), bytesOf(volume.config['size'])];
-    const problem =
-      copy.config[mark.copyOf] !== volume.name
-        ? `it is a copy of ${copy.config[mark.copyOf]}`
-        : spec.host !== undefined && !isOn(copy, spec.host)
-          ? `it is on ${copy.location}`
-          : copy.content_type !== volume.content_type
-            ? `its content type is ${copy.content_type}, not ${volume.content_type}`
-            : size !== undefined && size !== needed
-              ? `it has ${size} bytes instead of ${needed}`
-              : changedSince(volume, spec.ref);
-    if (problem !== undefined) return unfinished(problem);
-    const marks = {
-      ...settingsOf(volume),
-      [mark.ref]: spec.ref,
-      [mark.note]: spec.note,
-      [mark.createdAt]: volume.config[mark.createdAt] ?? volume.created_at,
-      [mark.createdBy]: volume.config[mark.createdBy],
-    };
-    if (!(await this.#records.change(copy, marks, call))) return pending(cookie ?? 'copy', POLL_MS);
-    const made = await this.#records.find(spec.ref);
-    return made === undefined ? pending('copied', POLL_MS) : done(await this.#records.show(made));
-  }
+/** Checks a finished copy and gives it Berth's mark. */
+async function completeCopy(
+  platform: Platform,
+  volume: Volume,
+  copy: Volume,
+  spec: VolumeSpec,
+  cookie: string | null,
+  call?: Call,
+): Promise<Step<ObservedVolume>> {
+  const [size, needed] = [bytesOf(copy.config['size']), bytesOf(volume.config['size'])];
+  const problem =
+    copy.config[mark.copyOf] !== volume.name
+      ? `it is a copy of ${copy.config[mark.copyOf]}`
+      : spec.host !== undefined && !isOn(copy, spec.host)
+        ? `it is on ${copy.location}`
+        : copy.content_type !== volume.content_type
+          ? `its content type is ${copy.content_type}, not ${volume.content_type}`
+          : size !== undefined && size !== needed
+            ? `it has ${size} bytes instead of ${needed}`
+            : changedSince(volume, spec.ref);
+  if (problem !== undefined) return unfinished(problem);
+  const marks = {
+    ...settingsOf(volume),
+    [mark.ref]: spec.ref,
+    [mark.note]: spec.note,
+    [mark.createdAt]: volume.config[mark.createdAt] ?? volume.created_at,
+    [mark.createdBy]: volume.config[mark.createdBy],
+  };
+  if (!(await changeVolume(platform, copy, marks, call))) return pending(cookie ?? 'copy', POLL_MS);
+  const made = await findVolume(platform, spec.ref);
+  return made === undefined ? pending('copied', POLL_MS) : done(await showVolume(platform, made));
 }
 
 /** Why the copy may miss later writes to the original; undefined: it does not. */

@@ -1,92 +1,84 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Call, ObservedVolume, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import { type IncusApi, targetOf, type Volume } from './api.ts';
+import { targetOf, type Volume } from './api.ts';
 import { IncusRefusal, isConflict } from './errors.ts';
-import type { Finder } from './finder.ts';
-import type { IncusConfig } from './options.ts';
+import { refsOf } from './finder.ts';
+import type { Platform } from './platform.ts';
 import { fromPlatformVolume, hasPartOfMark, hostOf, isMarked, isOurs, mark, usersOf } from './translate.ts';
 
-export interface VolumeRecordDeps {
-  api: IncusApi;
-  options: IncusConfig;
-  finder: Finder;
+/** The pool of the volumes. */
+export const poolOf = ({ options }: Pick<Platform, 'options'>): string =>
+  options.volume_pool ?? options.storage_pool;
+
+export async function readVolumes(platform: Platform): Promise<Volume[]> {
+  return (await platform.api.volumes(poolOf(platform))).filter(({ type }) => type === 'custom');
 }
 
-/** Incus' records of the volumes of a pool. */
-export class VolumeRecords {
-  readonly pool: string;
-  readonly #deps: VolumeRecordDeps;
+/** All volumes of this name on every member, Berth's or not. */
+export async function volumesNamed(platform: Platform, ref: OwnerRef): Promise<Volume[]> {
+  return (await readVolumes(platform)).filter(({ name }) => name === ref);
+}
 
-  constructor(deps: VolumeRecordDeps) {
-    this.#deps = deps;
-    this.pool = deps.options.volume_pool ?? deps.options.storage_pool;
-  }
+export async function findVolume(platform: Platform, ref: OwnerRef): Promise<Volume | undefined> {
+  return originalOf(ref, await volumesNamed(platform, ref));
+}
 
-  async all(): Promise<Volume[]> {
-    return (await this.#deps.api.volumes(this.pool)).filter(({ type }) => type === 'custom');
-  }
+export function originalOf(ref: OwnerRef, named: readonly Volume[]): Volume | undefined {
+  const found = original(named.filter(isOurs));
+  if (found === undefined && named.some(hasPartOfMark))
+    throw new IncusRefusal(409, `the volume ${ref} has only a part of Berth's mark (user.berth.*)`, 'GET');
+  return found;
+}
 
-  /** All volumes of this name on every member, Berth's or not. */
-  async named(ref: OwnerRef): Promise<Volume[]> {
-    return (await this.all()).filter(({ name }) => name === ref);
-  }
+export async function showVolume(platform: Platform, volume: Volume): Promise<ObservedVolume> {
+  const [shown] = await showVolumes(platform, [volume]);
+  return shown as ObservedVolume;
+}
 
-  async find(ref: OwnerRef): Promise<Volume | undefined> {
-    return this.judge(ref, await this.named(ref));
-  }
+/** The volumes with the refs of the machines that they are attached to, under any name. */
+export async function showVolumes(platform: Platform, volumes: readonly Volume[]): Promise<ObservedVolume[]> {
+  const users = volumes.flatMap(usersOf);
+  const refs = users.length === 0 ? undefined : await refsOf(platform, users);
+  return volumes.map((one) =>
+    fromPlatformVolume(
+      one,
+      usersOf(one).map((name) => refs?.get(name) ?? name),
+    ),
+  );
+}
 
-  judge(ref: OwnerRef, named: readonly Volume[]): Volume | undefined {
-    const found = original(named.filter(isOurs));
-    if (found === undefined && named.some(hasPartOfMark))
-      throw new IncusRefusal(409, `the volume ${ref} has only a part of Berth's mark (user.berth.*)`, 'GET');
-    return found;
+/** Changes the volume's configuration. False: it has changed since it was read. */
+export async function changeVolume(
+  platform: Platform,
+  { name, location, config }: Volume,
+  changes: object,
+  call?: Call,
+): Promise<boolean> {
+  const { api } = platform;
+  const found = await api.volume(poolOf(platform), name, location);
+  if (found === undefined || !areSame(found.value.config, config)) return false;
+  try {
+    const options = { query: targetOf(location), body: { config: changes }, etag: found.etag, call };
+    await api.client.send('PATCH', volumePath(platform, name), options);
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
   }
+}
 
-  async show(volume: Volume): Promise<ObservedVolume> {
-    const [shown] = await this.showAll([volume]);
-    return shown as ObservedVolume;
-  }
+/** Whether an operation on the volume is running. */
+export async function isVolumeBusy(platform: Platform, ref: OwnerRef): Promise<boolean> {
+  const path = volumePath(platform, ref);
+  return (await platform.api.operations()).some(
+    ({ status_code: code, resources }) =>
+      code < 200 &&
+      Object.values(resources ?? {}).some((paths) => paths?.some((one) => one.split('?')[0] === path)),
+  );
+}
 
-  /** The volumes with the refs of the machines that they are attached to, under any name. */
-  async showAll(volumes: readonly Volume[]): Promise<ObservedVolume[]> {
-    const users = volumes.flatMap(usersOf);
-    const refs = users.length === 0 ? undefined : await this.#deps.finder.refsOf(users);
-    return volumes.map((one) =>
-      fromPlatformVolume(
-        one,
-        usersOf(one).map((name) => refs?.get(name) ?? name),
-      ),
-    );
-  }
-
-  /** Changes the volume's configuration. False: it has changed since it was read. */
-  async change({ name, location, config }: Volume, changes: object, call?: Call): Promise<boolean> {
-    const { api } = this.#deps;
-    const found = await api.volume(this.pool, name, location);
-    if (found === undefined || !areSame(found.value.config, config)) return false;
-    try {
-      const options = { query: targetOf(location), body: { config: changes }, etag: found.etag, call };
-      await api.client.send('PATCH', this.path(name), options);
-      return true;
-    } catch (error) {
-      if (isConflict(error)) return false;
-      throw error;
-    }
-  }
-
-  /** Whether an operation on the volume is running. */
-  async isBusy(ref: OwnerRef): Promise<boolean> {
-    const path = this.path(ref);
-    return (await this.#deps.api.operations()).some(
-      ({ status_code: code, resources }) =>
-        code < 200 &&
-        Object.values(resources ?? {}).some((paths) => paths?.some((one) => one.split('?')[0] === path)),
-    );
-  }
-
-  path(ref?: OwnerRef): string {
-    return `/1.0/storage-pools/${this.pool}/volumes/custom${ref === undefined ? '' : `/${ref}`}`;
-  }
+export function volumePath(platform: Platform, ref?: OwnerRef): string {
+  return `/1.0/storage-pools/${poolOf(platform)}/volumes/custom${ref === undefined ? '' : `/${ref}`}`;
 }
 
 /**

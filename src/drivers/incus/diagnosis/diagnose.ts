@@ -3,9 +3,10 @@ import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts
 import { IncusApi } from '../api.ts';
 import { type Connection, IncusClient } from '../client.ts';
 import { IncusRefusal } from '../errors.ts';
+import { FleetReader, offerOf } from '../fleet.ts';
 import { InstanceReader } from '../instances.ts';
 import type { IncusConfig } from '../options.ts';
-import { countFree, FleetReader, offerOf } from '../placement.ts';
+import { countFree } from '../placement.ts';
 import { failed } from './failed.ts';
 import { diagnoseImages } from './images.ts';
 import { diagnoseForwards, diagnoseGroups, diagnoseMembers, diagnoseVirtualMachines } from './members.ts';

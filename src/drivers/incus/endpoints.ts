@@ -1,0 +1,136 @@
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
+import type {
+  Call,
+  Endpoint,
+  ObservedMachine,
+  OwnerRef,
+  Step,
+} from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending } from '../../platform-model/steps.ts';
+import type { Forward, Instance } from './api.ts';
+import { isConflict } from './errors.ts';
+import { offerOf } from './fleet.ts';
+import { NoPortLeft } from './forwards.ts';
+import { POLL_MS } from './operations.ts';
+import type { IncusOffer } from './options.ts';
+import type { Platform } from './platform.ts';
+import { addressOf, fromPlatform, isRunning, mark, phases, SSH_PORT } from './translate.ts';
+
+/** Pending until the machine has an endpoint. */
+export async function reach(
+  platform: Platform,
+  instance: Instance,
+  call?: Call,
+): Promise<Step<ObservedMachine>> {
+  if (addressOf(instance) === undefined) return pending('address', POLL_MS);
+  try {
+    await ensurePorts(platform, instance, call);
+  } catch (error) {
+    if (error instanceof NoPortLeft) return failed('capacity', error.message, 'certain');
+    if (isConflict(error)) return pending('address', POLL_MS);
+    throw error;
+  }
+  const machine = await showMachine(platform, instance);
+  return machine.endpoint === undefined
+    ? failed('invalid', `port_forwards.addresses has no address for ${instance.location}`, 'certain')
+    : done(machine);
+}
+
+/**
+ * Restores the ports of a machine. Another Berth that changed the same address at the same time may have removed
+ * them.
+ */
+export async function restoreEndpoint(platform: Platform, instance: Instance): Promise<void> {
+  if (!isUp(instance)) return;
+  try {
+    await ensurePorts(platform, instance);
+  } catch (error) {
+    if (!(error instanceof NoPortLeft) && !isConflict(error)) throw error;
+  }
+}
+
+export function isMissingPorts(
+  platform: Platform,
+  instance: Instance,
+  forwards: readonly Forward[],
+): boolean {
+  const isReached = (): boolean => platform.forwards?.endpointOf(instance, forwards) !== undefined;
+  return (
+    platform.forwards !== undefined && isUp(instance) && addressOf(instance) !== undefined && !isReached()
+  );
+}
+
+async function ensurePorts(platform: Platform, instance: Instance, call?: Call): Promise<void> {
+  const offer = offerOfInstance(platform, instance);
+  await platform.forwards?.ensure(instance, offer.network ?? platform.options.network, offer, call);
+}
+
+export async function showMachine(
+  platform: Platform,
+  instance: Instance,
+  isMoving = false,
+): Promise<ObservedMachine> {
+  const network = offerOfInstance(platform, instance).network ?? platform.options.network;
+  const forwards = platform.forwards === undefined ? [] : await platform.api.forwards(network);
+  return fromPlatform(instance, endpointOf(platform, instance, forwards), isMoving);
+}
+
+/** The forwards of every network that has machines. */
+export async function readForwards(platform: Platform): Promise<Forward[]> {
+  if (platform.forwards === undefined) return [];
+  return (await Promise.all(networksOf(platform).map((network) => platform.api.forwards(network)))).flat();
+}
+
+export function endpointOf(
+  platform: Platform,
+  instance: Instance,
+  forwards: readonly Forward[],
+): Endpoint | undefined {
+  if (platform.forwards !== undefined) return platform.forwards.endpointOf(instance, forwards);
+  const publicIp = addressOf(instance);
+  const sshUsername = instance.config[mark.loginUser] ?? 'root';
+  return publicIp === undefined ? undefined : { publicIp, sshPort: SSH_PORT, sshUsername };
+}
+
+/** Removes the forwards to a machine that is being removed; returns whether there were any. */
+export async function removeForwards(
+  platform: Platform,
+  ref: OwnerRef,
+  order: DestroyOrder,
+  call?: Call,
+): Promise<boolean> {
+  let hadSome = false;
+  for (const network of networksOf(platform))
+    if (await platform.forwards?.remove(ref, network, order, call)) hadSome = true;
+  return hadSome;
+}
+
+/** Removes ports that a late call has forwarded to a machine that is gone. */
+export async function sweepForwards(
+  platform: Platform,
+  forwards: readonly Forward[],
+  known: readonly string[],
+  isGone: (ref: OwnerRef) => Promise<boolean>,
+): Promise<void> {
+  for (const ref of platform.forwards?.strays(forwards, known) ?? [])
+    if (await isGone(ref)) await releaseForwards(platform, ref);
+}
+
+/** Removes the machine's ports, but keeps the shared forward objects. */
+export async function releaseForwards(platform: Platform, ref: OwnerRef, call?: Call): Promise<void> {
+  for (const network of networksOf(platform)) await platform.forwards?.sweep(ref, network, call);
+}
+
+function networksOf(platform: Platform): string[] {
+  const { options, catalog } = platform;
+  const ofOffers = [...catalog.offers.values()].flatMap((one) => offerOf(one).network ?? []);
+  return [...new Set([options.network, ...ofOffers])];
+}
+
+function offerOfInstance(platform: Platform, { config }: Instance): IncusOffer {
+  return offerOf(platform.catalog.offers.get(config[mark.offer] ?? ''));
+}
+
+function isUp(instance: Instance): boolean {
+  return instance.config[mark.phase] === phases.created && isRunning(instance);
+}

@@ -1,0 +1,90 @@
+import type { DriverManifest, PlatformDriver, Step } from '../../orchestrator/model/platform-driver.ts';
+import { orFailure, orUnknown } from '../kit/answers.ts';
+import type { DriverSetting } from '../kit/driver-definition.ts';
+import { IncusApi } from './api.ts';
+import { type Connection, IncusClient } from './client.ts';
+import { createMachine, placeMachine } from './create.ts';
+import { destroyMachine } from './destroy.ts';
+import { disownMachine } from './disown.ts';
+import { toFailure } from './errors.ts';
+import { getMachine, listMachines, readConsole } from './machines.ts';
+import type { IncusConfig } from './options.ts';
+import { readInventory } from './placement.ts';
+import { type Platform, platformOf } from './platform.ts';
+import { restartMachine, startMachine, stopMachine } from './power.ts';
+import { copyVolume } from './volume-copies.ts';
+import {
+  attachVolume,
+  createVolume,
+  destroyVolume,
+  detachVolume,
+  getVolume,
+  listVolumes,
+  placeVolume,
+  resizeVolume,
+} from './volumes.ts';
+
+/** Incus shows a request as an operation or an instance as soon as it has received it. Only the transfer takes time. */
+const ON_ITS_WAY_MS = 5_000;
+/** Incus stores it with the instance, in a database that is replicated to every member. */
+const MAX_CLOUD_INIT_BYTES = 512 * 1024;
+const MAX_CONSOLE_BYTES = 16 * 1024;
+
+export function openIncus(
+  options: IncusConfig,
+  connection: Connection,
+  { catalog, clock }: Pick<DriverSetting, 'catalog' | 'clock'>,
+): PlatformDriver {
+  const now = (): number => clock.now();
+  const client = new IncusClient({ ...connection, now });
+  const driver = driverOf(platformOf(new IncusApi(client), options, catalog, now));
+  return { ...driver, close: () => client.close() };
+}
+
+/** Makes the driver for a platform. */
+export function driverOf(platform: Platform) {
+  return {
+    manifest: manifestOf(platform.options),
+    get: (ref) => orUnknown(() => getMachine(platform, ref)),
+    list: () => orUnknown(() => listMachines(platform)),
+    place: (spec, avoidHosts) => orUnknown(() => placeMachine(platform, spec, avoidHosts)),
+    create: (...args) => step(() => createMachine(platform, ...args)),
+    stop: (...args) => step(() => stopMachine(platform, ...args)),
+    start: (...args) => step(() => startMachine(platform, ...args)),
+    restart: (...args) => step(() => restartMachine(platform, ...args)),
+    destroy: (...args) => step(() => destroyMachine(platform, ...args)),
+    disown: (...args) => step(() => disownMachine(platform, ...args)),
+    volumes: {
+      get: (ref) => orUnknown(() => getVolume(platform, ref)),
+      list: () => orUnknown(() => listVolumes(platform)),
+      place: (spec, avoidHosts) => orUnknown(() => placeVolume(platform, spec, avoidHosts)),
+      create: (...args) => step(() => createVolume(platform, ...args)),
+      attach: (...args) => step(() => attachVolume(platform, ...args)),
+      detach: (...args) => step(() => detachVolume(platform, ...args)),
+      resize: (...args) => step(() => resizeVolume(platform, ...args)),
+      copy: (...args) => step(() => copyVolume(platform, ...args)),
+      destroy: (...args) => step(() => destroyVolume(platform, ...args)),
+    },
+    inventory: (avoidHosts) => orUnknown(() => readInventory(platform, avoidHosts)),
+    async consoleTail(ref) {
+      const log = Buffer.from(await readConsole(platform, ref));
+      return log.length === 0 ? undefined : log.subarray(-MAX_CONSOLE_BYTES).toString();
+    },
+  } satisfies Omit<PlatformDriver, 'close'>;
+}
+
+const step = <T>(call: () => Promise<Step<T>>): Promise<Step<T>> => orFailure(call, toFailure);
+
+export function manifestOf({ volume_content: content }: Pick<IncusConfig, 'volume_content'>): DriverManifest {
+  return {
+    name: 'incus',
+    stop: true,
+    resume: true,
+    restart: true,
+    attachVolume: 'hot',
+    resizeVolume: content === 'filesystem' ? 'attached' : 'detached',
+    createVisibleWithinMs: ON_ITS_WAY_MS,
+    keepsNotes: true,
+    cloudInitBytes: MAX_CLOUD_INIT_BYTES,
+  };
+}
