@@ -1,4 +1,4 @@
-import { createPlatform } from '../../../src/drivers/exec/platform.ts';
+import { createPlatform } from '../../../src/drivers/exec/open.ts';
 import { grammarOf } from '../../../src/drivers/exec/protocol/protocol.ts';
 import { answersOf } from '../../../src/drivers/exec/protocol-server.fixture.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import type { Channel } from './channel.ts';
 import { messageOf } from './errors.ts';
-import { createPlatform } from './platform.ts';
+import { createPlatform } from './open.ts';
 import type { Capabilities, Info } from './protocol/protocol.ts';
 
 /** An open driver with its answer to `info`. */

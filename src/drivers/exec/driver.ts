@@ -46,7 +46,7 @@ export async function openExec(
   setting: DriverSetting,
   wrap: (channel: Channel) => Channel = (channel) => channel,
 ): Promise<PlatformDriver> {
-  const { createPlatform } = await import('./platform.ts');
+  const { createPlatform } = await import('./open.ts');
   const { channel, info } = await connect(options, setting, wrap);
   return createPlatform(channel, { ...setting, info, timeoutMs: options.timeout_s * 1000 });
 }

@@ -4,12 +4,12 @@ import { isNestedTooDeeply, parseJson } from '../../contract/parse-json.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { type Limits, MAX_ANSWER_BYTES } from './channel.ts';
+import { DriverLog } from './driver-log.ts';
 import { AnswerLost, NotSent, quoted } from './errors.ts';
 import { LineReader } from './line-reader.ts';
 import { type Answer, answerSchema, MAX_TEXT, type Method } from './protocol/protocol.ts';
 import { type Asked, Requests } from './requests.ts';
 import type { Secrets } from './secrets.ts';
-import { ToldLines } from './told-lines.ts';
 
 export interface RunOptions {
   command: readonly string[];
@@ -32,7 +32,7 @@ export const isComplaint = (sentence: string): boolean =>
 /** Time to read output that is still in the pipes of a program that ended. */
 const DRAIN_MS = 500;
 /** How often to check, every 10 ms, whether a killed process group has ended. */
-const GONE_LOOKS = 50;
+const GONE_CHECKS = 50;
 
 /**
  * One run of a driver's program. Requests go to standard input, no more at once than it takes; answers come from
@@ -54,8 +54,8 @@ export class Run {
   readonly #options: RunOptions;
   readonly #child: ChildProcess;
   readonly #requests: Requests;
-  readonly #told: ToldLines;
-  readonly #garbageTold: ToldLines;
+  readonly #output: DriverLog;
+  readonly #warnings: DriverLog;
   readonly #end = Promise.withResolvers<string>();
   readonly #unusable = Promise.withResolvers<string>();
   #garbage = 0;
@@ -71,10 +71,10 @@ export class Run {
     const [program = '', ...args] = options.command;
     this.#child = spawn(program, args, { env: options.env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     const pid = this.#child.pid;
-    this.#told = new ToldLines(clock, secrets, (line, leftOut) =>
+    this.#output = new DriverLog(clock, secrets, (line, leftOut) =>
       log.info({ driver_pid: pid, line, ...(leftOut > 0 && { left_out: leftOut }) }, 'the driver writes'),
     );
-    this.#garbageTold = new ToldLines(clock, secrets, (line, leftOut) =>
+    this.#warnings = new DriverLog(clock, secrets, (line, leftOut) =>
       log.warn({ driver_pid: pid, ...(leftOut > 0 && { left_out: leftOut }) }, line),
     );
     this.ended = this.#end.promise;
@@ -200,7 +200,7 @@ export class Run {
 
   /** Waits for killed processes to end. Zombies that init does not reap stay in the group, so the wait is limited. */
   async #groupGone(): Promise<void> {
-    for (let looks = 0; looks < GONE_LOOKS && this.#signal(0); looks++) await sleep(10);
+    for (let checks = 0; checks < GONE_CHECKS && this.#signal(0); checks++) await sleep(10);
   }
 
   #terminate(): void {
@@ -241,16 +241,16 @@ export class Run {
         answer === undefined
           ? `wrote an invalid line (${whyNoAnswer(line)})`
           : 'answered a request that is unknown or already answered';
-      const sentence = `${problem}: ${quoted(this.#told.clean(line))}`;
+      const sentence = `${problem}: ${quoted(this.#output.clean(line))}`;
       this.#requests.garbage = `; instead it ${sentence}`;
       this.#complain(sentence);
-    } else if (asked.givenUpBy === 'time') this.#tellLate(asked);
+    } else if (asked.givenUpBy === 'time') this.#warnOfLate(asked);
     else if (asked.givenUpBy === undefined) this.#settle(asked, answer);
   }
 
-  #tellLate({ method, askedAt }: Asked): void {
+  #warnOfLate({ method, askedAt }: Asked): void {
     const seconds = ((this.#options.clock.now() - askedAt) / 1000).toFixed(1);
-    this.#garbageTold.tell(
+    this.#warnings.write(
       `the driver answered ${method} ${seconds} s after the request: too late, the answer is dropped`,
     );
   }
@@ -259,7 +259,7 @@ export class Run {
     if ('error' in answer)
       reject(
         new AnswerLost(
-          `the driver reported an error for ${method}: ${this.#told.clean(answer.error)}`,
+          `the driver reported an error for ${method}: ${this.#output.clean(answer.error)}`,
           'error',
         ),
       );
@@ -267,13 +267,13 @@ export class Run {
   }
 
   #complain(problem: string): void {
-    this.#garbageTold.tell(`the driver ${problem}`);
+    this.#warnings.write(`the driver ${problem}`);
     if (++this.#garbage >= MAX_GARBAGE) this.kill(`wrote ${MAX_GARBAGE} lines that are not answers`);
   }
 
   #hear(line: string): void {
-    this.#lastWords = this.#told.clean(line);
-    this.#told.tell(line);
+    this.#lastWords = this.#output.clean(line);
+    this.#output.write(line);
   }
 }
 

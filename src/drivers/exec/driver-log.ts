@@ -9,9 +9,9 @@ const PER_SECOND = 10;
  * Passes a driver's text lines to the log: cleaned, without secrets, at most ten a second after a burst of a hundred.
  * Counts the lines that are left out.
  */
-export class ToldLines {
+export class DriverLog {
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #write: (line: string, leftOut: number) => void;
+  readonly #log: (line: string, leftOut: number) => void;
   readonly #secrets: Secrets;
   #tokens = BURST;
   #at: number;
@@ -19,12 +19,12 @@ export class ToldLines {
 
   constructor(clock: Pick<Clock, 'now'>, secrets: Secrets, write: (line: string, leftOut: number) => void) {
     this.#clock = clock;
-    this.#write = write;
+    this.#log = write;
     this.#secrets = secrets;
     this.#at = clock.now();
   }
 
-  tell(line: string): void {
+  write(line: string): void {
     const now = this.#clock.now();
     this.#tokens = Math.min(BURST, this.#tokens + (Math.max(0, now - this.#at) * PER_SECOND) / 1000);
     this.#at = now;
@@ -35,7 +35,7 @@ export class ToldLines {
     this.#tokens--;
     const leftOut = this.#leftOut;
     this.#leftOut = 0;
-    this.#write(this.clean(line), leftOut);
+    this.#log(this.clean(line), leftOut);
   }
 
   clean(line: string): string {

@@ -1,0 +1,183 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type {
+  Call,
+  MachineSpec,
+  ObservedMachine,
+  ObservedVolume,
+  OwnerRef,
+  PlatformDriver,
+  Step,
+  VolumeDriver,
+  VolumeSpec,
+} from '../../orchestrator/model/platform-driver.ts';
+import { failed } from '../../platform-model/steps.ts';
+import type { Log } from '../../ports/log.ts';
+import { orFailure, orUnknown } from '../kit/answers.ts';
+import type { Channel } from './channel.ts';
+import { DriverClient } from './client.ts';
+import { AnswerLost, messageOf, NotSent, Unauthorized } from './errors.ts';
+import type { Capabilities, Info, Method, Result } from './protocol/protocol.ts';
+import {
+  fromInventory,
+  fromListing,
+  fromPlatform,
+  fromPlatformVolume,
+  fromPresence,
+  fromStep,
+  toAvoid,
+  toHost,
+  toManifest,
+  toOffers,
+  toPlatform,
+  toPlatformVolume,
+} from './translate.ts';
+
+export interface PlatformSetting {
+  info: Info;
+  catalog: Catalog;
+  timeoutMs: number;
+  log: Log;
+}
+
+/** Console output that the core keeps, in characters. */
+const MAX_CONSOLE = 16 * 1024;
+
+/**
+ * The driver behind a channel. If an answer is lost, a read answers unknown and a step rejects: neither proves
+ * anything.
+ */
+export function createPlatform(
+  channel: Channel,
+  { info, catalog, timeoutMs, log }: PlatformSetting,
+): PlatformDriver {
+  const client = new DriverClient(channel, log, info.protocol);
+  const { capabilities } = info;
+  const toWire = (spec: MachineSpec) => ({
+    ...toPlatform(spec, catalog.offers.get(spec.offerId), info.login_user),
+    ...(capabilities.place && toHost(spec)),
+  });
+  const power = (method: 'stop' | 'start', ref: OwnerRef, cookie: string | null, call?: Call) =>
+    step(async () => machineStep(await client.change(method, { ref, cookie }, call), ref, method));
+  return {
+    manifest: toManifest(info, timeoutMs),
+    get: (ref) =>
+      read(async () =>
+        fromPresence(await client.ask('get', { ref }), (value) => machineOf(value, ref, 'get')),
+      ),
+    list: () => read(async () => fromListing(await client.ask('list', {}), fromPlatform)),
+    ...(capabilities.place && {
+      place: (spec: MachineSpec, avoidHosts: readonly string[]) =>
+        read(() => client.ask('place', { spec: toWire(spec), ...toAvoid(avoidHosts) })),
+    }),
+    create: (spec, cookie, call) =>
+      step(async () => {
+        if (spec.cloudInit !== undefined && capabilities.cloud_init_bytes === 0) return cannot('cloud-init');
+        const answer = await client.change('create', { ref: spec.ref, cookie, spec: toWire(spec) }, call);
+        return machineStep(answer, spec.ref, 'create');
+      }),
+    stop: async (ref, cookie, call) =>
+      capabilities.stop ? power('stop', ref, cookie, call) : cannot('stop'),
+    start: async (ref, cookie, call) =>
+      capabilities.resume ? power('start', ref, cookie, call) : cannot('resume'),
+    restart: (ref, id, cookie, call) =>
+      step(async () => {
+        if (!capabilities.restart) return cannot('restart');
+        const answer = await client.change('restart', { ref, restart_id: id, cookie }, call);
+        return machineStep(answer, ref, 'restart');
+      }),
+    destroy: (ref, cookie, given, call) =>
+      step(async () => fromStep(await client.change('destroy', { ref, cookie }, call, given), same)),
+    ...(capabilities.disown && {
+      disown: (ref: OwnerRef, cookie: string | null, call?: Call) =>
+        step(async () => fromStep(await client.change('disown', { ref, cookie }, call), same)),
+    }),
+    ...(capabilities.attach_volume !== 'none' && { volumes: createVolumes(client, capabilities) }),
+    ...(capabilities.inventory && {
+      inventory: (avoidHosts?: readonly string[]) =>
+        read(async () => {
+          const offers = toOffers(catalog);
+          return fromInventory(await client.ask('inventory', { offers, ...toAvoid(avoidHosts) }), offers);
+        }),
+    }),
+    ...(capabilities.console && {
+      consoleTail: async (ref: OwnerRef) =>
+        (await client.ask('console', { ref })).text?.slice(0 - MAX_CONSOLE) ?? undefined,
+    }),
+    close: () => channel.close(),
+  };
+}
+
+function createVolumes(client: DriverClient, capabilities: Capabilities): VolumeDriver {
+  const from = (ref: OwnerRef, method: Method) => (value: Parameters<typeof fromPlatformVolume>[0]) =>
+    aboutThat(fromPlatformVolume(value), ref, method);
+  const toWire = (spec: VolumeSpec) => ({
+    ...toPlatformVolume(spec),
+    ...(capabilities.place_volume && toHost(spec)),
+  });
+  return {
+    get: (ref) =>
+      read(async () => fromPresence(await client.ask('volumes.get', { ref }), from(ref, 'volumes.get'))),
+    list: () => read(async () => fromListing(await client.ask('volumes.list', {}), fromPlatformVolume)),
+    ...(capabilities.place_volume && {
+      place: (spec: VolumeSpec, avoidHosts: readonly string[]) =>
+        read(() => client.ask('volumes.place', { spec: toWire(spec), ...toAvoid(avoidHosts) })),
+    }),
+    create: (spec, cookie, call) =>
+      step(async () => {
+        const { ref } = spec;
+        const answer = await client.change('volumes.create', { ref, cookie, spec: toWire(spec) }, call);
+        return fromStep(answer, from(ref, 'volumes.create'));
+      }),
+    attach: (ref, machine, cookie, call) =>
+      step(async () => fromStep(await client.change('volumes.attach', { ref, machine, cookie }, call), same)),
+    detach: (ref, machine, cookie, call) =>
+      step(async () => fromStep(await client.change('volumes.detach', { ref, machine, cookie }, call), same)),
+    resize: (ref, sizeGb, cookie, call) =>
+      step(async () => {
+        if (capabilities.resize_volume === 'none') return cannot('resize_volume');
+        const answer = await client.change('volumes.resize', { ref, size_gb: sizeGb, cookie }, call);
+        return fromStep(answer, from(ref, 'volumes.resize'));
+      }),
+    ...(capabilities.copy_volume && {
+      copy: (ref: OwnerRef, spec: VolumeSpec, cookie: string | null, call?: Call) =>
+        step(async () => {
+          const answer = await client.change('volumes.copy', { ref, cookie, spec: toWire(spec) }, call);
+          return fromStep(answer, from(spec.ref, 'volumes.copy'));
+        }),
+    }),
+    destroy: (ref, cookie, given, call) =>
+      step(async () => fromStep(await client.change('volumes.destroy', { ref, cookie }, call, given), same)),
+  };
+}
+
+type WireMachine = Parameters<typeof fromPlatform>[0];
+
+function machineStep(answer: Result<'create'>, ref: OwnerRef, method: Method): Step<ObservedMachine> {
+  return fromStep(answer, (value) => machineOf(value, ref, method));
+}
+
+function machineOf(value: WireMachine, ref: OwnerRef, method: Method): ObservedMachine {
+  return aboutThat(fromPlatform(value), ref, method);
+}
+
+/** @throws {AnswerLost} if the answer is about another machine or volume */
+function aboutThat<T extends ObservedMachine | ObservedVolume>(value: T, ref: OwnerRef, method: Method): T {
+  if (value.ref === ref) return value;
+  throw new AnswerLost(`the driver answered ${method} of ${ref} with the other ref ${value.ref}`, 'invalid');
+}
+
+/** Berth does not request a capability that the driver does not have. */
+function cannot(capability: string): Step<never> {
+  return failed('unsupported', `the driver does not announce the capability ${capability}`);
+}
+
+const read = <Answer extends { answer: string }>(call: () => Promise<Answer>) => orUnknown(call, messageOf);
+const step = <T>(call: () => Promise<Step<T>>) => orFailure(call, toFailure);
+const same = (value: null): null => value;
+
+/** A request known not to have begun fails without a side effect. The core treats any other error as unknown. */
+function toFailure(error: unknown): Step<never> {
+  if (error instanceof Unauthorized) return failed('auth', messageOf(error));
+  if (error instanceof NotSent) return failed('transient', messageOf(error));
+  throw error;
+}
