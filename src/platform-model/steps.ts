@@ -23,3 +23,11 @@ export function failed(
     ...(retryAfterMs !== undefined && { retryAfterMs: Math.max(1, Math.ceil(retryAfterMs)) }),
   };
 }
+
+/**
+ * The partial result of an earlier call cannot be completed. The core orders its removal and makes the resource under
+ * another name.
+ */
+export function unfinished(detail: string): Step<never> {
+  return failed('unfinished', detail, 'certain');
+}

@@ -1,5 +1,5 @@
 import { manifestOf as incusManifest } from '../../src/drivers/incus/open.ts';
-import { manifest as libvirtManifest } from '../../src/drivers/libvirt/platform.ts';
+import { manifest as libvirtManifest } from '../../src/drivers/libvirt/open.ts';
 import { driverNamed } from '../../src/drivers/registry.ts';
 import { manifestOf as simulatorManifest } from '../../src/drivers/simulator/platform/rules.ts';
 import type { DriverManifest } from '../../src/orchestrator/model/platform-driver.ts';

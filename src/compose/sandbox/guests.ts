@@ -1,5 +1,5 @@
+import { generateHostKey } from '../../drivers/kit/host-key.ts';
 import { Draws, simulatorConfigSchema } from '../../drivers/simulator/options.ts';
-import { generateHostKey } from '../../drivers/simulator/platform/host-key.ts';
 import type { SimulatedMachine } from '../../drivers/simulator/platform/records.ts';
 import { endpointOf } from '../../drivers/simulator/platform/rules.ts';
 import { Runtime } from '../../drivers/simulator/platform/runtime.ts';
@@ -47,13 +47,16 @@ export function createGuests(parts: Parts): SandboxGuests {
   const draws = new Draws(seed);
   const rules: PlatformRules<SimulatedMachine> = {
     ...(plain as PlatformRules<MachineRecord>),
-    make: () => ({
-      sshListens: true,
-      sshPort: null,
-      sshHostKey: generateHostKey(),
-      cloudInitUntil: null,
-      runcmdDone: 0,
-    }),
+    make: () => {
+      const { privateKey, fingerprint } = generateHostKey();
+      return {
+        sshListens: true,
+        sshPort: null,
+        sshHostKey: { privateKey, fingerprint },
+        cloudInitUntil: null,
+        runcmdDone: 0,
+      };
+    },
     endpoint: (machine) => endpointOf(machine, HOST),
   };
   const storage: Storage<SimulatedMachine> = {

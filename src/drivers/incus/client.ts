@@ -3,7 +3,6 @@ import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { NotReached } from '../../ports/errors.ts';
 import type { Asking } from '../kit/asking.ts';
 import { IncusRefusal } from './errors.ts';
-import { hedged } from './hedged.ts';
 import { type Answer, httpTransport, type Tls, type Transport } from './transport.ts';
 
 /** How to reach a daemon, or any member of a cluster. */
@@ -256,4 +255,31 @@ function codesOf(error: unknown): string[] {
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * Starts the calls one after another: the next when the previous one fails or takes longer than `pauseMs`. Returns
+ * the first answer.
+ *
+ * @throws {AggregateError} of all problems, in order, if every call fails
+ */
+export async function hedged<T>(calls: readonly (() => Promise<T>)[], pauseMs: number): Promise<T> {
+  const begun: Promise<T>[] = [];
+  for (const call of calls) {
+    const last = call();
+    begun.push(last);
+    const { promise: silence, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => resolve(false), pauseMs);
+    const isAnswered = await Promise.race([
+      Promise.any(begun).then(() => true),
+      last.then(
+        () => true,
+        () => false,
+      ),
+      silence,
+    ]).catch(() => false);
+    clearTimeout(timer);
+    if (isAnswered) break;
+  }
+  return Promise.any(begun);
 }

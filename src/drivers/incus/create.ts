@@ -6,7 +6,7 @@ import type {
   Placing,
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending } from '../../platform-model/steps.ts';
+import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
 import { type Instance, targetOf } from './api.ts';
 import { reach } from './endpoints.ts';
 import { isConflict, isNotFound } from './errors.ts';
@@ -14,16 +14,7 @@ import { type Found, findByName, findMachine } from './finder.ts';
 import { isJudgeable, NO_MEMBER, offerOf } from './fleet.ts';
 import { giveUpGpus, settleGpus } from './gpus.ts';
 import { identifyAll } from './identity.ts';
-import {
-  failureOf,
-  operationOf,
-  operationsOn,
-  POLL_MS,
-  pathOf,
-  setPower,
-  unfinished,
-  withEffect,
-} from './operations.ts';
+import { failureOf, operationOf, operationsOn, POLL_MS, pathOf, setPower, withEffect } from './operations.ts';
 import { countedRefs, freeGpus, NO_ROOM, placesFor, toPlacing } from './placement.ts';
 import type { Platform } from './platform.ts';
 import {

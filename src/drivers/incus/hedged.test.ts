@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { hedged } from './hedged.ts';
+import { hedged } from './client.ts';
 
 describe('a hedged read', () => {
   beforeEach(() => {

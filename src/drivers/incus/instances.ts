@@ -1,7 +1,7 @@
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { IncusApi, Instance } from './api.ts';
+import { hedged } from './client.ts';
 import { classify, IncusRefusal } from './errors.ts';
-import { hedged } from './hedged.ts';
 import { refsByName } from './identity.ts';
 import { isUnknown } from './translate.ts';
 

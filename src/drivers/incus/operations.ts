@@ -1,5 +1,5 @@
 import type { Call, Step } from '../../orchestrator/model/platform-driver.ts';
-import { failed, pending } from '../../platform-model/steps.ts';
+import { pending } from '../../platform-model/steps.ts';
 import type { IncusApi, Operation } from './api.ts';
 import { IncusRefusal, isConflict, toFailure } from './errors.ts';
 
@@ -90,8 +90,4 @@ export async function withEffect<T>(run: () => Promise<Step<T>>): Promise<Step<T
     step = toFailure(error);
   }
   return step.outcome === 'failed' && step.sideEffect === 'none' ? { ...step, sideEffect: 'certain' } : step;
-}
-
-export function unfinished(detail: string): Step<never> {
-  return failed('unfinished', detail, 'certain');
 }

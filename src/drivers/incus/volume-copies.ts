@@ -5,9 +5,9 @@ import type {
   Step,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending } from '../../platform-model/steps.ts';
+import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
 import { targetOf, type Volume } from './api.ts';
-import { failureOf, operationOf, unfinished, withEffect } from './operations.ts';
+import { failureOf, operationOf, withEffect } from './operations.ts';
 import type { Platform } from './platform.ts';
 import { bytesOf, isName, mark, usersOf } from './translate.ts';
 import {

@@ -9,13 +9,13 @@ import type {
   Step,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending } from '../../platform-model/steps.ts';
+import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
 import type { Volume } from './api.ts';
 import { type Instance, targetOf } from './api.ts';
 import { IncusRefusal, isConflict, isNotFound } from './errors.ts';
 import { findMachine } from './finder.ts';
 import { isJudgeable, NO_MEMBER } from './fleet.ts';
-import { pathOf, unfinished } from './operations.ts';
+import { pathOf } from './operations.ts';
 import { NO_ROOM, placesForVolume, toPlacing } from './placement.ts';
 import type { Platform } from './platform.ts';
 import {

@@ -1,10 +1,9 @@
 import { closeSync } from 'node:fs';
-import { anonymousFile, contentOf } from './anonymous-file.ts';
 import { problemOf, VirshError, type VirshProblem } from './errors.ts';
 import { guarded, guardProblems, type Limits, type Run } from './hosts/guard.ts';
 import { type Login, onHost, openLogin, SSH_FAILED } from './hosts/ssh-login.ts';
 import type { HostOptions } from './options.ts';
-import { runProgram } from './run-program.ts';
+import { anonymousFile, contentOf, runProgram } from './run-program.ts';
 
 /** Default time limit of one virsh call. */
 const CALL_MS = 15_000;

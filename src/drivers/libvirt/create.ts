@@ -1,13 +1,14 @@
 import { renderCloudInit } from '../../orchestrator/cloud-init/render.ts';
 import { idOf } from '../../orchestrator/model/attempt.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
+import { generateHostKey } from '../kit/host-key.ts';
 import type { Change } from './change.ts';
 import { define, mend, remark } from './definition.ts';
 import { macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
-import { unfinished, VirshError } from './errors.ts';
-import { type FoundMachine, type Member, type Platform, readMachine } from './fleet.ts';
+import { VirshError } from './errors.ts';
+import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
-import { generateHostKey } from './host-key.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { chooseGpus } from './hosts/place.ts';
 import { obstacleOf, withCordons } from './hosts/room.ts';
@@ -17,8 +18,9 @@ import type { NatMark } from './machine-mark.ts';
 import { freeNat, NETWORK_FILTER, takenPorts, toNetworkConfig } from './network.ts';
 import { type Image, imageOf, type LibvirtOffer } from './options.ts';
 import { offerOf, placeOnHosts, viewOf, wantedOf } from './placement.ts';
+import type { Platform } from './platform.ts';
 import { filesOf, makeOverlay, poolFolder, writeFile } from './pool.ts';
-import { done, pending, refused, toObserved } from './translate.ts';
+import { toObserved } from './translate.ts';
 
 const SOON_MS = 1;
 const CLAIM_POLL_MS = 250;
@@ -39,7 +41,7 @@ export async function createMachine(
   const name = spec.host ?? cookie ?? (await firstHost(platform, spec));
   if (typeof name !== 'string') return name;
   const host = fleet.hosts.find((one) => one.name === name);
-  if (host === undefined) return refused('capacity', `the platform has no host ${name}`);
+  if (host === undefined) return failed('capacity', `the platform has no host ${name}`);
   // Another host that is silent does not matter.
   if (search.answer === 'unknown' && search.hosts?.answered.includes(name) !== true)
     throw new VirshError('unreachable', search.reason);
@@ -51,9 +53,9 @@ export async function createMachine(
 
 async function firstHost(platform: Platform, spec: MachineSpec): Promise<string | Step<never>> {
   const placing = await placeOnHosts(platform, spec, spec.avoidHosts);
-  if (placing.answer === 'unknown') return refused('transient', placing.reason);
-  if (placing.answer === 'refused') return refused(placing.code, placing.detail);
-  return placing.hosts[0]?.host ?? refused('capacity', 'no host has room');
+  if (placing.answer === 'unknown') return failed('transient', placing.reason);
+  if (placing.answer === 'refused') return failed(placing.code, placing.detail);
+  return placing.hosts[0]?.host ?? failed('capacity', 'no host has room');
 }
 
 /** Defines the machine on the host if it fits. */
@@ -68,12 +70,12 @@ async function claim(
   const image = imageOf(config, offer, spec.image);
   const wanted = wantedOf(platform, spec);
   if ('answer' in wanted || image === undefined)
-    return refused('image_missing', `there is no image ${spec.image}`);
+    return failed('image_missing', `there is no image ${spec.image}`);
   const [view] = withCordons([await viewOf(host, config)], spec.avoidHosts);
   if (view === undefined) throw new Error(`there is no view of ${host.name}`);
   const domains = await listDomains(host);
   if (domains.some(({ release }) => release?.ref === spec.ref))
-    return refused('already_exists', `${host.name} has ${spec.ref}, which was disowned: it is not Berth's`);
+    return failed('already_exists', `${host.name} has ${spec.ref}, which was disowned: it is not Berth's`);
   const { disk, seed } = filesOf(spec.ref);
   const left = [disk, seed].filter((file) => view.volumes.has(file));
   if (left.length > 0) {
@@ -84,10 +86,10 @@ async function claim(
   const obstacle = obstacleOf(view, wanted);
   if (obstacle !== undefined) {
     const isRoomy = obstacleOf(view, { ...wanted, volumes: [] }) === undefined;
-    return refused(isRoomy ? 'image_missing' : 'capacity', `${host.name}: ${obstacle}`);
+    return failed(isRoomy ? 'image_missing' : 'capacity', `${host.name}: ${obstacle}`);
   }
   const nat = natFor(host, offer, domains);
-  if (nat === 'none') return refused('capacity', `${host.name} has no free port and address`);
+  if (nat === 'none') return failed('capacity', `${host.name} has no free port and address`);
   const gpus = chooseGpus(view, wanted);
   const pciFunctions = functionsOf(view, gpus);
   await defineMachine(platform, change, host, spec, { offer, image, nat, gpus, pciFunctions });

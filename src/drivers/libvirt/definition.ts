@@ -1,7 +1,7 @@
 import type { Change } from './change.ts';
 import { hostdevOf } from './domain-xml.ts';
 import type { FoundMachine, Member } from './fleet.ts';
-import type { PciAddress } from './gpus/pci-address.ts';
+import type { PciAddress } from './gpus/pci-functions.ts';
 import {
   MARK_PREFIX,
   type MachineMark,

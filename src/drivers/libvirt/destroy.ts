@@ -1,17 +1,17 @@
 import { basename, dirname } from 'node:path';
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Change } from './change.ts';
 import { VirshError } from './errors.ts';
-import type { Platform } from './fleet.ts';
 import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { runHostScript } from './hosts/host-facts.ts';
 import { listDomains } from './hosts/host-view.ts';
 import { deleteLeftFiles, hasDisk, heldByCopy } from './leftovers.ts';
+import type { Platform } from './platform.ts';
 import { deleteFile, filesOf, isFileOf, listFiles, poolFolder } from './pool.ts';
 import { cutPower } from './power.ts';
-import { done, pending, refused } from './translate.ts';
 
 const POLL_MS = 1_000;
 
@@ -43,7 +43,7 @@ export async function destroyMachine(
   for (const host of fleet.hosts.filter(({ name }) => answered.includes(name))) {
     try {
       const held = await deleteLeftFiles(change, host, ref, order);
-      if (held !== undefined) return refused('conflict', held);
+      if (held !== undefined) return failed('conflict', held);
     } catch (error) {
       const isOfHost = error instanceof VirshError && ['unreachable', 'no_pool'].includes(error.problem);
       if (!isOfHost) throw error;
@@ -56,12 +56,7 @@ export async function destroyMachine(
 /** Done, or failed if a silent host may still have the resource. */
 export function unlessSilent(ref: OwnerRef, silent: readonly string[]): Step<null> {
   if (silent.length === 0) return done(null);
-  return {
-    outcome: 'failed',
-    code: 'transient',
-    sideEffect: 'possible',
-    detail: `${silent.join(', ')} may have ${ref}, but does not answer`,
-  };
+  return failed('transient', `${silent.join(', ')} may have ${ref}, but does not answer`, 'possible');
 }
 
 async function removeMachine(
@@ -136,7 +131,7 @@ async function removeSnapshots(
   order: DestroyOrder,
   policy: 'wait' | 'delete',
 ): Promise<Step<never> | undefined> {
-  if (copy !== undefined) return refused('conflict', heldByCopy(host, copy, domain.mark.ref));
+  if (copy !== undefined) return failed('conflict', heldByCopy(host, copy, domain.mark.ref));
   const still = await thoseThere(host, others);
   if (policy === 'delete') for (const name of foreign) await deleteFile(change, host, name, order);
   const left = policy === 'delete' ? still : [...foreign, ...still];
@@ -146,7 +141,7 @@ async function removeSnapshots(
       ? 'Remove these files, or set platform.on_foreign_snapshot: delete'
       : 'Remove these files';
   const { ref } = domain.mark;
-  return refused('conflict', `files hold ${ref} on ${host.name}: ${left.join(', ')}. ${advice}`);
+  return failed('conflict', `files hold ${ref} on ${host.name}: ${left.join(', ')}. ${advice}`);
 }
 
 async function thoseThere({ shell, options }: Member, paths: readonly string[]): Promise<string[]> {

@@ -1,12 +1,14 @@
 import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import { done, failed } from '../../platform-model/steps.ts';
 import type { Change } from './change.ts';
 import { unmark } from './definition.ts';
 import { unlessSilent } from './destroy.ts';
 import { VirshError } from './errors.ts';
-import type { FoundMachine, Platform } from './fleet.ts';
+import type { FoundMachine } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { proveGone } from './leftovers.ts';
-import { done, powerOf, refused } from './translate.ts';
+import type { Platform } from './platform.ts';
+import { powerOf } from './translate.ts';
 
 /**
  * Releases a machine: replaces its mark with a release mark, on every host that has it. The domain and its disks stay
@@ -20,12 +22,12 @@ export async function disownMachine(platform: Platform, change: Change, ref: Own
     throw new VirshError('unreachable', search.reason);
   if (search.answer !== 'found') {
     const { hosts, left } = await proveGone(fleet.hosts, ref, search.hosts ?? { answered: [], silent: [] });
-    return left === undefined ? unlessSilent(ref, hosts.silent) : refused('conflict', left);
+    return left === undefined ? unlessSilent(ref, hosts.silent) : failed('conflict', left);
   }
   const machines = [search.machine, ...search.others];
   for (const machine of machines) {
     const obstacle = await obstacleOf(machine);
-    if (obstacle !== undefined) return refused('conflict', obstacle);
+    if (obstacle !== undefined) return failed('conflict', obstacle);
   }
   // A start from an earlier call may have arrived since the read.
   let mayBeOld = false;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import { type PciAddress, toPciAddress } from './gpus/pci-address.ts';
+import { type PciAddress, toPciAddress } from './gpus/pci-functions.ts';
 import { type MachineMark, markOf, type ReleaseMark, releaseOf, toMarkElement } from './machine-mark.ts';
 import { childrenOf, descend, element, parseXml, serializeXml, textOf, type XmlElement } from './xml.ts';
 

@@ -23,7 +23,7 @@ export const libvirt: DriverDefinition<LibvirtConfig> = {
     yield* importImage(options, setting, image);
   },
   async open(options, setting) {
-    const { openLibvirt } = await import('./platform.ts');
+    const { openLibvirt } = await import('./open.ts');
     return openLibvirt(options, setting);
   },
 };

@@ -1,4 +1,5 @@
 import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
+import { failed, unfinished } from '../../platform-model/steps.ts';
 
 /** Classes of virsh failures. */
 export type VirshProblem =
@@ -100,22 +101,11 @@ const codes: Partial<Record<VirshProblem, FailureCode>> = {
   invalid: 'invalid',
 };
 
-/**
- * The partial result of an earlier call cannot be completed. The core orders its removal and makes the resource under
- * another name.
- */
-export const unfinished = (detail: string): Step<never> => ({
-  outcome: 'failed',
-  code: 'unfinished',
-  sideEffect: 'certain',
-  detail,
-});
-
 /** The failure of a call. `hasChanged`: this call or an earlier one has started a changing command. */
 export function toFailure(error: unknown, hasChanged = true): Step<never> {
   if (!(error instanceof VirshError)) throw error;
   const code = codes[error.problem] ?? 'internal';
   if (code === 'unfinished') return unfinished(error.message);
   const sideEffect = isRefusal(error) && !hasChanged ? 'none' : 'possible';
-  return { outcome: 'failed', code, sideEffect, detail: error.message };
+  return failed(code, error.message, sideEffect);
 }

@@ -1,8 +1,7 @@
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Asking } from '../kit/asking.ts';
+import { createTurns } from '../kit/turns.ts';
 import { type Host, openHost } from './client.ts';
 import { type Accelerator, type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
 import { tellsNothing, VirshError } from './errors.ts';
@@ -62,15 +61,6 @@ export interface Fleet {
   alone<T>(name: string, task: () => Promise<T>): Promise<T>;
 }
 
-/** The driver's dependencies. */
-export interface Platform {
-  fleet: Fleet;
-  config: LibvirtConfig;
-  catalog: Catalog;
-  clock: Clock;
-  log: Log;
-}
-
 export function openFleet(config: LibvirtConfig, log: Log, asking?: Asking): Fleet {
   return fleetOf(openMembers(config, log, asking));
 }
@@ -107,18 +97,10 @@ function openMembers(config: LibvirtConfig, log: Log, asking: Asking | undefined
 }
 
 export function fleetOf(hosts: readonly Member[]): Fleet {
-  const tails = new Map<string, Promise<unknown>>();
   return {
     hosts,
     find: (ref, on) => search(on === undefined ? hosts : hosts.filter(({ name }) => name === on), ref),
-    alone(name, task) {
-      const before = tails.get(name) ?? Promise.resolve();
-      const next = before.then(task, task);
-      const tail = next.catch(() => {});
-      tails.set(name, tail);
-      void tail.then(() => tails.get(name) === tail && tails.delete(name));
-      return next;
-    },
+    alone: createTurns(),
   };
 }
 

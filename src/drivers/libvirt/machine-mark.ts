@@ -1,5 +1,5 @@
 import type { Note, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import type { PciAddress } from './gpus/pci-address.ts';
+import type { PciAddress } from './gpus/pci-functions.ts';
 import { childrenOf, descend, element, isXmlText, textOf, type XmlElement } from './xml.ts';
 
 /**

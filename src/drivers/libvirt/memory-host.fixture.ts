@@ -9,11 +9,11 @@ import { VirshError, type VirshProblem } from './errors.ts';
 import { fleetOf, type Member } from './fleet.ts';
 import { openHostWith, type SysfsTree } from './gpus/sysfs.fixture.ts';
 import { someHostOptions } from './host-options.fixture.ts';
-import type { Capabilities } from './hosts/capabilities.ts';
 import type { Limits } from './hosts/guard.ts';
+import type { Capabilities } from './hosts/host-facts.ts';
 import type { HostShell } from './hosts/host-shell.ts';
+import { driverOf } from './open.ts';
 import { type HostOptions, libvirtConfigSchema } from './options.ts';
-import { driverOf } from './platform.ts';
 import { descend, element, parseXml, serializeXml, textOf, type XmlElement } from './xml.ts';
 
 const GIB = 1024 ** 3;

@@ -1,12 +1,21 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import type { MachineSpec, OwnerRef, Placing, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
+import type {
+  Inventory,
+  MachineSpec,
+  OwnerRef,
+  Placing,
+  VolumeSpec,
+} from '../../orchestrator/model/platform-driver.ts';
 import { VirshError } from './errors.ts';
-import { inTime, type Member, type Platform } from './fleet.ts';
+import { inTime, type Member } from './fleet.ts';
+import { sweepHost } from './gpus/machine-gpus.ts';
 import { readHostView } from './hosts/host-view.ts';
+import { countUnits, type HostAnswer } from './hosts/inventory.ts';
 import { placeMachine } from './hosts/place.ts';
 import { countedOn, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './hosts/room.ts';
 import { imageOf, type LibvirtConfig, type LibvirtOffer, libvirtOfferSchema } from './options.ts';
-import { VOLUME_FILE } from './volume-search.ts';
+import type { Platform } from './platform.ts';
+import { VOLUME_FILE } from './volume-reader.ts';
 
 export const offerOf = ({ offers }: Catalog, offerId: string): LibvirtOffer =>
   libvirtOfferSchema.parse(offers.get(offerId)?.machine ?? {});
@@ -14,13 +23,23 @@ export const offerOf = ({ offers }: Catalog, offerId: string): LibvirtOffer =>
 export const viewOf = (host: Member, { gpu_types: types }: LibvirtConfig): Promise<HostView> =>
   readHostView(host, host.shell, types);
 
-const viewsOf = (
+/** The views of the hosts that answer, and why the others do not. */
+async function readViews(
   hosts: readonly Member[],
   config: LibvirtConfig,
-): Promise<PromiseSettledResult<HostView>[]> =>
-  Promise.allSettled(hosts.map((host) => inTime(hosts, host, viewOf(host, config))));
+): Promise<{ views: HostView[]; problems: VirshError[] }> {
+  const answers = await Promise.allSettled(hosts.map((host) => inTime(hosts, host, viewOf(host, config))));
+  const views: HostView[] = [];
+  const problems: VirshError[] = [];
+  for (const answer of answers) {
+    if (answer.status === 'fulfilled') views.push(answer.value);
+    else if (answer.reason instanceof VirshError) problems.push(answer.reason);
+    else throw answer.reason;
+  }
+  return { views, problems };
+}
 
-export type Refusal = Extract<Placing, { answer: 'refused' }>;
+type Refusal = Extract<Placing, { answer: 'refused' }>;
 
 const refuse = (code: Refusal['code'], detail: string): Refusal => ({ answer: 'refused', code, detail });
 
@@ -63,10 +82,7 @@ export async function placeOnHosts(
     const which = spec.host === undefined ? 'no host' : `no host ${spec.host}`;
     return refuse('capacity', `${which} is in ${wanted.datacenter}, ${wanted.group}`);
   }
-  const answers = await viewsOf(candidates, config);
-  const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-  const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
-  for (const problem of problems) if (!(problem instanceof VirshError)) throw problem;
+  const { views, problems } = await readViews(candidates, config);
   const placing = rank(wanted, withCordons(views, avoidHosts), config);
   const isImageElsewhere = placing.answer === 'refused' && placing.code === 'image_missing';
   // A host that does not answer may have the image or the room.
@@ -92,6 +108,27 @@ function rank(wanted: Wanted, views: readonly HostView[], { placement }: Libvirt
   };
 }
 
+/** Counts the room on all hosts. Resets dirty GPUs first, in case an earlier reset was missed. */
+export async function readInventory(
+  { fleet, config, catalog, log }: Platform,
+  avoidHosts: readonly string[] | undefined,
+): Promise<Inventory> {
+  const answers = await Promise.all(
+    fleet.hosts.map(async (host): Promise<HostAnswer> => {
+      try {
+        const reading = sweepHost(host, config.gpu_types, log).then(() =>
+          readHostView(host, host.shell, config.gpu_types),
+        );
+        return { host: host.name, view: await inTime(fleet.hosts, host, reading) };
+      } catch (error) {
+        if (error instanceof VirshError) return { host: host.name, unknown: error.message };
+        throw error;
+      }
+    }),
+  );
+  return countUnits(catalog, answers, avoidHosts, config);
+}
+
 /** The hosts for a volume, the one with the most room first. */
 export async function placeVolume(
   { fleet, config }: Platform,
@@ -104,10 +141,7 @@ export async function placeVolume(
       !avoidHosts.includes(name) &&
       (spec.host === undefined || name === spec.host),
   );
-  const answers = await viewsOf(candidates, config);
-  const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-  const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
-  for (const problem of problems) if (!(problem instanceof VirshError)) throw problem;
+  const { views, problems } = await readViews(candidates, config);
   const hosts = views
     .filter(({ cordon, fault }) => cordon === undefined && fault === undefined)
     .filter((view) => roomOf(view).diskGb >= spec.sizeGb)

@@ -1,16 +1,17 @@
 import type { ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Change } from './change.ts';
 import { finishBoot, powerOn } from './create.ts';
 import { remark } from './definition.ts';
 import { isRefusal, tellsNothing, VirshError } from './errors.ts';
-import type { Platform } from './fleet.ts';
 import { type FoundMachine, rankOf, readMachine } from './fleet.ts';
 import { functionsOf, markGpus, sweepHost } from './gpus/machine-gpus.ts';
 import { readHostView } from './hosts/host-view.ts';
 import { chooseGpus } from './hosts/place.ts';
 import { settleClaim } from './hosts/settle-claim.ts';
+import type { Platform } from './platform.ts';
 import { isDiskLost } from './pool.ts';
-import { done, pending, refused, toObserved } from './translate.ts';
+import { toObserved } from './translate.ts';
 
 const POLL_MS = 1_000;
 /** A guest that is still booting ignores the first press of its power button. */
@@ -21,7 +22,7 @@ type Found = { machine: FoundMachine; others: readonly FoundMachine[] } | { step
 async function findOrFail({ fleet }: Platform, ref: OwnerRef): Promise<Found> {
   const search = await fleet.find(ref);
   if (search.answer === 'found') return search;
-  if (search.answer === 'gone') return { step: refused('gone', `no host has ${ref}`) };
+  if (search.answer === 'gone') return { step: failed('gone', `no host has ${ref}`) };
   throw new VirshError('unreachable', search.reason);
 }
 
@@ -45,7 +46,7 @@ export async function stopMachine(
     // A start from an earlier call may have arrived since the read.
     else if (await change.fence(host)) return stopMachine(platform, change, ref, cookie);
     const stopped = await readMachine(host, ref);
-    return stopped === undefined ? refused('gone', `no host has ${ref}`) : done(await toObserved(stopped));
+    return stopped === undefined ? failed('gone', `no host has ${ref}`) : done(await toObserved(stopped));
   }
   const now = platform.clock.now();
   if (machine.pause?.passes === false) return stopPaused(change, machine, cookie, now);
@@ -89,12 +90,12 @@ export async function startMachine(
   }
   const rival = others.find((other) => rankOf(other) === rankOf(machine));
   if (rival !== undefined)
-    return refused(
+    return failed(
       'conflict',
       `${host.name} and ${rival.host.name} both have ${ref}, stopped: undefine the one with the older disk`,
     );
   if (await isDiskLost(host, domain.disks[0]?.path))
-    return refused('disk_lost', `${domain.disks[0]?.path} is not in the pool of ${host.name}`);
+    return failed('disk_lost', `${domain.disks[0]?.path} is not in the pool of ${host.name}`);
   if (domain.mark.claim === 'released')
     return platform.fleet.alone(`place on ${host.name}`, () => reclaim(platform, change, machine));
   const refusal = domain.mark.claim === 'open' ? await holdClaim(platform, change, machine) : undefined;
@@ -118,7 +119,7 @@ async function holdClaim(
     await release(platform, change, machine);
     // Other claims came first: it chooses again from the remaining GPUs.
     if (claim.verdict === 'held' || taken !== undefined) return pending(host.name, 1);
-    return refused('capacity', `${host.name}, which has its disk, is full: ${claim.reason}`);
+    return failed('capacity', `${host.name}, which has its disk, is full: ${claim.reason}`);
   }
   await remark(change, machine, { claim: 'held' });
   return undefined;
@@ -140,7 +141,7 @@ async function reclaim({ config }: Platform, change: Change, machine: FoundMachi
     const view = await readHostView(host, host.shell, config.gpu_types);
     const gpus = chooseGpus(view, { gpuCount, gpuType });
     if (gpus.length < gpuCount)
-      return refused(
+      return failed(
         'capacity',
         `${host.name}, which has its disk, has ${gpus.length} of ${gpuCount} ${gpuType} free`,
       );
@@ -165,9 +166,9 @@ export async function restartMachine(
   const { host, domain, live, running } = machine;
   const { memo } = domain.mark;
   if (memo === `restarted ${id}`)
-    return running ? finishBoot(change, host, ref) : refused('conflict', `${ref} does not run`);
+    return running ? finishBoot(change, host, ref) : failed('conflict', `${ref} does not run`);
   if (memo !== `restart ${id}`) {
-    if (!running) return refused('conflict', `${ref} does not run`);
+    if (!running) return failed('conflict', `${ref} does not run`);
     await remark(change, machine, { memo: `restart ${id}` });
     return pending(host.name, 1);
   }

@@ -1,10 +1,8 @@
 import type {
   Endpoint,
-  FailureCode,
   MachineFault,
   ObservedMachine,
   Power,
-  Step,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { DefinedDomain } from './domain-xml.ts';
 import { VirshError } from './errors.ts';
@@ -107,17 +105,3 @@ async function addressOf({
     throw error;
   }
 }
-
-export const done = <T>(value: T): Step<T> => ({ outcome: 'done', value });
-export const pending = (cookie: string, pollAfterMs: number): Step<never> => ({
-  outcome: 'pending',
-  cookie,
-  pollAfterMs,
-});
-/** A failure without a side effect. */
-export const refused = (code: FailureCode, detail: string): Step<never> => ({
-  outcome: 'failed',
-  code,
-  sideEffect: 'none',
-  detail,
-});

@@ -11,24 +11,24 @@ import type {
   VolumeDriver,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending } from '../../platform-model/steps.ts';
 import { Change } from './change.ts';
 import { unlessSilent } from './destroy.ts';
 import { type DomainDisk, isMachine, toDiskXml } from './domain-xml.ts';
 import { isRefusal, tellsNothing, toFailure, VirshError } from './errors.ts';
-import type { Platform } from './fleet.ts';
 import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { placeVolume } from './placement.ts';
+import type { Platform } from './platform.ts';
 import { deleteFile, listFiles, writeFile } from './pool.ts';
-import { done, pending, refused } from './translate.ts';
 import {
   diskFile,
   type FoundVolume,
   markFile,
-  openVolumeSearch,
   type VolumeMark,
+  VolumeReader,
   volumesIn,
-} from './volume-search.ts';
+} from './volume-reader.ts';
 
 const POLL_MS = 500;
 /** Length of a serial that virtio-blk shows. */
@@ -37,201 +37,9 @@ const SERIAL_CHARACTERS = 20;
 const CREATE_WITHIN_MS = 60 * 60_000;
 
 /** Volumes are qcow2 files in the pool of one host. Machines on other hosts cannot attach them. */
-export function createVolumes(platform: Platform): VolumeDriver {
-  const { fleet, clock } = platform;
-  const { listHost, searchAll, readMark, forget } = openVolumeSearch(fleet.hosts);
-
-  async function get(ref: OwnerRef): Promise<Presence<ObservedVolume>> {
-    const search = await searchAll().catch(unknownOf);
-    if ('answer' in search) return search;
-    const { hosts, reason, found } = search;
-    const volume = volumesIn(search).find(({ observed }) => observed.ref === ref);
-    if (volume !== undefined) return { answer: 'observed', value: volume.observed };
-    const unmarked = found.find(({ loose }) => loose.some(({ name }) => name === diskFile(ref)));
-    if (unmarked !== undefined)
-      return {
-        answer: 'unknown',
-        reason: `${unmarked.host.name} has ${diskFile(ref)} without ${markFile(ref)}: restore that file, or delete the volume, which removes ${diskFile(ref)}`,
-      };
-    return reason === undefined ? { answer: 'gone', hosts } : { answer: 'unknown', reason, hosts };
-  }
-
-  async function list(): Promise<Listing<ObservedVolume>> {
-    const search = await searchAll().catch(unknownOf);
-    if ('answer' in search) return search;
-    const { hosts, reason, found } = search;
-    if (reason !== undefined && hosts.answered.length === 0) return { answer: 'unknown', reason };
-    const leftovers: Leftover[] = [];
-    for (const { host, loose } of found)
-      for (const { ref, name } of loose)
-        if (await isLeftover(host, ref, name)) leftovers.push({ ref, host: host.name, detail: name });
-    return { answer: 'listed', items: volumesIn(search).map(({ observed }) => observed), leftovers, hosts };
-  }
-
-  async function isLeftover(host: Member, ref: OwnerRef, name: string): Promise<boolean> {
-    if (idOf(ref) === ref) return false;
-    if (name === diskFile(ref)) return true;
-    const mark = await readMark(host, ref);
-    return mark !== undefined && mark.createdAt + CREATE_WITHIN_MS < clock.now();
-  }
-
-  async function findOrFail(ref: OwnerRef): Promise<FoundVolume | Step<never>> {
-    const search = await searchAll();
-    const volume = volumesIn(search).find(({ observed }) => observed.ref === ref);
-    if (volume !== undefined) return volume;
-    if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);
-    return refused('gone', `no host has the volume ${ref}`);
-  }
-
-  async function create(
-    change: Change,
-    spec: VolumeSpec,
-    cookie: string | null,
-  ): Promise<Step<ObservedVolume>> {
-    const name = spec.host ?? cookie ?? (await firstHost(spec));
-    if (typeof name !== 'string') return name;
-    const host = fleet.hosts.find((one) => one.name === name);
-    if (host === undefined) return refused('capacity', `the platform has no host ${name}`);
-    const { volumes, loose } = await listHost(host);
-    const made = volumes.find(({ observed }) => observed.ref === spec.ref);
-    if (made !== undefined) return done(made.observed);
-    const { ref, note, sizeGb } = spec;
-    const mark: VolumeMark = { createdBy: 'berth', ref, createdAt: clock.now(), note };
-    if (loose.some((file) => file.name === diskFile(ref)))
-      return refused('already_exists', `${diskFile(ref)} is on ${name}, and it is not Berth's`);
-    await writeFile(change, host, markFile(ref), Buffer.from(JSON.stringify(mark)));
-    const size = `${Math.ceil(sizeGb * 1024)}M`;
-    const { pool } = host.options;
-    await change.virsh(host, ['vol-create-as', pool, diskFile(ref), size, '--format', 'qcow2']);
-    const after = (await listHost(host)).volumes.find(({ observed }) => observed.ref === ref);
-    return after === undefined ? pending(name, POLL_MS) : done(after.observed);
-  }
-
-  /** The host if none is given: the one that already has the volume, or the best one. */
-  async function firstHost(spec: VolumeSpec): Promise<string | Step<never>> {
-    const search = await searchAll();
-    if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);
-    const made = volumesIn(search).find(({ observed }) => observed.ref === spec.ref);
-    if (made !== undefined) return made.host.name;
-    const placing = await placeVolume(platform, spec);
-    if (placing.answer === 'unknown') return refused('transient', placing.reason);
-    if (placing.answer === 'refused') return refused(placing.code, placing.detail);
-    return placing.hosts[0]?.host ?? refused('capacity', 'no host has room');
-  }
-
-  async function attach(change: Change, ref: OwnerRef, machineRef: OwnerRef): Promise<Step<null>> {
-    const volume = await findOrFail(ref);
-    if ('outcome' in volume) return volume;
-    const { observed, host } = volume;
-    // A detach from an earlier call may have arrived since the read.
-    if (observed.attachedTo.includes(machineRef))
-      return (await change.fence(host)) ? attach(change, ref, machineRef) : done(null);
-    if (observed.attachedTo.length > 0)
-      return refused('conflict', `${ref} is attached to ${observed.attachedTo.join(', ')}`);
-    const search = await fleet.find(machineRef);
-    if (search.answer === 'unknown') throw new VirshError('unreachable', search.reason);
-    if (search.answer === 'gone') return refused('gone', `no host has ${machineRef}`);
-    const { machine } = search;
-    if (machine.host.name !== host.name)
-      return refused(
-        'elsewhere',
-        `the volume is on the host ${host.name} and the machine on ${machine.host.name}: a volume cannot leave its host`,
-      );
-    const target = freeTarget(machine);
-    if (target === undefined) return refused('invalid', `${machineRef} has the maximum number of disks`);
-    const disk: DomainDisk = { path: volume.path, format: 'qcow2', target, serial: serialOf(ref) };
-    await change.virsh(host, ['attach-device', '--persistent', '--', machine.domain.uuid, '/dev/stdin'], {
-      input: toDiskXml(disk),
-    });
-    return done(null);
-  }
-
-  async function detach(change: Change, ref: OwnerRef, machineRef: OwnerRef): Promise<Step<null>> {
-    const volume = await findOrFail(ref);
-    if ('outcome' in volume)
-      return volume.outcome === 'failed' && volume.code === 'gone' ? done(null) : volume;
-    return detachFrom(change, volume, machineRef);
-  }
-
-  async function detachFrom(
-    change: Change,
-    volume: Pick<FoundVolume, 'host' | 'path'>,
-    machineRef: OwnerRef,
-  ): Promise<Step<null>> {
-    const { host, path } = volume;
-    const machine = await readMachine(host, machineRef);
-    const flags = [
-      ...(has(machine?.domain, path) ? ['--config'] : []),
-      ...(machine?.running && has(machine.live, path) ? ['--live'] : []),
-    ];
-    // An attach from an earlier call may have arrived since the read.
-    if (machine === undefined || flags.length === 0)
-      return (await change.fence(host)) ? detachFrom(change, volume, machineRef) : done(null);
-    // A running guest takes its time to release a disk. Libvirt refuses a second request, which is ignored.
-    for (const flag of flags)
-      await change.virsh(host, ['detach-disk', flag, '--', machine.domain.uuid, path]).catch(unlessBusy);
-    return pending(host.name, POLL_MS);
-  }
-
-  async function resize(change: Change, ref: OwnerRef, sizeGb: number): Promise<Step<ObservedVolume>> {
-    const volume = await findOrFail(ref);
-    if ('outcome' in volume) return volume;
-    const { host, observed, path, domains } = volume;
-    if (volume.sizeGb > sizeGb) return refused('invalid', `${ref} already has ${volume.sizeGb} GB`);
-    if (volume.sizeGb === sizeGb) return done(observed);
-    const size = `${Math.ceil(sizeGb * 1024)}M`;
-    const running = domains.find((domain) => domain.running && isMachine(domain) && has(domain, path));
-    const { pool } = host.options;
-    if (running === undefined)
-      await change.virsh(host, ['vol-resize', '--pool', pool, '--', diskFile(ref), size]);
-    else {
-      await change.virsh(host, ['blockresize', '--', running.uuid, path, size]);
-      await host.virsh(['pool-refresh', pool]);
-    }
-    const resized = (await listHost(host)).volumes.find((one) => one.observed.ref === ref);
-    return resized !== undefined && resized.sizeGb >= sizeGb
-      ? done(resized.observed)
-      : pending(host.name, POLL_MS);
-  }
-
-  async function destroy(change: Change, ref: OwnerRef, order: DestroyOrder): Promise<Step<null>> {
-    const { found, hosts } = await searchAll();
-    let wasFound = false;
-    for (const { host, volumes } of found) {
-      const names = await listFiles(host, change);
-      const left = [diskFile(ref), markFile(ref)].filter((name) => names.includes(name));
-      forget(host, ref);
-      if (left.length === 0) continue;
-      wasFound = true;
-      const volume = volumes.find(({ observed }) => observed.ref === ref);
-      const step = await detachAll(change, host, ref, volume?.domains ?? []);
-      if (step.outcome !== 'done') return step;
-      for (const name of left) await deleteFile(change, host, name, order);
-    }
-    return wasFound ? done(null) : unlessSilent(ref, hosts.silent);
-  }
-
-  /** Detaches the volume from running and stored domains. Domains that are not machines of Berth are not changed. */
-  async function detachAll(
-    change: Change,
-    host: Member,
-    ref: OwnerRef,
-    live: readonly HostDomain[],
-  ): Promise<Step<null>> {
-    for (const domain of [...live, ...(await listDomains(host, 'stored'))]) {
-      const path = domain.disks.find((disk) => disk.path?.endsWith(`/${diskFile(ref)}`))?.path;
-      if (path === undefined) continue;
-      if (!isMachine(domain) || domain.mark === undefined)
-        return refused(
-          'conflict',
-          `${domain.name} on ${host.name}, which is not a machine of Berth, uses ${path}: detach it there`,
-        );
-      const step = await detachFrom(change, { host, path }, domain.mark.ref);
-      if (step.outcome !== 'done') return step;
-    }
-    return done(null);
-  }
-
+export function volumesOf(of: Platform): VolumeDriver {
+  const platform = { ...of, reader: new VolumeReader(of.fleet.hosts) };
+  const { clock, fleet } = platform;
   const alone = <T>(
     ref: OwnerRef,
     call: Call | undefined,
@@ -244,17 +52,244 @@ export function createVolumes(platform: Platform): VolumeDriver {
     );
   };
   return {
-    get,
-    list,
+    get: (ref) => getVolume(platform, ref),
+    list: () => listVolumes(platform),
     place: (spec, avoidHosts) => placeVolume(platform, spec, avoidHosts),
-    create: (spec, cookie, call) => alone(spec.ref, call, cookie, (change) => create(change, spec, cookie)),
+    create: (spec, cookie, call) =>
+      alone(spec.ref, call, cookie, (change) => createVolume(platform, change, spec, cookie)),
     attach: (ref, machine, cookie, call) =>
-      alone(ref, call, cookie, (change) => fleet.alone(machine, () => attach(change, ref, machine))),
+      alone(ref, call, cookie, (change) =>
+        fleet.alone(machine, () => attachVolume(platform, change, ref, machine)),
+      ),
     detach: (ref, machine, cookie, call) =>
-      alone(ref, call, cookie, (change) => fleet.alone(machine, () => detach(change, ref, machine))),
-    resize: (ref, sizeGb, cookie, call) => alone(ref, call, cookie, (change) => resize(change, ref, sizeGb)),
-    destroy: (ref, cookie, order, call) => alone(ref, call, cookie, (change) => destroy(change, ref, order)),
+      alone(ref, call, cookie, (change) =>
+        fleet.alone(machine, () => detachVolume(platform, change, ref, machine)),
+      ),
+    resize: (ref, sizeGb, cookie, call) =>
+      alone(ref, call, cookie, (change) => resizeVolume(platform, change, ref, sizeGb)),
+    destroy: (ref, cookie, order, call) =>
+      alone(ref, call, cookie, (change) => destroyVolume(platform, change, ref, order)),
   };
+}
+
+interface VolumePlatform extends Platform {
+  reader: VolumeReader;
+}
+
+async function getVolume({ reader }: VolumePlatform, ref: OwnerRef): Promise<Presence<ObservedVolume>> {
+  const search = await reader.searchAll().catch(unknownOf);
+  if ('answer' in search) return search;
+  const { hosts, reason, found } = search;
+  const volume = volumesIn(search).find(({ observed }) => observed.ref === ref);
+  if (volume !== undefined) return { answer: 'observed', value: volume.observed };
+  const unmarked = found.find(({ loose }) => loose.some(({ name }) => name === diskFile(ref)));
+  if (unmarked !== undefined)
+    return {
+      answer: 'unknown',
+      reason: `${unmarked.host.name} has ${diskFile(ref)} without ${markFile(ref)}: restore that file, or delete the volume, which removes ${diskFile(ref)}`,
+    };
+  return reason === undefined ? { answer: 'gone', hosts } : { answer: 'unknown', reason, hosts };
+}
+
+async function listVolumes(platform: VolumePlatform): Promise<Listing<ObservedVolume>> {
+  const search = await platform.reader.searchAll().catch(unknownOf);
+  if ('answer' in search) return search;
+  const { hosts, reason, found } = search;
+  if (reason !== undefined && hosts.answered.length === 0) return { answer: 'unknown', reason };
+  const leftovers: Leftover[] = [];
+  for (const { host, loose } of found)
+    for (const { ref, name } of loose)
+      if (await isLeftover(platform, host, ref, name)) leftovers.push({ ref, host: host.name, detail: name });
+  return { answer: 'listed', items: volumesIn(search).map(({ observed }) => observed), leftovers, hosts };
+}
+
+async function isLeftover(
+  platform: VolumePlatform,
+  host: Member,
+  ref: OwnerRef,
+  name: string,
+): Promise<boolean> {
+  if (idOf(ref) === ref) return false;
+  if (name === diskFile(ref)) return true;
+  const mark = await platform.reader.readMark(host, ref);
+  return mark !== undefined && mark.createdAt + CREATE_WITHIN_MS < platform.clock.now();
+}
+
+async function findVolume(platform: VolumePlatform, ref: OwnerRef): Promise<FoundVolume | Step<never>> {
+  const search = await platform.reader.searchAll();
+  const volume = volumesIn(search).find(({ observed }) => observed.ref === ref);
+  if (volume !== undefined) return volume;
+  if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);
+  return failed('gone', `no host has the volume ${ref}`);
+}
+
+async function createVolume(
+  platform: VolumePlatform,
+  change: Change,
+  spec: VolumeSpec,
+  cookie: string | null,
+): Promise<Step<ObservedVolume>> {
+  const name = spec.host ?? cookie ?? (await firstHost(platform, spec));
+  if (typeof name !== 'string') return name;
+  const host = platform.fleet.hosts.find((one) => one.name === name);
+  if (host === undefined) return failed('capacity', `the platform has no host ${name}`);
+  const { volumes, loose } = await platform.reader.listHost(host);
+  const made = volumes.find(({ observed }) => observed.ref === spec.ref);
+  if (made !== undefined) return done(made.observed);
+  const { ref, note, sizeGb } = spec;
+  const mark: VolumeMark = { createdBy: 'berth', ref, createdAt: platform.clock.now(), note };
+  if (loose.some((file) => file.name === diskFile(ref)))
+    return failed('already_exists', `${diskFile(ref)} is on ${name}, and it is not Berth's`);
+  await writeFile(change, host, markFile(ref), Buffer.from(JSON.stringify(mark)));
+  const size = `${Math.ceil(sizeGb * 1024)}M`;
+  const { pool } = host.options;
+  await change.virsh(host, ['vol-create-as', pool, diskFile(ref), size, '--format', 'qcow2']);
+  const after = (await platform.reader.listHost(host)).volumes.find(({ observed }) => observed.ref === ref);
+  return after === undefined ? pending(name, POLL_MS) : done(after.observed);
+}
+
+/** The host if none is given: the one that already has the volume, or the best one. */
+async function firstHost(platform: VolumePlatform, spec: VolumeSpec): Promise<string | Step<never>> {
+  const search = await platform.reader.searchAll();
+  if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);
+  const made = volumesIn(search).find(({ observed }) => observed.ref === spec.ref);
+  if (made !== undefined) return made.host.name;
+  const placing = await placeVolume(platform, spec);
+  if (placing.answer === 'unknown') return failed('transient', placing.reason);
+  if (placing.answer === 'refused') return failed(placing.code, placing.detail);
+  return placing.hosts[0]?.host ?? failed('capacity', 'no host has room');
+}
+
+async function attachVolume(
+  platform: VolumePlatform,
+  change: Change,
+  ref: OwnerRef,
+  machineRef: OwnerRef,
+): Promise<Step<null>> {
+  const volume = await findVolume(platform, ref);
+  if ('outcome' in volume) return volume;
+  const { observed, host } = volume;
+  // A detach from an earlier call may have arrived since the read.
+  if (observed.attachedTo.includes(machineRef))
+    return (await change.fence(host)) ? attachVolume(platform, change, ref, machineRef) : done(null);
+  if (observed.attachedTo.length > 0)
+    return failed('conflict', `${ref} is attached to ${observed.attachedTo.join(', ')}`);
+  const search = await platform.fleet.find(machineRef);
+  if (search.answer === 'unknown') throw new VirshError('unreachable', search.reason);
+  if (search.answer === 'gone') return failed('gone', `no host has ${machineRef}`);
+  const { machine } = search;
+  if (machine.host.name !== host.name)
+    return failed(
+      'elsewhere',
+      `the volume is on the host ${host.name} and the machine on ${machine.host.name}: a volume cannot leave its host`,
+    );
+  const target = freeTarget(machine);
+  if (target === undefined) return failed('invalid', `${machineRef} has the maximum number of disks`);
+  const disk: DomainDisk = { path: volume.path, format: 'qcow2', target, serial: serialOf(ref) };
+  await change.virsh(host, ['attach-device', '--persistent', '--', machine.domain.uuid, '/dev/stdin'], {
+    input: toDiskXml(disk),
+  });
+  return done(null);
+}
+
+async function detachVolume(
+  platform: VolumePlatform,
+  change: Change,
+  ref: OwnerRef,
+  machineRef: OwnerRef,
+): Promise<Step<null>> {
+  const volume = await findVolume(platform, ref);
+  if ('outcome' in volume) return volume.outcome === 'failed' && volume.code === 'gone' ? done(null) : volume;
+  return detachFrom(change, volume, machineRef);
+}
+
+async function detachFrom(
+  change: Change,
+  volume: Pick<FoundVolume, 'host' | 'path'>,
+  machineRef: OwnerRef,
+): Promise<Step<null>> {
+  const { host, path } = volume;
+  const machine = await readMachine(host, machineRef);
+  const flags = [
+    ...(has(machine?.domain, path) ? ['--config'] : []),
+    ...(machine?.running && has(machine.live, path) ? ['--live'] : []),
+  ];
+  // An attach from an earlier call may have arrived since the read.
+  if (machine === undefined || flags.length === 0)
+    return (await change.fence(host)) ? detachFrom(change, volume, machineRef) : done(null);
+  // A running guest takes its time to release a disk. Libvirt refuses a second request, which is ignored.
+  for (const flag of flags)
+    await change.virsh(host, ['detach-disk', flag, '--', machine.domain.uuid, path]).catch(unlessBusy);
+  return pending(host.name, POLL_MS);
+}
+
+async function resizeVolume(
+  platform: VolumePlatform,
+  change: Change,
+  ref: OwnerRef,
+  sizeGb: number,
+): Promise<Step<ObservedVolume>> {
+  const volume = await findVolume(platform, ref);
+  if ('outcome' in volume) return volume;
+  const { host, observed, path, domains } = volume;
+  if (volume.sizeGb > sizeGb) return failed('invalid', `${ref} already has ${volume.sizeGb} GB`);
+  if (volume.sizeGb === sizeGb) return done(observed);
+  const size = `${Math.ceil(sizeGb * 1024)}M`;
+  const running = domains.find((domain) => domain.running && isMachine(domain) && has(domain, path));
+  const { pool } = host.options;
+  if (running === undefined)
+    await change.virsh(host, ['vol-resize', '--pool', pool, '--', diskFile(ref), size]);
+  else {
+    await change.virsh(host, ['blockresize', '--', running.uuid, path, size]);
+    await host.virsh(['pool-refresh', pool]);
+  }
+  const resized = (await platform.reader.listHost(host)).volumes.find((one) => one.observed.ref === ref);
+  return resized !== undefined && resized.sizeGb >= sizeGb
+    ? done(resized.observed)
+    : pending(host.name, POLL_MS);
+}
+
+async function destroyVolume(
+  platform: VolumePlatform,
+  change: Change,
+  ref: OwnerRef,
+  order: DestroyOrder,
+): Promise<Step<null>> {
+  const { found, hosts } = await platform.reader.searchAll();
+  let wasFound = false;
+  for (const { host, volumes } of found) {
+    const names = await listFiles(host, change);
+    const left = [diskFile(ref), markFile(ref)].filter((name) => names.includes(name));
+    platform.reader.forget(host, ref);
+    if (left.length === 0) continue;
+    wasFound = true;
+    const volume = volumes.find(({ observed }) => observed.ref === ref);
+    const step = await detachAll(change, host, ref, volume?.domains ?? []);
+    if (step.outcome !== 'done') return step;
+    for (const name of left) await deleteFile(change, host, name, order);
+  }
+  return wasFound ? done(null) : unlessSilent(ref, hosts.silent);
+}
+
+/** Detaches the volume from running and stored domains. Domains that are not machines of Berth are not changed. */
+async function detachAll(
+  change: Change,
+  host: Member,
+  ref: OwnerRef,
+  live: readonly HostDomain[],
+): Promise<Step<null>> {
+  for (const domain of [...live, ...(await listDomains(host, 'stored'))]) {
+    const path = domain.disks.find((disk) => disk.path?.endsWith(`/${diskFile(ref)}`))?.path;
+    if (path === undefined) continue;
+    if (!isMachine(domain) || domain.mark === undefined)
+      return failed(
+        'conflict',
+        `${domain.name} on ${host.name}, which is not a machine of Berth, uses ${path}: detach it there`,
+      );
+    const step = await detachFrom(change, { host, path }, domain.mark.ref);
+    if (step.outcome !== 'done') return step;
+  }
+  return done(null);
 }
 
 function unknownOf(error: unknown): { answer: 'unknown'; reason: string } {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { importImage } from '../../../src/drivers/libvirt/images/import-image.ts';
 import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
-import { openLibvirt } from '../../../src/drivers/libvirt/platform.ts';
+import { openLibvirt } from '../../../src/drivers/libvirt/open.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Diagnosis } from '../../../src/ports/diagnosis.ts';
 import { anOrder } from '../../../src/testing/orchestrator-rows.ts';

@@ -7,9 +7,14 @@ import { FleetReader, offerOf } from '../fleet.ts';
 import { InstanceReader } from '../instances.ts';
 import type { IncusConfig } from '../options.ts';
 import { countFree } from '../placement.ts';
-import { failed } from './failed.ts';
-import { diagnoseImages } from './images.ts';
-import { diagnoseForwards, diagnoseGroups, diagnoseMembers, diagnoseVirtualMachines } from './members.ts';
+import {
+  diagnoseForwards,
+  diagnoseGroups,
+  diagnoseImages,
+  diagnoseMembers,
+  diagnoseVirtualMachines,
+  failed,
+} from './checks.ts';
 import { diagnoseWarnings } from './warnings.ts';
 
 /** Allowed difference between this machine's clock and Incus' clock. */

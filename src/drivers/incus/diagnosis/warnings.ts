@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import type { IncusClient } from '../client.ts';
-import { failed } from './failed.ts';
+import { failed } from './checks.ts';
 
 const warningsSchema = z
   .array(

@@ -10,7 +10,7 @@ import { someHostOptions } from '../host-options.fixture.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
 import { type HostOptions, libvirtConfigSchema } from '../options.ts';
 import { diagnose, diagnoseHost } from './diagnose.ts';
-import type { Patient } from './patient.ts';
+import type { CheckedHost } from './shell-checks.ts';
 
 const nat: HostOptions['network'] = libvirtConfigSchema.parse({
   driver: 'libvirt',
@@ -40,7 +40,7 @@ const facts = [
 ];
 const NOW = 1_700_000_000_000;
 
-interface Ailment {
+interface Problem {
   virsh?: Record<string, string | VirshProblem>;
   says?: readonly string[];
   clockMs?: number;
@@ -52,14 +52,14 @@ interface Ailment {
   offer?: object;
 }
 
-function aPatient({
+function aHost({
   virsh = {},
   says = facts,
   clockMs = NOW,
   options = {},
   gpuTypes = {},
   ...rest
-}: Ailment): Patient {
+}: Problem): CheckedHost {
   const answer = async (command: string): Promise<string> => {
     const text = { ...healthy, ...virsh }[command.split(' ')[0] ?? ''] ?? 'other';
     if (!/^[a-z_]+$/.test(text)) return text;
@@ -87,17 +87,17 @@ function aPatient({
   return { host, shell: rest.shell ?? shell, config, catalog: aCatalog(offer), clock };
 }
 
-async function findingsOf(ailment: Ailment): Promise<string[][]> {
+async function findingsOf(problem: Problem): Promise<string[][]> {
   const found = [];
-  for await (const { verdict, subject, finding, remedy } of diagnoseHost(aPatient(ailment))) {
+  for await (const { verdict, subject, finding, remedy } of diagnoseHost(aHost(problem))) {
     expect(remedy === undefined).toBe(verdict === 'ok');
     found.push([verdict, subject, finding, remedy ?? '']);
   }
   return found;
 }
 
-const notOk = async (ailment: Ailment): Promise<string[][]> =>
-  (await findingsOf(ailment)).filter(([verdict]) => verdict !== 'ok');
+const notOk = async (problem: Problem): Promise<string[][]> =>
+  (await findingsOf(problem)).filter(([verdict]) => verdict !== 'ok');
 
 describe('a healthy host', () => {
   it('has a line for each prerequisite', async () => {
@@ -121,7 +121,7 @@ describe('a healthy host', () => {
 });
 
 describe('each problem has a finding and a remedy', () => {
-  it.each<[string, Ailment, string, string, string]>([
+  it.each<[string, Problem, string, string, string]>([
     ['libvirt refuses us', { virsh: { version: 'refused' } }, 'broken', 'refused', 'usermod -aG libvirt'],
     [
       'libvirt does not answer',
@@ -281,8 +281,8 @@ describe('each problem has a finding and a remedy', () => {
       'did not finish',
       'platform.accelerator',
     ],
-  ])('%s', async (_name, ailment, verdict, finding, remedy) => {
-    const found = await notOk(ailment);
+  ])('%s', async (_name, problem, verdict, finding, remedy) => {
+    const found = await notOk(problem);
     expect(found).toHaveLength(1);
     expect([found[0]?.[0], found[0]?.[2], found[0]?.[3]]).toEqual([
       verdict,
@@ -391,8 +391,8 @@ describe('GPUs', () => {
     return { shell: { name: 'kvm-1', run }, real: shell, place };
   }
 
-  const ofGpus = async (ailment: Ailment): Promise<string[]> =>
-    (await findingsOf(ailment))
+  const ofGpus = async (problem: Problem): Promise<string[]> =>
+    (await findingsOf(problem))
       .filter(([, subject]) => /GPU|IOMMU|vfio/.test(subject ?? ''))
       .map(([verdict, subject, finding]) => `${verdict}: ${subject}: ${finding}`);
 
@@ -433,7 +433,7 @@ describe('GPUs', () => {
 });
 
 it('reports an offer that fits no host', async () => {
-  const { config, catalog, clock } = aPatient({});
+  const { config, catalog, clock } = aHost({});
   const found = [];
   for await (const one of diagnose({ ...config, hosts: [] }, { catalog, clock }))
     found.push(`${one.subject}: ${one.finding}`);

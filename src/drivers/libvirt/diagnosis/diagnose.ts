@@ -15,7 +15,7 @@ import {
   diagnosePool,
 } from './libvirt-checks.ts';
 import { diagnoseMachines } from './machine-checks.ts';
-import type { Patient } from './patient.ts';
+import type { CheckedHost } from './shell-checks.ts';
 import { diagnoseAccelerator, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
 
 /** Checks every prerequisite of every host, and the catalog's requirements. Changes nothing. */
@@ -38,32 +38,32 @@ export async function* diagnose(
 }
 
 /** Skips checks that depend on a failed one: without libvirt, the pool cannot be checked. */
-export async function* diagnoseHost(patient: Patient): AsyncIterable<Diagnosis> {
-  const connection = await diagnoseConnection(patient);
+export async function* diagnoseHost(checked: CheckedHost): AsyncIterable<Diagnosis> {
+  const connection = await diagnoseConnection(checked);
   yield* connection;
   const answers = connection.every(({ verdict }) => verdict !== 'broken');
-  const { facts, diagnoses } = await diagnoseShell(patient);
+  const { facts, diagnoses } = await diagnoseShell(checked);
   yield* diagnoses;
   if (answers)
     for (const check of [diagnosePool, diagnoseImages, diagnoseCapabilities, diagnoseNetwork])
-      yield* await unlessSilent(patient, check);
+      yield* await unlessSilent(checked, check);
   if (facts === undefined) return;
-  yield* await diagnoseAccelerator(patient, facts);
-  if (answers) yield* await unlessSilent(patient, (one) => diagnoseGpus(one, facts));
+  yield* await diagnoseAccelerator(checked, facts);
+  if (answers) yield* await unlessSilent(checked, (one) => diagnoseGpus(one, facts));
 }
 
 /** A host may become unreachable during the checks. */
 async function unlessSilent(
-  patient: Patient,
-  check: (patient: Patient) => Promise<Diagnosis[]>,
+  checked: CheckedHost,
+  check: (checked: CheckedHost) => Promise<Diagnosis[]>,
 ): Promise<Diagnosis[]> {
   try {
-    return await check(patient);
+    return await check(checked);
   } catch (error) {
     if (!(error instanceof VirshError)) throw error;
     return [
       broken(
-        `host ${patient.host.name}`,
+        `host ${checked.host.name}`,
         error.message,
         'Fix what libvirt reports, and run the check again.',
       ),

@@ -1,9 +1,9 @@
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import { VirshError, type VirshProblem } from '../errors.ts';
-import { DOMCAPABILITIES, readCapabilities } from '../hosts/capabilities.ts';
+import { DOMCAPABILITIES, readCapabilities } from '../hosts/host-facts.ts';
 import { hasNetworkFilter, NETWORK_FILTER } from '../network.ts';
 import { type Image, libvirtOfferSchema } from '../options.ts';
-import type { Patient } from './patient.ts';
+import type { CheckedHost } from './shell-checks.ts';
 
 /**
  * The oldest versions that Berth is tested with. Libvirt 7.1 is the first that knows the CPU mode of emulated guests.
@@ -11,7 +11,7 @@ import type { Patient } from './patient.ts';
 const OLDEST = { libvirt: 9, QEMU: 7 };
 
 /** Checks that libvirt answers and accepts the login, and its versions. */
-export async function diagnoseConnection({ host }: Patient): Promise<Diagnosis[]> {
+export async function diagnoseConnection({ host }: CheckedHost): Promise<Diagnosis[]> {
   const subject = `libvirt on host ${host.name}`;
   try {
     const text = await host.virsh(['version']);
@@ -55,7 +55,7 @@ function versionsOf(subject: string, text: string): Diagnosis[] {
   });
 }
 
-export async function diagnosePool({ host }: Patient): Promise<Diagnosis[]> {
+export async function diagnosePool({ host }: CheckedHost): Promise<Diagnosis[]> {
   const { pool, reserve } = host.options;
   const subject = `pool ${pool} on host ${host.name}`;
   try {
@@ -89,7 +89,7 @@ export async function diagnosePool({ host }: Patient): Promise<Diagnosis[]> {
 }
 
 /** Checks the images of the offers that the host may get. */
-export async function diagnoseImages({ host, config, catalog }: Patient): Promise<Diagnosis[]> {
+export async function diagnoseImages({ host, config, catalog }: CheckedHost): Promise<Diagnosis[]> {
   const images = new Map<string, Image | undefined>();
   for (const { machine, osOptions } of catalog.offers.values()) {
     const offer = libvirtOfferSchema.parse(machine);
@@ -100,7 +100,7 @@ export async function diagnoseImages({ host, config, catalog }: Patient): Promis
 }
 
 async function diagnoseImage(
-  host: Patient['host'],
+  host: CheckedHost['host'],
   name: string,
   image: Image | undefined,
 ): Promise<Diagnosis> {
@@ -126,7 +126,7 @@ async function diagnoseImage(
  * Checks libvirt for what its machines need besides images: firmware if an offer uses UEFI, and KVM if it is
  * required.
  */
-export async function diagnoseCapabilities({ host, config, catalog }: Patient): Promise<Diagnosis[]> {
+export async function diagnoseCapabilities({ host, config, catalog }: CheckedHost): Promise<Diagnosis[]> {
   const offers = [...catalog.offers.values()].map(({ machine }) => libvirtOfferSchema.parse(machine));
   const needsUefi = offers.some((offer) => offer.uefi && offer.host_group === host.options.group);
   const needsKvm = config.accelerator === 'kvm';
@@ -149,7 +149,7 @@ const NO_KVM = 'libvirt has no KVM, but platform.accelerator is kvm: the host ge
 const KVM_REMEDY =
   'Enable VT-x or AMD-V in the firmware, and load kvm_intel or kvm_amd. If emulation is intended, set platform.accelerator to tcg.';
 
-export async function diagnoseNetwork({ host }: Patient): Promise<Diagnosis[]> {
+export async function diagnoseNetwork({ host }: CheckedHost): Promise<Diagnosis[]> {
   const { network } = host.options;
   const filters = await host.virsh(['nwfilter-list']);
   const subject = `network filter on host ${host.name}`;
@@ -163,7 +163,7 @@ export async function diagnoseNetwork({ host }: Patient): Promise<Diagnosis[]> {
   return network.mode === 'nat' ? [filter, ...(await diagnoseNat(host, network.network))] : [filter];
 }
 
-async function diagnoseNat(host: Patient['host'], network: string): Promise<Diagnosis[]> {
+async function diagnoseNat(host: CheckedHost['host'], network: string): Promise<Diagnosis[]> {
   const subject = `network ${network} on host ${host.name}`;
   try {
     const text = await host.virsh(['net-info', network]);

@@ -1,37 +1,50 @@
+import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
+import type { Host } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { type Gpu, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
 import { chooseAccelerator } from '../hosts/accelerator.ts';
 import { type HostFacts, readHostFacts, runHostScript, type ScriptPlace } from '../hosts/host-facts.ts';
+import type { HostShell } from '../hosts/host-shell.ts';
 import { listDomains } from '../hosts/host-view.ts';
-import type { Patient } from './patient.ts';
+import type { LibvirtConfig } from '../options.ts';
+
+/** A host under examination, with the relevant configuration. */
+export interface CheckedHost {
+  host: Host;
+  shell: HostShell;
+  config: LibvirtConfig;
+  catalog: Catalog;
+  clock: Clock;
+}
 
 /** A larger difference makes logs and certificates misleading; a much larger one affects leases. */
 const CLOCK_WARNING_MS = 2_000;
 const CLOCK_BROKEN_MS = 60_000;
 
-const placeOf = ({ host }: Patient): ScriptPlace => ({ stateDir: host.options.state_dir });
+const placeOf = ({ host }: CheckedHost): ScriptPlace => ({ stateDir: host.options.state_dir });
 
 /** Checks the host's shell, its facts, and the difference between its clock and Berth's. */
 export async function diagnoseShell(
-  patient: Patient,
+  checked: CheckedHost,
 ): Promise<{ facts: HostFacts | undefined; diagnoses: Diagnosis[] }> {
-  const { host, shell, clock } = patient;
+  const { host, shell, clock } = checked;
   const subject = `shell on host ${host.name}`;
   try {
     const before = clock.now();
-    const facts = await readHostFacts(shell, placeOf(patient));
+    const facts = await readHostFacts(shell, placeOf(checked));
     const offsetMs = facts.clockMs - (before + clock.now()) / 2;
     const roundTripMs = clock.now() - before;
     return {
       facts,
       diagnoses: [
         diagnoseTools(subject, facts),
-        diagnoseState(patient, facts),
+        diagnoseState(checked, facts),
         diagnoseClock(host.name, offsetMs, roundTripMs),
-        ...diagnoseCordon(patient, facts),
-        ...(await diagnoseFiles(patient)),
+        ...diagnoseCordon(checked, facts),
+        ...(await diagnoseFiles(checked)),
       ],
     };
   } catch (error) {
@@ -53,7 +66,7 @@ function diagnoseTools(subject: string, { missing }: HostFacts): Diagnosis {
   );
 }
 
-function diagnoseState({ host }: Patient, { canWriteState }: HostFacts): Diagnosis {
+function diagnoseState({ host }: CheckedHost, { canWriteState }: HostFacts): Diagnosis {
   const { name, options } = host;
   const subject = `state folder on host ${name}`;
   return canWriteState
@@ -75,7 +88,7 @@ function diagnoseClock(name: string, offsetMs: number, roundTripMs: number): Dia
   return surelyMs >= CLOCK_WARNING_MS ? warning(subject, finding, remedy) : ok(subject, finding);
 }
 
-function diagnoseCordon({ host }: Patient, { cordon }: HostFacts): Diagnosis[] {
+function diagnoseCordon({ host }: CheckedHost, { cordon }: HostFacts): Diagnosis[] {
   const subject = `host ${host.name}`;
   const { cordoned, state_dir: stateDir } = host.options;
   return [
@@ -91,10 +104,10 @@ function diagnoseCordon({ host }: Patient, { cordon }: HostFacts): Diagnosis[] {
 const HOOKS = ['/etc/libvirt/hooks/qemu.d/berth', '/etc/libvirt/hooks/qemu'];
 
 /** Checks what forwards packets from the host's ports to machines behind its NAT. */
-async function diagnoseForwarding(patient: Patient): Promise<Diagnosis[]> {
-  const { host, shell } = patient;
+async function diagnoseForwarding(checked: CheckedHost): Promise<Diagnosis[]> {
+  const { host, shell } = checked;
   const { public_ip: address = '', public_ip_elsewhere: isElsewhere } = host.options;
-  const place = placeOf(patient);
+  const place = placeOf(checked);
   const [hooks, network] = await Promise.all([
     runHostScript(shell, place, ['exists', ...HOOKS]),
     runHostScript(shell, place, ['network']),
@@ -133,12 +146,12 @@ async function diagnoseForwarding(patient: Patient): Promise<Diagnosis[]> {
 }
 
 /** Checks what the network needs besides libvirt. */
-async function diagnoseFiles(patient: Patient): Promise<Diagnosis[]> {
-  const { host, shell } = patient;
+async function diagnoseFiles(checked: CheckedHost): Promise<Diagnosis[]> {
+  const { host, shell } = checked;
   const { network } = host.options;
-  if (network.mode !== 'bridged') return diagnoseForwarding(patient);
+  if (network.mode !== 'bridged') return diagnoseForwarding(checked);
   const path = `/sys/class/net/${network.bridge}/bridge`;
-  const { lines } = await runHostScript(shell, placeOf(patient), ['exists', path]);
+  const { lines } = await runHostScript(shell, placeOf(checked), ['exists', path]);
   const subject = `bridge ${network.bridge} on host ${host.name}`;
   return lines.length > 0
     ? [ok(subject, 'it exists')]
@@ -151,10 +164,10 @@ async function diagnoseFiles(patient: Patient): Promise<Diagnosis[]> {
       ];
 }
 
-export async function diagnoseAccelerator(patient: Patient, facts: HostFacts): Promise<Diagnosis[]> {
-  const { host, shell, config } = patient;
+export async function diagnoseAccelerator(checked: CheckedHost, facts: HostFacts): Promise<Diagnosis[]> {
+  const { host, shell, config } = checked;
   const subject = `accelerator of host ${host.name}`;
-  const verdict = await chooseAccelerator(shell, placeOf(patient), facts, config.accelerator);
+  const verdict = await chooseAccelerator(shell, placeOf(checked), facts, config.accelerator);
   if (!verdict.doubtful) return [ok(subject, `${verdict.accelerator}: ${verdict.finding}`)];
   const remedy =
     'Enable VT-x or AMD-V in the firmware, load kvm_intel or kvm_amd, and give the user access to /dev/kvm (group kvm). If emulation is intended, or KVM cannot be tested from here, set platform.accelerator.';
@@ -162,19 +175,19 @@ export async function diagnoseAccelerator(patient: Patient, facts: HostFacts): P
 }
 
 /** Checks the GPUs, if any are sold. */
-export async function diagnoseGpus(patient: Patient, facts: HostFacts): Promise<Diagnosis[]> {
-  const { host, shell, config } = patient;
+export async function diagnoseGpus(checked: CheckedHost, facts: HostFacts): Promise<Diagnosis[]> {
+  const { host, shell, config } = checked;
   if (Object.keys(config.gpu_types).length === 0) return [];
   const domains = await listDomains(host);
   const claimed = new Set(
     domains.flatMap(({ pciFunctions, mark }) => [...pciFunctions, ...(mark?.gpus ?? [])]),
   );
-  const gpus = listGpus(await scanGpus(shell, placeOf(patient)), config.gpu_types, claimed);
+  const gpus = listGpus(await scanGpus(shell, placeOf(checked)), config.gpu_types, claimed);
   if (gpus.length === 0) return [ok(`GPUs of host ${host.name}`, 'it has none of the types in gpu_types')];
   return [
     diagnoseIommu(host.name, facts),
     diagnoseVfio(host.name, facts),
-    ...gpus.map((gpu) => diagnoseGpu(patient, gpu)),
+    ...gpus.map((gpu) => diagnoseGpu(checked, gpu)),
   ];
 }
 
@@ -191,7 +204,7 @@ function diagnoseVfio(name: string, { vfioLoaded }: HostFacts): Diagnosis {
   return vfioLoaded ? ok(subject, 'it is loaded') : broken(subject, 'it is not loaded', remedy);
 }
 
-function diagnoseGpu({ host }: Patient, { address, type, state, reason = '' }: Gpu): Diagnosis {
+function diagnoseGpu({ host }: CheckedHost, { address, type, state, reason = '' }: Gpu): Diagnosis {
   const subject = `GPU ${address} (${type}) on host ${host.name}`;
   if (state === 'free' || state === 'claimed') return ok(subject, state === 'free' ? 'it is free' : reason);
   const mark = `${host.options.state_dir}/gpus/${address}`;

@@ -1,5 +1,4 @@
-import type { PciAddress } from './pci-address.ts';
-import type { GpuScan, PciFunction } from './pci-functions.ts';
+import type { GpuScan, PciAddress, PciFunction } from './pci-functions.ts';
 
 /** PCI ids of each `gpu_type` of the offers: `RTX_4090: ['10de:2684']`. */
 export type GpuTypes = Readonly<Record<string, readonly string[]>>;

@@ -7,9 +7,8 @@ import type { HostShell } from '../hosts/host-shell.ts';
 import { listDomains } from '../hosts/host-view.ts';
 import type { HostView } from '../hosts/room.ts';
 import type { GpuTypes } from './gpus.ts';
-import type { PciAddress } from './pci-address.ts';
-import { markGpu } from './sanitize.ts';
-import { sweepGpus } from './sweep.ts';
+import type { PciAddress } from './pci-functions.ts';
+import { markGpu, sweepGpus } from './sanitize.ts';
 
 type HostWithShell = Host & { shell: HostShell };
 

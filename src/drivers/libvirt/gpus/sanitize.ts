@@ -1,9 +1,10 @@
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
+import type { Log } from '../../../ports/log.ts';
 import { VirshError } from '../errors.ts';
 import { runHostScript, type ScriptAnswer, type ScriptPlace } from '../hosts/host-facts.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
-import { type Gpu, slotOf } from './gpus.ts';
-import type { PciAddress } from './pci-address.ts';
+import { type Gpu, type GpuTypes, listGpus, slotOf } from './gpus.ts';
+import type { PciAddress } from './pci-functions.ts';
 import { type GpuScan, type PciFunction, scanGpus } from './pci-functions.ts';
 
 /** The mark was changed since it was read, so the process that changed it is responsible for the GPU. */
@@ -117,4 +118,36 @@ function damageOfFunction(was: PciFunction, is: PciFunction | undefined): string
   if ((is.linkWidth ?? 0) < (was.linkWidth ?? 0))
     return `the link of ${address} has ${is.linkWidth} lanes after the reset instead of ${was.linkWidth}`;
   return undefined;
+}
+
+/**
+ * Resets every GPU that a machine had and no domain has any more, so that it can be sold again. `claimed`: the
+ * functions that domains named before this call; a later claim cannot take a dirty GPU. Returns how many GPUs were
+ * freed.
+ *
+ * @throws {VirshError} if the host does not answer
+ */
+export async function sweepGpus(
+  shell: HostShell,
+  place: ScriptPlace,
+  types: GpuTypes,
+  claimed: ReadonlySet<PciAddress>,
+  log: Log,
+): Promise<number> {
+  const scan = await scanGpus(shell, place);
+  let freed = 0;
+  for (const gpu of listGpus(scan, types, claimed)) {
+    if (gpu.state !== 'dirty') continue;
+    const swept = await sanitizeGpu(shell, place, gpu, scan);
+    const fields = { host: shell.name, gpu: gpu.address, gpu_type: gpu.type };
+    if (swept.outcome === 'clean') {
+      freed++;
+      log.info(fields, 'a GPU was reset and can be sold again');
+    } else if (swept.outcome === 'quarantined')
+      log.error(
+        { ...fields, reason: swept.reason },
+        'a GPU is out of use: it failed its reset; docs/how-to/gpus.md describes how to return it to use',
+      );
+  }
+  return freed;
 }

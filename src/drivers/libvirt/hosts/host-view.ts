@@ -7,8 +7,14 @@ import { scanGpus } from '../gpus/pci-functions.ts';
 import { hasNetworkFilter, NETWORK_FILTER, natUnits, takenPorts } from '../network.ts';
 import type { HostOptions } from '../options.ts';
 import { childrenOf, parseXml } from '../xml.ts';
-import { type Capabilities, DOMCAPABILITIES, readCapabilities } from './capabilities.ts';
-import { type HostFacts, readHostFacts, runHostScript } from './host-facts.ts';
+import {
+  type Capabilities,
+  DOMCAPABILITIES,
+  type HostFacts,
+  readCapabilities,
+  readHostFacts,
+  runHostScript,
+} from './host-facts.ts';
 import type { HostShell } from './host-shell.ts';
 import type { Claim, HostView, Size } from './room.ts';
 

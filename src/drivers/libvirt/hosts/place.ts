@@ -1,4 +1,4 @@
-import type { PciAddress } from '../gpus/pci-address.ts';
+import type { PciAddress } from '../gpus/pci-functions.ts';
 import { freeGpus, type HostView, obstacleOf, roomOf, type Wanted } from './room.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
 import type { Gpu } from '../gpus/gpus.ts';
-import type { PciAddress } from '../gpus/pci-address.ts';
+import type { PciAddress } from '../gpus/pci-functions.ts';
 import type { ClaimState } from '../machine-mark.ts';
-import type { Capabilities } from './capabilities.ts';
+import type { Capabilities } from './host-facts.ts';
 
 export interface Size {
   vcpus: number;

@@ -1,5 +1,5 @@
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
-import type { PciAddress } from '../gpus/pci-address.ts';
+import type { PciAddress } from '../gpus/pci-functions.ts';
 import { type Claim, type HostView, roomOf } from './room.ts';
 
 /**

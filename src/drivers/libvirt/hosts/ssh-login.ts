@@ -3,10 +3,9 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Asking } from '../../kit/asking.ts';
-import { anonymousFile, contentOf } from '../anonymous-file.ts';
 import { problemOf, VirshError } from '../errors.ts';
 import type { HostOptions } from '../options.ts';
-import { runProgram } from '../run-program.ts';
+import { anonymousFile, contentOf, runProgram } from '../run-program.ts';
 
 /** The connection of virsh and scripts to a host. */
 export interface Login {

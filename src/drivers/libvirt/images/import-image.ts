@@ -10,7 +10,7 @@ import { type Login, openLogin } from '../hosts/ssh-login.ts';
 import type { LibvirtConfig } from '../options.ts';
 import { overlayArguments } from '../pool.ts';
 import { descend, parseXml, textOf } from '../xml.ts';
-import { type ImageSource, withImageFile } from './source.ts';
+import { type ImageSource, withImageFile } from './image-file.ts';
 import { targetsOf, volumesFor } from './targets.ts';
 
 const GIB = 1024 ** 3;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { generateHostKey } from '../../kit/host-key.ts';
 import { machineSpec, observe } from '../simulator.fixture.ts';
-import { generateHostKey } from './host-key.ts';
 import { createSimulator } from './simulator.ts';
 
 /** Tables and records as written by versions before the platform model. */

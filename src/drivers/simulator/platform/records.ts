@@ -1,5 +1,5 @@
 import type { MachineRecord } from '../../../platform-model/records.ts';
-import type { HostKey } from './host-key.ts';
+import type { HostKey } from '../../kit/host-key.ts';
 
 /** A machine of the simulator, with the state of its guest. */
 export interface SimulatedMachine extends MachineRecord {
@@ -9,7 +9,7 @@ export interface SimulatedMachine extends MachineRecord {
   sshListens: boolean;
   /** Assigned at the first boot. */
   sshPort: number | null;
-  sshHostKey: HostKey;
+  sshHostKey: Pick<HostKey, 'privateKey' | 'fingerprint'>;
   /** When cloud-init finishes the first boot; null: that boot has not completed. */
   cloudInitUntil: number | null;
   /** Number of runcmd lines that were started. */

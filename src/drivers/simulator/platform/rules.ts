@@ -1,8 +1,8 @@
 import type { DriverManifest, Endpoint } from '../../../orchestrator/model/platform-driver.ts';
 import type { PlatformRules } from '../../../platform-model/rules.ts';
+import { generateHostKey } from '../../kit/host-key.ts';
 import { GUEST_USER } from '../guest/guest.ts';
 import type { Draws, SimulatedCapacity, SimulatorConfig } from '../options.ts';
-import { generateHostKey } from './host-key.ts';
 import type { SimulatedMachine } from './records.ts';
 
 /** Longest poll interval. */
@@ -54,13 +54,16 @@ export function rulesOf(
       if (reclaimAfterS === undefined || !poolOf(offerId, datacenter)?.spot) return undefined;
       return [reclaimAfterS[0] * 1000, reclaimAfterS[1] * 1000];
     },
-    make: ({ ref }) => ({
-      sshListens: !draws.happens(`${ref}/ssh-never-up`, config.ssh_never_up_rate),
-      sshPort: null,
-      sshHostKey: generateHostKey(),
-      cloudInitUntil: null,
-      runcmdDone: 0,
-    }),
+    make({ ref }) {
+      const { privateKey, fingerprint } = generateHostKey();
+      return {
+        sshListens: !draws.happens(`${ref}/ssh-never-up`, config.ssh_never_up_rate),
+        sshPort: null,
+        sshHostKey: { privateKey, fingerprint },
+        cloudInitUntil: null,
+        runcmdDone: 0,
+      };
+    },
     endpoint: (machine) => endpointOf(machine, host),
   };
 }

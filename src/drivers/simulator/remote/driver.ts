@@ -1,13 +1,8 @@
-import type {
-  Call,
-  Listing,
-  PlatformDriver,
-  Presence,
-  Step,
-} from '../../../orchestrator/model/platform-driver.ts';
+import type { Call, PlatformDriver, Step } from '../../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { NotReached } from '../../../ports/errors.ts';
+import { orFailure, orUnknown } from '../../kit/answers.ts';
 import type { SimulatorConfig } from '../options.ts';
 import { manifestOf } from '../platform/rules.ts';
 import { Refused, RemoteClient } from './client.ts';
@@ -62,8 +57,8 @@ export function connectSimulator(
 
   return {
     manifest: manifestOf({ attach_volume: attachVolume }, ORDER_VALID_MS),
-    get: (ref) => look(() => ask('get', ref)),
-    list: () => look(() => ask('list')),
+    get: (ref) => orUnknown(() => ask('get', ref)),
+    list: () => orUnknown(() => ask('list')),
     create: (spec, cookie, call) => order(() => send('create', [spec, cookie], call)),
     stop: (ref, cookie, call) => order(() => send('stop', [ref, cookie], call)),
     start: (ref, cookie, call) => order(() => send('start', [ref, cookie], call)),
@@ -71,8 +66,8 @@ export function connectSimulator(
     destroy: (ref, cookie, given, call) => order(() => send('destroy', [ref, cookie, given], call)),
     disown: (ref, cookie, call) => order(() => send('disown', [ref, cookie], call)),
     volumes: {
-      get: (ref) => look(() => ask('volumes.get', ref)),
-      list: () => look(() => ask('volumes.list')),
+      get: (ref) => orUnknown(() => ask('volumes.get', ref)),
+      list: () => orUnknown(() => ask('volumes.list')),
       create: (spec, cookie, call) => order(() => send('volumes.create', [spec, cookie], call)),
       attach: (ref, machine, cookie, call) =>
         order(() => send('volumes.attach', [ref, machine, cookie], call)),
@@ -87,24 +82,12 @@ export function connectSimulator(
   };
 }
 
-async function look<Answer extends Presence<unknown> | Listing<unknown>>(
-  call: () => Promise<Answer>,
-): Promise<Answer | { answer: 'unknown'; reason: string }> {
-  try {
-    return await call();
-  } catch (error) {
-    return { answer: 'unknown', reason: error instanceof Error ? error.message : String(error) };
-  }
+/** A request known not to have begun fails without a side effect. The core treats any other error as unknown. */
+function toFailure(error: unknown): Step<never> {
+  if (error instanceof NotReached) return failed('transient', error.message);
+  if (error instanceof Refused && error.status === refusals.unauthorized)
+    return failed('auth', error.message);
+  throw error;
 }
 
-/** A request known not to have begun fails without a side effect. The core treats any other error as unknown. */
-async function order<T>(call: () => Promise<Step<T>>): Promise<Step<T>> {
-  try {
-    return await call();
-  } catch (error) {
-    if (error instanceof NotReached) return failed('transient', error.message);
-    if (error instanceof Refused && error.status === refusals.unauthorized)
-      return failed('auth', error.message);
-    throw error;
-  }
-}
+const order = <T>(call: () => Promise<Step<T>>) => orFailure(call, toFailure);

@@ -46,11 +46,17 @@ export interface VolumeSearch {
 }
 
 /** Reads the volumes on these hosts. */
-export function openVolumeSearch(hosts: readonly Member[]) {
-  // A mark never changes, so it is read once.
-  const marks = new Map<string, VolumeMark>();
+export class VolumeReader {
+  readonly #hosts: readonly Member[];
+  /** A mark never changes, so it is read once. */
+  readonly #marks = new Map<string, VolumeMark>();
 
-  async function listHost(host: Member): Promise<HostVolumes> {
+  constructor(hosts: readonly Member[]) {
+    this.#hosts = hosts;
+  }
+
+  /** The volumes of a host. @throws {VirshError} */
+  async listHost(host: Member): Promise<HostVolumes> {
     const { virsh, options } = host;
     const names = await listKnownFiles(host);
     const files = names.flatMap((name) => {
@@ -69,16 +75,16 @@ export function openVolumeSearch(hosts: readonly Member[]) {
     ]);
     const [, documents = ''] = /^([\s\S]*<\/volume>)?/.exec(text) ?? [];
     const volumes = childrenOf(parseXml(`<volumes>${documents}</volumes>`));
-    const told = volumes.map((volume) => textOf(descend(volume, 'name')).slice(0, -'.volume'.length));
-    const untold = refs.filter((ref) => !told.includes(ref)).map(diskFile);
+    const listed = volumes.map((volume) => textOf(descend(volume, 'name')).slice(0, -'.volume'.length));
+    const unlisted = refs.filter((ref) => !listed.includes(ref)).map(diskFile);
     // A volume that is missing from the output would be made again or reported as gone.
     const still =
-      untold.length === 0 ? [] : (await listKnownFiles(host)).filter((name) => untold.includes(name));
+      unlisted.length === 0 ? [] : (await listKnownFiles(host)).filter((name) => unlisted.includes(name));
     if (still.length > 0) throw new VirshError('busy', `${host.name} did not list ${still[0]}`);
     const found: FoundVolume[] = [];
     for (const [index, volume] of volumes.entries()) {
-      const ref = told[index] ?? '';
-      const mark = await readMark(host, ref);
+      const ref = listed[index] ?? '';
+      const mark = await this.readMark(host, ref);
       if (mark === undefined) {
         loose.push({ ref, name: diskFile(ref) });
         continue;
@@ -95,16 +101,16 @@ export function openVolumeSearch(hosts: readonly Member[]) {
     return { host, volumes: found, loose };
   }
 
-  async function readMark(host: Member, ref: OwnerRef): Promise<VolumeMark | undefined> {
+  async readMark(host: Member, ref: OwnerRef): Promise<VolumeMark | undefined> {
     const key = `${host.name}/${ref}`;
-    const known = marks.get(key);
+    const known = this.#marks.get(key);
     if (known !== undefined) return known;
     const { virshBytes, options } = host;
     try {
       const bytes = await virshBytes(['vol-download', '--pool', options.pool, markFile(ref), '/dev/stdout']);
       const mark = markSchema.parse(JSON.parse(bytes.toString('utf8')));
       if (mark.ref !== ref) return undefined;
-      marks.set(key, mark);
+      this.#marks.set(key, mark);
       return mark;
     } catch (error) {
       // The mark does not exist or is incomplete.
@@ -115,21 +121,23 @@ export function openVolumeSearch(hosts: readonly Member[]) {
   }
 
   /** @throws {VirshError} if a host that answers gives an incomplete answer */
-  async function searchAll(): Promise<VolumeSearch> {
-    const answers = await Promise.allSettled(hosts.map(listHost));
+  async searchAll(): Promise<VolumeSearch> {
+    const answers = await Promise.allSettled(this.#hosts.map((host) => this.listHost(host)));
     const found: HostVolumes[] = [];
     const problems = new Map<string, string>();
     for (const [index, answer] of answers.entries()) {
       if (answer.status === 'fulfilled') found.push(answer.value);
       else if (answer.reason instanceof VirshError && isOfHost(answer.reason))
-        problems.set(hosts[index]?.name ?? '', answer.reason.message);
+        problems.set(this.#hosts[index]?.name ?? '', answer.reason.message);
       else throw answer.reason;
     }
-    return { found, hosts: hostsOf(hosts, problems), reason: [...problems.values()][0] };
+    return { found, hosts: hostsOf(this.#hosts, problems), reason: [...problems.values()][0] };
   }
 
-  const forget = (host: Member, ref: OwnerRef): boolean => marks.delete(`${host.name}/${ref}`);
-  return { listHost, searchAll, readMark, forget };
+  /** Drops the mark of a volume that is being removed. */
+  forget(host: Member, ref: OwnerRef): void {
+    this.#marks.delete(`${host.name}/${ref}`);
+  }
 }
 
 export const volumesIn = ({ found }: Pick<VolumeSearch, 'found'>): FoundVolume[] =>
