@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
@@ -26,6 +26,23 @@ export function say(value: object): string {
 /** Shell lines that read the first request and answer it. */
 export const greetingFor = (changed: object): string => `read -r line; ${say(infoAnswer(changed))}`;
 export const GREETING = greetingFor({});
+
+export const gone = (id: string) => say({ id, result: { answer: 'gone' } });
+export const done = (id: string) => say({ id, result: { outcome: 'done', value: null } });
+/** Reads requests without answering, until standard input is closed. */
+export const LISTEN = 'while read -r line; do :; done';
+export const WAIT_FOR_GO = 'while [ ! -e "$PLACE/go" ]; do sleep 0.02; done';
+/** Writes its process id to a file, atomically. */
+export const TELL_PID = 'echo $$ > "$PLACE/pid.new"; mv "$PLACE/pid.new" "$PLACE/pid"';
+export const WAIT_FOR_PID = WAIT_FOR_GO.replace('go', 'pid');
+
+export function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return false;
+  }
+}
 
 export const setting = (given: Partial<DriverSetting>): DriverSetting => ({
   platform: 'default',

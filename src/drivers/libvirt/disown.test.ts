@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
 import { listDomains } from './hosts/host-view.ts';
-import { aMachine, MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+import { MemoryHost } from './memory-host.fixture.ts';
+import { aMachine, openMemoryPlatform } from './platform.fixture.ts';
 
 const REF = 'berth-a';
 const FILES = ['debian.qcow2', `${REF}.qcow2`, `${REF}.seed`];

@@ -3,7 +3,8 @@ import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { aCatalog } from './catalog.fixture.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
-import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+import { MemoryHost } from './memory-host.fixture.ts';
+import { openMemoryPlatform } from './platform.fixture.ts';
 import { faultOf } from './trouble.ts';
 import { parseXml, serializeXml } from './xml.ts';
 

@@ -7,7 +7,8 @@ import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { aDomain, aMark } from './domain-xml.fixture.ts';
 import { toDomainXml, uuidOf } from './domain-xml.ts';
 import { listDomains } from './hosts/host-view.ts';
-import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+import { MemoryHost } from './memory-host.fixture.ts';
+import { openMemoryPlatform } from './platform.fixture.ts';
 
 const REF = 'berth-inst-1';
 const VOLUME = 'berth-vol-1';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
-import { aMachine, MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+import { MemoryHost } from './memory-host.fixture.ts';
+import { aMachine, openMemoryPlatform } from './platform.fixture.ts';
 import { descend, textOf } from './xml.ts';
 
 const REF = 'berth-a';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { aMachine, type MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+import type { MemoryHost } from './memory-host.fixture.ts';
+import { aMachine, openMemoryPlatform } from './platform.fixture.ts';
 
 const REF = 'berth-a';
 

@@ -1,7 +1,8 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+import { MemoryHost } from './memory-host.fixture.ts';
+import { openMemoryPlatform } from './platform.fixture.ts';
 
 function aFleet(options: object = {}) {
   const hosts = [new MemoryHost(), new MemoryHost({ name: 'kvm-2', public_ip: '192.0.2.2' })] as const;

@@ -3,7 +3,8 @@ import type { Call, MachineSpec } from '../../orchestrator/model/platform-driver
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import type { Bench } from '../kit/checks/bench.ts';
 import { readDomainXml } from './domain-xml.ts';
-import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+import { MemoryHost } from './memory-host.fixture.ts';
+import { openMemoryPlatform } from './platform.fixture.ts';
 
 type Virsh = MemoryHost['virsh'];
 

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Bench } from '../kit/checks/bench.ts';
 import { readDomainXml } from './domain-xml.ts';
 import { hopper } from './gpus/sysfs.fixture.ts';
-import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+import { MemoryHost } from './memory-host.fixture.ts';
+import { openMemoryPlatform } from './platform.fixture.ts';
 
 const oneGpu = { offerId: 'gpu', gpuCount: 1, gpuType: 'H100' };
 const CARDS = ['0000:18:00.0', '0000:2a:00.0'];

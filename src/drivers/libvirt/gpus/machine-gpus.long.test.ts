@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aCatalog } from '../catalog.fixture.ts';
 import { readDomainXml } from '../domain-xml.ts';
-import { MemoryHost, openMemoryPlatform } from '../memory-host.fixture.ts';
+import { MemoryHost } from '../memory-host.fixture.ts';
+import { openMemoryPlatform } from '../platform.fixture.ts';
 import { hopper, type SysfsTree, sysfsFile } from './sysfs.fixture.ts';
 
 const CARDS = ['0000:18:00.0', '0000:2a:00.0'];

@@ -1,0 +1,154 @@
+import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
+import { IncusApi } from './api.ts';
+import type { IncusClient, SendOptions } from './client.ts';
+import { driverOver } from './driver.fixture.ts';
+import { IncusRefusal } from './errors.ts';
+import { mark, UUID } from './translate.ts';
+
+export const REF = 'berth-a';
+export const [RUNNING, STOPPED] = [103, 102];
+
+interface Fake {
+  location: string;
+  config: Record<string, string>;
+  code: number;
+  startedAt: string;
+}
+
+/** A fake Incus: instances by name, on the members m1 and m2 or without a cluster. */
+export function anIncus({ isClustered = true } = {}) {
+  const instances = new Map<string, Fake>();
+  const operations: object[] = [];
+  const images = ['debian'];
+  const sent: {
+    method: string;
+    path: string;
+    query: unknown;
+    body: Record<string, unknown>;
+    etag: unknown;
+  }[] = [];
+  /** Runs before the next change arrives, and while operations are read. */
+  const meanwhile: { run?: (() => void) | undefined; reads?: (() => void) | undefined } = {};
+  const tagOf = ({ config }: Fake): string => JSON.stringify(config);
+  const show = (name: string) => {
+    const { location, config, code, startedAt } = instances.get(name) as Fake;
+    const base = {
+      name,
+      type: 'container',
+      status_code: code,
+      created_at: '2026-11-23T01:00:00Z',
+      location,
+      config,
+    };
+    return {
+      ...base,
+      devices: {},
+      expanded_config: config,
+      expanded_devices: {},
+      state: { status_code: code, started_at: startedAt },
+    };
+  };
+  const members = ['m1', 'm2'].map((server_name) => ({
+    server_name,
+    status: 'Online',
+    message: '',
+    roles: ['database'],
+    groups: [],
+  }));
+  const missing = (what: string) => new IncusRefusal(404, `${what} not found`, 'GET');
+  const readHost = (path: string, { target }: Record<string, string>): unknown => {
+    const environment = { server_clustered: isClustered, server_name: 'x', server_version: '6.0' };
+    if (path === '/1.0') return { api_extensions: [], auth: 'trusted', environment };
+    if (path === '/1.0/cluster/members') return members;
+    if (path === '/1.0/resources')
+      return { cpu: { total: target === 'm2' ? 8 : 4 }, memory: { total: 2 ** 40 } };
+    if (path.endsWith('/resources')) return { space: { total: 2 ** 40 } };
+    return path.endsWith('/custom') ? [] : {};
+  };
+  const read = (path: string, query: Record<string, string>): unknown => {
+    const name = path.split('/')[3] ?? '';
+    if (path === '/1.0/operations') {
+      meanwhile.reads?.();
+      return { all: operations };
+    }
+    if (path === '/1.0/instances')
+      return [...instances.keys()].map((one) => (query['recursion'] ? show(one) : `${path}/${one}`));
+    if (path.startsWith('/1.0/instances/')) {
+      if (instances.has(name)) return show(name);
+      throw missing('Instance');
+    }
+    if (path.startsWith('/1.0/operations/') || path.startsWith('/1.0/images/aliases')) throw missing(name);
+    if (path.startsWith('/1.0/images/') && !images.includes(name)) throw missing('Image');
+    return readHost(path, query);
+  };
+  const client = {
+    project: 'default',
+    get: async (path: string, query: Record<string, string> = {}) => {
+      const found = instances.get(path.split('/')[3] ?? '');
+      return { metadata: read(path, query), etag: found && tagOf(found), operation: undefined };
+    },
+    send: async (method: string, path: string, { query, body = {}, etag }: SendOptions = {}) => {
+      meanwhile.run?.();
+      meanwhile.run = undefined;
+      sent.push({ method, path, query, body: body as Record<string, unknown>, etag });
+      const found = instances.get(path.split('/')[3] ?? '');
+      if (found !== undefined && etag !== undefined && etag !== tagOf(found))
+        throw new IncusRefusal(412, "ETag doesn't match", method);
+      if (method === 'PATCH') Object.assign(found?.config ?? {}, (body as { config: object }).config);
+      if (method === 'DELETE') instances.delete(path.split('/')[3] ?? '');
+      return { metadata: null, etag: undefined, operation: '5c3d55ca-a7c6-443f-a021-359f3a35c6c2' };
+    },
+  } as unknown as IncusClient;
+  return {
+    instances,
+    operations,
+    images,
+    sent,
+    meanwhile,
+    machines: driverOver(new IncusApi(client)),
+    /** An operator renames it. */
+    rename(from: string, to: string): void {
+      instances.set(to, instances.get(from) as Fake);
+      instances.delete(from);
+    },
+    changes: () => sent.map(({ method, path }) => `${method} ${path.slice('/1.0/instances/'.length)}`),
+  };
+}
+
+/** `noted`: the id in its mark, which this Berth writes. */
+export const aMachine = ({ code = RUNNING, uuid = 'u1', noted = 'u1' as string | null } = {}): Fake => ({
+  location: 'm1',
+  code,
+  startedAt: '2026-11-23T02:00:00Z',
+  config: {
+    [mark.createdBy]: 'berth',
+    [mark.ref]: REF,
+    [mark.phase]: 'created',
+    [UUID]: uuid,
+    ...(noted !== null && { [mark.uuid]: noted }),
+  },
+});
+
+export const running = (description: string, name: string) => ({
+  id: '00000000-0000-4000-8000-000000000001',
+  created_at: '2026-11-23T02:00:00Z',
+  description,
+  status_code: 103,
+  resources: { instances: [`/1.0/instances/${name}`] },
+});
+
+export const spec: MachineSpec = {
+  ref: REF,
+  offerId: 'small',
+  datacenter: 'd',
+  hostname: 'trainer-one',
+  image: 'debian',
+  vcpus: 2,
+  memoryGb: 1,
+  rootDiskGb: 1,
+  gpuCount: 0,
+  gpuType: undefined,
+  sshKeys: [],
+  cloudInit: undefined,
+  note: 'a note',
+};
