@@ -6,7 +6,8 @@ import { IncusRefusal } from './errors.ts';
 import { mark, UUID } from './translate.ts';
 
 export const REF = 'berth-a';
-export const [RUNNING, STOPPED] = [103, 102];
+const RUNNING = 103;
+export const STOPPED = 102;
 
 interface Fake {
   location: string;

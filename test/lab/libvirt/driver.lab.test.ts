@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from 'vitest';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
-import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import { openLibvirt } from '../../../src/drivers/libvirt/open.ts';
+import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import { contextOf, type LabMachine, run, settingOf, UNITS } from '../driver-context.ts';
 import { IMAGES, type LabHost, openLabHost } from './lab-host.ts';

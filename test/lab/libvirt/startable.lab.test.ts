@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import { openLibvirt } from '../../../src/drivers/libvirt/open.ts';
+import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import type { Offer } from '../../../src/orchestrator/catalog/catalog.ts';
 import { type LabMachine, settingOf } from '../driver-context.ts';
 import { type LabHost, openLabHost } from './lab-host.ts';
