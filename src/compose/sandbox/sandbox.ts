@@ -1,4 +1,5 @@
 import { loadConfig } from '../../config/load.ts';
+import type { Config } from '../../config/schema.ts';
 import { invalidRequest } from '../../contract/errors.ts';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
 import { DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
@@ -59,39 +60,70 @@ const silent: Log = {
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   assertNode(process.versions.node);
   assertOptions(options);
-  const {
-    seed: given = 1,
-    clock: kind = 'virtual',
-    log = silent,
-    rateLimits = true,
-    ssh = false,
-    origin = ORIGIN,
-  } = options;
-  const seed = String(given);
+  const parts = createParts(options);
+  const { clock, state, changed } = parts;
+  const shutdown = createShutdown(parts);
+  const orClose = async (error: unknown): Promise<never> => {
+    await shutdown.close();
+    throw error;
+  };
+  await startServers(parts, options).catch(orClose);
+  clock.skipIdle(parts.idleness);
+  const accounts = createAccounts(parts, shutdown.assertOpen);
+  const started = await clock.during(accounts.open(DEFAULT_ACCOUNT));
+  const { journal, faults, transitions, providers, keys, seed } = parts;
+  const saved = [faults, transitions, ...parts.servers(), keys];
+  const snapshots = new Snapshots(clock, [...saved, journal], changed);
+  await snapshots.begin();
+  const kept = state && (await restored(state, new Snapshots(clock, saved, changed), started).catch(orClose));
+  const market = parts.market();
+  const sandbox = {
+    seed,
+    clock,
+    providers,
+    mails: market?.mails ?? [],
+    faults,
+    weather: new Weather(faults, seed, parts.startedAt),
+    transitions,
+    defaultAccount: kept ?? started,
+    account: accounts.add,
+  };
+  const control = createControl({ sandbox, keys, journal, snapshots, market, log: parts.log });
+  const ask = createFetch(parts, control.app, shutdown.assertOpen);
+  return {
+    ...sandbox,
+    control: createControlClient({ baseUrl: ORIGIN, key: control.key, fetch: ask }),
+    controlKey: control.key,
+    provider(name) {
+      const found = providers.get(toProviderName(name));
+      if (found === undefined)
+        throw new Error(
+          `There is no provider ${name} in this sandbox: it has ${[...providers.keys()].join(', ')}.`,
+        );
+      return found;
+    },
+    fetch: ask,
+    close: shutdown.close,
+    [Symbol.asyncDispose]: shutdown.close,
+  };
+}
+
+type Parts = ReturnType<typeof createParts>;
+
+/** Everything that exists before a server starts. */
+function createParts(options: SandboxOptions) {
+  const { clock: kind = 'virtual', log = silent } = options;
+  const seed = String(options.seed ?? 1);
   const startedAt = kind === 'real' ? Date.now() : (options.startAt ?? START_AT);
   const clock = new SandboxClock(kind, startedAt);
   const providers = new Map<string, StartedProvider>();
+  let market: StartedMarketplace | undefined;
   const faults = new Faults({ clock, seed, providers, seeded: createSeededRandom });
   const transitions = new Transitions({ clock, providers });
-  const injection: FaultInjection = {
-    carry: (name) => transitions.carry(name, faults.carry(name)),
-    probe: (name, own) => faults.probe(name, own),
-  };
   const journal = new Journal(() => clock.now());
-  const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
-  const timing = { ...defaultTiming, ...options.timing };
-  const { config: defaults } = loadConfig({ flags: {}, env: {} });
-  const config = {
-    ...defaults,
-    rate_limits: { ...defaults.rate_limits, enabled: rateLimits },
-    // The platform's listing is always right: a machine that a test removes is lost at once, even if it is the only
-    // one.
-    reconcile: { ...defaults.reconcile, accept_empty_after_s: 0 },
-  };
   const keys = new SandboxKeys();
-  const opened = keys.add.bind(keys);
+  const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
   const router = createRouter({ providers, layers, accountOf: (key) => keys.accountOf(key) });
-  let market: StartedMarketplace | undefined;
   const idleness = createIdleness({
     now: () => clock.now(),
     providers,
@@ -99,102 +131,135 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     mayBeStruck: () => faults.isArmed,
     waiting: () => transitions.waiting(),
   });
-  const state =
-    options.state === undefined
-      ? undefined
-      : new SandboxStateFile(options.state, {
-          seed,
-          providers: namesOf(options),
-          catalog: options.catalog,
-          marketplace: Boolean(options.marketplace),
-          ssh,
-        });
+  const state = stateFileOf(options, seed);
   const changed = (): void => {
     idleness.changed();
     state?.changed();
   };
-  const written = (): void => state?.written();
   faults.onStrike(({ fault }) => {
     changed();
     journal.noteFault(fault);
   });
-  let closing: Promise<void> | undefined;
+  return {
+    ...{
+      seed,
+      startedAt,
+      clock,
+      log,
+      providers,
+      faults,
+      transitions,
+      journal,
+      keys,
+      router,
+      idleness,
+      state,
+    },
+    changed,
+    written: (): void => state?.written(),
+    market: () => market,
+    serveMarketplace(started: StartedMarketplace): void {
+      market = started;
+      router.serveMarketplace(started.app);
+    },
+    servers: () => [...providers.values(), ...(market === undefined ? [] : [market])],
+  };
+}
 
-  async function end(): Promise<void> {
+function stateFileOf(options: SandboxOptions, seed: string): SandboxStateFile | undefined {
+  const { state, catalog, marketplace, ssh = false } = options;
+  const setup = { seed, providers: namesOf(options), catalog, marketplace: Boolean(marketplace), ssh };
+  return state === undefined ? undefined : new SandboxStateFile(state, setup);
+}
+
+/** Starts the providers, and then the marketplace. */
+async function startServers(
+  { clock, seed, log, providers, faults, transitions, keys, router, changed, written, ...parts }: Parts,
+  options: SandboxOptions,
+): Promise<void> {
+  const { rateLimits = true, ssh = false, origin = ORIGIN, catalog: catalogFile, marketplace } = options;
+  const injection: FaultInjection = {
+    carry: (name) => transitions.carry(name, faults.carry(name)),
+    probe: (name, own) => faults.probe(name, own),
+  };
+  const timing = { ...defaultTiming, ...options.timing };
+  const common = { clock, seed, origin, log, written };
+  const own = { catalogFile, config: configOf(rateLimits), faults: injection, timing, ssh, changed };
+  for (const name of namesOf(options)) {
+    const provider = await clock.during(startProvider({ ...common, ...own, name }));
+    providers.set(name, provider);
+    keys.add(provider.apiKey, DEFAULT_ACCOUNT, name);
+  }
+  if (!marketplace) return;
+  // The marketplace's code is loaded only if it is used.
+  const { startSandboxMarketplace } = await import('./marketplace.ts');
+  const starting = startSandboxMarketplace({
+    ...common,
+    settings: marketplace === true ? {} : marketplace,
+    providers: [...providers.values()],
+    send: router.send,
+    opened: keys.add.bind(keys),
+    hasRateLimits: rateLimits,
+  });
+  parts.serveMarketplace(await clock.during(starting));
+}
+
+function configOf(rateLimits: boolean): Config {
+  const { config } = loadConfig({ flags: {}, env: {} });
+  return {
+    ...config,
+    rate_limits: { ...config.rate_limits, enabled: rateLimits },
+    // The platform's listing is always right: a machine that a test removes is lost at once, even if it is the only
+    // one.
+    reconcile: { ...config.reconcile, accept_empty_after_s: 0 },
+  };
+}
+
+function createShutdown({ state, clock, faults, market, providers }: Parts) {
+  let closing: Promise<void> | undefined;
+  const end = async (): Promise<void> => {
     await state?.close();
     await clock.exclusively(async () => {
       faults.clear();
-      const products = [market, ...providers.values()];
+      const products = [market(), ...providers.values()];
       for (const product of products) await clock.during(product?.close() ?? Promise.resolve());
       clock.stop(new BrokenConnection());
     });
-  }
-  function close(): Promise<void> {
-    closing ??= end();
-    return closing;
-  }
-  /** @throws {Error} */
-  function assertOpen(): void {
-    if (closing !== undefined) throw new Error('The sandbox is closed.');
-  }
+  };
+  return {
+    close(): Promise<void> {
+      closing ??= end();
+      return closing;
+    },
+    /** @throws {Error} */
+    assertOpen(): void {
+      if (closing !== undefined) throw new Error('The sandbox is closed.');
+    },
+  };
+}
 
-  try {
-    for (const name of namesOf(options)) {
-      const parts = {
-        name,
-        catalogFile: options.catalog,
-        config,
-        clock,
-        seed,
-        faults: injection,
-        log,
-        timing,
-        ssh,
-        origin,
-        changed,
-        written,
-      };
-      const provider = await clock.during(startProvider(parts));
-      providers.set(name, provider);
-      opened(provider.apiKey, DEFAULT_ACCOUNT, name);
-    }
-    if (options.marketplace) {
-      // The marketplace's code is loaded only if it is used.
-      const { startSandboxMarketplace } = await import('./marketplace.ts');
-      const settings = options.marketplace === true ? {} : options.marketplace;
-      const { send } = router;
-      const parts = { settings, providers: [...providers.values()], send, opened, clock, seed, origin, log };
-      market = await clock.during(startSandboxMarketplace({ ...parts, hasRateLimits: rateLimits, written }));
-      router.serveMarketplace(market.app);
-    }
-  } catch (error) {
-    await close();
-    throw error;
-  }
-
-  clock.skipIdle(idleness);
-
-  async function account(name: string): Promise<SandboxAccount> {
+function createAccounts({ clock, providers, keys, market, changed }: Parts, assertOpen: () => void) {
+  async function open(name: string): Promise<SandboxAccount> {
     const at: Record<string, { baseUrl: string; apiKey: string }> = {};
     for (const provider of providers.values()) {
       const apiKey = name === DEFAULT_ACCOUNT ? provider.apiKey : await provider.addAccount(name);
-      opened(apiKey, name, provider.name);
+      keys.add(apiKey, name, provider.name);
       at[provider.name] = { baseUrl: provider.baseUrl, apiKey };
     }
-    const user = await market?.addUser(name);
-    if (user !== undefined) opened(user.apiKey, name, 'marketplace');
+    const user = await market()?.addUser(name);
+    if (user !== undefined) keys.add(user.apiKey, name, 'marketplace');
     return { name, providers: at, ...(user !== undefined && { marketplace: user }) };
   }
 
   /** @throws {ApiError} if the name is taken or invalid */
-  async function addAccount(wanted?: string): Promise<SandboxAccount> {
+  async function add(wanted?: string): Promise<SandboxAccount> {
     assertOpen();
     await clock.released();
     const refused = (message: string) => invalidRequest([{ path: 'name', message }]);
     const name = keys.take(wanted);
     if (name === undefined) throw refused('there is an account of that name already');
     try {
-      const opened = await clock.during(account(name));
+      const opened = await clock.during(open(name));
       changed();
       return opened;
     } catch (error) {
@@ -202,37 +267,21 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       throw error instanceof Fatal ? refused(error.message) : error;
     }
   }
+  return { open, add };
+}
 
-  const started = await clock.during(account(DEFAULT_ACCOUNT));
-  const running = [...providers.values(), ...(market === undefined ? [] : [market])];
-  const parts = [faults, transitions, ...running, keys];
-  const snapshots = new Snapshots(clock, [...parts, journal], changed);
-  await snapshots.begin();
-  const kept =
-    state &&
-    (await restored(state, new Snapshots(clock, parts, changed), started).catch(async (error) => {
-      await close();
-      throw error;
-    }));
-  const sandbox = {
-    seed,
-    clock,
-    providers,
-    mails: market?.mails ?? [],
-    faults,
-    weather: new Weather(faults, seed, startedAt),
-    transitions,
-    defaultAccount: kept ?? started,
-    account: addAccount,
-  };
-  const { key, app } = createControl({ sandbox, keys, journal, snapshots, market, log });
-
+/** Answers like the sandbox's address: the control API, the providers and the marketplace. */
+function createFetch(
+  { clock, router, state, changed, written }: Parts,
+  control: (request: Request) => Promise<Response>,
+  assertOpen: () => void,
+): Sandbox['fetch'] {
   async function answer(request: Request): Promise<Response> {
-    if (isControl(request)) return app(request);
+    if (isControl(request)) return control(request);
     await clock.released();
     return clock.during(Promise.race([router.route(request), untilAborted(request)]));
   }
-  async function ask(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  return async (input, init) => {
     assertOpen();
     const request = toRequest(input, init);
     const begunAt = clock.now();
@@ -244,23 +293,6 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     if (!isRead || clock.now() !== begunAt) written();
     await state?.isKept();
     return response;
-  }
-
-  return {
-    ...sandbox,
-    control: createControlClient({ baseUrl: ORIGIN, key, fetch: ask }),
-    controlKey: key,
-    provider(name) {
-      const found = providers.get(toProviderName(name));
-      if (found === undefined)
-        throw new Error(
-          `There is no provider ${name} in this sandbox: it has ${[...providers.keys()].join(', ')}.`,
-        );
-      return found;
-    },
-    fetch: ask,
-    close,
-    [Symbol.asyncDispose]: close,
   };
 }
 

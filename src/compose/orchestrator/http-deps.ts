@@ -1,0 +1,106 @@
+import { packageVersion } from '../../config/package-root.ts';
+import type { Config } from '../../config/schema.ts';
+import { ApiError } from '../../contract/errors.ts';
+import { ListStreams } from '../../http/api/list-streams.ts';
+import { Authenticator } from '../../orchestrator/accounts/authenticate.ts';
+import { type CheckPassword, PasswordChecks } from '../../orchestrator/accounts/password-checks.ts';
+import { ChangeWaits } from '../../orchestrator/changes/change-waits.ts';
+import type { HttpDeps } from '../../orchestrator/http/deps.ts';
+import { FailedLogins } from '../../orchestrator/http/failed-logins.ts';
+import { Metrics } from '../../orchestrator/http/metrics.ts';
+import { RateLimits } from '../../orchestrator/http/rate-limits.ts';
+import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
+import { type Drivers, manifestsOf, type PlatformStates, saleOf } from './platforms.ts';
+
+type HttpParts = Pick<HttpDeps, 'store' | 'catalog' | 'clock' | 'random' | 'log' | 'tracing'> &
+  Pick<
+    ConstructorParameters<typeof Metrics>[0],
+    'writes' | 'alarms' | 'work' | 'diskRoom' | 'certificates'
+  > & {
+    config: Config;
+    drivers: Drivers;
+    checkPassword?: CheckPassword;
+    environmentKey: { digest: Buffer; accountId: string } | undefined;
+  };
+
+/** What the routes of the API use. */
+export function composeHttp(
+  {
+    config,
+    catalog,
+    store,
+    drivers,
+    checkPassword,
+    environmentKey,
+    clock,
+    random,
+    log,
+    writes,
+    alarms,
+    work,
+    tracing,
+    diskRoom,
+    certificates,
+  }: HttpParts,
+  platforms: PlatformStates,
+): HttpDeps {
+  const { rate_limits: limits, quotas } = config;
+  const toBucket = (bucket: { per_second: number; burst: number }) => ({
+    perSecond: bucket.per_second,
+    burst: bucket.burst,
+  });
+  const sale = saleOf(platforms);
+  const version = packageVersion();
+  return {
+    store,
+    catalog,
+    clock,
+    random,
+    log,
+    platform: sale,
+    manifests: manifestsOf(drivers),
+    authenticator: new Authenticator({ store, clock, environmentKey }),
+    polledReads: new PolledReads(store),
+    rateLimits: new RateLimits(clock, {
+      enabled: limits.enabled,
+      pollsPerInstance: toBucket(limits.polls_per_instance),
+      requestsPerAccount: toBucket(limits.requests_per_account),
+      createsPerAccount: toBucket(limits.creates_per_account),
+      tokensPerAccount: toBucket(limits.tokens_per_account),
+    }),
+    listStreams: new ListStreams(
+      (limit, retryAfterSeconds) =>
+        new ApiError(
+          'too_many_requests',
+          `${limit} long lists of this account are in progress; read them to the end and try again.`,
+          { retryAfterSeconds },
+        ),
+    ),
+    changeWaits: new ChangeWaits({ store, clock }),
+    passwordChecks: new PasswordChecks(random, checkPassword),
+    failedLogins: new FailedLogins(clock, limits),
+    metrics: new Metrics({
+      version,
+      store,
+      clock,
+      platforms,
+      writes,
+      alarms,
+      work,
+      catalog,
+      sale,
+      certificates,
+      diskRoom,
+    }),
+    tokenTtlMs: config.auth.token_ttl_s * 1000,
+    quotas: {
+      instances: quotas.instances,
+      volumes: quotas.volumes,
+      storageGb: quotas.storage_gb,
+      liveTokens: quotas.live_tokens,
+    },
+    maxBodyBytes: config.limits.max_body_bytes,
+    trustedProxies: config.server.trusted_proxies,
+    tracing,
+  };
+}
