@@ -55,12 +55,10 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'events.ts',
   ],
   'src/sandbox': [
-    'most-like.ts',
     'options.ts',
     'settings.ts',
     'clock.ts',
     'machines.ts',
-    'manifest.ts',
     'provider.ts',
     'faults',
     'transitions',

@@ -16,7 +16,6 @@ import { parseBaseUrl } from './base-url.ts';
 import { Caller } from './caller.ts';
 import { type Credential, createBearerSource, type Token } from './credential.ts';
 import { elementsOf, type OnProblem, type ReadAnswer, readAs, readOne } from './elements.ts';
-import { etagOf, hasMark, markOf } from './mark.ts';
 import {
   type CallOptions,
   type ChangesOptions,
@@ -24,7 +23,7 @@ import {
   type OrchestratorClient,
   ProviderError,
 } from './orchestrator-client.ts';
-import { invalidAnswer, readNothing } from './receive.ts';
+import { etagOf, hasMark, invalidAnswer, markOf, readNothing } from './receive.ts';
 import { createFetchTransport, createWireTransport, type Fetch } from './transport.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Random } from '../ports/clock.ts';
+import { Fatal } from '../ports/errors.ts';
 
 const SECRET_BYTES = 32;
 const SECRET_LENGTH = 43;
@@ -49,4 +50,30 @@ function base62(value: bigint, length: number): string {
   let text = '';
   for (let rest = value; text.length < length; rest /= 62n) text = ALPHABET.charAt(Number(rest % 62n)) + text;
   return text;
+}
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,512})$/i;
+
+/** The bearer token of an `Authorization` header; undefined: it has none. */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  return authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
+}
+
+const MIN_LENGTH = 16;
+
+/**
+ * Reads a secret from the environment; undefined: the variable is unset or empty.
+ *
+ * @throws {Fatal} if the secret cannot be sent in a header, or is too short
+ */
+export function readSecret(
+  env: Readonly<Record<string, string | undefined>>,
+  name: string,
+): string | undefined {
+  const secret = env[name] || undefined;
+  if (secret !== undefined && (secret.length < MIN_LENGTH || !/^[A-Za-z0-9._~+/=-]{1,512}$/.test(secret)))
+    throw new Fatal(
+      `${name} must be ${MIN_LENGTH} to 512 characters of A-Z a-z 0-9 . _ ~ + / = -; make one with \`openssl rand -hex 32\`.`,
+    );
+  return secret;
 }

@@ -1,6 +1,5 @@
 import { ApiError } from '../contract/errors.ts';
-import { describeApiKey, digestSecret, generateOperatorKey } from '../keys/api-key.ts';
-import { bearerToken } from '../keys/bearer-token.ts';
+import { bearerToken, describeApiKey, digestSecret, generateOperatorKey } from '../keys/api-key.ts';
 import { KeyUses } from '../keys/key-uses.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';

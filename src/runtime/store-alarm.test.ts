@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../ports/errors.ts';
 import { collectLog } from '../testing/log.ts';
-import { withOneStoreAlarm } from './store-alarm.ts';
+import { withOneStoreAlarm } from './write-health.ts';
 
 it('logs a failure of an unavailable database as a warning, any other as an error', () => {
   const { log, lines } = collectLog();

@@ -33,8 +33,7 @@ import { withOverrides } from '../../ports/with-overrides.ts';
 import { Certificates } from '../../runtime/certificates.ts';
 import type { DiskRoom } from '../../runtime/disk-room.ts';
 import { AnswerDeadline, withPromptReads } from '../../runtime/prompt-reads.ts';
-import { withOneStoreAlarm } from '../../runtime/store-alarm.ts';
-import { WriteHealth } from '../../runtime/write-health.ts';
+import { WriteHealth, withOneStoreAlarm } from '../../runtime/write-health.ts';
 import type { MarketplaceOperators } from './operators.ts';
 
 export interface MarketplaceDeps {

@@ -17,8 +17,13 @@ import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
-import { createSandboxPlatform, modelProbe, rulesOf, type SandboxMachine } from '../../sandbox/machines.ts';
-import { manifestOf } from '../../sandbox/manifest.ts';
+import {
+  createSandboxPlatform,
+  manifestOf,
+  modelProbe,
+  rulesOf,
+  type SandboxMachine,
+} from '../../sandbox/machines.ts';
 import type { Timing } from '../../sandbox/options.ts';
 import type { FaultInjection, SandboxProvider } from '../../sandbox/provider.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';

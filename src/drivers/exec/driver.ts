@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { readSecret } from '../../keys/read-secret.ts';
+import { readSecret } from '../../keys/api-key.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { counted } from '../../contract/counted.ts';
-import { readSecret } from '../../keys/read-secret.ts';
+import { readSecret } from '../../keys/api-key.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';

@@ -4,8 +4,13 @@ import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { CreateDeployment, RequestedCloudInit } from '../contract/deployment.ts';
 import { invalid, invalidRequest } from '../contract/errors.ts';
 import type { InstanceType } from '../contract/values.ts';
-import { assertCatalogKnown } from '../providers/assert-catalog-known.ts';
-import { type CatalogOffer, deployableImages, type Provider, type Providers } from '../providers/provider.ts';
+import {
+  assertCatalogKnown,
+  type CatalogOffer,
+  deployableImages,
+  type Provider,
+  type Providers,
+} from '../providers/provider.ts';
 
 /** A create body resolved against the last known catalog. */
 export interface DeploymentPlan {

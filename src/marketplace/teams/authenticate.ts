@@ -1,5 +1,4 @@
-import { digestSecret } from '../../keys/api-key.ts';
-import { bearerToken } from '../../keys/bearer-token.ts';
+import { bearerToken, digestSecret } from '../../keys/api-key.ts';
 import { KeyUses } from '../../keys/key-uses.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { ApiError } from '../contract/errors.ts';

@@ -4,9 +4,14 @@ import type { VolumePricing, VolumeRegion, VolumeRegions } from '../contract/vol
 import { type Price, priceFor } from '../discounts/price.ts';
 import type { Reader } from '../model/store.ts';
 import { isInStock } from '../offers/to-offer.ts';
-import { assertCatalogKnown } from '../providers/assert-catalog-known.ts';
 import type { VolumeProfile } from '../providers/profile.ts';
-import type { CatalogOffer, Provider, ProviderCatalog, Providers } from '../providers/provider.ts';
+import {
+  assertCatalogKnown,
+  type CatalogOffer,
+  type Provider,
+  type ProviderCatalog,
+  type Providers,
+} from '../providers/provider.ts';
 import { ratePerGb, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { sizeLimits } from './limits.ts';
 

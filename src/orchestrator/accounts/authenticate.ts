@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { ApiError } from '../../contract/errors.ts';
-import { digestSecret } from '../../keys/api-key.ts';
-import { bearerToken } from '../../keys/bearer-token.ts';
+import { bearerToken, digestSecret } from '../../keys/api-key.ts';
 import { KeyUses } from '../../keys/key-uses.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { AccountRecord } from '../model/records.ts';

@@ -8,12 +8,12 @@ import type { ObservedMachine } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
-import type { Transaction } from '../model/store.ts';
-import type { InstanceWorkKind } from '../model/work.ts';
+import { markOf, type Transaction } from '../model/store.ts';
+import type { InstanceWorkKind, ResourceKind } from '../model/work.ts';
+import { callOnce } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { proveEndpoint } from '../steps/prove-endpoint.ts';
-import { isOlderThanPruned, PRUNED } from './older-than-pruned.ts';
-import type { Adopted } from './rowless.ts';
+import type { Adopted, OrphanOutcome } from './rowless.ts';
 
 /** The problem text for a note whose account is not in the database, with the command that creates the account. */
 export function noAccount(id: string): string {
@@ -165,4 +165,37 @@ async function planAdoption(
     case 'destroying':
       return { status: 'DESTROYING', work: 'destroy', ...endless };
   }
+}
+
+/** The row was either deleted as a tombstone or lost. Only an operator can decide which. */
+export const PRUNED =
+  'its row may have been pruned, so it is unknown whether its instance or volume had ended: inspect it ' +
+  'on the platform, then adopt, release or destroy it';
+
+/**
+ * Whether the row of a resource may have been pruned. The mark is the latest creation time of a pruned row, written
+ * together with its deletion.
+ */
+export async function isOlderThanPruned(
+  { store: { read }, platform }: Pick<ReconcileContext, 'store' | 'platform'>,
+  kind: ResourceKind,
+  { createdAt }: { createdAt: number },
+): Promise<boolean> {
+  const until = await read.marks.get(markOf(platform, `${kind}s_pruned_until`));
+  return until !== null && createdAt <= until;
+}
+
+/** Removes our mark from a machine without an instance. From then on it belongs to the operator. */
+export async function releaseMachine(
+  context: Pick<ReconcileContext, 'driver' | 'clock' | 'options'>,
+  { ref }: ObservedMachine,
+): Promise<OrphanOutcome> {
+  const { driver } = context;
+  const { disown } = driver;
+  if (disown === undefined)
+    return { problem: 'its driver cannot remove the tag: remove it on the platform', isWhole: true };
+  const step = await callOnce(context, (limits) => disown.call(driver, ref, null, limits));
+  if (step.outcome === 'done') return 'released';
+  if (step.outcome === 'pending' || step.code === 'transient') return 'unknown';
+  return step.code === 'gone' ? 'gone' : { problem: `${step.code}: ${step.detail}`, isWhole: true };
 }

@@ -7,8 +7,7 @@ import { isAttachable, workOnAttachments } from '../volumes/attachments.ts';
 import { fromNote, volumeNoteSchema } from '../volumes/note.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
-import { auditByServer, noAccount } from './adopt-machine.ts';
-import { isOlderThanPruned, PRUNED } from './older-than-pruned.ts';
+import { auditByServer, isOlderThanPruned, noAccount, PRUNED } from './adopt-machine.ts';
 import type { Adopted } from './rowless.ts';
 
 /** `adoptMachine` for a volume. Its attachments are taken from the platform. */

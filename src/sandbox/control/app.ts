@@ -7,10 +7,9 @@ import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { CONTROL } from './client.ts';
 import { clockRoutes } from './clock-routes.ts';
-import type { ControlDeps } from './deps.ts';
+import { type ControlDeps, createRouter } from './deps.ts';
 import { faultRoutes } from './fault-routes.ts';
 import { journalRoutes } from './journal-routes.ts';
-import { createRouter } from './router.ts';
 import { stateRoutes } from './state-routes.ts';
 
 const MAX_BODY_BYTES = 32 * 1024 * 1024;

@@ -1,8 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { bearer, jsonContent } from '../../http/api/create-app.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
-import type { ControlDeps, ControlledAccount } from './deps.ts';
-import { createRouter } from './router.ts';
+import { type ControlDeps, type ControlledAccount, createRouter } from './deps.ts';
 import {
   accountSchema,
   advanceSchema,

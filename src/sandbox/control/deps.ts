@@ -1,3 +1,8 @@
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import { invalidRequest } from '../../contract/errors.ts';
+import { toIssues } from '../../contract/issue-words.ts';
+import { newRouter } from '../../http/api/create-app.ts';
+import type { RequestEnv } from '../../http/api/request-context.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { Faults } from '../faults/faults.ts';
@@ -43,4 +48,9 @@ export interface ControlDeps {
   snapshots: Snapshots;
   scenarios: ScenarioTarget;
   log: Log;
+}
+
+/** Creates a router that answers invalid input with a 400 that names each path, like the providers. */
+export function createRouter(): OpenAPIHono<RequestEnv> {
+  return newRouter<RequestEnv>((failed) => invalidRequest(toIssues(failed)));
 }

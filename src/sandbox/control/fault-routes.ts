@@ -6,8 +6,7 @@ import { type ArmedView, anyArmingSchema } from '../faults/arming.ts';
 import { faultCatalog, faultNames } from '../faults/catalog/catalog.ts';
 import { weatherSchema } from '../faults/weather.ts';
 import { transitionSchema } from '../transitions/transitions.ts';
-import type { ControlDeps } from './deps.ts';
-import { createRouter } from './router.ts';
+import { type ControlDeps, createRouter } from './deps.ts';
 import {
   armedListSchema,
   armedSchema,

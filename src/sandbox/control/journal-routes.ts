@@ -5,8 +5,7 @@ import { errors } from '../../orchestrator/http/errors.ts';
 import { checkAssertion } from '../journal/assertions.ts';
 import { journalFilterSchema } from '../journal/filter.ts';
 import { nearestRequest, nearestRequestSchema } from '../journal/nearest.ts';
-import type { ControlDeps } from './deps.ts';
-import { createRouter } from './router.ts';
+import { type ControlDeps, createRouter } from './deps.ts';
 import { assertionResultsSchema, assertionsSchema, doneSchema, journalSchema } from './schemas.ts';
 
 const shared = { tags: ['Journal'], security: bearer };

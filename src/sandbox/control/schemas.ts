@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { faultNames } from '../faults/catalog/catalog.ts';
 import { assertionResultSchema, assertionSchema } from '../journal/assertions.ts';
 import { journalEntrySchema } from '../journal/entry.ts';
-import { durationSchema } from '../state/duration.ts';
+import { durationSchema } from '../state/scenario-format.ts';
 import { snapshotSchema } from '../state/snapshots.ts';
 
 const accessSchema = z.object({ base_url: z.string(), api_key: z.string() });

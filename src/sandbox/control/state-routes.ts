@@ -7,9 +7,7 @@ import { parseScenario } from '../state/read-scenario.ts';
 import { runScenario } from '../state/run-scenario.ts';
 import { scenarioSchema } from '../state/scenario-format.ts';
 import { snapshotSchema } from '../state/snapshots.ts';
-import type { ControlDeps } from './deps.ts';
-import { dump } from './dump.ts';
-import { createRouter } from './router.ts';
+import { type ControlDeps, createRouter } from './deps.ts';
 import { doneSchema, dumpSchema, newSnapshotSchema, playedSchema, snapshotListSchema } from './schemas.ts';
 
 const shared = { tags: ['State'], security: bearer };
@@ -148,4 +146,29 @@ async function play({ scenarios }: ControlDeps, text: string) {
   } catch (problem) {
     throw problem instanceof Fatal ? invalidRequest([{ path: '', message: problem.message }]) : problem;
   }
+}
+
+type Dump = z.infer<typeof dumpSchema>;
+type Rows = Record<string, unknown>[];
+
+/** Returns the current state. No time passes. */
+export async function dump({ sandbox, scenarios, keys }: ControlDeps): Promise<Dump> {
+  const providers: Dump['providers'] = {};
+  for (const { name, platform } of sandbox.providers.values()) {
+    const { machines, volumes } = platform;
+    const instances: Rows = [];
+    for (const { account, provider } of keys()) {
+      if (provider !== name) continue;
+      const { body } = await scenarios.send({ provider, account, method: 'GET', path: '/v1/instances' });
+      const own = (body as { instances: Rows }).instances;
+      instances.push(...own.map((instance) => ({ account, ...instance })));
+    }
+    providers[name] = {
+      machines: machines.all() as unknown as Rows,
+      volumes: volumes.all() as unknown as Rows,
+      attachments: volumes.attachments() as unknown as Rows,
+      instances,
+    };
+  }
+  return { seed: sandbox.seed, now: new Date(sandbox.clock.now()).toISOString(), providers };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { invalidRequest } from '../../contract/errors.ts';
-import { mostLike } from '../most-like.ts';
+import { mostLike } from '../options.ts';
 import { parseSetting, withFullName } from '../settings.ts';
 import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
 import type { Fault, FaultClock, Strike } from './fault.ts';

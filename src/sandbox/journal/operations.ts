@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../config/package-root.ts';
-import { editDistance } from '../most-like.ts';
+import { editDistance } from '../options.ts';
 
 /** A route of a published API. */
 export interface Operation {

@@ -4,7 +4,7 @@ import { createInstanceRequestSchema } from '../../contract/instance.ts';
 import { createVolumeRequestSchema, type VolumeLocation } from '../../contract/volume.ts';
 import { createDeploymentSchema } from '../../marketplace/contract/deployment.ts';
 import type { Offer, OfferPage } from '../../marketplace/contract/offer.ts';
-import { editDistance } from '../most-like.ts';
+import { editDistance } from '../options.ts';
 
 /** Sends a GET to a server with the sandbox's credential. It is not in the journal. */
 export type AskServer = (path: string) => Promise<unknown>;

@@ -1,6 +1,5 @@
 import { Journal } from '../journal/journal.ts';
-import type { RecordedExchange } from './recording-format.ts';
-import { ContractJudge } from './violations.ts';
+import { ContractJudge, type RecordedExchange } from './violations.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** Headers of a single connection, not of the message. */

@@ -1,6 +1,6 @@
 import { parseJson } from '../../contract/parse-json.ts';
-import { editDistance } from '../most-like.ts';
-import type { RecordedExchange } from './recording-format.ts';
+import { editDistance } from '../options.ts';
+import type { RecordedExchange } from './violations.ts';
 
 /**
  * A provider that gives recorded answers. Exchanges that match a request equally are used once, in order. A read that

@@ -2,13 +2,12 @@ import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { CreateVolumeRequest, Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isUnsent } from '../../model/intent.ts';
 import { isNamedForAnother } from '../../model/names.ts';
-import { StoreUnavailable, type Transaction } from '../../model/store.ts';
+import { type Reader, StoreUnavailable, type Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
 import { endUnmade } from '../../volumes/undo.ts';
 import type { SyncContext } from '../context.ts';
-import { volumeHolderOf } from './holder.ts';
 import { beginAttempt, onLastAttempt, type Sent, settleError, type VolumeContext } from './step.ts';
 
 /** Berth keeps idempotency keys for 24 hours; this leaves one hour as a margin. */
@@ -187,4 +186,17 @@ async function giveUp(context: VolumeContext, sent: Sent): Promise<void> {
     { ...logNames(sent.record), provider: providerId, name: providerName },
     'the answer to the create of a volume was lost: check the provider for a volume of this name, and delete it there',
   );
+}
+
+/**
+ * A volume other than `record` that has this volume of the provider and whose deletion is not proved. Null: there is
+ * none.
+ */
+export async function volumeHolderOf(
+  { volumes }: Pick<Reader, 'volumes'>,
+  { id, providerId }: Pick<VolumeRecord, 'id' | 'providerId'>,
+  providerVolumeId: string,
+): Promise<VolumeRecord | null> {
+  const records = await volumes.byProviderVolume(providerId, providerVolumeId);
+  return records.find((it) => it.id !== id && it.cleanup !== 'done') ?? null;
 }

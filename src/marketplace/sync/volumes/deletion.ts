@@ -14,7 +14,7 @@ import {
   type VolumeSnapshot,
   writeVolume,
 } from '../../volumes/snapshot.ts';
-import { volumeHolderOf } from './holder.ts';
+import { volumeHolderOf } from './creation.ts';
 import { observe } from './observe.ts';
 import {
   ABOUT_THIS_CALL,

@@ -11,8 +11,7 @@ import { syncCreation } from './creation.ts';
 import { proveDeletion, startDeletion } from './deletion.ts';
 import { endBillOfFailed } from './failed.ts';
 import { getKnownVolume, observe } from './observe.ts';
-import { sendResize } from './resize.ts';
-import { refuse, type Shown, type VolumeContext } from './step.ts';
+import { beginAttempt, refuse, type Shown, settleError, type VolumeContext } from './step.ts';
 
 /** Pauses between two syncs of a volume: while a request waits, while it changes, while it is broken, and at rest. */
 const AWAITED_MS = 1_500;
@@ -104,4 +103,20 @@ function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
     open.length > 0 &&
     open.every(({ deployment, state }) => state === 'attaching' && deployment.status === 'deploying')
   );
+}
+
+/** Sends a resize once. Returns the volume as the provider then shows it. @throws {ProviderError} */
+export async function sendResize(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
+  const { providerVolumeId, action } = snapshot.record;
+  const sent = await beginAttempt(context, snapshot);
+  if (sent === null || providerVolumeId === null) return null;
+  try {
+    const { client } = context.provider;
+    const volume = await client.resizeVolume(providerVolumeId, action?.toSizeGb ?? 0, context.call);
+    return { snapshot: sent, volume, isAccepted: true };
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    await settleError(context, sent, error);
+    return null;
+  }
 }

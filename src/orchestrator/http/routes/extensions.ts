@@ -7,8 +7,8 @@ import {
 } from '../../../contract/extensions.ts';
 import { instanceSchema } from '../../../contract/instance.ts';
 import { volumeSchema } from '../../../contract/volume.ts';
-import { untilClientLeaves } from '../../../http/api/client-left.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { untilClientLeaves } from '../../../http/api/request-context.ts';
 import { listChanges } from '../../changes/list-changes.ts';
 import { restartInstance, restartStatus } from '../../instances/restart.ts';
 import { toInstance } from '../../instances/to-instance.ts';
