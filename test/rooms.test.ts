@@ -47,6 +47,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'records.ts',
     'rules.ts',
     'steps.ts',
+    'machine-index.ts',
     'machines.ts',
     'hosts.ts',
     'volumes.ts',

@@ -1,4 +1,5 @@
 import { incusMutants } from './incus-mutants.ts';
+import { leakMutants } from './leak-mutants.ts';
 import { libvirtMutants } from './libvirt-mutants.ts';
 import { marketplaceMutants } from './marketplace-mutants.ts';
 import type { Mutant } from './mutant.ts';
@@ -6,6 +7,7 @@ import { orchestratorMutants } from './orchestrator-mutants.ts';
 
 /** Every planted fault, in the order of the table in docs/reliability.md. */
 export const mutants: readonly Mutant[] = [
+  ...leakMutants,
   ...orchestratorMutants,
   ...libvirtMutants,
   ...incusMutants,

@@ -12,25 +12,11 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
  * Makes `berth_<random>_<checksum>`: 256 random bits, and a CRC-32 that lets a scanner tell a real key from a
  * lookalike. The key is shown once; only its digest is stored.
  */
-export function generateApiKey(random: Random): string {
-  return withChecksum(
-    `berth_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`,
-  );
-}
-
-/** Makes a bearer token in the same format, with its own prefix. */
-export function generateToken(random: Random): string {
-  return withChecksum(
-    `berthtoken_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`,
-  );
-}
-
-/** Makes a key for the admin listener in the same format, with its own prefix. */
-export function generateOperatorKey(random: Random): string {
-  return withChecksum(
-    `berthop_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`,
-  );
-}
+export const generateApiKey = (random: Random): string => generate('berth', random);
+/** Makes a bearer token in the same format. */
+export const generateToken = (random: Random): string => generate('berthtoken', random);
+/** Makes a key for the admin listener in the same format. */
+export const generateOperatorKey = (random: Random): string => generate('berthop', random);
 
 /** The digest that is stored and looked up. A slow hash is unnecessary: the secret has 256 bits of entropy. */
 export function digestSecret(secret: string): Buffer {
@@ -42,7 +28,9 @@ export function describeApiKey(key: string): { prefix: string; lastFour: string 
   return { prefix: key.slice(0, 10), lastFour: key.slice(-4) };
 }
 
-function withChecksum(body: string): string {
+function generate(prefix: string, random: Random): string {
+  const secret = BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`);
+  const body = `${prefix}_${base62(secret, SECRET_LENGTH)}`;
   return `${body}_${base62(BigInt(crc32(body)), CHECKSUM_LENGTH)}`;
 }
 

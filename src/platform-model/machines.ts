@@ -7,6 +7,7 @@ import type {
   Step,
 } from '../orchestrator/model/platform-driver.ts';
 import { DueQueue } from '../work/due-queue.ts';
+import { MachineIndex } from './machine-index.ts';
 import { type Cause, isGuestUp, type MachineRecord } from './records.ts';
 import type { Phase, Ports } from './rules.ts';
 import { done, failed, pending } from './steps.ts';
@@ -20,11 +21,7 @@ export class Machines<M extends MachineRecord> {
   readonly #ports: Ports<M>;
   /** Releases the resources of a machine that is removed. */
   readonly #release: (machine: M) => void;
-  readonly #byNumber = new Map<number, M>();
-  /** The numbers of the machines of each ref, oldest first. */
-  readonly #numbers = new Map<OwnerRef, number[]>();
-  /** Occupied units by datacenter and offer. */
-  readonly #taken = new Map<string, number>();
+  readonly #index = new MachineIndex<M>();
   /** The numbers of the machines with a timed transition. */
   readonly #due = new DueQueue<number>();
   #last = 0;
@@ -41,13 +38,13 @@ export class Machines<M extends MachineRecord> {
   /** All existing machines, visible or not. */
   all(): M[] {
     this.advance();
-    return [...this.#byNumber.values()];
+    return this.#index.all();
   }
 
   /** The machines with this ref, visible or not, oldest first. */
   of(ref: OwnerRef): M[] {
     this.advance();
-    return (this.#numbers.get(ref) ?? []).flatMap((number) => this.#byNumber.get(number) ?? []);
+    return this.#index.of(ref);
   }
 
   get(ref: OwnerRef): Presence<ObservedMachine> {
@@ -137,7 +134,7 @@ export class Machines<M extends MachineRecord> {
           power === undefined ? { ...next, bootedAt: until } : { ...next, power, until, isRestarting: true },
         );
       }
-      const { isRestarting, restartId, power } = this.#byNumber.get(machine.number) ?? machine;
+      const { isRestarting, restartId, power } = this.#index.get(machine.number) ?? machine;
       return this.#reached(machine, 'running', isRestarting && restartId === id ? power : 'running');
     });
   }
@@ -174,7 +171,7 @@ export class Machines<M extends MachineRecord> {
 
   /** Changes a machine outside of a driver call. */
   change(machine: M, change: Partial<M>): void {
-    const current = this.#byNumber.get(machine.number);
+    const current = this.#index.get(machine.number);
     if (current !== undefined) this.#put({ ...current, ...change });
   }
 
@@ -202,14 +199,14 @@ export class Machines<M extends MachineRecord> {
     try {
       for (const number of numbers.sort((a, b) => a - b)) this.#pass(number, now);
     } catch (error) {
-      for (const number of numbers) this.#await(this.#byNumber.get(number));
+      for (const number of numbers) this.#await(this.#index.get(number));
       throw error;
     }
   }
 
   #pass(number: number, now: number): void {
     for (;;) {
-      const machine = this.#byNumber.get(number);
+      const machine = this.#index.get(number);
       if (machine === undefined || machine.until === null || machine.until > now) return;
       const next = this.#next(machine, machine.until);
       if (next === undefined) this.remove(machine, machine.cause ?? causeOf(machine));
@@ -258,7 +255,7 @@ export class Machines<M extends MachineRecord> {
   /** Negative if the offer's units were reduced below the number of its machines. */
   #freeUnits(place: Pick<MachineSpec, 'offerId' | 'datacenter'>): number {
     const units = this.#ports.rules.units(place.offerId, place.datacenter) ?? 0;
-    return units - (this.#taken.get(poolOf(place)) ?? 0);
+    return units - this.#index.occupiedUnits(place);
   }
 
   #noCapacity(spec: MachineSpec): Step<never> {
@@ -338,7 +335,7 @@ export class Machines<M extends MachineRecord> {
 
   #created(made: M): Step<ObservedMachine> {
     this.advance();
-    const machine = this.#byNumber.get(made.number);
+    const machine = this.#index.get(made.number);
     if (machine?.power === 'failed') return failed('boot_failed', BOOT_FAILURE, 'certain');
     if (machine?.power === 'building')
       return this.#pending(`build-${machine.number}`, (machine.until ?? 0) - this.#ports.clock.now());
@@ -356,7 +353,7 @@ export class Machines<M extends MachineRecord> {
   ): Step<ObservedMachine> {
     this.advance();
     const now = this.#ports.clock.now();
-    const machine = this.#byNumber.get(number);
+    const machine = this.#index.get(number);
     if (machine === undefined) return NO_MACHINE;
     const { power, until, bootedAt } = machine;
     if (power === 'running' && goal === 'running' && !isGuestUp(machine, now))
@@ -371,34 +368,19 @@ export class Machines<M extends MachineRecord> {
   }
 
   #put(machine: M): void {
-    const before = this.#byNumber.get(machine.number);
+    const before = this.#index.get(machine.number);
     this.#ports.storage?.machine(before, machine);
     this.#keep(before, machine);
   }
 
   #keep(before: M | undefined, after: M | undefined): void {
-    const { number, spec } = (after ?? before) as M;
-    const pool = poolOf(spec);
-    const units = Number(after?.holdsUnit ?? false) - Number(before?.holdsUnit ?? false);
-    this.#taken.set(pool, (this.#taken.get(pool) ?? 0) + units);
-    if (before === undefined) this.#numbers.set(spec.ref, [...(this.#numbers.get(spec.ref) ?? []), number]);
-    if (after !== undefined) this.#byNumber.set(number, after);
-    else {
-      this.#byNumber.delete(number);
-      const left = this.#numbers.get(spec.ref)?.filter((other) => other !== number) ?? [];
-      if (left.length > 0) this.#numbers.set(spec.ref, left);
-      else this.#numbers.delete(spec.ref);
-    }
+    this.#index.replace(before, after);
     if (after?.until !== before?.until) this.#await(after);
   }
 
   #await(machine: M | undefined): void {
     if (machine?.until != null) this.#due.push(machine.until, machine.number);
   }
-}
-
-function poolOf({ offerId, datacenter }: Pick<MachineSpec, 'offerId' | 'datacenter'>): string {
-  return `${datacenter}/${offerId}`;
 }
 
 /** Cause of an end that nobody requested. */

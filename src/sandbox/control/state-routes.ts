@@ -152,7 +152,7 @@ type Dump = z.infer<typeof dumpSchema>;
 type Rows = Record<string, unknown>[];
 
 /** Returns the current state. No time passes. */
-export async function dump({ sandbox, scenarios, keys }: ControlDeps): Promise<Dump> {
+async function dump({ sandbox, scenarios, keys }: ControlDeps): Promise<Dump> {
   const providers: Dump['providers'] = {};
   for (const { name, platform } of sandbox.providers.values()) {
     const { machines, volumes } = platform;

@@ -106,7 +106,7 @@ function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
 }
 
 /** Sends a resize once. Returns the volume as the provider then shows it. @throws {ProviderError} */
-export async function sendResize(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
+async function sendResize(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
   const { providerVolumeId, action } = snapshot.record;
   const sent = await beginAttempt(context, snapshot);
   if (sent === null || providerVolumeId === null) return null;
