@@ -27,11 +27,10 @@ const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     instances: { type: 'string', default: '10000' },
-    seconds: { type: 'string' },
   },
 });
 const instances = Number(values.instances);
-const seconds = Number(values.seconds ?? (values.quick ? 20 : 60));
+const seconds = values.quick ? 20 : 60;
 const folder = mkdtempSync(join(tmpdir(), 'berth-busy-'));
 const problems: string[] = [];
 const pollsMs: number[] = [];

@@ -14,11 +14,9 @@ import { startMarket } from './lifecycle/market.ts';
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    rounds: { type: 'string' },
     against: { type: 'string' },
     /** `sqlite-1`, `postgres-1`, `postgres-4`, separated by commas. */
     only: { type: 'string' },
-    json: { type: 'boolean', default: false },
   },
 });
 
@@ -37,7 +35,7 @@ const cases: readonly Case[] = [
 ];
 const here = join(import.meta.dirname, '..');
 const there = values.against === undefined ? undefined : resolve(values.against);
-const rounds = Number(values.rounds ?? (values.quick ? 60 : 300));
+const rounds = values.quick ? 60 : 300;
 const WARM_UP = 10;
 const MAX_DEPLOYMENTS = 100;
 
@@ -45,14 +43,12 @@ const wanted = values.only === undefined ? cases : values.only.split(',').map(ca
 let server: Promise<PostgresServer> | undefined;
 // Exiting normally also ends the servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
-const results: object[] = [];
 const failures: string[] = [];
 try {
   for (const one of wanted) await measure(one);
 } finally {
   await (await server)?.[Symbol.asyncDispose]();
 }
-if (values.json) printLine(JSON.stringify({ results, failures }));
 for (const line of failures) printLine(`TOO LONG: ${line}`);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
@@ -105,8 +101,6 @@ function report(one: Case, taken: Taken): void {
     ...(isCompared && { other: latencies(others), differences: differences(own, others) }),
   };
   failures.push(...tooLongIn(one, taken).map((line) => `${name}, ${line}`));
-  results.push({ name, rounds: own.length, ...found });
-  if (values.json) return;
   printLine('');
   printLine(
     `${name}: ${own.length} rounds, each request to the next of ${servers} servers; milliseconds, with 99 % intervals`,

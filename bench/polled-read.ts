@@ -254,18 +254,14 @@ function readOptions(): Options {
   const { values } = parseArgs({
     options: {
       quick: { type: 'boolean', default: false },
-      rounds: { type: 'string' },
-      requests: { type: 'string' },
-      instances: { type: 'string' },
-      rows: { type: 'string' },
       platform: { type: 'string' },
     },
   });
   return {
-    rounds: Number(values.rounds ?? (values.quick ? 7 : 15)),
-    requests: Number(values.requests ?? (values.quick ? 8_000 : 20_000)),
-    many: Number(values.instances ?? (values.quick ? 20_000 : 100_000)),
-    rows: Number(values.rows ?? (values.quick ? 100_000 : 1_000_000)),
+    rounds: values.quick ? 7 : 15,
+    requests: values.quick ? 8_000 : 20_000,
+    many: values.quick ? 20_000 : 100_000,
+    rows: values.quick ? 100_000 : 1_000_000,
     platform: values.platform,
   };
 }
