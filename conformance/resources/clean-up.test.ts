@@ -40,7 +40,7 @@ it('destroys several resources at the same time, and not more than eight', async
     clock,
     pollIntervalMs: 200,
     patienceMs: 600_000,
-    hopeless: new Set(),
+    knownReasons: new Set(),
   });
   expect(left).toEqual([]);
   expect(deleted.size).toBe(10);

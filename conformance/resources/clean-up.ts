@@ -5,7 +5,7 @@ import { stringField, stringsField } from '../text/json.ts';
 import { isSuccess, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { type Prospect, prospectOf, prospectOfList } from '../waiting/answers.ts';
-import { Hope, type KnownReasons } from '../waiting/hope.ts';
+import { type KnownReasons, WaitLimiter } from '../waiting/wait-limiter.ts';
 import { type Entry, isOpen, type Ledger } from './ledger.ts';
 import { findByName, isConfirmedGone, isGone, isLate } from './presence.ts';
 
@@ -17,7 +17,7 @@ export interface CleanUpOptions {
   /** The time limit for the whole clean-up. */
   patienceMs: number;
   /** Reasons why waits of the run were given up. */
-  hopeless: KnownReasons;
+  knownReasons: KnownReasons;
   signal?: AbortSignal;
   /** Called with what the run waits for. */
   onWait?: (entries: readonly Entry[]) => void;
@@ -31,7 +31,7 @@ export async function cleanUp(parts: CleanUpOptions): Promise<Entry[]> {
   const { ledger, clock, pollIntervalMs, patienceMs, signal } = parts;
   const end = clock.now() + patienceMs;
   const inVain = new Set<Entry>();
-  const hopes = new Hopes(parts);
+  const limiters = new WaitLimiters(parts);
   const rest = (): Entry[] => ledger.open.filter((entry) => !inVain.has(entry));
   try {
     for (let round = 1; rest().length > 0; round++) {
@@ -42,7 +42,8 @@ export async function cleanUp(parts: CleanUpOptions): Promise<Entry[]> {
             const prospect = await advance(parts, entry, round);
             // An instance that is being destroyed may hold its volumes.
             const isHeld = entry.type === 'volume' && rest().some(({ type }) => type === 'instance');
-            if (!isHeld && isOpen(entry) && hopes.isInVain(entry, prospect, clock.now())) inVain.add(entry);
+            if (!isHeld && isOpen(entry) && limiters.isInVain(entry, prospect, clock.now()))
+              inVain.add(entry);
           }),
         );
         if (clock.now() >= end) break;
@@ -66,9 +67,9 @@ function inBatches(entries: readonly Entry[]): Entry[][] {
 }
 
 /** Tracks the reads of each entry. */
-class Hopes {
+class WaitLimiters {
   readonly #parts: CleanUpOptions;
-  readonly #hopes = new Map<Entry, Hope>();
+  readonly #limiters = new Map<Entry, WaitLimiter>();
 
   constructor(parts: CleanUpOptions) {
     this.#parts = parts;
@@ -76,9 +77,9 @@ class Hopes {
 
   /** Records the last read of an entry. If it can no longer succeed, notes why and returns true. */
   isInVain(entry: Entry, prospect: Prospect, at: number): boolean {
-    const hope = this.#hopes.get(entry) ?? new Hope(this.#parts.hopeless);
-    this.#hopes.set(entry, hope);
-    const why = hope.take(prospect, at);
+    const limiter = this.#limiters.get(entry) ?? new WaitLimiter(this.#parts.knownReasons);
+    this.#limiters.set(entry, limiter);
+    const why = limiter.take(prospect, at);
     if (why === undefined) return false;
     this.#parts.ledger.note(entry, [entry.note, why].filter((part) => part !== undefined).join('; '));
     return true;

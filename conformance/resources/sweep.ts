@@ -87,7 +87,7 @@ async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepPar
     clock: parts.clock,
     pollIntervalMs: parts.pollIntervalMs,
     patienceMs: parts.patienceMs,
-    hopeless: new Set(),
+    knownReasons: new Set(),
     signal: parts.signal,
     onWait: (waiting) => parts.onWait(`until ${waiting.map(({ name }) => name).join(', ')} is gone`),
   });

@@ -13,7 +13,7 @@ import type { KeyPair } from '../ssh/ssh-client.ts';
 import { createRedactor, type Redactor } from '../text/redact.ts';
 import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
-import type { KnownReasons } from '../waiting/hope.ts';
+import type { KnownReasons } from '../waiting/wait-limiter.ts';
 import type { RunOptions, RunParts } from './options.ts';
 
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -65,8 +65,8 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
       onEvent?.({ event: 'resource', entry: { ...entry } });
     },
   });
-  const hopeless: KnownReasons = new Set();
-  const session = createSession(options, parts, { client, ledger, transcript, keys, signal, hopeless });
+  const knownReasons: KnownReasons = new Set();
+  const session = createSession(options, parts, { client, ledger, transcript, keys, signal, knownReasons });
   return {
     session,
     transcript,
@@ -77,7 +77,7 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
         wallMs: clock.wall(),
         patienceMs: settings.readyTimeoutMs,
       }),
-    cleanUp: () => finish(options, parts, { client, ledger, hopeless }),
+    cleanUp: () => finish(options, parts, { client, ledger, knownReasons }),
   };
 }
 
@@ -128,7 +128,7 @@ async function recordStart(options: RunOptions, parts: RunParts, transcript: Tra
 function createSession(
   { baseUrl, apiKey, login, secondApiKey, level, settings, acceptsUnknownCost }: RunOptions,
   { clock, ssh, onEvent }: RunParts,
-  shared: Pick<SessionParts, 'client' | 'ledger' | 'transcript' | 'keys' | 'signal' | 'hopeless'>,
+  shared: Pick<SessionParts, 'client' | 'ledger' | 'transcript' | 'keys' | 'signal' | 'knownReasons'>,
 ): Session {
   const { client, ledger, signal } = shared;
   const budget = new Budget({
@@ -172,7 +172,7 @@ async function roundTrips({ baseUrl }: RunOptions, { transport }: RunParts): Pro
 async function finish(
   options: RunOptions,
   parts: RunParts,
-  { client, ledger, hopeless }: { client: TargetClient; ledger: Ledger; hopeless: KnownReasons },
+  { client, ledger, knownReasons }: { client: TargetClient; ledger: Ledger; knownReasons: KnownReasons },
 ): Promise<void> {
   const { onEvent, clock, abandon } = parts;
   const { pollIntervalMs, readyTimeoutMs } = options.settings;
@@ -185,7 +185,7 @@ async function finish(
     clock,
     pollIntervalMs,
     patienceMs: readyTimeoutMs,
-    hopeless,
+    knownReasons,
     ...(abandon === undefined ? {} : { signal: abandon }),
     onWait: (entries) =>
       onEvent?.({ event: 'waiting', text: `until ${entries.map(({ name }) => name).join(', ')} is gone` }),

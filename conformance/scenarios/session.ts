@@ -11,7 +11,7 @@ import { successOf } from '../transcript/exchange.ts';
 import type { Exchange, KeyName, Level, RunSettings, SshRecord } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
 import { type Awaited, prospectOf } from '../waiting/answers.ts';
-import { Hope, type KnownReasons } from '../waiting/hope.ts';
+import { type KnownReasons, WaitLimiter } from '../waiting/wait-limiter.ts';
 import type { Placement } from './placement.ts';
 
 const SSH_TIMEOUT_MS = 20_000;
@@ -43,7 +43,7 @@ export interface SessionParts extends SignIn {
   /** Called with what the run waits for. */
   onWait: (text: string) => void;
   /** Reasons why waits of the run were given up. */
-  hopeless: KnownReasons;
+  knownReasons: KnownReasons;
 }
 
 export interface Wait {
@@ -176,8 +176,8 @@ export class Session {
    * succeed.
    */
   hopeFor(of: Awaited['of'], { onTheWay, askedAt }: Partial<Wait>): (exchange: Exchange) => boolean {
-    const hope = new Hope(this.#parts.hopeless, askedAt);
-    return (exchange) => hope.take(prospectOf(exchange, { of, onTheWay }), exchange.sentAt) !== undefined;
+    const limiter = new WaitLimiter(this.#parts.knownReasons, askedAt);
+    return (exchange) => limiter.take(prospectOf(exchange, { of, onTheWay }), exchange.sentAt) !== undefined;
   }
 
   /**

@@ -12,12 +12,12 @@ export interface Awaited {
 }
 
 /**
- * Whether the awaited answer may still follow an answer. `never`: the answer breaks the contract. `for a while`: it may
- * be a restart of the server. `like DESTROYED`: lawful, but not for long.
+ * Whether the awaited answer may still follow an answer. `never`: the answer breaks the contract. `server-error`: it may
+ * be a restart of the server. `destroyed`: lawful, but not for long.
  */
 export type Prospect =
   | { mayFollow: 'yes' }
-  | { mayFollow: 'for a while' | 'like DESTROYED' | 'never'; why: string };
+  | { mayFollow: 'server-error' | 'destroyed' | 'never'; why: string };
 
 /** Refusals that ask the client to wait. A 404 has its own meaning. */
 const LAWFUL_REFUSALS = [408, 425, 429];
@@ -31,7 +31,7 @@ const KNOWN = {
 export function prospectOf(exchange: Exchange, { of, onTheWay }: Awaited): Prospect {
   const status = statusOf(exchange);
   if (status === undefined) return prospectOfFailure(exchange);
-  if (status >= 500) return { mayFollow: 'for a while', why: `it answers ${answerOf(exchange)}` };
+  if (status >= 500) return { mayFollow: 'server-error', why: `it answers ${answerOf(exchange)}` };
   if (LAWFUL_REFUSALS.includes(status)) return { mayFollow: 'yes' };
   if (status === 404) return prospectOfStatus('404', of, onTheWay);
   if (!isSuccess(exchange)) return { mayFollow: 'never', why: `it answers ${answerOf(exchange)}` };
@@ -51,7 +51,7 @@ export function prospectOf(exchange: Exchange, { of, onTheWay }: Awaited): Prosp
 function prospectOfFailure({ failure }: Exchange): Prospect {
   if (failure?.kind === 'not_http') return { mayFollow: 'never', why: 'what it answers is not HTTP' };
   return failure?.kind === 'reset' || failure?.kind === 'timeout'
-    ? { mayFollow: 'for a while', why: failure.message }
+    ? { mayFollow: 'server-error', why: failure.message }
     : { mayFollow: 'yes' };
 }
 
@@ -62,7 +62,7 @@ function prospectOfStatus(status: string, of: Awaited['of'], onTheWay: Awaited['
       why: `it reads ${printable(status, 60)}, which is not a status of the contract`,
     };
   if (onTheWay === undefined || onTheWay.includes(status)) return { mayFollow: 'yes' };
-  if (status === 'DESTROYED') return { mayFollow: 'like DESTROYED', why: 'it reads DESTROYED, and not 404' };
+  if (status === 'DESTROYED') return { mayFollow: 'destroyed', why: 'it reads DESTROYED, and not 404' };
   return { mayFollow: 'never', why: `it reads ${status}, from which that does not follow` };
 }
 
@@ -71,7 +71,7 @@ export function prospectOfList(list: Exchange): Prospect {
   const status = statusOf(list);
   if (status === undefined) return prospectOfFailure(list);
   if (LAWFUL_REFUSALS.includes(status)) return { mayFollow: 'yes' };
-  if (status >= 500) return { mayFollow: 'for a while', why: `GET /instances answers ${answerOf(list)}` };
+  if (status >= 500) return { mayFollow: 'server-error', why: `GET /instances answers ${answerOf(list)}` };
   const value = successOf(list);
   return value !== undefined && Array.isArray(value['instances'])
     ? { mayFollow: 'yes' }

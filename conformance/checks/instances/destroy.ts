@@ -10,7 +10,7 @@ import { duration, isEnd } from '../../evidence/instances.ts';
 import { stringField } from '../../text/json.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { DESTROYED_SHOWN_MS } from '../../waiting/hope.ts';
+import { DESTROYED_SHOWN_MS } from '../../waiting/wait-limiter.ts';
 import {
   type Check,
   shownStatus,

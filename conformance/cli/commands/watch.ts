@@ -11,7 +11,7 @@ import { withRunOptions, withStateFolder } from '../run-options.ts';
 import { openTransport } from '../target-options.ts';
 import { executeRun, type RunCommandFlags } from './run.ts';
 
-const LOOK_EVERY_MS = 1000;
+const CHECK_EVERY_MS = 1000;
 const PROBE_TIMEOUT_MS = 5000;
 /** Headers in which servers name their build. */
 const BUILD_HEADERS = ['x-build-id', 'x-build', 'x-version', 'x-revision', 'server', 'etag'];
@@ -58,7 +58,7 @@ async function hasChanged(
   const { signal } = interruption;
   try {
     for (;;) {
-      await parts.clock.sleep(LOOK_EVERY_MS, signal);
+      await parts.clock.sleep(CHECK_EVERY_MS, signal);
       const now = await fingerprint(typed, flags, parts);
       if (now !== before && !now.startsWith(AWAY)) return true;
     }

@@ -6,7 +6,7 @@ import { DAY_MS } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { ENDING_SOON_MS, toTimeLeft } from '../../runtime/certificates.ts';
-import { LOOK_EVERY_MS, readTls } from '../server/tls.ts';
+import { CHECK_EVERY_MS, readTls } from '../server/tls.ts';
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 
@@ -53,7 +53,7 @@ const ISSUED = 'Use a certificate of an authority that your clients trust.';
 function toValidity({ validFrom, validTo }: X509Certificate, now: number): Diagnosis {
   const subject = 'TLS certificate';
   const [from, to] = [Date.parse(validFrom), Date.parse(validTo)];
-  const renew = `Renew it; a running server uses the new files within ${LOOK_EVERY_MS / 1000} seconds.`;
+  const renew = `Renew it; a running server uses the new files within ${CHECK_EVERY_MS / 1000} seconds.`;
   if (from > now)
     return broken(subject, `it is valid only from ${validFrom}`, 'Set the clock of this machine, or wait.');
   if (to <= now) return broken(subject, `it ended on ${validTo}: every client refuses it`, renew);

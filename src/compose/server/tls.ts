@@ -14,7 +14,7 @@ interface TlsFiles {
 }
 
 /** Interval between checks of the files. A certificate is renewed days before the old one ends. */
-export const LOOK_EVERY_MS = 30_000;
+export const CHECK_EVERY_MS = 30_000;
 
 /**
  * Applies changed files to new connections; open ones continue. A pair that does not match, as during its replacement,
@@ -32,9 +32,9 @@ export function renewTls(
   }: { clock: Pick<Clock, 'setTimer'>; log: Log; stamp?: string; seen?: CertificateSeen | undefined },
 ): void {
   let used = stamp;
-  let told = used;
-  const look = (): void => {
-    timer = clock.setTimer(LOOK_EVERY_MS, look);
+  let reported = used;
+  const check = (): void => {
+    timer = clock.setTimer(CHECK_EVERY_MS, check);
     const found = stampOf(files);
     if (found === used) return;
     try {
@@ -44,12 +44,12 @@ export function renewTls(
       log.info({ cert: files.cert }, 'new connections use the renewed certificate');
       seen({ pem: tls.cert.toString() });
     } catch (error) {
-      if (told !== found)
+      if (reported !== found)
         log.error({ problem: (error as Error).message }, 'the old certificate stays in use');
     }
-    told = found;
+    reported = found;
   };
-  let timer = clock.setTimer(LOOK_EVERY_MS, look);
+  let timer = clock.setTimer(CHECK_EVERY_MS, check);
   server.onClosed(() => timer.cancel());
 }
 

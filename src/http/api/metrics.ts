@@ -58,7 +58,7 @@ export class ServerMetrics {
     prefix,
     requests,
     buckets,
-    tellsProcess,
+    hasProcessMetrics,
     clock,
     certificates,
   }: {
@@ -70,12 +70,12 @@ export class ServerMetrics {
     /** Buckets of the time to an answer, in seconds. */
     buckets: number[];
     /** Whether to include memory, CPU and event loop of the process. */
-    tellsProcess: boolean;
+    hasProcessMetrics: boolean;
     clock: Pick<Clock, 'now'>;
     certificates: CertificateList;
   }) {
     const registers = this.#registers;
-    if (tellsProcess) this.include(processMetrics());
+    if (hasProcessMetrics) this.include(processMetrics());
     new Gauge({
       name: 'berth_build_info',
       help: 'Version of Berth and of Node.',
@@ -138,11 +138,14 @@ export class ServerMetrics {
   }
 
   /** The disk of the database, in bytes. NaN if it is on another machine. */
-  protected tellDisk(prefix: string, room: () => Promise<{ free: number; size: number } | undefined>): void {
-    const tell = (name: string, help: string, of: 'free' | 'size'): void =>
+  protected addDiskMetrics(
+    prefix: string,
+    room: () => Promise<{ free: number; size: number } | undefined>,
+  ): void {
+    const add = (name: string, help: string, of: 'free' | 'size'): void =>
       this.gauge(`${prefix}_database_disk_${name}`, help, async () => (await room())?.[of] ?? Number.NaN);
-    tell('free_bytes', 'Free space on the disk of a SQLite database.', 'free');
-    tell('size_bytes', 'Size of the disk of a SQLite database.', 'size');
+    add('free_bytes', 'Free space on the disk of a SQLite database.', 'free');
+    add('size_bytes', 'Size of the disk of a SQLite database.', 'size');
   }
 
   /** Adds these figures. */

@@ -35,14 +35,14 @@ export class Metrics extends ServerMetrics {
       prefix: 'berth_marketplace',
       requests: 'Requests answered.',
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30],
-      tellsProcess: false,
+      hasProcessMetrics: false,
     });
-    this.#tellStore(deps);
-    this.#tellProviders(deps);
-    this.tellDisk('berth_marketplace', async () => deps.diskRoom?.());
+    this.#addStoreMetrics(deps);
+    this.#addProviderMetrics(deps);
+    this.addDiskMetrics('berth_marketplace', async () => deps.diskRoom?.());
   }
 
-  #tellStore({ store: { read }, clock, writes }: Deps): void {
+  #addStoreMetrics({ store: { read }, clock, writes }: Deps): void {
     this.gauge(
       'berth_marketplace_store_up',
       'Whether the database answers and takes writes. While it does not answer, the metrics that are counted in it are missing.',
@@ -60,7 +60,7 @@ export class Metrics extends ServerMetrics {
           (await countActive())?.map(({ status, count }) => [status, count]),
         ),
     );
-    this.#tellMails(read, clock);
+    this.#addMailMetrics(read, clock);
     const verdict = cachedFigure(clock, () => readVerdict(read));
     this.gauge(
       'berth_marketplace_ledger_findings',
@@ -74,7 +74,7 @@ export class Metrics extends ServerMetrics {
     );
   }
 
-  #tellMails(read: Reader, clock: Clock): void {
+  #addMailMetrics(read: Reader, clock: Clock): void {
     const waiting = cachedFigure(clock, () => read.mail.waiting());
     const givenUp = cachedFigure(clock, () => read.mail.countGivenUpSince(clock.now() - DAY_MS));
     this.gauge(
@@ -95,7 +95,7 @@ export class Metrics extends ServerMetrics {
   }
 
   /** Metrics that may need an operator's attention, by provider. */
-  #tellProviders({ store: { read }, clock, providers, workers }: Deps): void {
+  #addProviderMetrics({ store: { read }, clock, providers, workers }: Deps): void {
     const startedAt = clock.now();
     this.gaugeBy(
       'provider',
@@ -126,7 +126,7 @@ export class Metrics extends ServerMetrics {
       "How many of the 16 ranges of a provider's deployments and volumes this server syncs; all servers together have 16, unless a range is changing hands.",
       async () => providers.ids().map((id) => [id, workers.rangesOf(id)]),
     );
-    const tellCounts = (
+    const addCounts = (
       name: string,
       help: string,
       count: () => Promise<{ providerId: string; count: number }[]>,
@@ -139,12 +139,12 @@ export class Metrics extends ServerMetrics {
         ),
       );
     };
-    tellCounts(
+    addCounts(
       'berth_marketplace_deployments_waiting_for_ssh',
       'Machines that are ONLINE at their provider but have not accepted an SSH login yet: not running, not billed.',
       () => read.deployments.countUnproved(),
     );
-    tellCounts(
+    addCounts(
       'berth_marketplace_losses_held',
       'Deployments and volumes that their provider answers 404 for and that are held: `berth marketplace losses accept` ends them.',
       () => read.losses.countHeld(),

@@ -50,7 +50,7 @@ export class Metrics extends ServerMetrics {
       prefix: 'berth',
       requests: 'Requests answered, excluding those in berth_polled_reads_total.',
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
-      tellsProcess: true,
+      hasProcessMetrics: true,
     });
     this.counter(
       'berth_polled_reads_total',
@@ -58,12 +58,12 @@ export class Metrics extends ServerMetrics {
       () => this.#polledReads,
     );
     this.include(deps.work);
-    this.#tellPlatforms(deps);
-    this.#tellCapacity(deps);
-    this.#tellWork(deps);
-    this.#tellOtherServers(deps);
-    this.#tellAlarms(deps);
-    this.tellDisk('berth', async () => deps.diskRoom?.());
+    this.#addPlatformMetrics(deps);
+    this.#addCapacityMetrics(deps);
+    this.#addWorkMetrics(deps);
+    this.#addReplicationMetrics(deps);
+    this.#addAlarmMetrics(deps);
+    this.addDiskMetrics('berth', async () => deps.diskRoom?.());
   }
 
   /** Counted apart from other requests, since a polled read may cost no more than one addition. */
@@ -71,8 +71,8 @@ export class Metrics extends ServerMetrics {
     this.#polledReads++;
   }
 
-  #tellPlatforms({ platforms, store: { read } }: Deps): void {
-    const tell = (
+  #addPlatformMetrics({ platforms, store: { read } }: Deps): void {
+    const add = (
       name: string,
       help: string,
       figure: (platform: PlatformState, name: string) => number | Promise<number>,
@@ -80,20 +80,20 @@ export class Metrics extends ServerMetrics {
       this.gaugeBy('platform', name, help, () =>
         Promise.all([...platforms].map(async ([name, state]) => [name, await figure(state, name)] as const)),
       );
-    tell('berth_platform_up', 'Whether the platform answers and its listing is trusted.', ({ health }) =>
+    add('berth_platform_up', 'Whether the platform answers and its listing is trusted.', ({ health }) =>
       Number(health.isUp),
     );
-    tell(
+    add(
       'berth_platform_suspect',
       'Whether the platform answers but its listing is not trusted.',
       ({ health }) => Number(health.isSuspect),
     );
-    tell(
+    add(
       'berth_losses_held',
       'Instances that appear lost on the platform and that `berth losses accept` would end.',
       ({ losses }) => losses.held,
     );
-    tell(
+    add(
       'berth_inventory_age_seconds',
       'Age of the last count of free units on the platform, in seconds. After 600 the platform stops selling.',
       ({ inventory }) => inventory.ageMs / 1000,
@@ -104,7 +104,7 @@ export class Metrics extends ServerMetrics {
       'Machines that the platform reports it could create now.',
       async () => [...platforms.values()].flatMap(({ inventory }) => [...inventory.freeUnits]),
     );
-    tell(
+    add(
       'berth_volumes_doubted',
       'Whether too many volumes are missing, so that no volume counts as deleted.',
       async (_state, name) =>
@@ -112,11 +112,11 @@ export class Metrics extends ServerMetrics {
     );
   }
 
-  #tellCapacity({ store: { read }, clock, catalog, sale }: Deps): void {
+  #addCapacityMetrics({ store: { read }, clock, catalog, sale }: Deps): void {
     const claims = cachedFigure(clock, () => read.claims.use());
     const storage = cachedFigure(clock, () => read.storageClaims.use());
     const standing = cachedFigure(clock, () => standingCordons(read, clock.now()));
-    const tell = (
+    const add = (
       name: string,
       help: string,
       figure: (placement: { units: number; claimed: number; free: number }) => number,
@@ -132,9 +132,9 @@ export class Metrics extends ServerMetrics {
           }),
         );
       });
-    tell('berth_offer_units', 'Units of an offer in a region, from the catalog.', ({ units }) => units);
-    tell('berth_offer_units_claimed', 'Units that instances hold.', ({ claimed }) => claimed);
-    tell(
+    add('berth_offer_units', 'Units of an offer in a region, from the catalog.', ({ units }) => units);
+    add('berth_offer_units_claimed', 'Units that instances hold.', ({ claimed }) => claimed);
+    add(
       'berth_offer_units_available',
       'Units available now; 0 while the offer, its region or its platform is not for sale.',
       ({ free }) => free,
@@ -153,7 +153,7 @@ export class Metrics extends ServerMetrics {
     );
   }
 
-  #tellWork({ store: { read }, clock, writes }: Deps): void {
+  #addWorkMetrics({ store: { read }, clock, writes }: Deps): void {
     const countByStatus = cachedFigure(clock, () => read.instances.countByStatus());
     const backlog = cachedFigure(clock, () => read.work.backlog());
     const countByStep = cachedFigure(clock, () => read.work.countInstancesByStep());
@@ -188,7 +188,7 @@ export class Metrics extends ServerMetrics {
     );
   }
 
-  #tellAlarms({ alarms, writes }: Deps): void {
+  #addAlarmMetrics({ alarms, writes }: Deps): void {
     this.gaugeBy('kind', 'berth_alarms', 'Open alarms of all servers.', async () => {
       const counts = new Map<AlarmKind, number>(alarmKinds.map((kind) => [kind, 0]));
       for (const { kind } of alarms.standing()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
@@ -201,7 +201,7 @@ export class Metrics extends ServerMetrics {
     );
   }
 
-  #tellOtherServers({ store, clock }: Deps): void {
+  #addReplicationMetrics({ store, clock }: Deps): void {
     this.gauge(
       'berth_commits_heard',
       'Whether this server receives the commits of other servers. If not, every read queries the store.',

@@ -39,7 +39,7 @@ const SAMPLE_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKjItPiOeL00NyJ28Ghk86GWpCoScix4tTl/A/EOqSmM scenario@example.com';
 /** The tenant that holds the capacity of a sold-out offer. */
 const NEIGHBOUR = 'neighbour';
-const LOOK_EVERY_MS = 2_000;
+const CHECK_EVERY_MS = 2_000;
 /** Longer than any transition, even of bare metal. */
 const LONGEST_WAIT_MS = 4 * 3_600_000;
 
@@ -264,7 +264,7 @@ class ScenarioRun {
     const end = this.#target.now() + LONGEST_WAIT_MS;
     while (!(await isTrue())) {
       if (this.#target.now() > end) throw new Fatal(`timed out waiting until ${what}`);
-      await this.#target.advance(LOOK_EVERY_MS);
+      await this.#target.advance(CHECK_EVERY_MS);
     }
   }
 

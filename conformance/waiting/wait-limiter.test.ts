@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../transcript/records.ts';
 import { type Awaited, prospectOf, prospectOfList } from './answers.ts';
-import { Hope } from './hope.ts';
+import { WaitLimiter } from './wait-limiter.ts';
 
 const gone: Awaited = { of: 'instance', onTheWay: ['DESTROYING'] };
 
@@ -28,8 +28,8 @@ describe('an answer to a poll', () => {
     ['a status that is no status', read(200, { status: 'GONE' }), 'never'],
     ['a terminal status that is not the awaited one', read(200, { status: 'ERROR' }), 'never'],
     ['401 to a good key', read(401), 'never'],
-    ['502', read(502), 'for a while'],
-    ['DESTROYED', read(200, { status: 'DESTROYED' }), 'like DESTROYED'],
+    ['502', read(502), 'server-error'],
+    ['DESTROYED', read(200, { status: 'DESTROYED' }), 'destroyed'],
     ['a status on the way', read(200, { status: 'DESTROYING' }), 'yes'],
     ['429', read(429), 'yes'],
   ])('%s', (_what, exchange, mayFollow) => {
@@ -37,8 +37,8 @@ describe('an answer to a poll', () => {
   });
 
   it.each([
-    ['a connection that was closed without one', 'reset', 'for a while'],
-    ['silence', 'timeout', 'for a while'],
+    ['a connection that was closed without one', 'reset', 'server-error'],
+    ['silence', 'timeout', 'server-error'],
     ['what is no HTTP', 'not_http', 'never'],
     ['a run that was interrupted', 'interrupted', 'yes'],
   ] as const)('of %s', (_what, kind, mayFollow) => {
@@ -50,9 +50,13 @@ describe('an answer to a poll', () => {
 });
 
 /** When a wait ends if it is answered this every `everyMs`. Undefined if it lasts longer than ten minutes. */
-function endOf(exchange: Exchange, everyMs: number, hope = new Hope(new Set())): number | undefined {
+function endOf(
+  exchange: Exchange,
+  everyMs: number,
+  limiter = new WaitLimiter(new Set()),
+): number | undefined {
   for (let at = 0; at <= 600_000; at += everyMs)
-    if (hope.take(prospectOf(exchange, gone), at) !== undefined) return at;
+    if (limiter.take(prospectOf(exchange, gone), at) !== undefined) return at;
   return undefined;
 }
 
@@ -68,23 +72,23 @@ describe('a wait', () => {
   });
 
   it('begins anew with every answer that may become the right one', () => {
-    const hope = new Hope(new Set());
+    const limiter = new WaitLimiter(new Set());
     for (let round = 0; round < 100; round++) {
       const isHopeful = round % 19 === 0;
       const prospect = prospectOf(isHopeful ? read(200, { status: 'DESTROYING' }) : read(410), gone);
-      expect(hope.take(prospect, round * 10_000)).toBeUndefined();
+      expect(limiter.take(prospect, round * 10_000)).toBeUndefined();
     }
   });
 
   it('for what has ended another in vain is shorter, but longer than a replica may lag', () => {
     const known = new Set<string>();
-    endOf(read(410), 200, new Hope(known));
-    expect(endOf(read(410), 200, new Hope(known))).toBe(11_000);
+    endOf(read(410), 200, new WaitLimiter(known));
+    expect(endOf(read(410), 200, new WaitLimiter(known))).toBe(11_000);
   });
 
   it('for a server that was not back after a minute is over after twenty answers', () => {
     const known = new Set<string>();
-    expect(endOf(read(503), 200, new Hope(known))).toBe(60_000);
-    expect(endOf(read(503), 200, new Hope(known))).toBe(3_800);
+    expect(endOf(read(503), 200, new WaitLimiter(known))).toBe(60_000);
+    expect(endOf(read(503), 200, new WaitLimiter(known))).toBe(3_800);
   });
 });
