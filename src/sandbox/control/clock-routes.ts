@@ -1,7 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
-import { bearer, jsonContent } from '../../http/api/create-app.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
-import { type ControlDeps, type ControlledAccount, createRouter } from './deps.ts';
+import { bodyOf, type ControlDeps, type ControlledAccount, createRouter, invalidBody, on } from './deps.ts';
 import {
   accountSchema,
   advanceSchema,
@@ -11,84 +10,61 @@ import {
   newAccountSchema,
 } from './schemas.ts';
 
-const shared = { tags: ['Clock'], security: bearer };
 const clockReply = errors.replies(200, 'The clock.', clockSchema, ['unauthorized']);
 
 const infoRoute = createRoute({
-  tags: ['Sandbox'],
-  security: bearer,
-  method: 'get',
-  path: '/info',
+  ...on('Sandbox', 'get', '/info'),
   operationId: 'getSandbox',
   summary: 'URLs of the providers, with a key for each',
   responses: errors.replies(200, 'The sandbox.', infoSchema, ['unauthorized']),
 });
 
 const accountRoute = createRoute({
-  tags: ['Sandbox'],
-  security: bearer,
-  method: 'post',
-  path: '/accounts',
+  ...on('Sandbox', 'post', '/accounts'),
   operationId: 'createAccount',
   summary: 'Create an account at every provider; other accounts do not see its resources',
-  request: { body: { required: false, content: jsonContent(newAccountSchema, { name: 'my-test' }) } },
-  responses: errors.replies(201, 'The account, and its keys.', accountSchema, [
-    'unauthorized',
-    ...errors.ofBodies,
-  ]),
+  request: bodyOf(newAccountSchema, { name: 'my-test' }, { required: false }),
+  responses: errors.replies(201, 'The account, and its keys.', accountSchema, invalidBody),
 });
 
 const mailsRoute = createRoute({
-  tags: ['Journal'],
-  security: bearer,
-  method: 'get',
-  path: '/mails',
+  ...on('Journal', 'get', '/mails'),
   operationId: 'listMails',
   summary: 'Mails of the marketplace, oldest first',
   responses: errors.replies(200, 'Empty without a marketplace.', mailsSchema, ['unauthorized']),
 });
 
 const idleRoute = createRoute({
-  ...shared,
-  method: 'post',
-  path: '/clock/advance-until-idle',
+  ...on('Clock', 'post', '/clock/advance-until-idle'),
   operationId: 'advanceClockUntilIdle',
   summary: 'Advance the clock until no work is in progress',
   responses: clockReply,
 });
 
 const readRoute = createRoute({
-  ...shared,
-  method: 'get',
-  path: '/clock',
+  ...on('Clock', 'get', '/clock'),
   operationId: 'getClock',
   summary: 'Current time of all servers of the sandbox',
   responses: clockReply,
 });
 
 const advanceRoute = createRoute({
-  ...shared,
-  method: 'post',
-  path: '/clock/advance',
+  ...on('Clock', 'post', '/clock/advance'),
   operationId: 'advanceClock',
   summary: 'Advance the clock; everything that becomes due runs in order',
-  request: { body: { required: true, content: jsonContent(advanceSchema, { by: '30d' }) } },
-  responses: errors.replies(200, 'The clock afterwards.', clockSchema, ['unauthorized', ...errors.ofBodies]),
+  request: bodyOf(advanceSchema, { by: '30d' }),
+  responses: errors.replies(200, 'The clock afterwards.', clockSchema, invalidBody),
 });
 
 const freezeRoute = createRoute({
-  ...shared,
-  method: 'post',
-  path: '/clock/freeze',
+  ...on('Clock', 'post', '/clock/freeze'),
   operationId: 'freezeClock',
   summary: 'Freeze the clock, also for waiting requests; it can still be advanced',
   responses: clockReply,
 });
 
 const resumeRoute = createRoute({
-  ...shared,
-  method: 'post',
-  path: '/clock/resume',
+  ...on('Clock', 'post', '/clock/resume'),
   operationId: 'resumeClock',
   summary: 'Unfreeze the clock',
   responses: clockReply,

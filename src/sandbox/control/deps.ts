@@ -1,8 +1,9 @@
-import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { OpenAPIHono, z } from '@hono/zod-openapi';
 import { invalidRequest } from '../../contract/errors.ts';
 import { toIssues } from '../../contract/issue-words.ts';
-import { newRouter } from '../../http/api/create-app.ts';
+import { bearer, jsonContent, newRouter } from '../../http/api/create-app.ts';
 import type { RequestEnv } from '../../http/api/request-context.ts';
+import { errors } from '../../orchestrator/http/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { Faults } from '../faults/faults.ts';
@@ -54,3 +55,24 @@ export interface ControlDeps {
 export function createRouter(): OpenAPIHono<RequestEnv> {
   return newRouter<RequestEnv>((failed) => invalidRequest(toIssues(failed)));
 }
+
+/** Where a route is, and where its document lists it. */
+export function on<Method extends 'get' | 'post' | 'delete', Path extends string>(
+  tag: string,
+  method: Method,
+  path: Path,
+) {
+  return { tags: [tag], security: bearer, method, path };
+}
+
+/** A request with a JSON body. */
+export function bodyOf<S extends z.ZodType, Required extends boolean = true>(
+  schema: S,
+  example: object,
+  { required = true as Required }: { required?: Required } = {},
+) {
+  return { body: { required, content: jsonContent(schema, example) } };
+}
+
+/** The errors of a route with a body. */
+export const invalidBody = ['unauthorized', ...errors.ofBodies] as const;

@@ -1,12 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { ApiError } from '../../contract/errors.ts';
-import { bearer, jsonContent } from '../../http/api/create-app.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { type ArmedView, anyArmingSchema } from '../faults/arming.ts';
 import { faultCatalog, faultNames } from '../faults/catalog/catalog.ts';
 import { weatherSchema } from '../faults/weather.ts';
 import { transitionSchema } from '../transitions/transitions.ts';
-import { type ControlDeps, createRouter } from './deps.ts';
+import { bodyOf, type ControlDeps, createRouter, invalidBody, on } from './deps.ts';
 import {
   armedListSchema,
   armedSchema,
@@ -20,39 +19,25 @@ import {
   weatherReportSchema,
 } from './schemas.ts';
 
-const faultTag = { tags: ['Faults'], security: bearer };
-const transitionTag = { tags: ['Transitions'], security: bearer };
-
 const kindsRoute = createRoute({
-  ...faultTag,
-  method: 'get',
-  path: '/faults/catalog',
+  ...on('Faults', 'get', '/faults/catalog'),
   operationId: 'listFaultKinds',
   summary: 'All faults that can be armed, with their settings',
   responses: errors.replies(200, 'By layer.', faultKindsSchema, ['unauthorized']),
 });
 
 const armRoute = createRoute({
-  ...faultTag,
-  method: 'post',
-  path: '/faults',
+  ...on('Faults', 'post', '/faults'),
   operationId: 'armFault',
   summary: 'Arm a fault',
   description:
     'Limit it by provider, route, instance, volume and account; it strikes once, several times or until disarmed; always, or with a probability drawn from the seed. Put the fault’s own settings next to these fields.',
-  request: {
-    body: {
-      required: true,
-      content: jsonContent(anyArmingSchema, { fault: 'http-500', route: 'POST /instances', times: 3 }),
-    },
-  },
-  responses: errors.replies(201, 'The fault is armed.', armedSchema, ['unauthorized', ...errors.ofBodies]),
+  request: bodyOf(anyArmingSchema, { fault: 'http-500', route: 'POST /instances', times: 3 }),
+  responses: errors.replies(201, 'The fault is armed.', armedSchema, invalidBody),
 });
 
 const listRoute = createRoute({
-  ...faultTag,
-  method: 'get',
-  path: '/faults',
+  ...on('Faults', 'get', '/faults'),
   operationId: 'listFaults',
   summary: 'Armed faults that can still strike',
   request: {
@@ -69,18 +54,14 @@ const listRoute = createRoute({
 });
 
 const strikesRoute = createRoute({
-  ...faultTag,
-  method: 'get',
-  path: '/faults/strikes',
+  ...on('Faults', 'get', '/faults/strikes'),
   operationId: 'listStrikes',
   summary: 'Strikes of faults and weather',
   responses: errors.replies(200, 'The newest 10,000, oldest first.', strikesSchema, ['unauthorized']),
 });
 
 const disarmRoute = createRoute({
-  ...faultTag,
-  method: 'delete',
-  path: '/faults/{id}',
+  ...on('Faults', 'delete', '/faults/{id}'),
   operationId: 'disarmFault',
   summary: 'Disarm one fault',
   request: { params: z.object({ id: z.string() }) },
@@ -88,9 +69,7 @@ const disarmRoute = createRoute({
 });
 
 const clearRoute = createRoute({
-  ...faultTag,
-  method: 'delete',
-  path: '/faults',
+  ...on('Faults', 'delete', '/faults'),
   operationId: 'clearFaults',
   summary: 'Disarm all faults, or those of an account',
   request: { query: z.object({ account: z.string().optional() }) },
@@ -98,78 +77,53 @@ const clearRoute = createRoute({
 });
 
 const startWeatherRoute = createRoute({
-  ...faultTag,
-  method: 'post',
-  path: '/weather',
+  ...on('Faults', 'post', '/weather'),
   operationId: 'startWeather',
   summary: 'Start weather: random faults; the same seed strikes the same steps',
-  request: { body: { required: false, content: jsonContent(weatherSchema, { strength: 'rough', seed: 7 }) } },
-  responses: errors.replies(201, 'The weather has started.', startedWeatherSchema, [
-    'unauthorized',
-    ...errors.ofBodies,
-  ]),
+  request: bodyOf(weatherSchema, { strength: 'rough', seed: 7 }, { required: false }),
+  responses: errors.replies(201, 'The weather has started.', startedWeatherSchema, invalidBody),
 });
 
 const reportRoute = createRoute({
-  ...faultTag,
-  method: 'get',
-  path: '/weather',
+  ...on('Faults', 'get', '/weather'),
   operationId: 'reportWeather',
   summary: 'Strikes of the weather, one per line',
   responses: errors.replies(200, 'Oldest first.', weatherReportSchema, ['unauthorized']),
 });
 
 const stopWeatherRoute = createRoute({
-  ...faultTag,
-  method: 'delete',
-  path: '/weather',
+  ...on('Faults', 'delete', '/weather'),
   operationId: 'stopWeather',
   summary: 'End all weather',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 
 const setRoute = createRoute({
-  ...transitionTag,
-  method: 'post',
-  path: '/transitions',
+  ...on('Transitions', 'post', '/transitions'),
   operationId: 'setTransitions',
   summary:
     'Set how machine transitions finish from now on: at once, after a time, after a number of polls, or by hand',
-  request: {
-    body: {
-      required: true,
-      content: jsonContent(transitionSchema, { mode: 'polls', polls: 3, phase: 'boot' }),
-    },
-  },
-  responses: errors.replies(200, 'The settings in force.', transitionsSchema, [
-    'unauthorized',
-    ...errors.ofBodies,
-  ]),
+  request: bodyOf(transitionSchema, { mode: 'polls', polls: 3, phase: 'boot' }),
+  responses: errors.replies(200, 'The settings in force.', transitionsSchema, invalidBody),
 });
 
 const showRoute = createRoute({
-  ...transitionTag,
-  method: 'get',
-  path: '/transitions',
+  ...on('Transitions', 'get', '/transitions'),
   operationId: 'getTransitions',
   summary: 'Transition settings, and waiting transitions',
   responses: errors.replies(200, 'Now.', transitionsSchema, ['unauthorized']),
 });
 
 const finishRoute = createRoute({
-  ...transitionTag,
-  method: 'post',
-  path: '/transitions/finish',
+  ...on('Transitions', 'post', '/transitions/finish'),
   operationId: 'finishTransitions',
   summary: 'Finish waiting transitions of an instance, of an account, or all',
-  request: { body: { required: false, content: jsonContent(finishSchema, { instance: 'inst-1' }) } },
-  responses: errors.replies(200, 'Done.', finishedSchema, ['unauthorized', ...errors.ofBodies]),
+  request: bodyOf(finishSchema, { instance: 'inst-1' }, { required: false }),
+  responses: errors.replies(200, 'Done.', finishedSchema, invalidBody),
 });
 
 const usualRoute = createRoute({
-  ...transitionTag,
-  method: 'delete',
-  path: '/transitions',
+  ...on('Transitions', 'delete', '/transitions'),
   operationId: 'clearTransitions',
   summary: 'Restore the usual times of transitions, and finish waiting ones',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),

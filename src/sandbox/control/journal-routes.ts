@@ -1,19 +1,14 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { ApiError } from '../../contract/errors.ts';
-import { bearer, jsonContent } from '../../http/api/create-app.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { checkAssertion } from '../journal/assertions.ts';
 import { journalFilterSchema } from '../journal/filter.ts';
 import { nearestRequest, nearestRequestSchema } from '../journal/nearest.ts';
-import { type ControlDeps, createRouter } from './deps.ts';
+import { bodyOf, type ControlDeps, createRouter, invalidBody, on } from './deps.ts';
 import { assertionResultsSchema, assertionsSchema, doneSchema, journalSchema } from './schemas.ts';
 
-const shared = { tags: ['Journal'], security: bearer };
-
 const readRoute = createRoute({
-  ...shared,
-  method: 'get',
-  path: '/journal',
+  ...on('Journal', 'get', '/journal'),
   operationId: 'readJournal',
   summary: 'Requests to providers and the marketplace, with their answers',
   description: 'Oldest first; the newest 10,000 are kept. Requests to the control API are not recorded.',
@@ -22,36 +17,25 @@ const readRoute = createRoute({
 });
 
 const clearRoute = createRoute({
-  ...shared,
-  method: 'delete',
-  path: '/journal',
+  ...on('Journal', 'delete', '/journal'),
   operationId: 'clearJournal',
   summary: 'Clear the journal',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 
 const assertRoute = createRoute({
-  ...shared,
-  method: 'post',
-  path: '/journal/assertions',
+  ...on('Journal', 'post', '/journal/assertions'),
   operationId: 'checkAssertions',
   summary: 'Check assertions about the requests of the client',
   description: 'A failed assertion is not an HTTP error: `holds` is false, and `message` gives the reason.',
-  request: {
-    body: {
-      required: true,
-      content: jsonContent(assertionsSchema, {
-        assertions: [{ assert: 'polled_at_least_every', seconds: 30 }, { assert: 'never_created_twice' }],
-      }),
-    },
-  },
-  responses: errors.replies(200, 'Which hold.', assertionResultsSchema, ['unauthorized', ...errors.ofBodies]),
+  request: bodyOf(assertionsSchema, {
+    assertions: [{ assert: 'polled_at_least_every', seconds: 30 }, { assert: 'never_created_twice' }],
+  }),
+  responses: errors.replies(200, 'Which hold.', assertionResultsSchema, invalidBody),
 });
 
 const nearestRoute = createRoute({
-  ...shared,
-  method: 'get',
-  path: '/journal/{number}/nearest',
+  ...on('Journal', 'get', '/journal/{number}/nearest'),
   operationId: 'nearestRequest',
   summary: 'The valid request most similar to one that was invalid or matched no route',
   request: { params: z.object({ number: z.coerce.number().int().positive() }) },

@@ -1,22 +1,19 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
-import { bearer, jsonContent } from '../../http/api/create-app.ts';
+import { jsonContent } from '../../http/api/create-app.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { parseScenario } from '../state/read-scenario.ts';
 import { runScenario } from '../state/run-scenario.ts';
 import { scenarioSchema } from '../state/scenario-format.ts';
 import { snapshotSchema } from '../state/snapshots.ts';
-import { type ControlDeps, createRouter } from './deps.ts';
+import { bodyOf, type ControlDeps, createRouter, invalidBody, on } from './deps.ts';
 import { doneSchema, dumpSchema, newSnapshotSchema, playedSchema, snapshotListSchema } from './schemas.ts';
 
-const shared = { tags: ['State'], security: bearer };
 const oneSnapshot = z.object({ name: z.string() });
 
 const resetRoute = createRoute({
-  ...shared,
-  method: 'post',
-  path: '/reset',
+  ...on('State', 'post', '/reset'),
   operationId: 'reset',
   summary: 'Reset the sandbox to its start',
   description:
@@ -25,29 +22,23 @@ const resetRoute = createRoute({
 });
 
 const listRoute = createRoute({
-  ...shared,
-  method: 'get',
-  path: '/snapshots',
+  ...on('State', 'get', '/snapshots'),
   operationId: 'listSnapshots',
   summary: 'The snapshots, in memory',
   responses: errors.replies(200, 'Oldest first.', snapshotListSchema, ['unauthorized']),
 });
 
 const takeRoute = createRoute({
-  ...shared,
-  method: 'post',
-  path: '/snapshots',
+  ...on('State', 'post', '/snapshots'),
   operationId: 'takeSnapshot',
   summary: 'Take a snapshot',
   description: 'Replaces a snapshot of the same name.',
-  request: { body: { required: false, content: jsonContent(newSnapshotSchema, { name: 'ten-running' }) } },
-  responses: errors.replies(201, 'The snapshot.', snapshotSchema, ['unauthorized', ...errors.ofBodies]),
+  request: bodyOf(newSnapshotSchema, { name: 'ten-running' }, { required: false }),
+  responses: errors.replies(201, 'The snapshot.', snapshotSchema, invalidBody),
 });
 
 const restoreRoute = createRoute({
-  ...shared,
-  method: 'post',
-  path: '/snapshots/{name}/restore',
+  ...on('State', 'post', '/snapshots/{name}/restore'),
   operationId: 'restoreSnapshot',
   summary: 'Restore a snapshot',
   description:
@@ -57,9 +48,7 @@ const restoreRoute = createRoute({
 });
 
 const removeRoute = createRoute({
-  ...shared,
-  method: 'delete',
-  path: '/snapshots/{name}',
+  ...on('State', 'delete', '/snapshots/{name}'),
   operationId: 'removeSnapshot',
   summary: 'Delete a snapshot',
   request: { params: oneSnapshot },
@@ -67,18 +56,14 @@ const removeRoute = createRoute({
 });
 
 const dumpRoute = createRoute({
-  ...shared,
-  method: 'get',
-  path: '/dump',
+  ...on('State', 'get', '/dump'),
   operationId: 'dump',
   summary: 'Dump the state: machines and volumes of each platform, and instances of all accounts',
   responses: errors.replies(200, 'Now.', dumpSchema, ['unauthorized']),
 });
 
 const scenarioRoute = createRoute({
-  ...shared,
-  method: 'post',
-  path: '/scenarios',
+  ...on('State', 'post', '/scenarios'),
   operationId: 'playScenario',
   summary: 'Run a scenario',
   description:
@@ -93,10 +78,7 @@ const scenarioRoute = createRoute({
       },
     },
   },
-  responses: errors.replies(200, 'The created resources.', playedSchema, [
-    'unauthorized',
-    ...errors.ofBodies,
-  ]),
+  responses: errors.replies(200, 'The created resources.', playedSchema, invalidBody),
 });
 
 export function stateRoutes(deps: ControlDeps) {
