@@ -1,4 +1,4 @@
-import type { DeploymentRecord } from '../marketplace/model/deployment-record.ts';
+import { type DeploymentRecord, untouchedDeployment } from '../marketplace/model/deployment-record.ts';
 import type { Intent } from '../marketplace/model/intent.ts';
 import type {
   LedgerEntryRecord,
@@ -122,6 +122,7 @@ export function sshKey(changes: Partial<SshKeyRecord> = {}): SshKeyRecord {
 export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentRecord {
   const id = changes.id ?? 'dep-1';
   return {
+    ...untouchedDeployment,
     id,
     name: 'a deployment',
     userId,
@@ -143,37 +144,14 @@ export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentR
     sshKeyFingerprint: 'SHA256:LJ6CA1Uy7kkE1y9xEzEK6hSgjDkVdSYQRk1uV0vG3CY',
     extras: { deployment_type: 'vm' },
     providerMinimumRuntimeMinutes: null,
-    status: 'deploying',
-    ipAddress: null,
-    loginUser: null,
-    sshPort: null,
-    portForwards: [],
-    failureReason: null,
-    failureDetails: null,
     originalRateMicroUsd: 2_000_000,
     rateMicroUsd: 2_000_000,
     discountPercentage: 0,
     providerRateMicroUsd: null,
     orderedProviderRateMicroUsd: null,
-    originalStoppedRateMicroUsd: null,
-    stoppedRateMicroUsd: null,
-    totalCostMicroUsd: 0,
-    lastCreditDeductionAt: null,
     createdAt: now,
-    startedAt: null,
-    stoppedAt: null,
-    pausedAt: null,
-    pausedMs: 0,
     providerName: `bm-test-${id}`,
-    providerInstanceId: null,
     launch: { state: 'wanted', request: null, sentAt: null, looks: 0 },
-    action: null,
-    refusal: null,
-    suspicion: null,
-    observedAt: null,
-    cleanup: 'none',
-    revision: 1,
-    sshProof: null,
     ...changes,
   };
 }

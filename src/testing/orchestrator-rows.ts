@@ -1,6 +1,6 @@
 import { recordedOrder } from '../orchestrator/model/destroy-order.ts';
 import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
-import type { InstanceRecord, VolumeRecord } from '../orchestrator/model/records.ts';
+import { type InstanceRecord, untouchedInstance, type VolumeRecord } from '../orchestrator/model/records.ts';
 import { START_AT } from './scheduler.ts';
 
 export const accountId = 'acct-1';
@@ -10,6 +10,7 @@ export const now = START_AT;
 /** An instance of the account, as a create writes it. */
 export function instance(id: string, changes: Partial<InstanceRecord> = {}): InstanceRecord {
   return {
+    ...untouchedInstance,
     id,
     accountId,
     ownerRef: `berth-${id}`,
@@ -32,17 +33,10 @@ export function instance(id: string, changes: Partial<InstanceRecord> = {}): Ins
       resumable: true,
       onlineWithinMs: 1,
     },
-    endpoint: null,
-    hostKeyFingerprint: null,
-    attachCycle: false,
     priceMicroUsdPerHour: 1,
-    error: null,
     createdAt: now,
     updatedAt: now,
-    version: 1,
-    host: null,
     createOpenUntil: CREATE_IS_OPEN,
-    destroyOrder: null,
     ...changes,
   };
 }

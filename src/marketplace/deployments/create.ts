@@ -3,7 +3,7 @@ import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { type Price, priceFor } from '../discounts/price.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
-import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { type DeploymentRecord, untouchedDeployment } from '../model/deployment-record.ts';
 import { newId, toProviderName } from '../model/names.ts';
 import type { Caller } from '../model/own-rows.ts';
 import type { SshKeyRecord } from '../model/people.ts';
@@ -97,36 +97,14 @@ async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment):
   const { plan, key, volumes, price, createdAt } = wanted;
   const { originalRateMicroUsd, rateMicroUsd, discountPercentage } = price;
   const record: DeploymentRecord = {
+    ...untouchedDeployment,
     ...requestedFields(deps, wanted),
     originalRateMicroUsd,
     rateMicroUsd,
     discountPercentage,
     providerRateMicroUsd: plan.offer.providerPriceMicroUsdPerHour,
     orderedProviderRateMicroUsd: plan.offer.providerPriceMicroUsdPerHour,
-    status: 'deploying',
-    ipAddress: null,
-    loginUser: null,
-    sshPort: null,
-    portForwards: [],
-    failureReason: null,
-    failureDetails: null,
-    originalStoppedRateMicroUsd: null,
-    stoppedRateMicroUsd: null,
-    totalCostMicroUsd: 0,
-    lastCreditDeductionAt: null,
     createdAt,
-    startedAt: null,
-    stoppedAt: null,
-    pausedAt: null,
-    pausedMs: 0,
-    providerInstanceId: null,
-    action: null,
-    refusal: null,
-    suspicion: null,
-    observedAt: null,
-    cleanup: 'none',
-    revision: 1,
-    sshProof: null,
   };
   if (key.isTemporary) await tx.sshKeys.insert(key);
   await tx.deployments.insert(record);

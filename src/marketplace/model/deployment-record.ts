@@ -141,6 +141,33 @@ export interface DeploymentRecord {
   sshProof: SshProof | null;
 }
 
+/** The columns of a deployment that was accepted, and that nothing else has happened to. */
+export const untouchedDeployment = {
+  status: 'deploying',
+  ipAddress: null,
+  loginUser: null,
+  sshPort: null,
+  portForwards: [],
+  failureReason: null,
+  failureDetails: null,
+  originalStoppedRateMicroUsd: null,
+  stoppedRateMicroUsd: null,
+  totalCostMicroUsd: 0,
+  lastCreditDeductionAt: null,
+  startedAt: null,
+  stoppedAt: null,
+  pausedAt: null,
+  pausedMs: 0,
+  providerInstanceId: null,
+  action: null,
+  refusal: null,
+  suspicion: null,
+  observedAt: null,
+  cleanup: 'none',
+  revision: 1,
+  sshProof: null,
+} satisfies Partial<DeploymentRecord>;
+
 /** The fields that all log lines about a deployment share, from its create on. */
 export function logNames({ id, teamId, launch }: Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'>) {
   const { requestId } = launch;

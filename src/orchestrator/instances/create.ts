@@ -11,7 +11,7 @@ import { type Catalog, effectivePriceMicroUsdPerHour } from '../catalog/catalog.
 import { refOf } from '../model/attempt.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
-import type { InstanceRecord, InstanceSpec } from '../model/records.ts';
+import { type InstanceRecord, type InstanceSpec, untouchedInstance } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { planInlineAttachments, putInlineAttachments } from '../volumes/attachments.ts';
@@ -72,10 +72,10 @@ async function insertInstance(
   const { offer, spec } = planInstance({ catalog, manifests }, request);
   const id = `inst-${random.bytes(16).toString('hex')}`;
   const record: InstanceRecord = {
+    ...untouchedInstance,
     id,
     accountId,
     ownerRef: refOf(id),
-    destroyOrder: null,
     platform: offer.platform,
     name: request.name ?? null,
     offerId: offer.id,
@@ -86,15 +86,9 @@ async function insertInstance(
       ...(requestId !== undefined && { requestId }),
       ...(createdBy !== undefined && { createdBy }),
     },
-    endpoint: null,
-    hostKeyFingerprint: null,
-    attachCycle: false,
     priceMicroUsdPerHour: effectivePriceMicroUsdPerHour(offer),
-    error: null,
     createdAt: now,
     updatedAt: now,
-    version: 1,
-    host: null,
     createOpenUntil: CREATE_IS_OPEN,
   };
   await assertWithinQuotas(tx, quotas, accountId, { instances: 1 }, now);

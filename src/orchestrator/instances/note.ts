@@ -4,7 +4,7 @@ import { nameSchema } from '../../contract/instance.ts';
 import { parseSshPublicKey } from '../../contract/ssh-key.ts';
 import type { Note, OwnerRef } from '../model/platform-driver.ts';
 import { MAX_NOTE_BYTES } from '../model/platform-resource.ts';
-import type { InstanceRecord, InstanceSpec } from '../model/records.ts';
+import { type InstanceRecord, type InstanceSpec, untouchedInstance } from '../model/records.ts';
 
 /** The part of an instance that its note restores. */
 export type NotedInstance = Pick<
@@ -94,6 +94,7 @@ export function fromNote(
   { now, ...shown }: Pick<InstanceRecord, 'status' | 'endpoint' | 'hostKeyFingerprint'> & { now: number },
 ): InstanceRecord {
   return {
+    ...untouchedInstance,
     id,
     accountId,
     ownerRef,
@@ -103,14 +104,9 @@ export function fromNote(
     region,
     spec,
     ...shown,
-    attachCycle: false,
     priceMicroUsdPerHour,
-    error: null,
     createdAt,
     updatedAt: Math.max(now, createdAt),
-    version: 1,
-    host: null,
     createOpenUntil: null,
-    destroyOrder: null,
   };
 }

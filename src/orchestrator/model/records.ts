@@ -52,6 +52,17 @@ export interface InstanceRecord extends PlatformResource {
   version: number;
 }
 
+/** The columns of a row that nothing has happened to. */
+export const untouchedInstance = {
+  endpoint: null,
+  hostKeyFingerprint: null,
+  attachCycle: false,
+  error: null,
+  version: 1,
+  host: null,
+  destroyOrder: null,
+} satisfies Partial<InstanceRecord>;
+
 /** The fields of every log line about an instance. */
 export function instanceLogNames({
   id,
