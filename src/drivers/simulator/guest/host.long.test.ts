@@ -60,7 +60,7 @@ function connect({ publicIp: host, sshPort: port, sshUsername: username }: Endpo
   const client = new ssh2.Client();
   return new Promise((resolve, reject) => {
     client.once('ready', () => resolve(client)).once('error', reject);
-    client.connect({ host, port, username, privateKey: key.private });
+    client.connect({ host, port, username, privateKey: key.private, readyTimeout: PATIENCE_MS });
   });
 }
 
