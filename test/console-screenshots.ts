@@ -26,7 +26,7 @@ const shots: Shots = [
   ['work', '/console/work'],
   ['capacity', '/console/capacity'],
   ['cordons', '/console/cordons?kind=offer&name=l40s-1x'],
-  ['confirm', `/console/confirm?action=destroy&id=${STUCK}`],
+  ['confirm', `/console/actions/destroyInstance?instanceId=${STUCK}`],
   ['platforms', '/console/platforms'],
   ['doctor', '/console/doctor'],
   ['orphans', '/console/orphans'],

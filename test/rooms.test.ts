@@ -42,7 +42,16 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'http',
   ],
   'src/http': ['wire', 'api'],
-  'src/operators': ['model.ts', 'audit.ts', 'refused-sign-ins.ts', 'keys.ts', 'views', 'http', 'console'],
+  'src/operators': [
+    'model.ts',
+    'audit.ts',
+    'operation.ts',
+    'refused-sign-ins.ts',
+    'keys.ts',
+    'views',
+    'http',
+    'console',
+  ],
   'src/platform-model': [
     'records.ts',
     'rules.ts',

@@ -110,7 +110,9 @@ export async function cleanUpAllLost(world: OperatorWorld): Promise<void> {
         if (isActive(record) || record.cleanup !== 'none') continue;
         journal.note('operator', `has ${id} of ${record.id} deleted`);
         world.inspector.cleanUps.add(record.id);
-        await cleanUpLost(depsOf(world, `clean-up/${record.id}`), OPERATOR, record.id);
+        await cleanUpLost.perform(depsOf(world, `clean-up/${record.id}`), OPERATOR, {
+          deploymentId: record.id,
+        });
       }
 }
 

@@ -10,6 +10,7 @@ import {
 } from '../../src/orchestrator/model/cordon.ts';
 import {
   type CordonDeps,
+  type CordonRow,
   cancelMaintenance,
   cordon,
   planMaintenance,
@@ -76,11 +77,12 @@ export class OperatorCordons {
     const since = chance.happens(0.3) ? now + chance.whole(5_000, 120_000) : null;
     const until =
       since !== null || chance.happens(0.5) ? (since ?? now) + chance.whole(20_000, 900_000) : null;
-    const request = { subject, until, reason: null };
-    const added =
+    const request = { ...subject, until: until === null ? undefined : toTime(until) };
+    const added = fromRow(
       since === null
-        ? await cordon(this.#deps, OPERATOR, request)
-        : await planMaintenance(this.#deps, OPERATOR, { ...request, since });
+        ? await cordon.perform(this.#deps, OPERATOR, request)
+        : await planMaintenance.perform(this.#deps, OPERATOR, { ...request, from: toTime(since) }),
+    );
     for (const { id } of known.filter(
       (one) => !one.isMaintenance && !added.isMaintenance && isOn(one, added),
     ))
@@ -100,16 +102,17 @@ export class OperatorCordons {
     const isThere = (await this.#deps.store.read.cordons.list()).some(({ id }) => id === one.id);
     if (!isThere) return;
     // A server deletes what is over, also between our look and our order.
-    const unlessGone = (error: unknown): [] => {
-      if (error instanceof ActionRefused && error.code === 'not_found') return [];
+    const unlessGone = (error: unknown): undefined => {
+      if (error instanceof ActionRefused && error.code === 'not_found') return undefined;
       throw error;
     };
     if (one.isMaintenance) {
-      await cancelMaintenance(this.#deps, OPERATOR, one.id).catch(unlessGone);
+      await cancelMaintenance.perform(this.#deps, OPERATOR, { maintenanceId: one.id }).catch(unlessGone);
     } else if (!isOver(one, this.#world.scheduler.now)) {
-      const subject = { ...one, platform: one.platform ?? undefined };
-      const removed = await uncordon(this.#deps, OPERATOR, subject).catch(unlessGone);
-      for (const { id } of removed) this.#set.delete(id);
+      const { kind, name, platform } = one;
+      const subject = { kind, name, platform: platform ?? undefined };
+      const removed = await uncordon.perform(this.#deps, OPERATOR, subject).catch(unlessGone);
+      for (const { id } of removed?.cordons ?? []) this.#set.delete(id);
     }
   }
 
@@ -141,4 +144,15 @@ const isTimed = ({ until, isMaintenance }: CordonRecord): boolean => until !== n
 
 function isOn(one: CordonSubject, other: CordonSubject): boolean {
   return one.kind === other.kind && one.name === other.name && one.platform === other.platform;
+}
+
+const toTime = (ms: number): string => new Date(ms).toISOString();
+
+function fromRow({ maintenance, stands: _, since, until, ...row }: CordonRow): CordonRecord {
+  return {
+    ...row,
+    since: Date.parse(since),
+    until: until === null ? null : Date.parse(until),
+    isMaintenance: maintenance,
+  };
 }

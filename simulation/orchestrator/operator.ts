@@ -51,7 +51,7 @@ export async function removeLateMachines(world: World): Promise<void> {
     if (kind !== 'row_lost' || !isLate(ref)) continue;
     journal.note('operator', `removes ${ref}`);
     database.writer = null;
-    await decideOrphan(deps, actor, { ref, action: 'destroy', isDone: true });
+    await decideOrphan.perform(deps, actor, { ref, action: 'destroy', dry_run: false });
     database.workWritten();
   }
 }

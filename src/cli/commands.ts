@@ -75,17 +75,17 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     {
       name: 'cordon',
       description: 'place nothing new on a region, an offer, a platform or a host; running instances stay',
-      load: async () => (await import('./cordon-commands.ts')).cordonCommand(),
+      load: async () => (await import('./action-commands.ts')).actionCommand('cordon'),
     },
     {
       name: 'uncordon',
       description: 'remove a cordon',
-      load: async () => (await import('./cordon-commands.ts')).uncordonCommand(),
+      load: async () => (await import('./action-commands.ts')).actionCommand('uncordon'),
     },
     {
       name: 'drain',
       description: 'cordon, and list the machines that are still there',
-      load: async () => (await import('./cordon-commands.ts')).drainCommand(),
+      load: async () => (await import('./action-commands.ts')).actionCommand('drain'),
     },
     {
       name: 'cordons',
@@ -101,11 +101,6 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       name: 'reload',
       description: 'make every server reload its catalog without a restart: offers, prices, units',
       load: async () => (await import('./reload-command.ts')).reloadCommand(),
-    },
-    {
-      name: 'thaw',
-      description: 'accept a listing although machines are missing: their instances end as lost',
-      load: async () => (await import('./losses-command.ts')).thawCommand(),
     },
     {
       name: 'backup',

@@ -1,14 +1,12 @@
 import { Command } from 'commander';
 import { loadCatalog } from '../config/load.ts';
 import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
-import { decideOrphan } from '../orchestrator/operate/actions/orphans.ts';
 import { listOrphans, type Orphan } from '../orchestrator/operate/views/alarms.ts';
 import { type PlacementView, readCapacity, saleByRows } from '../orchestrator/operate/views/capacity.ts';
 import { listPlatforms, type PlatformView } from '../orchestrator/operate/views/platforms.ts';
 import { createLog } from '../runtime/log.ts';
 import { printLine, printTable } from '../runtime/print.ts';
-import { withYes } from './instance-actions.ts';
-import { localActor } from './local-actor.ts';
+import { withActions } from './action-commands.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import {
   type Column,
@@ -17,7 +15,6 @@ import {
   type ListFlags,
   type OutputFlag,
   printData,
-  printDone,
   printRecords,
   withList,
   withOutput,
@@ -141,10 +138,6 @@ function toText(counts: Readonly<Record<string, number>>): string {
     .join(', ');
 }
 
-interface DecisionFlags extends OutputFlag {
-  yes?: true;
-}
-
 /** `berth orphans`: machines and volumes that no row owns, and rows that were lost. */
 export function orphansCommand(): Command {
   const orphans = new Command('orphans');
@@ -153,30 +146,7 @@ export function orphansCommand(): Command {
       printRecords(await listOrphans(read), orphanColumns, flags, 'There is no orphan.');
     }),
   ).description('list machines and volumes without a row that owns them, and rows that were lost');
-  const decisions = [
-    ['adopt', 'adopt', 'create a new instance, with a new id, for a machine that no live instance owns'],
-    [
-      'release',
-      'release',
-      'remove the mark of Berth from such a machine, if it is shut off: Berth then leaves it and its disks to you',
-    ],
-    ['rm', 'destroy', 'remove such a machine, or such a volume, with its data'],
-  ] as const;
-  for (const [verb, action, description] of decisions) {
-    const command = onDatabase(
-      orphans.command(verb).argument('<ref>', 'its name on the platform, from `berth orphans ls`'),
-      async (deps, ref: string, flags: DecisionFlags) => {
-        const order = { ref, action, isDone: flags.yes === true };
-        const { isDone, ...plan } = await decideOrphan(deps, localActor(), order);
-        const outcome = isDone ? `Ordered: ${plan.effect}.` : `A dry run; with --yes, ${plan.effect}.`;
-        const where = action === 'destroy' ? 'berth work ls' : `berth audit ls --subject ${ref}`;
-        const whereLine = isDone ? [`To see its outcome: ${where}`] : [];
-        printDone(flags, { ...plan, done: isDone }, plan.problem, outcome, ...whereLine);
-      },
-    );
-    withYes(command).description(description);
-  }
-  return orphans;
+  return withActions(orphans);
 }
 
 const orphanColumns = fieldColumns<Orphan>({

@@ -7,6 +7,7 @@ import type { Dossier } from '../orchestrator/operate/views/dossier.ts';
 import {
   accountNames,
   type EventView,
+  findInstanceId,
   type InstanceRow,
   listInstances,
   readEvents,
@@ -15,8 +16,7 @@ import {
 } from '../orchestrator/operate/views/instances.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine, printTable } from '../runtime/print.ts';
-import { addInstanceActions } from './instance-actions.ts';
-import { instanceNamed } from './instance-named.ts';
+import { withActions } from './action-commands.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import {
   cutName,
@@ -58,7 +58,7 @@ export function instancesCommand(): Command {
     onDatabase(
       instances.command('show <instance>'),
       async ({ store: { read } }, given: string, flags: OutputFlag) => {
-        const id = await instanceNamed(read, given);
+        const id = await findInstanceId(read, given);
         const instance = await readInstance(read, id);
         if (instance === null) throw nothingKnown(id);
         if (isData(flags)) return printData(flags, instance);
@@ -77,7 +77,7 @@ export function instancesCommand(): Command {
     onDatabase(
       instances.command('events <instance>'),
       async ({ store: { read } }, id: string, flags: ListFlags) => {
-        const events = await readEvents(read, await instanceNamed(read, id));
+        const events = await readEvents(read, await findInstanceId(read, id));
         if (events.length === 0) throw nothingKnown(id);
         const { limit = events.length } = flags;
         const latest = events.slice(-limit);
@@ -89,8 +89,7 @@ export function instancesCommand(): Command {
   ).description(
     'show the history of an instance: each change of its status with its cause, the calls to the platform and the SSH proofs; --limit shows only the last ones',
   );
-  addInstanceActions(instances);
-  return instances;
+  return withActions(instances);
 }
 
 interface Filters extends ListFlags {

@@ -1,136 +1,55 @@
 import { Command } from 'commander';
-import { toReconcileOptions } from '../compose/orchestrator/options.ts';
-import { platformsOf } from '../config/platforms.ts';
-import type { Config } from '../config/schema.ts';
 import { counted } from '../contract/counted.ts';
-import { auditedLookup } from '../operators/audit.ts';
-import {
-  acceptLosses,
-  type HeldInstance,
-  type PlatformLosses,
-  readLosses,
-  thawPlatform,
-} from '../orchestrator/operate/actions/losses.ts';
-import type { LossCapOptions } from '../orchestrator/platform/options.ts';
-import { Fatal } from '../ports/errors.ts';
+import { type Losses, lossesView } from '../orchestrator/operate/actions/losses.ts';
 import { printLine, printTable } from '../runtime/print.ts';
-import { localActor } from './local-actor.ts';
+import { toOperationDeps, withActions } from './action-commands.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { withAcceptance } from './parse.ts';
-import {
-  isData,
-  type ListFlags,
-  type OutputFlag,
-  printData,
-  printDone,
-  tellCut,
-  toJsonTime,
-  toTime,
-  withList,
-  withOutput,
-} from './print-records.ts';
+import { isData, type ListFlags, printData, tellCut, withList } from './print-records.ts';
 
-const MINUTE_MS = 60_000;
+type PlatformLosses = Losses['platforms'][number];
+type Held = PlatformLosses['held'][number] & { platform: string };
 
 /** `berth losses`: machines that platforms lost, and the limits beyond which an operator decides. */
 export function lossesCommand(): Command {
   const losses = new Command('losses');
   withList(
-    onDatabase(
-      losses.command('ls', { isDefault: true }),
-      async ({ store: { read }, clock, config }, flags: ListFlags) => {
-        const cap = toReconcileOptions(config).maxLosses;
-        const all = await readLosses(read, cap, [...platformsOf(config).keys()], clock.now());
-        const held = all.flatMap((platform) => platform.held);
-        if (isData(flags)) return printData(flags, toJson(all, held.slice(0, flags.limit), cap));
-        for (const platform of all) {
-          if (all.length > 1) printLine(`Platform ${platform.platform}:`);
-          tellCount(platform, cap);
-          tellTrouble(platform);
-        }
-        tellHeld(held, all.length > 1, flags);
-      },
-    ),
+    onDatabase(losses.command('ls', { isDefault: true }), async (deps, flags: ListFlags) => {
+      const found = await lossesView.read(toOperationDeps(deps), {});
+      const { platforms, window_s: seconds } = found;
+      const held = platforms.flatMap(({ platform, held }) => held.map((one) => ({ ...one, platform })));
+      if (isData(flags)) return printData(flags, toJson(found, held.slice(0, flags.limit)));
+      for (const one of platforms) {
+        if (platforms.length > 1) printLine(`Platform ${one.platform}:`);
+        tellCount(one, seconds);
+        tellTrouble(one);
+      }
+      tellHeld(held, platforms.length > 1, flags);
+    }),
   ).description('show how many instances ended as lost, the cap, and which are held');
-  const accept = onDatabase(
-    losses.command('accept').option('--platform <name>', 'which platform, if there are several'),
-    async ({ store, clock, config }, flags: AcceptFlags) => {
-      const action = { action: 'losses.accept', subject: flags.platform ?? '' };
-      const platforms = await auditedLookup({ store, clock }, localActor(), action, () =>
-        platformsNamed(config, flags.platform),
-      );
-      const until = await acceptLosses({ store, clock }, localActor(), { platforms, forMs: flags.for });
-      printDone(
-        flags,
-        { platforms, accepted_until: toJsonTime(until) },
-        `Losses are accepted until ${toTime(until)}: a running server ends, within a minute, the instances that the platform no longer has.`,
-        'They stay ended, even if their machines turn up again. To stop accepting earlier: berth losses accept --for 1m',
-      );
-    },
-  );
-  withOutput(withAcceptance(accept)).description(
-    'accept the losses: for the time of --for, instances whose machines the platform no longer has are ended',
-  );
-  return losses;
+  return withActions(losses);
 }
 
-interface AcceptFlags extends OutputFlag {
-  for: number;
-  platform?: string;
-}
-
-/** `berth thaw`: accepts a platform's listing although machines are missing. */
-export function thawCommand(): Command {
-  const thaw = onDatabase(
-    new Command('thaw').argument('<platform>', 'its name; `default` where it is the only one'),
-    async ({ store, clock, config }, name: string, flags: AcceptFlags & { yes?: true }) => {
-      const action = { action: 'platform.thaw', subject: name };
-      const look = () => platformsNamed(config, name);
-      const [platform = name] = flags.yes
-        ? await auditedLookup({ store, clock }, localActor(), action, look)
-        : look();
-      const order = { platform, forMs: flags.for, isDone: flags.yes === true };
-      const thawed = await thawPlatform({ store, clock }, localActor(), order);
-      const { problems, effect, acceptedUntil } = thawed;
-      if (isData(flags))
-        return printData(flags, { platform, problems, effect, accepted_until: toJsonTime(acceptedUntil) });
-      for (const problem of problems) printLine(problem);
-      if (acceptedUntil === null) printLine(`A dry run; with --yes, ${effect}.`);
-      else printLine(`Until ${toTime(acceptedUntil)} ${effect}.`);
-    },
-  ).option('--yes', 'do it; without this flag, say what would be done');
-  return withOutput(withAcceptance(thaw));
-}
-
-/** @throws {Fatal} */
-function platformsNamed(config: Config, given: string | undefined): string[] {
-  const platforms = [...platformsOf(config).keys()].filter((name) => (given ?? name) === name);
-  if (platforms.length === 0)
-    throw new Fatal(
-      `There is no platform ${given}: give one of ${[...platformsOf(config).keys()].join(', ')}.`,
-    );
-  return platforms;
-}
-
-function tellTrouble({ frozenSince, volumesDoubtedSince }: PlatformLosses): void {
+function tellTrouble({
+  platform_down_since: frozenSince,
+  volumes_doubted_since: volumesDoubtedSince,
+}: PlatformLosses): void {
   if (frozenSince !== null)
     printLine(
-      `Since ${toTime(frozenSince)} the platform does not answer, or too many machines are missing from its listing: nothing is sold or ended. To see what is missing: berth alarms ls; only if it is really lost: berth losses accept`,
+      `Since ${frozenSince} the platform does not answer, or too many machines are missing from its listing: nothing is sold or ended. To see what is missing: berth alarms ls; only if it is really lost: berth losses accept`,
     );
   if (volumesDoubtedSince !== null)
     printLine(
-      `Since ${toTime(volumesDoubtedSince)} too many volumes are missing: for an hour no deletion of a volume counts as confirmed. If they are really gone: berth losses accept`,
+      `Since ${volumesDoubtedSince} too many volumes are missing: for an hour no deletion of a volume counts as confirmed. If they are really gone: berth losses accept`,
     );
 }
 
-function tellCount({ count, cap, acceptedUntil }: PlatformLosses, { windowMs }: LossCapOptions): void {
-  printLine(
-    `${counted(count, 'instance')} lost within ${counted(Math.round(windowMs / MINUTE_MS), 'minute')}; the cap is ${cap}.`,
-  );
-  if (acceptedUntil !== null) printLine(`Losses are accepted until ${toTime(acceptedUntil)}.`);
+function tellCount({ lost, allowed, accepted_until: until }: PlatformLosses, seconds: number): void {
+  const minutes = counted(Math.round(seconds / 60), 'minute');
+  printLine(`${counted(lost, 'instance')} lost within ${minutes}; the cap is ${allowed}.`);
+  if (until !== null) printLine(`Losses are accepted until ${until}.`);
 }
 
-function tellHeld(held: readonly HeldInstance[], areSeveral: boolean, flags: ListFlags): void {
+function tellHeld(held: readonly Held[], areSeveral: boolean, flags: ListFlags): void {
   if (held.length === 0) {
     printLine('No instance is held.');
     return;
@@ -146,29 +65,12 @@ function tellHeld(held: readonly HeldInstance[], areSeveral: boolean, flags: Lis
 }
 
 /** Formats all losses as JSON. With several platforms, each has its losses under its name. */
-function toJson(
-  all: readonly PlatformLosses[],
-  held: readonly HeldInstance[],
-  { windowMs }: LossCapOptions,
-): object {
-  const areSeveral = all.length > 1;
-  const told = all.map((one) => ({
-    lost: one.count,
-    allowed: one.cap,
-    accepted_until: toJsonTime(one.acceptedUntil),
-    platform_down_since: toJsonTime(one.frozenSince),
-    volumes_doubted_since: toJsonTime(one.volumesDoubtedSince),
-  }));
+function toJson({ platforms, window_s }: Losses, held: readonly Held[]): object {
+  const areSeveral = platforms.length > 1;
+  const told = platforms.map(({ platform, held: _, ...losses }) => [platform, losses] as const);
   return {
-    ...(areSeveral
-      ? { platforms: Object.fromEntries(told.map((telling, index) => [all[index]?.platform, telling])) }
-      : told[0]),
-    window_s: windowMs / 1000,
-    held: held.map(({ id, status, region, platform }) => ({
-      id,
-      status,
-      region,
-      ...(areSeveral && { platform }),
-    })),
+    ...(areSeveral ? { platforms: Object.fromEntries(told) } : told[0]?.[1]),
+    window_s,
+    held: held.map(({ platform, ...one }) => ({ ...one, ...(areSeveral && { platform }) })),
   };
 }

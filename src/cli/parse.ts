@@ -1,4 +1,3 @@
-import { type Command, Option } from 'commander';
 import { Fatal } from '../ports/errors.ts';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -34,22 +33,12 @@ export function parseTimeToCome(what: string, text: string, now: number): number
 
 const DOLLARS = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/;
 
-const LONGEST_ACCEPTANCE_MS = 24 * UNIT_MS.h;
-
-/**
- * Adds the duration flag of `losses accept`, in milliseconds. An invalid one is refused before the database is opened.
- */
-export function withAcceptance(command: Command): Command {
-  const time = new Option('--for <time>', 'how long: minutes or hours, such as 30m or 2h');
-  return command.addOption(time.argParser(parseAcceptance).default(UNIT_MS.h, '"1h"'));
-}
-
-/** @throws {Fatal} */
-function parseAcceptance(text: string): number {
+/** A duration of at most a day, in seconds. @throws {Fatal} */
+export function parseSeconds(what: string, text: string): number {
   const ms = parseDuration(text) ?? 0;
-  if (ms === 0 || ms > LONGEST_ACCEPTANCE_MS)
-    throw new Fatal(`--for ${text}: give minutes or hours, such as 30m or 2h, and at most 24h.`);
-  return ms;
+  if (ms === 0 || ms > UNIT_MS.d)
+    throw new Fatal(`${what} ${text}: give minutes or hours, such as 30m or 2h, and at most 24h.`);
+  return ms / 1000;
 }
 
 /** Parses US dollars with at most six decimals exactly, as micro-USD. @throws {Fatal} */

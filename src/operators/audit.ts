@@ -15,7 +15,7 @@ export interface AuditedAction<T = unknown> {
   /** Other parameters, without secrets. */
   detail?: Record<string, unknown>;
   /** Details known only after the action, such as the id of the created object. Null: the action changed nothing. */
-  done?: (value: T) => { subject?: string } | null;
+  done?: (value: T) => { subject?: string; detail?: Record<string, unknown> } | null;
 }
 
 /** A store whose transactions can write the audit log. */

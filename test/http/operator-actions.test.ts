@@ -94,14 +94,13 @@ it('retries and destroys an instance only when it is told to [api-instance-actio
   expect((await call('POST', '/instances/inst-none/retry', {})).status).toBe(404);
 });
 
-it('tells of losses, and thaws nothing that is not frozen', async () => {
+it('shows the losses of each platform, and accepts them', async () => {
   expect((await call('GET', '/losses')).body).toMatchObject({
     platforms: [{ platform: 'default', lost: 0 }],
   });
   const accepted = await call('POST', '/losses/accept', { for_s: 300 });
   expect(accepted).toMatchObject({ status: 200, body: { platforms: ['default'] } });
   expect((await call('POST', '/losses/accept', { platform: 'east' })).status).toBe(404);
-  expect((await call('POST', '/platforms/default/thaw', { dry_run: false })).status).toBe(409);
 });
 
 it('reads the catalog anew', async () => {

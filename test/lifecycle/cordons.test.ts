@@ -3,7 +3,6 @@ import type { Configuration } from '../../src/contract/configuration.ts';
 import type { Actor } from '../../src/operators/model.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import {
-  type CordonRequest,
   cancelMaintenance,
   cordon,
   planMaintenance,
@@ -36,8 +35,8 @@ async function start(options: Parameters<typeof startPlainOrchestrator>[1] = {})
     berth,
     deps,
     store,
-    set: (subject: CordonRequest['subject'], more: Partial<CordonRequest> = {}) =>
-      cordon(deps, actor, { subject, until: null, reason: null, ...more }),
+    set: (subject: Parameters<typeof cordon.perform>[2], more: { until?: string; reason?: string } = {}) =>
+      cordon.perform(deps, actor, { ...subject, ...more }),
     order: async (overrides: object = first) => {
       const { status, body } = await orchestrator.request('POST', '/instances', {
         body: instanceRequest({ ...overrides }),
@@ -57,7 +56,7 @@ describe('a cordon', () => {
     await using _ = berth;
     const ahead = { now: () => deps.clock.now() + 3_600_000 };
     const subject = { kind: 'offer', name: first.configuration_id } as const;
-    await cordon({ ...deps, clock: ahead }, actor, { subject, until: null, reason: null });
+    await cordon.perform({ ...deps, clock: ahead }, actor, subject);
     expect(await order()).toBe('capacity_unavailable');
     expect(await regionsOf()).toEqual([]);
   });
@@ -76,7 +75,7 @@ describe('a cordon', () => {
     await berth.post(`/instances/${id}/stop`);
     await berth.passUntil(`/instances/${id}`, 'STOPPED');
     expect((await berth.post(`/instances/${id}/start`)).status).toBe(409);
-    await uncordon(deps, actor, { kind: 'offer', name: first.configuration_id });
+    await uncordon.perform(deps, actor, { kind: 'offer', name: first.configuration_id });
     expect((await berth.post(`/instances/${id}/start`)).status).toBe(200);
     expect(await order()).toBe(201);
     const audit = await store.read.audit.page({ limit: 10 });
@@ -90,7 +89,7 @@ describe('a cordon', () => {
     const { berth, set, order, regionsOf } = await start();
     await using _ = berth;
     const before = await regionsOf();
-    const until = berth.clock.now() + WINDOW_MS;
+    const until = new Date(berth.clock.now() + WINDOW_MS).toISOString();
     await set({ kind: 'region', name: first.region }, { until });
     const others = before.filter((region) => region !== first.region);
     expect(others.length).toBeGreaterThan(0);
@@ -111,11 +110,8 @@ describe('a cordon', () => {
       ...deps.sold,
       platforms: new Map([...deps.sold.platforms, ['east', { placesOnHosts: false }]]),
     };
-    await cordon({ ...deps, sold }, actor, {
-      subject: { kind: 'region', name: first.region, platform: 'east' },
-      until: null,
-      reason: null,
-    });
+    const subject = { kind: 'region', name: first.region, platform: 'east' } as const;
+    await cordon.perform({ ...deps, sold }, actor, subject);
     expect(await regionsOf()).toContain(first.region);
     await set({ kind: 'platform', name: 'default' });
     expect([await regionsOf(), await order()]).toEqual([[], 'capacity_unavailable']);
@@ -149,9 +145,9 @@ describe('a cordon', () => {
     await expect(set({ kind: 'offer', name: 'none-such' })).rejects.toThrow(
       'There is no offer none-such: give one of ',
     );
-    await expect(set({ kind: 'region', name: first.region }, { until: 1 })).rejects.toThrow(
-      'give a later end',
-    );
+    await expect(
+      set({ kind: 'region', name: first.region }, { until: new Date(1).toISOString() }),
+    ).rejects.toThrow('give a later end');
     await expect(set({ kind: 'host', name: 'kvm-1', platform: 'west' })).rejects.toThrow(
       'There is no platform west: give one of default.',
     );
@@ -169,7 +165,12 @@ describe('maintenance', () => {
     const since = berth.clock.now() + WINDOW_MS;
     const until = since + WINDOW_MS;
     const subject = { kind: 'offer', name: first.configuration_id } as const;
-    const { id } = await planMaintenance(deps, actor, { subject, since, until, reason: 'new switches' });
+    const { id } = await planMaintenance.perform(deps, actor, {
+      ...subject,
+      from: new Date(since).toISOString(),
+      until: new Date(until).toISOString(),
+      reason: 'new switches',
+    });
     const window = {
       starts_at: new Date(since).toISOString(),
       ends_at: new Date(until).toISOString(),
@@ -186,7 +187,9 @@ describe('maintenance', () => {
     await berth.clock.advance(WINDOW_MS);
     expect(await shown()).toEqual(before);
     await berth.clock.advance(ROUND_MS);
-    await expect(cancelMaintenance(deps, actor, id)).rejects.toThrow('There is no maintenance');
+    await expect(cancelMaintenance.perform(deps, actor, { maintenanceId: id })).rejects.toThrow(
+      'There is no maintenance',
+    );
     expect(await deps.store.read.cordons.list()).toEqual([]);
   });
 
@@ -196,14 +199,14 @@ describe('maintenance', () => {
     const before = await shown();
     const subject = { kind: 'region', name: first.region } as const;
     const now = berth.clock.now();
-    const { id } = await planMaintenance(deps, actor, { subject, since: now, until: null, reason: null });
+    const { id } = await planMaintenance.perform(deps, actor, subject);
     const during = await shown();
     expect(during).toMatchObject({ available: true, maintenance: false });
     expect(during.extras?.['berth']).toMatchObject({
       maintenance_windows: [{ starts_at: new Date(now).toISOString(), regions: [first.region] }],
     });
     expect(await regionsOf()).not.toContain(first.region);
-    await cancelMaintenance(deps, actor, id);
+    await cancelMaintenance.perform(deps, actor, { maintenanceId: id });
     expect(await shown()).toEqual(before);
   });
 });
@@ -213,18 +216,18 @@ it('a drain cordons, stops nothing, and tells what is left until nothing is [dra
   await using _ = berth;
   const id = await berth.create(first);
   await berth.passUntil(`/instances/${id}`, 'ONLINE');
-  const request = { subject: { kind: 'region', name: first.region }, until: null, reason: 'a move' } as const;
-  expect(await drain(deps, actor, request)).toMatchObject({
-    isEmpty: false,
-    byStatus: { ONLINE: 1 },
-    instances: [{ id, status: 'ONLINE', region: first.region, offerId: first.configuration_id }],
+  const subject = { kind: 'region', name: first.region } as const;
+  expect(await drain.perform(deps, actor, { ...subject, reason: 'a move' })).toMatchObject({
+    empty: false,
+    by_status: { ONLINE: 1 },
+    instances: [{ id, status: 'ONLINE', region: first.region, offer: first.configuration_id }],
   });
   expect(await order()).toBe('capacity_unavailable');
   expect((await berth.read(`/instances/${id}`))['status']).toBe('ONLINE');
   await berth.orchestrator.request('DELETE', `/instances/${id}`);
   await berth.passUntil(`/instances/${id}`, 'GONE');
-  const again = await drain(deps, actor, { ...request, reason: null });
-  expect(again).toMatchObject({ isEmpty: true, byStatus: {}, cordon: { reason: 'a move', by: 'ann' } });
+  const again = await drain.perform(deps, actor, subject);
+  expect(again).toMatchObject({ empty: true, by_status: {}, cordon: { reason: 'a move', by: 'ann' } });
 });
 
 it('a drain does not count a lost instance, whose machine is gone and whose unit is kept [drain-lost]', async () => {
@@ -238,6 +241,6 @@ it('a drain does not count a lost instance, whose machine is gone and whose unit
   berth.platform.lose(row?.ownerRef ?? '');
   await berth.passUntil(`/instances/${id}`, 'ERROR');
   expect(await store.read.work.of(id)).toMatchObject({ kind: 'release' });
-  const request = { subject: { kind: 'region', name: first.region }, until: null, reason: null } as const;
-  expect((await drain(deps, actor, request)).instances.map((left) => left.id)).not.toContain(id);
+  const subject = { kind: 'region', name: first.region } as const;
+  expect((await drain.perform(deps, actor, subject)).instances.map((left) => left.id)).not.toContain(id);
 });

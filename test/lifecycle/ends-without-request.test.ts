@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Actor } from '../../src/operators/model.ts';
-import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
+import { destroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { readInstance } from '../../src/orchestrator/operate/views/instances.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
@@ -68,9 +68,12 @@ describe('an instance whose machine failed', () => {
 });
 
 describe('the disks that a DELETE keeps', () => {
-  const order = { isDone: true, reason: 'the disk is full' };
+  const order = { dry_run: false, reason: 'the disk is full' };
   const rm = () =>
-    forceDestroyInstance({ store: berth.orchestrator.store, clock: berth.clock }, actor, { ...order, id });
+    destroyInstance.perform({ store: berth.orchestrator.store, clock: berth.clock }, actor, {
+      ...order,
+      instanceId: id,
+    });
   beforeEach(async () => {
     berth.platform.change(ref, { power: 'failed' });
     await berth.passUntil(`/instances/${id}`, 'ERROR');
@@ -80,9 +83,9 @@ describe('the disks that a DELETE keeps', () => {
   it('are removed at once by an operator [operator-rm-kept]', async () => {
     await berth.passUntil(`/instances/${id}`, 'GONE');
     const { store } = berth.orchestrator;
-    await expect(retryInstance({ store, clock: berth.clock }, actor, { id, isDone: true })).rejects.toThrow(
-      'its disks are kept for losses.keep_disks_hours',
-    );
+    await expect(
+      retryInstance.perform({ store, clock: berth.clock }, actor, { instanceId: id, dry_run: false }),
+    ).rejects.toThrow('its disks are kept for losses.keep_disks_hours');
     const read = async () => (await readInstance(store.read, id))?.destroy_order;
     expect(await read()).toMatch(
       /^a DELETE of account \S+, 20.*; its disks are kept for losses\.keep_disks_hours$/,

@@ -109,13 +109,17 @@ describe('the machine of an instance that failed', () => {
   it('is removed when an operator releases it, as the audit log says [hold-release]', async () => {
     await using held = await startHolding(60);
     const { berth, deps, id } = held;
-    expect(await releaseInstance(deps, actor, { id, isDone: false })).toMatchObject({ isDone: false });
+    expect(await releaseInstance.perform(deps, actor, { instanceId: id, dry_run: true })).toMatchObject({
+      done: false,
+    });
     await berth.clock.advance(MINUTE);
     expect(berth.platform.machines.size).toBe(1);
-    await releaseInstance(deps, actor, { id, isDone: true });
+    await releaseInstance.perform(deps, actor, { instanceId: id, dry_run: false });
     await berth.clock.advance(5_000);
     expect(berth.platform.machines.size).toBe(0);
-    await expect(releaseInstance(deps, actor, { id, isDone: true })).rejects.toThrow('nothing to release');
+    await expect(releaseInstance.perform(deps, actor, { instanceId: id, dry_run: false })).rejects.toThrow(
+      'nothing to release',
+    );
     const entries = await deps.store.read.audit.page({ limit: 9 });
     expect(entries.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
       'instance.release refused',
@@ -126,7 +130,7 @@ describe('the machine of an instance that failed', () => {
   it('has its console read again where an operator tries its step, and is kept as long as before [hold-retry]', async () => {
     await using held = await startHolding(2);
     const { berth, deps, id } = held;
-    await retryInstance(deps, actor, { id, isDone: true });
+    await retryInstance.perform(deps, actor, { instanceId: id, dry_run: false });
     await berth.clock.advance(1_000);
     expect([held.asked.console, berth.platform.machines.size]).toEqual([2, 1]);
     await berth.clock.advance(2 * MINUTE);

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
 import type { Actor } from '../../src/operators/model.ts';
-import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
-import { thawPlatform } from '../../src/orchestrator/operate/actions/losses.ts';
-import { decideOrphan, type OrphanAction } from '../../src/orchestrator/operate/actions/orphans.ts';
+import { destroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
+import { acceptLosses } from '../../src/orchestrator/operate/actions/losses.ts';
+import { decideOrphan } from '../../src/orchestrator/operate/actions/orphans.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
@@ -43,12 +43,14 @@ describe('a retry', () => {
     while ((await waitMs()) < 500) await berth.clock.advance(100);
     isBroken = false;
     const tries = berth.count('create');
-    const dry = await retryInstance(deps, actor, { id, isDone: false });
-    expect(dry).toMatchObject({ status: 'PROVISIONING', step: { kind: 'create' }, isDone: false });
-    expect(dry.step?.notBefore).toBe(berth.clock.now() + (await waitMs()));
+    const dry = await retryInstance.perform(deps, actor, { instanceId: id, dry_run: true });
+    expect(dry).toMatchObject({ status: 'PROVISIONING', step: { kind: 'create' }, done: false });
+    expect(Date.parse(dry.step?.next_try_at ?? '')).toBe(berth.clock.now() + (await waitMs()));
     await berth.clock.advance(200);
     expect([berth.count('create'), await audited(berth)]).toEqual([tries, []]);
-    expect(await retryInstance(deps, actor, { id, isDone: true })).toMatchObject({ isDone: true });
+    expect(await retryInstance.perform(deps, actor, { instanceId: id, dry_run: false })).toMatchObject({
+      done: true,
+    });
     await berth.clock.advance(200);
     expect(berth.count('create')).toBe(tries + 1);
     await berth.passUntil(`/instances/${id}`, 'ONLINE');
@@ -64,7 +66,9 @@ describe('a retry', () => {
     const id = await berth.create();
     await berth.clock.advance(40_000);
     expect((await deps.store.read.work.of(id))?.waitedAttempt).not.toBeNull();
-    await expect(retryInstance(deps, actor, { id, isDone: true })).rejects.toThrow('cannot be shortened');
+    await expect(retryInstance.perform(deps, actor, { instanceId: id, dry_run: false })).rejects.toThrow(
+      'cannot be shortened',
+    );
     await berth.clock.advance(1_000);
     expect(berth.count('create')).toBe(1);
     expect(await audited(berth)).toEqual(['instance.retry refused']);
@@ -81,11 +85,11 @@ describe('a retry', () => {
     berth.platform.lose(`berth-${id}`);
     await berth.clock.advance(5_000);
     expect((await berth.read(`/instances/${id}`))['status']).toBe('ONLINE');
-    await retryInstance(deps, actor, { id, isDone: true });
+    await retryInstance.perform(deps, actor, { instanceId: id, dry_run: false });
     await berth.passUntil(`/instances/${id}`, 'ERROR');
-    await expect(retryInstance(deps, actor, { id: 'inst-none', isDone: true })).rejects.toThrow(
-      'There is no instance inst-none',
-    );
+    await expect(
+      retryInstance.perform(deps, actor, { instanceId: 'inst-none', dry_run: false }),
+    ).rejects.toThrow('There is no instance inst-none');
   });
 });
 
@@ -96,21 +100,21 @@ it('a destroy by an operator ends an instance only when its machine is proved go
   const deps = { store: berth.orchestrator.store, clock: berth.clock };
   const id = await berth.create();
   await berth.passUntil(`/instances/${id}`, 'ONLINE');
-  const order = { id, reason: 'abuse' };
-  const dry = await forceDestroyInstance(deps, actor, { ...order, isDone: false });
-  expect(dry).toMatchObject({ status: 'ONLINE', isDone: false });
+  const order = { instanceId: id, reason: 'abuse' };
+  const dry = await destroyInstance.perform(deps, actor, { ...order, dry_run: true });
+  expect(dry).toMatchObject({ status: 'ONLINE', done: false });
   expect((await berth.read(`/instances/${id}`))['status']).toBe('ONLINE');
   for (let round = 0; round < 3; round++) {
-    await forceDestroyInstance(deps, actor, { ...order, isDone: true });
+    await destroyInstance.perform(deps, actor, { ...order, dry_run: false });
     await berth.clock.advance(5_000);
     expect((await berth.read(`/instances/${id}`))['status']).toBe('DESTROYING');
   }
   expect(berth.platform.machines.size).toBe(1);
   berth.setPlan(() => 'none');
-  await forceDestroyInstance(deps, actor, { ...order, isDone: true });
+  await destroyInstance.perform(deps, actor, { ...order, dry_run: false });
   await berth.passUntil(`/instances/${id}`, 'GONE');
   expect(berth.platform.machines.size).toBe(0);
-  await expect(forceDestroyInstance(deps, actor, { ...order, isDone: true })).rejects.toThrow(
+  await expect(destroyInstance.perform(deps, actor, { ...order, dry_run: false })).rejects.toThrow(
     'nothing is left',
   );
   expect(new Set(await audited(berth))).toEqual(
@@ -118,34 +122,38 @@ it('a destroy by an operator ends an instance only when its machine is proved go
   );
 });
 
-describe('a thaw', () => {
-  it('believes a platform that lacks its machines, once it is told to [operator-thaw]', async () => {
+describe('accepted losses', () => {
+  it('end the missing instances of a platform whose listing is not trusted [operator-thaw]', async () => {
     await using berth = await startPlainOrchestrator();
-    const deps = { store: berth.orchestrator.store, clock: berth.clock };
+    const deps = {
+      store: berth.orchestrator.store,
+      clock: berth.clock,
+      platforms: new Map([['default', {}]]),
+    };
     const ids = [await berth.create(), await berth.create()];
     for (const id of ids) await berth.passUntil(`/instances/${id}`, 'ONLINE');
-    const order = { platform: 'default', forMs: 60_000 };
-    await expect(thawPlatform(deps, actor, { ...order, isDone: true })).rejects.toThrow('is not frozen');
     for (const id of ids) berth.platform.lose(`berth-${id}`);
-    await berth.clock.advance(30_000);
-    const dry = await thawPlatform(deps, actor, { ...order, isDone: false });
-    expect(dry).toMatchObject({ acceptedUntil: null, problems: [expect.stringContaining('2 of 2')] });
-    await berth.clock.advance(30_000);
+    await berth.clock.advance(60_000);
     expect((await berth.read(`/instances/${ids[0]}`))['status']).toBe('ONLINE');
-    const { acceptedUntil } = await thawPlatform(deps, actor, { ...order, isDone: true });
-    expect(acceptedUntil).toBe(berth.clock.now() + 60_000);
+    const order = { platform: 'default', for_s: 60 };
+    const { accepted_until: until } = await acceptLosses.perform(deps, actor, order);
+    expect(Date.parse(until)).toBe(berth.clock.now() + 60_000);
     for (const id of ids) await berth.passUntil(`/instances/${id}`, 'ERROR');
-    expect(await audited(berth)).toEqual(['platform.thaw done', 'platform.thaw refused']);
+    expect(await audited(berth)).toEqual(['losses.accept done']);
   });
 
-  it('is refused while the platform does not answer: nothing is proved of it', async () => {
+  it('are refused while the platform does not answer: nothing is proved about its machines', async () => {
     await using berth = await startPlainOrchestrator();
-    const deps = { store: berth.orchestrator.store, clock: berth.clock };
+    const deps = {
+      store: berth.orchestrator.store,
+      clock: berth.clock,
+      platforms: new Map([['default', {}]]),
+    };
     berth.setPlan(({ method }) => (method === 'list' ? 'unknown' : 'none'));
     await berth.clock.advance(30_000);
-    const order = { platform: 'default', forMs: 60_000 };
-    await expect(thawPlatform(deps, actor, { ...order, isDone: true })).rejects.toThrow('does not answer');
+    await expect(acceptLosses.perform(deps, actor, { for_s: 60 })).rejects.toThrow('does not answer');
     expect(await deps.store.read.marks.get('losses_accepted_until')).toBeNull();
+    expect(await audited(berth)).toEqual(['losses.accept refused']);
   });
 });
 
@@ -176,12 +184,12 @@ describe('a decision about a machine that no live instance has', () => {
     // It turns up again: its disk may be wanted.
     Object.assign(berth.platform.driver, { get, list });
     await berth.clock.advance(15_000);
-    expect(await decideOrphan(deps, actor, { ref, action: 'adopt', isDone: false })).toMatchObject({
+    expect(await decideOrphan.perform(deps, actor, { ref, action: 'adopt', dry_run: true })).toMatchObject({
       ref,
-      isDone: false,
+      done: false,
     });
     await berth.clock.advance(15_000);
-    await decideOrphan(deps, actor, { ref, action: 'adopt', isDone: true });
+    await decideOrphan.perform(deps, actor, { ref, action: 'adopt', dry_run: false });
     await berth.clock.advance(15_000);
     const adopted = await store.read.instances.byOwnerRef(ref);
     expect(adopted).toMatchObject({ status: 'ONLINE', accountId: row.accountId });
@@ -215,7 +223,7 @@ describe('a decision about a machine that no live instance has', () => {
     await berth.passUntil(`/instances/${lost}`, 'ERROR');
     Object.assign(berth.platform.driver, { get, list });
     await berth.clock.advance(15_000);
-    const destroy = decideOrphan(deps, actor, { ref, action: 'destroy', isDone: true });
+    const destroy = decideOrphan.perform(deps, actor, { ref, action: 'destroy', dry_run: false });
     await expect(destroy).rejects.toThrow(`berth instances rm ${lost} --yes`);
     let isOff = false;
     berth.orchestrator.driver.disown = async (asked) => {
@@ -224,7 +232,7 @@ describe('a decision about a machine that no live instance has', () => {
       berth.platform.lose(asked);
       return { outcome: 'done', value: null };
     };
-    const release = () => decideOrphan(deps, actor, { ref, action: 'release', isDone: true });
+    const release = () => decideOrphan.perform(deps, actor, { ref, action: 'release', dry_run: false });
     await release();
     await berth.clock.advance(15_000);
     isOff = true;
@@ -247,10 +255,12 @@ describe('a decision about a machine that no live instance has', () => {
     await berth.clock.advance(15_000);
     expect((await store.read.alarms.list()).map(({ subject }) => subject)).toContain(ref);
     const order = { ref, action: 'destroy' } as const;
-    expect(await decideOrphan(deps, actor, { ...order, isDone: false })).toMatchObject({ isDone: false });
+    expect(await decideOrphan.perform(deps, actor, { ...order, dry_run: true })).toMatchObject({
+      done: false,
+    });
     await berth.clock.advance(15_000);
     expect(berth.platform.machines.has(ref)).toBe(true);
-    await decideOrphan(deps, actor, { ...order, isDone: true });
+    await decideOrphan.perform(deps, actor, { ...order, dry_run: false });
     await berth.clock.advance(30_000);
     expect(berth.platform.machines.has(ref)).toBe(false);
     expect(await store.read.attempts.byRef(ref)).toMatchObject({
@@ -278,7 +288,7 @@ describe('a decision about a machine that no live instance has', () => {
     const alarms = async () =>
       (await store.read.alarms.list()).filter(({ subject }) => subject === ref).map(({ kind }) => kind);
     expect(await alarms()).toEqual(['row_lost']);
-    await decideOrphan(deps, actor, { ref, action: 'adopt', isDone: true });
+    await decideOrphan.perform(deps, actor, { ref, action: 'adopt', dry_run: false });
     await berth.clock.advance(30_000);
     expect((await store.read.instances.byOwnerRef(ref))?.id).not.toBe(id);
     expect(await alarms()).toEqual([]);
@@ -297,7 +307,7 @@ describe('a decision about a machine that no live instance has', () => {
     await berth.clock.advance(15_000);
     const { get } = driver;
     driver.get = async (asked) => (asked === ref ? { answer: 'unknown', reason: 'it is busy' } : get(asked));
-    await decideOrphan(deps, actor, { ref, action: 'adopt', isDone: true });
+    await decideOrphan.perform(deps, actor, { ref, action: 'adopt', dry_run: false });
     await berth.clock.advance(11 * 60_000);
     Object.assign(driver, { get });
     await berth.clock.advance(30_000);
@@ -312,7 +322,8 @@ describe('a decision about a machine that no live instance has', () => {
     const since = berth.clock.now();
     const alarm = { kind: 'orphan_machine', subject: ref, platform: 'default', text: 'it is there' } as const;
     await store.transact((tx) => tx.alarms.put({ ...alarm, since, lastSeenAt: since, acknowledgedBy: null }));
-    const decide = (action: OrphanAction) => decideOrphan(deps, actor, { ref, action, isDone: true });
+    const decide = (action: 'adopt' | 'release' | 'destroy') =>
+      decideOrphan.perform(deps, actor, { ref, action, dry_run: false });
     await decide('adopt');
     await decide('adopt');
     await expect(decide('release')).rejects.toThrow(`adopt of ${ref} was already ordered`);
@@ -359,18 +370,23 @@ describe('a decision about a machine that no live instance has', () => {
           acknowledgedBy: null,
         });
     });
-    const destroy = (ref: string) => decideOrphan(deps, actor, { ref, action: 'destroy', isDone: true });
+    const destroy = (ref: string) =>
+      decideOrphan.perform(deps, actor, { ref, action: 'destroy', dry_run: false });
     await expect(destroy(`berth-${known}-g1`)).rejects.toThrow(`${known} owns the volume berth-${known} on`);
-    expect(await destroy(`berth-${unknown}`)).toMatchObject({ isDone: true });
-    const adopt = decideOrphan(deps, actor, { ref: `berth-${unknown}`, action: 'adopt', isDone: true });
+    expect(await destroy(`berth-${unknown}`)).toMatchObject({ done: true });
+    const adopt = decideOrphan.perform(deps, actor, {
+      ref: `berth-${unknown}`,
+      action: 'adopt',
+      dry_run: false,
+    });
     await expect(adopt).rejects.toThrow('only machines can be adopted or released');
   });
 
   it('is refused for what is no orphan, and for the machine of a live instance', async () => {
     const { berth, store, row, deps } = await setup();
     await using _ = berth;
-    const order = { ref: row.ownerRef, action: 'adopt', isDone: true } as const;
-    await expect(decideOrphan(deps, actor, order)).rejects.toThrow('There is no orphan berth-inst-');
+    const order = { ref: row.ownerRef, action: 'adopt', dry_run: false } as const;
+    await expect(decideOrphan.perform(deps, actor, order)).rejects.toThrow('There is no orphan berth-inst-');
     const alarm = {
       kind: 'orphan_machine',
       subject: row.ownerRef,
@@ -381,7 +397,7 @@ describe('a decision about a machine that no live instance has', () => {
     await store.transact((tx) =>
       tx.alarms.put({ ...alarm, since: now, lastSeenAt: now, acknowledgedBy: null }),
     );
-    await expect(decideOrphan(deps, actor, order)).rejects.toThrow('there is nothing to adopt');
+    await expect(decideOrphan.perform(deps, actor, order)).rejects.toThrow('there is nothing to adopt');
     expect(await audited(berth)).toEqual(['machine.adopt refused', 'machine.adopt refused']);
   });
 });

@@ -32,16 +32,12 @@ it('D1: a host does not read as empty while a machine is being made there', asyn
     random: createSeededRandom('drain'),
     sold: { catalog: berth.orchestrator.catalog, platforms: new Map([['default', { placesOnHosts: true }]]) },
   } as never;
-  const request = {
-    subject: { kind: 'host', name: 'n1' },
-    until: null,
-    reason: 'a disk is replaced',
-  } as never;
-  const drained = await drain(deps, actor, request);
+  const request = { kind: 'host', name: 'n1', reason: 'a disk is replaced' } as const;
+  const drained = await drain.perform(deps, actor, request);
   // The operator switches n1 off now.
   isMade = true;
   await berth.passUntil(`/instances/${id}`, 'ONLINE');
   expect((await store.read.instances.byId(id))?.host).toBe('n1');
   // "Whether no machine is left, so that the work on it can begin."
-  expect(drained.isEmpty).toBe(false);
+  expect(drained.empty).toBe(false);
 });

@@ -76,10 +76,11 @@ const alarms = async () => {
   return standing.map(({ kind, subject, text }) => ({ kind, subject, text }));
 };
 const accept = () =>
-  acceptLosses({ store: berth.orchestrator.store, clock: berth.clock }, actor, {
-    platforms: ['default'],
-    forMs: MINUTE_MS,
-  });
+  acceptLosses.perform(
+    { store: berth.orchestrator.store, clock: berth.clock, platforms: new Map([['default', {}]]) },
+    actor,
+    { for_s: MINUTE_MS / 1000 },
+  );
 
 describe('a host that', () => {
   it.each([

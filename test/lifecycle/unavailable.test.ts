@@ -51,9 +51,9 @@ async function start(options: Parameters<typeof startPlainOrchestrator>[1] = {})
       await berth.passUntil(`/instances/${id}`, 'STOPPED');
       return id;
     },
-    close: () => cordon(deps, actor, { subject, until: null, reason: null }),
-    maintain: () => planMaintenance(deps, actor, { subject, since: clock.now(), until: null, reason: null }),
-    open: () => uncordon(deps, actor, subject),
+    close: () => cordon.perform(deps, actor, subject),
+    maintain: () => planMaintenance.perform(deps, actor, subject),
+    open: () => uncordon.perform(deps, actor, subject),
   };
 }
 

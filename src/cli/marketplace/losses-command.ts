@@ -1,26 +1,19 @@
 import { Command } from 'commander';
 import { toLossCap } from '../../compose/marketplace/options.ts';
 import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
-import { acceptProviderLosses, cleanUpLost } from '../../marketplace/operate/actions.ts';
 import { countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';
 import { printLine } from '../../runtime/print.ts';
-import { localActor } from '../local-actor.ts';
-import { withAcceptance } from '../parse.ts';
 import {
   type Column,
   isData,
   type ListFlags,
-  type OutputFlag,
   printData,
-  printDone,
   printRecords,
   toFields,
   toJsonTime,
-  toTime,
   withList,
-  withOutput,
 } from '../print-records.ts';
-import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
+import { type CommandDeps, onMarketplaceDatabase, withMarketplaceActions } from './database.ts';
 
 /**
  * `berth marketplace losses`: resources that providers answer with 404, and the limit beyond which an operator decides.
@@ -37,37 +30,7 @@ export function marketplaceLossesCommand(): Command {
       });
     }),
   ).description('show resources that providers answer 404 for: how many ended, and which are held');
-  withAcceptance(withOutput(onMarketplaceDatabase(losses.command('accept <provider>'), accept))).description(
-    'accept the losses: during the time of --for, what the provider answers 404 for is ended',
-  );
-  withOutput(onMarketplaceDatabase(losses.command('clean-up <deployment>'), cleanUp)).description(
-    'delete the instance of a deployment that ended because its provider answered 404 for it',
-  );
-  return losses;
-}
-
-async function accept(
-  deps: CommandDeps,
-  provider: string,
-  flags: OutputFlag & { for: number },
-): Promise<void> {
-  const until = await acceptProviderLosses(deps, localActor(), { providerId: provider, forMs: flags.for });
-  printDone(
-    flags,
-    { provider, accepted_until: toJsonTime(until) },
-    `Until ${toTime(until)} a running server ends, within a minute, what ${provider} answers 404 for. It stays ended, ` +
-      `even if it turns up again. To stop accepting earlier: berth marketplace losses accept ${provider} --for 1m`,
-  );
-}
-
-async function cleanUp(deps: CommandDeps, id: string, flags: OutputFlag): Promise<void> {
-  const { providerId: provider, providerInstanceId, cleanup } = await cleanUpLost(deps, localActor(), id);
-  printDone(
-    flags,
-    { id, provider, provider_instance_id: providerInstanceId, cleanup },
-    `A running server deletes the instance ${providerInstanceId} of ${id} at ${provider} with its data within ` +
-      `seconds; if it turns up only later, the sweep deletes it. To see when the clean-up is done: berth marketplace deployments show ${id}`,
-  );
+  return withMarketplaceActions(losses);
 }
 
 const providerColumns: readonly Column<LossCount>[] = [

@@ -2,10 +2,8 @@ import { Command, Option } from 'commander';
 import { withProviders } from '../../compose/marketplace/providers.ts';
 import { subscribeToStock, unsubscribeFromStock } from '../../marketplace/mail/stock-alerts.ts';
 import type { StockAlertRecord } from '../../marketplace/model/people.ts';
-import { resendMail } from '../../marketplace/operate/actions.ts';
 import { listMails, type MailRow, mailStateSchema } from '../../marketplace/operate/views/mails.ts';
 import { findUser } from '../../marketplace/teams/users.ts';
-import { localActor } from '../local-actor.ts';
 import {
   type Column,
   fieldColumns,
@@ -18,7 +16,13 @@ import {
   withList,
   withOutput,
 } from '../print-records.ts';
-import { auditedHere, type CommandDeps, onMarketplaceDatabase, withAllowPrivate } from './database.ts';
+import {
+  auditedHere,
+  type CommandDeps,
+  onMarketplaceDatabase,
+  withAllowPrivate,
+  withMarketplaceActions,
+} from './database.ts';
 
 /** `berth marketplace mail` */
 export function mailCommand(): Command {
@@ -27,13 +31,7 @@ export function mailCommand(): Command {
     .description('list the mails, the newest first')
     .option('--to <email>', 'to this address only')
     .addOption(new Option('--state <state>', 'in this state only').choices(mailStateSchema.options));
-  withOutput(
-    onMarketplaceDatabase(mail.command('resend <id>'), async (deps, id: string, flags: OutputFlag) => {
-      const { to } = await resendMail(deps, localActor(), id);
-      printDone(flags, { id, to }, `A running server retries the mail ${id} to ${to} within seconds.`);
-    }),
-  ).description('try a waiting or given-up mail now');
-  return mail;
+  return withMarketplaceActions(mail);
 }
 
 interface MailFlags extends ListFlags {

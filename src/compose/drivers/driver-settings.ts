@@ -58,13 +58,18 @@ export function logOf(platform: string, count: number, log: Log): Log {
   return { debug: naming('debug'), info: naming('info'), warn: naming('warn'), error: naming('error') };
 }
 
-/** The parts of a configuration that can be cordoned. */
-export function cordonableOf(config: Config, catalog: Catalog): Cordonable {
+/** The parts of a configuration that can be cordoned. `catalogOf` is called when the catalog is used. */
+export function cordonableOf(config: Config, catalogOf: () => Catalog): Cordonable {
   const platforms = [...platformsOf(config)].map(
     ([name, { driver }]): [string, { placesOnHosts: boolean }] => [
       name,
       { placesOnHosts: driverNamed(driver).placesOnHosts === true },
     ],
   );
-  return { catalog, platforms: new Map(platforms) };
+  return {
+    get catalog() {
+      return catalogOf();
+    },
+    platforms: new Map(platforms),
+  };
 }

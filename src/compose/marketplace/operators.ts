@@ -1,8 +1,7 @@
 import { hostname } from 'node:os';
 import { packageVersion } from '../../config/package-root.ts';
 import { createConsole } from '../../marketplace/console/app.ts';
-import { createOperatorApp } from '../../marketplace/http/operator/app.ts';
-import type { OperatorDeps } from '../../marketplace/http/operator/deps.ts';
+import { createOperatorApp, type OperatorDeps } from '../../marketplace/http/operator/app.ts';
 import { isInStock } from '../../marketplace/offers/to-offer.ts';
 import type { KnownProviders } from '../../marketplace/operate/views/providers.ts';
 import type { LiveProviders } from '../../marketplace/providers/create-providers.ts';

@@ -32,13 +32,13 @@ export async function startWithAdmin(
       yield* diagnose(config, { env, umask, clock, log, running: { store, drivers } });
     },
   });
-  const common = { ...http, ...parts, doctor, sale: http.platform, sold: cordonableOf(config, catalog) };
+  const sold = cordonableOf(config, () => catalog);
   const { reload } = orchestrator;
-  const operator = createOperatorApp({ ...common, platforms: facts, reload }, { nextId });
+  const common = { ...http, ...parts, doctor, sale: http.platform, sold, platforms: facts, reload };
+  const operator = createOperatorApp(common, { nextId });
   const console = createConsole({
     ...common,
-    platforms,
-    platformFacts: facts,
+    states: platforms,
     version: packageVersion(),
     server: parts.server,
   });

@@ -3,8 +3,8 @@ import { auditPageOf } from '../../operators/console/audit-page.ts';
 import type { ConsoleParts } from '../../operators/console/deps.ts';
 import type { Look } from '../../operators/console/layout.ts';
 import { operatorsPage } from '../../operators/console/operators-page.ts';
-import { cleanUpLost, resendMail } from '../operate/actions.ts';
-import type { Action, ConsoleDeps } from './deps.ts';
+import { operations } from '../operate/operations.ts';
+import type { ConsoleDeps } from './deps.ts';
 import { billPage, booksPage } from './pages/books.ts';
 import { deploymentPage, deploymentsPage } from './pages/deployments.ts';
 import { mailsPage } from './pages/mails.ts';
@@ -33,16 +33,6 @@ const look: Look = {
   command: 'berth marketplace operators',
 };
 
-const resend: Action = async (deps, { actor, field }) => {
-  await resendMail(deps, actor, field('id') ?? '');
-  return '/console/mails?state=waiting';
-};
-
-const cleanUp: Action = async (deps, { actor, field }) => {
-  const { id } = await cleanUpLost(deps, actor, field('id') ?? '');
-  return `/console/deployments/${encodeURIComponent(id)}`;
-};
-
 /** Every page under `/console`, by path. */
 export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   ['/', overviewPage],
@@ -64,10 +54,7 @@ export function createConsole(deps: ConsoleDeps): Console {
   return assembleConsole(deps, {
     look,
     pages,
-    forms: [
-      ['/mails/resend', resend],
-      ['/deployments/clean-up', cleanUp],
-    ],
+    actions: operations,
     markTab: async ({ store: { read } }) => {
       const held = await read.losses.countHeld();
       return {

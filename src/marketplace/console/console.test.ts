@@ -110,15 +110,15 @@ describe('the console of the marketplace', () => {
     const page = await read(path);
     expect(page).toContain(`berth marketplace losses clean-up ${TRAINING.id}`);
     const csrf = /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
-    const [, action = ''] = /action="([^"]+clean-up)"/.exec(page) ?? [];
+    const [, action = ''] = /action="([^"]+cleanUpLost)"/.exec(page) ?? [];
     const send = (fields: Record<string, string>) =>
       shown.request(action, { method: 'POST', headers: { cookie }, body: new URLSearchParams(fields) });
-    expect((await send({ id: TRAINING.id })).status).toBe(403);
-    const done = await send({ id: TRAINING.id, csrf });
+    expect((await send({ deploymentId: TRAINING.id })).status).toBe(403);
+    const done = await send({ deploymentId: TRAINING.id, csrf });
     expect([done.status, done.headers.get('location')]).toEqual([303, path]);
     expect(await shown.store.read.deployments.byId(TRAINING.id)).toMatchObject({ cleanup: 'wanted' });
     expect(await read(path)).not.toContain('Instance lost');
-    const again = await send({ id: TRAINING.id, csrf });
+    const again = await send({ deploymentId: TRAINING.id, csrf });
     expect([again.status, await again.text()]).toEqual([
       409,
       expect.stringContaining('is already being deleted'),
@@ -134,13 +134,13 @@ describe('the console of the marketplace', () => {
     const page = await read('/console/mails?state=given_up');
     const csrf = /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
     const send = (fields: Record<string, string>) =>
-      shown.request('/console/mails/resend', {
+      shown.request('/console/actions/resendMail', {
         method: 'POST',
         headers: { cookie },
         body: new URLSearchParams(fields),
       });
-    expect((await send({ id: 'mail-lost' })).status).toBe(403);
-    expect((await send({ id: 'mail-lost', csrf })).status).toBe(303);
+    expect((await send({ mailId: 'mail-lost' })).status).toBe(403);
+    expect((await send({ mailId: 'mail-lost', csrf })).status).toBe(303);
     expect((await shown.store.read.mail.list({ state: 'given_up', limit: 9 })).length).toBe(0);
     const [entry] = await shown.store.read.audit.page({ limit: 1 });
     expect(entry).toMatchObject({
@@ -149,7 +149,7 @@ describe('the console of the marketplace', () => {
       action: 'mail.resend',
       subject: 'mail-lost',
     });
-    const refused = await send({ id: 'mail-sent', csrf });
+    const refused = await send({ mailId: 'mail-sent', csrf });
     expect([refused.status, await refused.text()]).toEqual([
       409,
       expect.stringContaining('is not sent twice'),
@@ -161,6 +161,8 @@ it('answers no hostile request with a 5xx or an error line [market-console-hosti
   const csrf = /name="csrf" value="([^"]+)"/.exec(await read('/console'))?.[1] ?? '';
   const names = [
     'id',
+    'mailId',
+    'deploymentId',
     'q',
     'state',
     'status',
@@ -173,7 +175,7 @@ it('answers no hostile request with a 5xx or an error line [market-console-hosti
     'subject',
     'next',
   ];
-  const forms = ['/console/mails/resend', '/console/deployments/clean-up'];
+  const forms = ['/console/actions/resendMail', '/console/actions/cleanUpLost'];
   const pagePaths = pages.map(([path]) => `/console${path}`);
   const requests = [
     ...hostileReads([...pagePaths, '/console/assets/:name', '/console/login', '/console/:none'], names),

@@ -63,8 +63,8 @@ export async function putDemoMarket({ store, clock }: TestMarketConsole): Promis
       });
   });
   const mara = { name: 'mara', source: 'console', address: '10.0.0.7' } as const;
-  const booking = { kind: 'grant', teamId: 'team-nimbus', amountMicroUsd: 25_000_000 } as const;
-  await bookCredit(deps, mara, { ...booking, reason: 'a machine that was lost' });
+  const booking = { kind: 'grant', team: 'team-nimbus', amount_usd: 25, reference: 'lost-machine' } as const;
+  await bookCredit.perform(deps, mara, { ...booking, reason: 'a machine that was lost' });
   await keepVerdict(store, await verifyLedger(store, now), now - 2 * HOUR_MS);
 }
 

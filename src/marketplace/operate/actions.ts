@@ -1,13 +1,17 @@
-import { type AuditedAction, audited } from '../../operators/audit.ts';
-import type { Actor } from '../../operators/model.ts';
+import { z } from 'zod';
+import { timestampSchema, usdFromMicroUsd } from '../../contract/values.ts';
+import { type CommandWords, defineAction, type Flag } from '../../operators/operation.ts';
+import { toTime } from '../../operators/views/values.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { toDollars } from '../contract/values.ts';
-import { type Booked, book, type Credit } from '../ledger/credit.ts';
+import { realTimeBalance } from '../ledger/balance.ts';
+import { book } from '../ledger/credit.ts';
 import { type DeploymentRecord, isActive, isLost, type LostDeployment } from '../model/deployment-record.ts';
-import type { LedgerTransactionRecord, MailRecord } from '../model/ledger-records.ts';
-import { OperatorError } from '../model/own-rows.ts';
+import type { MailRecord } from '../model/ledger-records.ts';
+import { findTeam, OperatorError } from '../model/own-rows.ts';
 import type { Store } from '../model/store.ts';
 import { acceptLosses } from '../providers/loss-cap.ts';
+import { mailRowSchema, toMailRow } from './views/mails.ts';
 
 interface Deps {
   store: Store;
@@ -15,55 +19,173 @@ interface Deps {
   random: Random;
 }
 
-/** A booking of an amount for a team, with the fields that its kind needs. */
-export type Booking =
-  | ({ kind: 'top_up'; reference: string } & Credit)
-  | ({ kind: 'grant' } & Credit)
-  | ({ kind: 'adjustment'; reason: string } & Credit);
+const bookingSchema = z.object({ id: z.string(), team_id: z.string(), memo: z.string() });
+type Booking = z.output<typeof bookingSchema>;
 
-/** Books a credit. A repeated booking does not add a second row to the audit log. @throws {OperatorError} */
-export async function bookCredit(
-  deps: Deps,
-  actor: Actor,
-  { kind, ...credit }: Booking,
-): Promise<LedgerTransactionRecord> {
-  const { teamId, amountMicroUsd, reference = null, reason = null } = credit;
-  const action: AuditedAction<Booked> = {
+/** Books a credit. A repeated booking does not add a second row to the audit log. */
+export const bookCredit = defineAction({
+  name: 'bookCredit',
+  tag: 'Actions',
+  path: '/teams/{team}/credit',
+  summary: 'Book a payment, a grant or a correction',
+  description: 'Idempotent: a repeated request with the same reference books nothing more.',
+  input: {
+    team: z.string().meta({ description: 'The slug or the id of a team.' }),
+    kind: z.enum(['top_up', 'grant', 'adjustment']),
+    amount_usd: z
+      .number()
+      .min(-1e9)
+      .max(1e9)
+      .multipleOf(0.000001)
+      .meta({ description: 'Below zero only for an adjustment.' }),
+    reference: z.string().min(1).max(200).meta({
+      description: 'Reference of the payment or order. A reference is booked only once.',
+    }),
+    reason: z.string().min(1).max(500).optional(),
+  },
+  check: [
+    ({ kind, reason }) => kind !== 'adjustment' || reason !== undefined,
+    { path: ['reason'], error: 'expected a reason; it is kept in the books' },
+  ],
+  example: {
+    kind: 'grant',
+    amount_usd: 25,
+    reference: 'outage-of-monday',
+    reason: 'for the outage of Monday',
+  },
+  status: 201,
+  errors: ['not_found'],
+  reply: ['The booking.', bookingSchema],
+  audit: async (
+    { team, kind, amount_usd: usd, reference = null, reason = null },
+    { store: { read } }: Deps,
+  ) => ({
     action: `credit.${kind}`,
-    subject: teamId,
-    detail: { amount: toDollars(amountMicroUsd), reference, reason },
-    done: ({ isReplay }) => (isReplay ? null : {}),
+    subject: (await findTeam(read.teams, team).catch(() => null))?.id ?? team,
+    detail: { amount: toDollars(toMicroUsd(usd)), reference, reason },
+  }),
+  run: async (deps: Deps, { team, kind, amount_usd: usd, ...of }, _actor, skipAudit) => {
+    const { id: teamId } = await deps.store.transact((tx) => findTeam(tx.teams, team));
+    const { record, isReplay } = await book(deps, kind, { teamId, amountMicroUsd: toMicroUsd(usd), ...of });
+    if (isReplay) skipAudit();
+    return { id: record.id, team_id: teamId, memo: record.memo };
+  },
+  commands: [
+    credit('top-up', 'top_up', 'record a payment; the same reference is recorded once', {
+      reference: ['--reference <text>', 'of the payment', { isRequired: true }],
+      reason: ['--reason <text>', 'what it is for'],
+    }),
+    credit('grant', 'grant', 'grant unpaid credit', {
+      reference: ['--reference <text>', 'the same reference is recorded once'],
+      reason: ['--reason <text>', 'what it is for'],
+    }),
+    credit('adjust', 'adjustment', 'correct a balance: `-- -5` subtracts five dollars', {
+      reason: ['--reason <text>', 'why; kept in the ledger', { isRequired: true }],
+      reference: ['--reference <text>', 'the same reference is recorded once'],
+    }),
+  ],
+});
+
+const toMicroUsd = (usd: number): number => Math.round(usd * 1_000_000);
+
+function credit(
+  verb: string,
+  kind: string,
+  description: string,
+  flags: Readonly<Record<string, Flag>>,
+): CommandWords<Deps, unknown, Booking> {
+  const balanceOf = ({ store, clock }: Deps, { team_id: id }: Booking) =>
+    realTimeBalance(store.read, id, clock.now());
+  return {
+    name: `credit ${verb}`,
+    description,
+    args: { team: ['<team>'], amount_usd: ['<usd>'] },
+    flags,
+    fixed: { kind },
+    toData: async (booked, { deps }) => ({
+      id: booked.id,
+      memo: booked.memo,
+      team_id: booked.team_id,
+      balance_usd: usdFromMicroUsd(await balanceOf(deps, booked)),
+    }),
+    tell: async (booked, { deps }) => [
+      `${booked.memo} (${booked.id}): ${booked.team_id} has ${toDollars(await balanceOf(deps, booked))} left to spend.`,
+    ],
   };
-  const { record } = await audited(deps, actor, action, (store) => book({ ...deps, store }, kind, credit));
-  return record;
 }
 
-/** Accepts all losses of the provider for `forMs`. Returns the end of that time. @throws {OperatorError} */
-export function acceptProviderLosses(
-  deps: Deps,
-  actor: Actor,
-  { providerId, forMs }: { providerId: string; forMs: number },
-): Promise<number> {
-  const until = deps.clock.now() + forMs;
-  const detail = { until: new Date(until).toISOString() };
-  return audited(deps, actor, { action: 'losses.accept', subject: providerId, detail }, async (store) => {
-    if (!(await store.read.losses.providers()).includes(providerId))
+const USUAL_S = 3600;
+const LONGEST_S = 24 * 3600;
+
+/** Accepts all losses of the provider for a time. */
+export const acceptProviderLosses = defineAction({
+  name: 'acceptLosses',
+  tag: 'Actions',
+  path: '/providers/{provider}/losses/accept',
+  summary: 'Accept the losses of a provider',
+  description:
+    'For `for_s` seconds, deployments and volumes that the provider answers 404 for end, without the limit on losses.',
+  input: {
+    provider: z.string(),
+    for_s: z.int().min(60).max(LONGEST_S).default(USUAL_S).meta({ description: 'Duration in seconds.' }),
+  },
+  example: { for_s: USUAL_S },
+  errors: [],
+  reply: ['When the acceptance ends.', z.object({ provider: z.string(), accepted_until: timestampSchema })],
+  audit: ({ provider }) => ({
+    action: 'losses.accept',
+    subject: provider,
+    done: ({ accepted_until: until }) => ({ detail: { until } }),
+  }),
+  run: async ({ store, clock }: Deps, { provider, for_s: seconds }) => {
+    if (!(await store.read.losses.providers()).includes(provider))
       throw new OperatorError(
-        `No losses are recorded for provider "${providerId}": see \`berth marketplace losses\`.`,
+        `No losses are recorded for provider "${provider}": see \`berth marketplace losses\`.`,
       );
-    await acceptLosses({ store }, providerId, until);
-    return until;
-  });
-}
+    const until = clock.now() + seconds * 1000;
+    await acceptLosses({ store }, provider, until);
+    return { provider, accepted_until: toTime(until) };
+  },
+  commands: [
+    {
+      name: 'losses accept',
+      description: 'accept the losses: during the time of --for, what the provider answers 404 for is ended',
+      args: { provider: ['<provider>'] },
+      flags: {
+        for_s: [
+          '--for <time>',
+          'how long: minutes or hours, such as 30m or 2h',
+          { default: USUAL_S, shownDefault: '"1h"' },
+        ],
+      },
+      tell: ({ provider, accepted_until: until }) => [
+        `Until ${until} a running server ends, within a minute, what ${provider} answers 404 for. It stays ended, ` +
+          `even if it turns up again. To stop accepting earlier: berth marketplace losses accept ${provider} --for 1m`,
+      ],
+    },
+  ],
+});
 
 /**
  * Orders the deletion of the instance of a deployment that ended because its provider answered 404. A server deletes it
  * at once; if it appears only later, the sweep deletes it.
- *
- * @throws {OperatorError}
  */
-export function cleanUpLost(deps: Deps, actor: Actor, id: string): Promise<LostDeployment> {
-  return audited(deps, actor, { action: 'losses.clean_up', subject: id }, (store) =>
+export const cleanUpLost = defineAction({
+  name: 'cleanUpLost',
+  tag: 'Actions',
+  path: '/deployments/{deploymentId}/clean-up',
+  summary: 'Delete the instance of a lost deployment',
+  description:
+    'A deployment is lost if it ended because its provider answered 404 for its instance. The instance is kept until ' +
+    'this orders its deletion; then it is deleted within seconds, or once its provider lists it again.',
+  input: { deploymentId: z.string() },
+  errors: ['not_found', 'payload_too_large', 'request_timeout'],
+  reply: [
+    'The deployment and its instance.',
+    z.object({ id: z.string(), provider: z.string(), provider_instance_id: z.string(), cleanup: z.string() }),
+  ],
+  audit: ({ deploymentId }) => ({ action: 'losses.clean_up', subject: deploymentId }),
+  run: ({ store }: Deps, { deploymentId: id }) =>
     store.transact(async (tx) => {
       const record = await tx.deployments.byId(id);
       if (record === null)
@@ -75,10 +197,26 @@ export function cleanUpLost(deps: Deps, actor: Actor, id: string): Promise<LostD
       const wanted: LostDeployment = { ...record, cleanup: 'wanted' };
       await tx.deployments.update(wanted);
       await tx.signals.wake(record.providerId, id);
-      return wanted;
+      const { providerId: provider, providerInstanceId, cleanup } = wanted;
+      return { id, provider, provider_instance_id: providerInstanceId, cleanup };
     }),
-  );
-}
+  commands: [
+    {
+      name: 'losses clean-up',
+      description: 'delete the instance of a deployment that ended because its provider answered 404 for it',
+      args: { deploymentId: ['<deployment>'] },
+      tell: ({ id, provider, provider_instance_id: instance }) => [
+        `A running server deletes the instance ${instance} of ${id} at ${provider} with its data within ` +
+          `seconds; if it turns up only later, the sweep deletes it. To see when the clean-up is done: berth marketplace deployments show ${id}`,
+      ],
+    },
+  ],
+  form: {
+    title: 'Delete the instance of a lost deployment',
+    button: 'Delete the instance',
+    page: ({ deploymentId }) => `/console/deployments/${encodeURIComponent(deploymentId)}`,
+  },
+});
 
 function whyNotLost(record: DeploymentRecord): string {
   const { id, status, cleanup } = record;
@@ -88,20 +226,38 @@ function whyNotLost(record: DeploymentRecord): string {
   return `The deployment "${id}" never had an instance.`;
 }
 
-/** Retries a waiting or given-up mail now. A given-up mail gets three more days. @throws {OperatorError} */
-export function resendMail(deps: Deps, actor: Actor, id: string): Promise<MailRecord> {
-  return audited(deps, actor, { action: 'mail.resend', subject: id }, (store) =>
+/** Retries a waiting or given-up mail now. A given-up mail gets three more days. */
+export const resendMail = defineAction({
+  name: 'resendMail',
+  tag: 'Actions',
+  path: '/mails/{mailId}/resend',
+  summary: 'Try a waiting or given-up mail now',
+  description: 'A mail that was sent is refused.',
+  input: { mailId: z.string() },
+  errors: ['not_found', 'payload_too_large', 'request_timeout'],
+  reply: ['The mail.', mailRowSchema],
+  audit: ({ mailId }) => ({ action: 'mail.resend', subject: mailId }),
+  run: ({ store, clock }: Deps, { mailId: id }) =>
     store.transact(async (tx) => {
       const record = await tx.mail.byId(id);
       if (record === null)
         throw new OperatorError(`There is no mail "${id}": see \`berth marketplace mail ls\`.`, 'not_found');
       if (record.sentAt !== null)
         throw new OperatorError(`The mail "${id}" was already sent: it is not sent twice.`);
-      const now = deps.clock.now();
+      const now = clock.now();
       const createdAt = record.failedAt === null ? record.createdAt : now;
       const due: MailRecord = { ...record, createdAt, dueAt: now, failedAt: null };
       await tx.mail.update(due);
-      return due;
+      return toMailRow(due);
     }),
-  );
-}
+  commands: [
+    {
+      name: 'mail resend',
+      description: 'try a waiting or given-up mail now',
+      args: { mailId: ['<id>'] },
+      toData: ({ id, to }) => ({ id, to }),
+      tell: ({ id, to }) => [`A running server retries the mail ${id} to ${to} within seconds.`],
+    },
+  ],
+  form: { title: 'Try a mail now', button: 'Try now', page: () => '/console/mails?state=waiting' },
+});

@@ -148,11 +148,15 @@ describe('a deployment that its provider lost', () => {
     const alarms = setup.told.filter(({ message }) => message.includes('losses clean-up'));
     expect(alarms).toMatchObject([{ level: 'error', fields: { deployment: id, instance: instanceId } }]);
 
-    await cleanUpLost(setup.deps, mara, id);
-    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('is already being deleted');
+    await cleanUpLost.perform(setup.deps, mara, { deploymentId: id });
+    await expect(cleanUpLost.perform(setup.deps, mara, { deploymentId: id })).rejects.toThrow(
+      'is already being deleted',
+    );
     await setup.clock.advance(MINUTE_MS);
     expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);
-    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('is already deleted');
+    await expect(cleanUpLost.perform(setup.deps, mara, { deploymentId: id })).rejects.toThrow(
+      'is already deleted',
+    );
     const before = deletes();
     await setup.clock.advance(HOUR_MS);
     expect(deletes()).toBe(before);
@@ -163,7 +167,7 @@ describe('a deployment that its provider lost', () => {
     const denied = setup.plain.faults.plan;
     setup.plain.faults.plan = (method, ...call) =>
       method === 'deleteInstance' ? { instead: null } : denied(method, ...call);
-    await cleanUpLost(setup.deps, mara, id);
+    await cleanUpLost.perform(setup.deps, mara, { deploymentId: id });
     await setup.clock.advance(MINUTE_MS);
     expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', ['ONLINE']]);
     setup.plain.faults.plan = () => 'none';

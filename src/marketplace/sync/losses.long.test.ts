@@ -95,7 +95,7 @@ describe('a provider that answers 404 for everything', () => {
     expect(tellings(setup.told, 'error', 'losses clean-up')).toBe(CAP);
     const mara = { name: 'mara', source: 'cli', address: null } as const;
     for (const { id, status } of await records())
-      if (status !== 'running') await cleanUpLost(setup.deps, mara, id);
+      if (status !== 'running') await cleanUpLost.perform(setup.deps, mara, { deploymentId: id });
     await setup.clock.advance(MINUTE_MS);
     expect(setup.plain.instances.map(({ id }) => id)).toEqual(
       live.map(({ providerInstanceId }) => providerInstanceId),

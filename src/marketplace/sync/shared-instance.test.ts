@@ -195,7 +195,11 @@ describe('an instance that two rows have', () => {
     const { id, instanceId } = await running(setup);
     await lose(id);
     const second = await share(instanceId);
-    await cleanUpLost(setup.deps, { name: 'mara', source: 'cli', address: null }, id);
+    await cleanUpLost.perform(
+      setup.deps,
+      { name: 'mara', source: 'cli', address: null },
+      { deploymentId: id },
+    );
     await setup.clock.advance(HOUR_MS);
     expect(await read(setup, id)).toMatchObject({ status: 'terminated-provider', cleanup: 'done' });
     expect(await read(setup, second)).toMatchObject({ status: 'running' });

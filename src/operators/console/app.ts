@@ -6,6 +6,7 @@ import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { audit, refusalOf } from '../audit.ts';
 import type { Actor } from '../model.ts';
+import { actionPage, actionPath, performForm } from './action-pages.ts';
 import { asset, isAssetName } from './assets.ts';
 import type { ConsoleBase, ConsoleEnv, ConsoleParts, FormRequest, Page, PageRequest } from './deps.ts';
 import { readForm } from './form.ts';
@@ -26,7 +27,7 @@ export interface Console {
 
 /** Assembles the operator's pages of a product, under `/console` of its admin listener. */
 export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: ConsoleParts<Deps>): Console {
-  const { look, forms, pages } = parts;
+  const { look, actions, pages } = parts;
   const sessions = new Sessions(deps);
   const streams = new LiveStreams({ clock: deps.clock, subscribe: parts.subscribe });
   const app = new Hono<ConsoleEnv>().basePath('/console');
@@ -88,8 +89,16 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
     deleteCookie(context, cookieName(context), { path: '/console' });
     return context.redirect('/console/login', 303);
   });
-  for (const [path, action] of forms)
-    app.post(path, async (context) => context.redirect(await action(deps, formOf(context)), 303));
+  for (const action of actions.filter(({ form }) => form !== undefined)) {
+    const path = actionPath(action.name);
+    app.get(path, (context) =>
+      show(deps, parts, context, (_deps, request) => actionPage(action, deps, request)),
+    );
+    app.post(path, async (context) => {
+      const request = { ...formOf(context), now: deps.clock.now() };
+      return context.redirect(await performForm(action, deps, request), 303);
+    });
+  }
   for (const [path, page] of pages) app.get(path, (context) => show(deps, parts, context, page));
   app.all('*', (context) => context.html(problemPage(look, 'Not found', 'There is no such page.'), 404));
   return { app, close: () => streams.close() };

@@ -4,6 +4,7 @@ import type { Log } from '../../ports/log.ts';
 import type { AuditedStore } from '../audit.ts';
 import type { Operators } from '../keys.ts';
 import type { Actor } from '../model.ts';
+import type { Operation } from '../operation.ts';
 import type { Look, TabMark } from './layout.ts';
 import type { Html } from './parts.ts';
 import type { Session } from './sessions.ts';
@@ -27,8 +28,8 @@ export interface ConsoleParts<Deps> {
   look: Look;
   /** Every page below `/console`, by path. */
   pages: readonly (readonly [path: string, page: Page<Deps>])[];
-  /** Every form below `/console`, by the path of its POST. */
-  forms: readonly (readonly [path: string, action: Action<Deps>])[];
+  /** Those of them with a form have a page below `/console/actions`. */
+  actions: readonly Operation<Deps>[];
   markTab: (deps: Deps) => Promise<TabMark>;
   /**
    * Calls `changed` after each commit that may alter a page. Returns the function that unsubscribes. Absent: pages
@@ -62,6 +63,3 @@ export interface FormRequest {
   actor: Actor;
   field: (name: string) => string | undefined;
 }
-
-/** Performs the action of a form. Returns the path of the next page. The message of an error is shown as the reason. */
-export type Action<Deps> = (deps: Deps, request: FormRequest) => Promise<string>;

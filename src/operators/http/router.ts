@@ -1,4 +1,4 @@
-import { OpenAPIHono, z } from '@hono/zod-openapi';
+import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { ApiError, type ErrorCode, invalidRequest } from '../../contract/errors.ts';
@@ -10,15 +10,11 @@ import { type RequestEnv, type RequestVariables, requestContext } from '../../ht
 import { Fatal } from '../../ports/errors.ts';
 import type { Operators } from '../keys.ts';
 import type { Actor, OperatorKeyRecord } from '../model.ts';
-import { MAX_PAGE } from '../views/values.ts';
 
 /** Values that middleware sets for the routes. */
 export interface OperatorEnv extends RequestEnv {
   Variables: RequestVariables & { operator: OperatorKeyRecord };
 }
-
-/** Maximum size of a page. */
-export const limitSchema = z.coerce.number().int().min(1).max(MAX_PAGE).optional();
 
 /** Creates a router that answers invalid input with a 400 that names each path. */
 export function createOperatorRouter(): OpenAPIHono<OperatorEnv> {

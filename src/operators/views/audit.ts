@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../contract/values.ts';
 import { type AuditReader, auditOutcomes, auditSources } from '../model.ts';
-import { cutPage, nextSchema, toTime, USUAL_PAGE } from './values.ts';
+import { defineView } from '../operation.ts';
+import { cutPage, limitSchema, nextSchema, toTime, USUAL_PAGE } from './values.ts';
 
 /** An action of an operator. */
-export const auditViewSchema = z
+const auditViewSchema = z
   .object({
     id: z.int(),
     at: timestampSchema,
@@ -21,7 +22,7 @@ export const auditViewSchema = z
   .meta({ id: 'AuditEntry' });
 export type AuditView = z.infer<typeof auditViewSchema>;
 
-export const auditPageSchema = z
+const auditPageSchema = z
   .object({ entries: z.array(auditViewSchema), next: nextSchema })
   .meta({ id: 'AuditPage' });
 export type AuditPage = z.infer<typeof auditPageSchema>;
@@ -45,3 +46,23 @@ export async function listAudit(
   const { rows, next } = cutPage(found, limit, ({ id }) => String(id));
   return { entries: rows.map((entry) => ({ ...entry, at: toTime(entry.at) })), next };
 }
+
+export const auditView = defineView({
+  name: 'listAudit',
+  tag: 'Views',
+  path: '/audit',
+  summary: 'List actions of operators',
+  description: 'The newest first, page by page; kept for `retention.audit_days`.',
+  input: {
+    actor: z.string().optional(),
+    action: z.string().optional(),
+    subject: z.string().optional(),
+    after: z
+      .string()
+      .regex(/^\d{1,15}$/, 'expected the `next` of a page')
+      .optional(),
+    limit: limitSchema,
+  },
+  reply: ['A page of the audit log.', auditPageSchema],
+  read: ({ store }: { store: { read: { audit: AuditReader } } }, query) => listAudit(store.read, query),
+});

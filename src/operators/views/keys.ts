@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../contract/values.ts';
 import type { OperatorKeyReader } from '../model.ts';
+import { defineView } from '../operation.ts';
 import { timeOrNullSchema, toTime } from './values.ts';
 
 /** A key of an operator, without its digest. */
-export const operatorKeyViewSchema = z
+const operatorKeyViewSchema = z
   .object({
     id: z.string(),
     name: z.string(),
@@ -17,7 +18,7 @@ export const operatorKeyViewSchema = z
   .meta({ id: 'OperatorKey' });
 export type OperatorKeyView = z.infer<typeof operatorKeyViewSchema>;
 
-export const operatorKeyListSchema = z
+const operatorKeyListSchema = z
   .object({ keys: z.array(operatorKeyViewSchema) })
   .meta({ id: 'OperatorKeyList' });
 
@@ -34,4 +35,18 @@ export async function listOperatorKeys(read: {
     revoked_at: toTime(revokedAt),
     last_used_at: toTime(lastUsedAt),
   }));
+}
+
+/** `GET /operator-keys`. Keys are made on the command line, which shows each once. */
+export function operatorKeysView(texts: { tag: string; description: string }) {
+  return defineView({
+    name: 'listOperatorKeys',
+    path: '/operator-keys',
+    summary: 'Keys of operators',
+    ...texts,
+    reply: ['The keys.', operatorKeyListSchema],
+    read: async ({ store }: { store: { read: { operatorKeys: OperatorKeyReader } } }) => ({
+      keys: await listOperatorKeys(store.read),
+    }),
+  });
 }

@@ -5,6 +5,8 @@ import { timestampSchema } from '../../contract/values.ts';
 export const MAX_PAGE = 500;
 export const USUAL_PAGE = 50;
 
+export const limitSchema = z.coerce.number().int().min(1).max(MAX_PAGE).optional();
+
 export const timeOrNullSchema = timestampSchema.nullable();
 
 /** Formats a time for the views: RFC 3339, or null. */

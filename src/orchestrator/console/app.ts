@@ -1,7 +1,7 @@
 import { assembleConsole, type Console } from '../../operators/console/app.ts';
 import type { Look } from '../../operators/console/layout.ts';
+import { operations } from '../operate/operations.ts';
 import type { ConsoleDeps } from './deps.ts';
-import { forms } from './forms.ts';
 import { pages } from './pages/pages.ts';
 
 const look: Look = {
@@ -32,7 +32,7 @@ export function createConsole(deps: ConsoleDeps): Console {
   return assembleConsole(deps, {
     look,
     pages,
-    forms,
+    actions: operations,
     markTab: async ({ store }) => {
       const alarms = await store.read.alarms.list();
       const isNew = alarms.some(({ acknowledgedBy }) => acknowledgedBy === null);

@@ -21,13 +21,14 @@ afterAll(async () => {
   await shown?.[Symbol.asyncDispose]();
 });
 
-const paths = pages.flatMap(([path]) =>
-  path === '/confirm'
-    ? ['/console/confirm?action=cordon&kind=offer&name=l40s-1x']
-    : path.endsWith(':id')
+const paths = [
+  '/console/actions/cordon?kind=offer&name=l40s-1x',
+  ...pages.flatMap(([path]) =>
+    path.endsWith(':id')
       ? [STUCK, FAILED].map((id) => `/console${path.replace(':id', id)}`)
       : [`/console${path === '/' ? '' : path}`],
-);
+  ),
+];
 
 /** A tab with a logged-in operator. `complaints` collects console messages, errors, dialogs and foreign requests. */
 async function open(options: BrowserContextOptions = {}) {

@@ -9,6 +9,7 @@ import { packageVersion } from '../../config/package-root.ts';
 import type { ConsoleEnv } from '../../operators/console/deps.ts';
 import { createOperatorKey, Operators } from '../../operators/keys.ts';
 import type { Clock } from '../../ports/clock.ts';
+import { Fatal } from '../../ports/errors.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import { putEmptyDatabase } from '../../testing/stores.ts';
@@ -16,14 +17,14 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedHost } from '../model/platform-driver.ts';
 import { Doctor, type DoctorFinding } from '../operate/doctor.ts';
 import { createConsole } from './app.ts';
-import type { PlatformView } from './deps.ts';
+import type { PlatformState } from './deps.ts';
 
-const up: PlatformView = {
+const up: PlatformState = {
   driver: { manifest: { name: 'libvirt' } },
   health: { isUp: true, isSuspect: false },
   losses: { held: 0 },
 };
-const down: PlatformView = {
+const down: PlatformState = {
   driver: { manifest: { name: 'incus' } },
   health: { isUp: false, isSuspect: false },
   losses: { held: 0 },
@@ -77,7 +78,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     ...deps,
     catalog,
     operators: new Operators({ ...deps, log: { warn: () => undefined } }),
-    platforms: new Map([
+    states: new Map([
       ['default', up],
       ['west', down],
     ]),
@@ -88,7 +89,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
         ['west', { placesOnHosts: false }],
       ]),
     },
-    platformFacts: new Map([
+    platforms: new Map([
       [
         'default',
         {
@@ -98,6 +99,8 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       ],
       ['west', { driver: 'incus' }],
     ]),
+    reload: () => Promise.reject(new Fatal('it has no server')),
+    maxLosses: { share: 0.1, least: 3, windowMs: 3_600_000, perHost: { share: 0.5, least: 3 } },
     doctor: new Doctor({ clock, examine: demoFindings }),
     sale: {
       isOpen: (platform) => platform === 'default',

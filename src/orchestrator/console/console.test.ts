@@ -4,9 +4,9 @@ import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
 import { SESSION_MS } from '../../operators/console/sessions.ts';
 import { revokeOperatorKey } from '../../operators/keys.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { operations } from '../operate/operations.ts';
 import { startConsole, type TestConsole } from './console.fixture.ts';
 import { FAILED, HOSTILE, LINGERING, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
-import { forms } from './forms.ts';
 import { pages } from './pages/pages.ts';
 
 let shown: TestConsole;
@@ -28,30 +28,32 @@ const post = (path: string, fields: Record<string, string>, headers: Record<stri
   shown.request(path, { method: 'POST', headers: { cookie, ...headers }, body: new URLSearchParams(fields) });
 const csrfOf = (page: string): string => /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
 const toConfirm = {
-  retry: `id=${STUCK}`,
-  destroy: `id=${STUCK}`,
+  retryInstance: `instanceId=${STUCK}`,
+  destroyInstance: `instanceId=${STUCK}`,
   cordon: 'kind=offer&name=l40s-1x',
-  disable: 'account=marketplace',
-  delete: 'account=marketplace',
+  planMaintenance: 'kind=offer&name=l40s-1x',
+  acceptLosses: 'platform=west',
+  disableAccount: 'account=marketplace',
+  deleteAccount: 'account=marketplace',
 };
 const paths = [
   ...pages.map(([path]) => `/console${path === '/' ? '' : path.replace(':id', STUCK)}`),
-  ...Object.entries(toConfirm).map(([action, query]) => `/console/confirm?action=${action}&${query}`),
+  ...Object.entries(toConfirm).map(([action, query]) => `/console/actions/${action}?${query}`),
 ];
 
 it('logs each form and each refusal with operator, key and address, but no page views [console-log]', async () => {
   shown.infos.length = 0;
   await get('/console/accounts');
   await get('/console/none');
-  await post('/console/instances/retry', { id: STUCK });
+  await post('/console/actions/retryInstance', { instanceId: STUCK });
   const csrf = csrfOf(await read('/console'));
-  await post('/console/instances/retry', { id: STUCK, csrf });
+  await post('/console/actions/retryInstance', { instanceId: STUCK, csrf });
   await shown.request('/console/events');
   const who = { operator: 'mara', key: shown.keyId, address: expect.any(String) };
   expect(shown.infos).toEqual([
     { method: 'GET', path: '/console/none', status: 404, ...who },
-    { method: 'POST', path: '/console/instances/retry', status: 403, ...who },
-    { method: 'POST', path: '/console/instances/retry', status: 303, ...who },
+    { method: 'POST', path: '/console/actions/retryInstance', status: 403, ...who },
+    { method: 'POST', path: '/console/actions/retryInstance', status: 303, ...who },
     { method: 'GET', path: '/console/events', status: 401, address: who.address },
   ]);
 });
@@ -75,7 +77,7 @@ describe('without a session', () => {
 
   it('a form does nothing', async () => {
     const body = new URLSearchParams({ kind: 'step_failing', subject: STUCK });
-    const reply = await shown.request('/console/alarms/acknowledge', { method: 'POST', body });
+    const reply = await shown.request('/console/actions/acknowledgeAlarms', { method: 'POST', body });
     expect(reply.status).toBe(303);
     expect(
       (await shown.store.read.alarms.list()).filter(({ acknowledgedBy }) => acknowledgedBy),
@@ -165,7 +167,7 @@ describe('a form', () => {
 
   it('acknowledges an alarm, in the name of who is logged in', async () => {
     const csrf = csrfOf(await read('/console/alarms'));
-    const reply = await post('/console/alarms/acknowledge', { ...alarm, csrf });
+    const reply = await post('/console/actions/acknowledgeAlarms', { ...alarm, csrf });
     expect([reply.status, reply.headers.get('location')]).toEqual([303, '/console/alarms']);
     expect(await acknowledgedBy()).toBe('mara');
     const [entry] = await shown.store.read.audit.page({ limit: 1 });
@@ -176,11 +178,11 @@ describe('a form', () => {
     const csrf = csrfOf(await read('/console/alarms'));
     const other = await shown.logIn();
     const tries = [
-      await post('/console/alarms/acknowledge', alarm),
-      await post('/console/alarms/acknowledge', { ...alarm, csrf: `${csrf.slice(0, -1)}x` }),
-      await post('/console/alarms/acknowledge', { ...alarm, csrf }, { cookie: other }),
-      await post('/console/alarms/acknowledge', { ...alarm, csrf }, { 'sec-fetch-site': 'same-site' }),
-      await post('/console/alarms/acknowledge', { ...alarm, csrf }, { origin: 'http://evil.example' }),
+      await post('/console/actions/acknowledgeAlarms', alarm),
+      await post('/console/actions/acknowledgeAlarms', { ...alarm, csrf: `${csrf.slice(0, -1)}x` }),
+      await post('/console/actions/acknowledgeAlarms', { ...alarm, csrf }, { cookie: other }),
+      await post('/console/actions/acknowledgeAlarms', { ...alarm, csrf }, { 'sec-fetch-site': 'same-site' }),
+      await post('/console/actions/acknowledgeAlarms', { ...alarm, csrf }, { origin: 'http://evil.example' }),
     ];
     expect(tries.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403]);
     expect(await acknowledgedBy()).toBeNull();
@@ -188,7 +190,7 @@ describe('a form', () => {
 
   it('shows a dry run first, which changes nothing', async () => {
     const before = await shown.store.read.audit.page({ limit: 50 });
-    for (const path of paths.filter((one) => one.includes('confirm?'))) {
+    for (const path of paths.filter((one) => one.includes('/actions/'))) {
       const page = await read(path);
       expect([path, page.includes('This is a dry run: nothing has changed.')]).toEqual([path, true]);
     }
@@ -199,12 +201,12 @@ describe('a form', () => {
 
   it('disables an account with the machines shown in the dry run, and none created since', async () => {
     const { id = '' } = (await shown.store.read.credentials.accountByName('marketplace')) ?? {};
-    const page = await read(`/console/confirm?action=disable&account=${id}`);
+    const page = await read(`/console/actions/disableAccount?account=${id}`);
     expect(page).toMatch(/its \d+ instances? will be deleted with all disks/);
     const csrf = csrfOf(page);
-    const unseen = await post('/console/accounts/disable', { account: id, csrf });
+    const unseen = await post('/console/actions/disableAccount', { account: id, csrf });
     expect([unseen.status, await unseen.text()]).toEqual([409, expect.stringMatching(/has \d+ instances/)]);
-    const done = await post('/console/accounts/disable', { account: id, drain: 'yes', csrf });
+    const done = await post('/console/actions/disableAccount', { account: id, drain: 'yes', csrf });
     expect([done.status, done.headers.get('location')]).toEqual([303, '/console/accounts']);
     expect((await shown.store.read.instances.byId(STUCK))?.status).toBe('DESTROYING');
     const [row] = await shown.store.read.audit.page({ limit: 1 });
@@ -214,14 +216,14 @@ describe('a form', () => {
       subject: 'marketplace',
       outcome: 'done',
     });
-    await post('/console/accounts/delete', { account: id, drain: 'yes', csrf });
+    await post('/console/actions/deleteAccount', { account: id, drain: 'yes', csrf });
     expect(await shown.store.read.audit.page({ limit: 1 })).toMatchObject([{ action: 'account.delete' }]);
   });
 
   it('cordons an offer for some hours, and has it sold again', async () => {
     const offer = { kind: 'offer', name: 'l40s-1x' };
     const csrf = csrfOf(await read('/console/cordons'));
-    await post('/console/cordons/add', { ...offer, csrf, hours: '1.5', reason: HOSTILE });
+    await post('/console/actions/cordon', { ...offer, csrf, hours: '1.5', reason: HOSTILE });
     const until = clock.now() + 5_400_000;
     expect(await shown.store.read.cordons.list()).toMatchObject([
       { ...offer, until, reason: HOSTILE, by: 'mara' },
@@ -229,14 +231,14 @@ describe('a form', () => {
     const page = await read('/console/cordons');
     expect(page).toContain('Sell again');
     expect(page).not.toContain('<script>');
-    await post('/console/cordons/remove', { ...offer, csrf });
+    await post('/console/actions/uncordon', { ...offer, csrf });
     expect(await shown.store.read.cordons.list()).toEqual([]);
   });
 
   it.each(['0', '-1', '1e999', 'two', '9000'])('cordons nothing for %s hours', async (hours) => {
     const offer = { kind: 'offer', name: 'l40s-1x', hours };
-    const asked = await get(`/console/confirm?${new URLSearchParams({ action: 'cordon', ...offer })}`);
-    const sent = await post('/console/cordons/add', { ...offer, csrf: csrfOf(await read('/console')) });
+    const asked = await get(`/console/actions/cordon?${new URLSearchParams(offer)}`);
+    const sent = await post('/console/actions/cordon', { ...offer, csrf: csrfOf(await read('/console')) });
     for (const reply of [asked, sent])
       expect([reply.status, await reply.text()]).toEqual([409, expect.stringContaining('at most 8760')]);
     expect(await shown.store.read.cordons.list()).toEqual([]);
@@ -255,18 +257,22 @@ describe('a form', () => {
   it('plans maintenance that clients see, and cancels it', async () => {
     const csrf = csrfOf(await read('/console/cordons'));
     const region = { kind: 'region', name: 'eu-frankfurt', csrf };
-    await post('/console/cordons/add', { ...region, hours: '2', maintenance: 'yes', reason: 'new switches' });
+    await post('/console/actions/planMaintenance', { ...region, hours: '2', reason: 'new switches' });
     const [planned] = await shown.store.read.cordons.list();
     expect(planned).toMatchObject({ name: 'eu-frankfurt', isMaintenance: true });
-    await post('/console/cordons/cancel', { csrf, id: planned?.id ?? '' });
+    await post('/console/actions/cancelMaintenance', { csrf, maintenanceId: planned?.id ?? '' });
     expect(await shown.store.read.cordons.list()).toEqual([]);
   });
 
   it('retries a step now, and removes an instance until the platform proves that it is gone', async () => {
     const csrf = csrfOf(await read('/console'));
-    await post('/console/instances/retry', { csrf, id: STUCK });
+    await post('/console/actions/retryInstance', { csrf, instanceId: STUCK });
     expect((await shown.store.read.work.of(STUCK))?.notBefore).toBe(clock.now());
-    await post('/console/instances/destroy', { csrf, id: STUCK, reason: 'its tenant asked by phone' });
+    await post('/console/actions/destroyInstance', {
+      csrf,
+      instanceId: STUCK,
+      reason: 'its tenant asked by phone',
+    });
     expect((await shown.store.read.instances.byId(STUCK))?.status).toBe('DESTROYING');
     const entries = await shown.store.read.audit.page({ limit: 2 });
     expect(entries.map(({ action, actor, source }) => [action, actor, source])).toEqual([
@@ -275,15 +281,19 @@ describe('a form', () => {
     ]);
   });
 
-  it('thaws no platform that does not answer, and says why', async () => {
+  it('accepts no losses of a platform that does not answer, and says why', async () => {
     const csrf = csrfOf(await read('/console'));
-    const reply = await post('/console/platforms/thaw', { csrf, platform: 'west' });
+    const reply = await post('/console/actions/acceptLosses', { csrf, platform: 'west' });
     expect([reply.status, await reply.text()]).toEqual([409, expect.stringContaining('does not answer')]);
   });
 
   it('shows the reason when it is refused', async () => {
     const csrf = csrfOf(await read('/console/alarms'));
-    const reply = await post('/console/alarms/acknowledge', { kind: 'clock_skew', subject: 'x', csrf });
+    const reply = await post('/console/actions/acknowledgeAlarms', {
+      kind: 'clock_skew',
+      subject: 'x',
+      csrf,
+    });
     expect(reply.status).toBe(409);
     expect(await reply.text()).toContain('No alarm clock_skew x is open.');
   });
@@ -296,7 +306,7 @@ describe('a form', () => {
 it('the doctor page shows the findings of this server when an operator starts a check [console-doctor]', async () => {
   const page = await read('/console/doctor');
   expect(page).toContain('not since its start');
-  expect((await post('/console/doctor', { csrf: csrfOf(page) })).headers.get('location')).toBe(
+  expect((await post('/console/actions/runDoctor', { csrf: csrfOf(page) })).headers.get('location')).toBe(
     '/console/doctor',
   );
   const found = await read('/console/doctor');
@@ -480,23 +490,26 @@ it('answers no hostile request with a 5xx or an error line [console-hostile]', a
     'account',
     'label',
     'reason',
+    'instanceId',
+    'maintenanceId',
+    'until',
   ];
   const numbers = ['hours', 'after', 'before', 'since', 'limit'];
   const all = [...names, ...numbers, 'action', 'actor', 'subject', 'show', 'next', 'order'];
   const pagePaths = pages.map(([path]) => `/console${path}`);
-  const actions = [...Object.keys(toConfirm), 'release', 'thaw'].map(
-    (one) => `/console/confirm?action=${one}`,
-  );
-  const formPaths = [...forms.map(([path]) => `/console${path}`), '/console/login', '/console/none'];
+  const actions = operations
+    .filter(({ form }) => form !== undefined)
+    .map(({ name }) => `/console/actions/${name}`);
+  const formPaths = [...actions, '/console/login', '/console/none'];
   const cordon = 'kind=offer&name=l40s-1x';
   const requests = [
     ...hostileReads([...pagePaths, '/console/assets/:name', '/console/login', '/console/:none'], all),
     ...hostileReads(actions, [...names, ...numbers]),
-    ...hostileReads([`/console/confirm?action=cordon&${cordon}`], ['hours', 'reason', 'platform']),
+    ...hostileReads([`/console/actions/cordon?${cordon}`], ['hours', 'reason', 'platform']),
     ...brokenForms(['/console/login', '/console/logout', '/console/none']),
     ...hostileForms(formPaths, all, csrf),
-    ...hostileForms(['/console/cordons/add'], ['hours', 'reason'], `${csrf}&${cordon}`),
-    ...hostileForms(['/console/cordons/add'], ['hours', 'reason'], `${csrf}&${cordon}&maintenance=yes`),
+    ...hostileForms(['/console/actions/cordon'], ['hours', 'reason'], `${csrf}&${cordon}`),
+    ...hostileForms(['/console/actions/planMaintenance'], ['hours', 'reason'], `${csrf}&${cordon}`),
     ...hostileForms(['/console/logout'], all, 'x'),
   ];
   for (const { path, init } of requests) {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type ActionDeps, defineAction, defineView } from '../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../operators/views/values.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';
@@ -8,7 +9,7 @@ export interface DoctorFinding extends Diagnosis {
   platform?: string;
 }
 
-export const doctorReportSchema = z
+const doctorReportSchema = z
   .object({
     begun_at: timeOrNullSchema.meta({ description: 'Null: no check since the server started.' }),
     ended_at: timeOrNullSchema.meta({ description: 'Null: the check is still running.' }),
@@ -87,3 +88,31 @@ export class Doctor {
     this.#endedAt = clock.now();
   }
 }
+
+interface DoctorDeps {
+  doctor: Pick<Doctor, 'report' | 'look'>;
+}
+
+export const doctorView = defineView({
+  name: 'getDoctorReport',
+  tag: 'Views',
+  path: '/doctor',
+  summary: 'Findings of the last check by this server',
+  description: 'The same checks as `berth doctor`: database, clock, TLS, drivers, and rows against machines.',
+  reply: ['The findings.', doctorReportSchema],
+  read: ({ doctor }: DoctorDeps) => doctor.report(),
+});
+
+/** Changes nothing, so no row of the audit log is written. */
+export const runDoctor = defineAction({
+  name: 'runDoctor',
+  tag: 'Views',
+  path: '/doctor',
+  summary: 'Check everything that this server needs',
+  description:
+    'Changes nothing. A long check is answered before it ends: `ended_at` is then null, and GET returns the rest.',
+  errors: [],
+  reply: ['The findings so far.', doctorReportSchema],
+  form: { title: 'Doctor', button: 'Look now', page: () => '/console/doctor' },
+  run: ({ doctor }: DoctorDeps & ActionDeps) => doctor.look(),
+});

@@ -1,4 +1,4 @@
-import { csrfField } from '../../../operators/console/layout.ts';
+import { actionForm } from '../../../operators/console/action-pages.ts';
 import {
   ago,
   type Column,
@@ -15,6 +15,7 @@ import {
 } from '../../../operators/console/parts.ts';
 import { deploymentStatuses } from '../../contract/deployment.ts';
 import { usdToDollars } from '../../contract/values.ts';
+import { cleanUpLost } from '../../operate/actions.ts';
 import {
   type DeploymentDetail,
   type DeploymentRow,
@@ -147,5 +148,5 @@ ${live(
 function lostNotice({ id, provider, provider_instance_id: instance }: DeploymentDetail, csrf: string): Html {
   return html`<div class="notice wait"><h2>Instance lost</h2>
 <p>${provider} answered 404 for its instance <code>${given(instance)}</code>. If the instance reappears, it is kept and may cost money. The button deletes it with its data; so does <code>berth marketplace losses clean-up ${id}</code>.</p>
-<form method="post" action="${PATH}/clean-up">${csrfField(csrf)}<input type="hidden" name="id" value="${id}"><button class="danger">Delete the instance</button></form></div>`;
+${actionForm(cleanUpLost, csrf, { deploymentId: id }, { buttonClass: 'danger' })}</div>`;
 }

@@ -1,4 +1,4 @@
-import { csrfField } from '../../../operators/console/layout.ts';
+import { actionForm } from '../../../operators/console/action-pages.ts';
 import {
   ago,
   badge,
@@ -12,6 +12,7 @@ import {
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
+import { resendMail } from '../../operate/actions.ts';
 import { listMails, type MailRow, mailStateSchema } from '../../operate/views/mails.ts';
 import { isAfter } from '../../operate/views/pages.ts';
 import type { Page } from '../deps.ts';
@@ -57,10 +58,7 @@ function columnsAt(now: number, csrf: string): readonly Column<MailRow>[] {
     { head: 'Tries', cell: ({ attempts }) => attempts, isNumber: true },
     {
       head: 'Action',
-      cell: ({ id, state }) =>
-        state === 'sent'
-          ? ''
-          : html`<form method="post" action="${PATH}/resend">${csrfField(csrf)}<input type="hidden" name="id" value="${id}"><button>Try now</button></form>`,
+      cell: ({ id, state }) => (state === 'sent' ? '' : actionForm(resendMail, csrf, { mailId: id })),
     },
   ];
 }

@@ -1,9 +1,25 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
+import { envelopeErrors } from '../../../operators/http/errors.ts';
+import { operationRoutes } from '../../../operators/http/operation-routes.ts';
 import { assembleOperatorApp, type OperatorEnv } from '../../../operators/http/router.ts';
+import type { Operators } from '../../../operators/keys.ts';
+import type { Log } from '../../../ports/log.ts';
 import { OperatorError } from '../../model/own-rows.ts';
-import { actionRoutes } from './actions.ts';
-import { errors, type OperatorDeps } from './deps.ts';
-import { viewRoutes } from './views.ts';
+import { type OperationDeps, operations } from '../../operate/operations.ts';
+import type { Metrics } from '../metrics.ts';
+
+/** Dependencies of the admin listener's API. */
+export interface OperatorDeps extends OperationDeps {
+  operators: Operators;
+  metrics: Metrics;
+  log: Log;
+  maxBodyBytes: number;
+  /** How many proxies in front of this server append to X-Forwarded-For; 0: the header is ignored. */
+  trustedProxies: number;
+}
+
+/** The operators' error format, the same for both products. It differs from the users' format. */
+const errors = envelopeErrors({ server: 'marketplace', store: 'database' });
 
 /** The marketplace operator's API, on the admin listener. It accepts operator keys only. */
 export function createOperatorApp(
@@ -14,7 +30,7 @@ export function createOperatorApp(
     ...deps,
     nextId,
     errors,
-    routes: [viewRoutes(deps), actionRoutes(deps)],
+    routes: [operationRoutes(operations, deps, errors)],
     codeOf: (refused) => (refused instanceof OperatorError ? refused.code : undefined),
     about: {
       title: 'Berth marketplace operator API',

@@ -1,10 +1,13 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
-import { cutPage, nextSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import { defineView } from '../../../operators/operation.ts';
+import { cutPage, limitSchema, nextSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import { flagSchema } from '../../contract/values.ts';
 import { billToJson, readBill } from '../../ledger/explain-bill.ts';
 import type { LedgerVerdict } from '../../ledger/verify-ledger.ts';
 import type { Reader, Store } from '../../model/store.ts';
-import { fromPageEnd, toPageEnd } from './pages.ts';
+import { afterSchema, fromPageEnd, known, toPageEnd } from './pages.ts';
 
 /** The sum of an account of the ledger, as of the last verification. */
 const accountSchema = z.object({ account: z.string(), amount_usd: z.number() });
@@ -29,7 +32,7 @@ const bookingSchema = z.object({
 export type BookingRow = z.infer<typeof bookingSchema>;
 
 /** The result of the last verification, and the bookings other than usage. */
-export const booksSchema = z
+const booksSchema = z
   .object({
     verified: verdictSchema
       .nullable()
@@ -102,7 +105,7 @@ export async function keepVerdict(
 const amount = z.number().nullable();
 
 /** The bill of a deployment or a volume, by rate. */
-export const billSchema = z
+const billSchema = z
   .object({
     id: z.string(),
     segments: z.array(
@@ -144,3 +147,33 @@ export async function findSubject(
   const found = (await deployments.byId(id)) ?? (await volumes.byId(id)) ?? (await volumes.byVolumeId(id));
   return found?.id ?? null;
 }
+
+interface Deps {
+  store: Pick<Store, 'read'>;
+  clock: Pick<Clock, 'now'>;
+}
+
+export const booksView = defineView({
+  name: 'readBooks',
+  tag: 'Views',
+  path: '/books',
+  summary: 'Result of the last check of the books, and bookings other than usage',
+  description:
+    '`berth marketplace verify-ledger` checks them in a separate process. Payments, grants and corrections, newest first.',
+  input: { after: afterSchema, limit: limitSchema },
+  reply: ['The books.', booksSchema],
+  read: ({ store }: Pick<Deps, 'store'>, query) => readBooks(store.read, query),
+});
+
+export const billView = defineView({
+  name: 'explainBill',
+  tag: 'Views',
+  path: '/bills/{subjectId}',
+  summary: 'Bill of a deployment or volume, rate by rate',
+  description: 'Same content as `berth marketplace explain-bill`, with the cost at the provider.',
+  input: { subjectId: z.string(), by_day: flagSchema },
+  errors: ['not_found'],
+  reply: ['The bill.', billSchema],
+  read: async ({ store, clock }: Deps, { subjectId, by_day: byDay = false }) =>
+    known(await explainBillOf(store.read, subjectId, { byDay, now: clock.now() }), 'deployment or volume'),
+});

@@ -1,20 +1,24 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
+import { defineView } from '../../../operators/operation.ts';
 import {
   cutPage,
+  limitSchema,
   nextSchema,
   timeOrNullSchema,
   toTime,
   USUAL_PAGE,
 } from '../../../operators/views/values.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { activeStatuses, type DeploymentStatus, deploymentStatuses } from '../../contract/deployment.ts';
 import { costsOf } from '../../ledger/balance.ts';
 import { type DeploymentRecord, isLost } from '../../model/deployment-record.ts';
-import type { DeploymentSearch, Reader } from '../../model/store.ts';
-import { fromPageEnd, toPageEnd } from './pages.ts';
+import { findTeam } from '../../model/own-rows.ts';
+import type { DeploymentSearch, Reader, Store } from '../../model/store.ts';
+import { afterSchema, fromPageEnd, known, textSchema, toPageEnd } from './pages.ts';
 
 /** A deployment in a list. */
-export const deploymentRowSchema = z
+const deploymentRowSchema = z
   .object({
     id: z.string(),
     status: z.enum(deploymentStatuses),
@@ -32,7 +36,7 @@ export const deploymentRowSchema = z
   .meta({ id: 'DeploymentRow' });
 export type DeploymentRow = z.infer<typeof deploymentRowSchema>;
 
-export const deploymentPageSchema = z
+const deploymentPageSchema = z
   .object({ deployments: z.array(deploymentRowSchema), next: nextSchema })
   .meta({ id: 'DeploymentPage' });
 type DeploymentPage = z.infer<typeof deploymentPageSchema>;
@@ -40,7 +44,7 @@ type DeploymentPage = z.infer<typeof deploymentPageSchema>;
 const text = z.string().nullable();
 
 /** The details of a deployment. */
-export const deploymentDetailSchema = deploymentRowSchema
+const deploymentDetailSchema = deploymentRowSchema
   .extend({
     provider_name: z.string().meta({ description: 'Name of the instance at the provider.' }),
     user_id: z.string(),
@@ -156,3 +160,44 @@ function tellProof({ sshProof }: DeploymentRecord): string | null {
   if (provedAt !== null) return `proved ${toTime(provedAt)}`;
   return `${attempts} attempts failed, the last at ${failedAt ?? 'none'}`;
 }
+
+interface Deps {
+  store: Pick<Store, 'read'>;
+  clock: Pick<Clock, 'now'>;
+}
+
+export const deploymentsView = defineView({
+  name: 'findDeployments',
+  tag: 'Views',
+  path: '/deployments',
+  summary: 'Deployments of all teams, page by page',
+  description:
+    'Newest first. `q` searches id, name, the names at the provider, address and failure. Without a status: deployments that have not ended.',
+  input: {
+    team: z.string().optional().meta({ description: 'The slug or the id of a team.' }),
+    provider: z.string().optional(),
+    status: statusFilterSchema.optional(),
+    q: textSchema,
+    after: afterSchema,
+    limit: limitSchema,
+  },
+  errors: ['not_found'],
+  reply: ['A page of them.', deploymentPageSchema],
+  read: async ({ store: { read } }: Deps, { team, provider: providerId, q: text, ...query }) => {
+    const teamId = team === undefined ? undefined : (await findTeam(read.teams, team)).id;
+    return listDeployments(read, { ...query, teamId, providerId, text });
+  },
+});
+
+export const deploymentView = defineView({
+  name: 'showDeployment',
+  tag: 'Views',
+  path: '/deployments/{deploymentId}',
+  summary: 'One deployment with all its details',
+  description: 'Ended deployments are included.',
+  input: { deploymentId: z.string() },
+  errors: ['not_found'],
+  reply: ['The deployment.', deploymentDetailSchema],
+  read: async ({ store, clock }: Deps, { deploymentId }) =>
+    known(await readDeployment(store.read, deploymentId, clock.now()), 'deployment'),
+});

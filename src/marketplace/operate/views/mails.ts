@@ -1,15 +1,17 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
+import { defineView } from '../../../operators/operation.ts';
 import {
   cutPage,
+  limitSchema,
   nextSchema,
   timeOrNullSchema,
   toTime,
   USUAL_PAGE,
 } from '../../../operators/views/values.ts';
 import type { MailRecord } from '../../model/ledger-records.ts';
-import type { MailState, Reader } from '../../model/store.ts';
-import { fromPageEnd, toPageEnd } from './pages.ts';
+import type { MailState, Reader, Store } from '../../model/store.ts';
+import { afterSchema, fromPageEnd, toPageEnd } from './pages.ts';
 
 export const mailStateSchema = z.enum(['waiting', 'sent', 'given_up']);
 
@@ -32,7 +34,7 @@ export const mailRowSchema = z
   .meta({ id: 'Mail' });
 export type MailRow = z.infer<typeof mailRowSchema>;
 
-export const mailPageSchema = z
+const mailPageSchema = z
   .object({ mails: z.array(mailRowSchema), waiting: z.int(), next: nextSchema })
   .meta({ id: 'MailPage' });
 type MailPage = z.infer<typeof mailPageSchema>;
@@ -75,3 +77,19 @@ export function toMailRow(record: MailRecord): MailRow {
     failed_at: toTime(failedAt),
   };
 }
+
+export const mailsView = defineView({
+  name: 'listMails',
+  tag: 'Views',
+  path: '/mails',
+  summary: 'The outbox: waiting, sent and given-up mails',
+  description: 'Newest first, in pages, without their texts.',
+  input: {
+    to: z.string().max(320).optional(),
+    state: mailStateSchema.optional(),
+    after: afterSchema,
+    limit: limitSchema,
+  },
+  reply: ['A page of them.', mailPageSchema],
+  read: ({ store }: { store: Pick<Store, 'read'> }, query) => listMails(store.read, query),
+});

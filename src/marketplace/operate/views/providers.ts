@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { defineView } from '../../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
 import type { LossCapOptions } from '../../model/options.ts';
-import type { ActiveAtProvider, DeploymentOutcomes, Reader } from '../../model/store.ts';
+import type { ActiveAtProvider, DeploymentOutcomes, Reader, Store } from '../../model/store.ts';
 import { countLosses } from '../../providers/loss-cap.ts';
 
 /** What a serving process knows about a provider from its calls. */
@@ -25,7 +27,7 @@ const providerStates = ['ok', 'stale', 'failing', 'not_configured', 'unknown'] a
 const failureSchema = z.object({ reason: z.string(), count: z.int() });
 
 /** A provider as an operator sees it. */
-export const providerRowSchema = z
+const providerRowSchema = z
   .object({
     provider: z.string(),
     state: z.enum(providerStates).meta({
@@ -64,9 +66,7 @@ export const providerRowSchema = z
   .meta({ id: 'Provider' });
 export type ProviderRow = z.infer<typeof providerRowSchema>;
 
-export const providerListSchema = z
-  .object({ providers: z.array(providerRowSchema) })
-  .meta({ id: 'ProviderList' });
+const providerListSchema = z.object({ providers: z.array(providerRowSchema) }).meta({ id: 'ProviderList' });
 
 /** Longer than several failed polls and catalog reads. */
 const STALE_MS = 5 * 60_000;
@@ -162,3 +162,24 @@ function toHealth(
 function countOf(counts: readonly { providerId: string; count: number }[], id: string): number {
   return counts.find(({ providerId }) => providerId === id)?.count ?? 0;
 }
+
+interface Deps {
+  store: Pick<Store, 'read'>;
+  clock: Pick<Clock, 'now'>;
+  /** The providers as this server sees them now. */
+  providers: () => KnownProviders;
+  maxLosses: LossCapOptions;
+}
+
+export const providersView = defineView({
+  name: 'listProviders',
+  tag: 'Views',
+  path: '/providers',
+  summary: 'Providers with their health, age of their data, and recent failures',
+  description:
+    'Configured providers first, then others that still have deployments or volumes. Problems are those seen by this server.',
+  reply: ['The providers.', providerListSchema],
+  read: async ({ store: { read }, clock, providers, maxLosses }: Deps) => ({
+    providers: await listProviders(read, { known: providers(), maxLosses, now: clock.now() }),
+  }),
+});

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { usdFromMicroUsd } from '../../../contract/values.ts';
+import { defineView } from '../../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
-import type { Reader, TeamWithLoad } from '../../model/store.ts';
+import type { Reader, Store, TeamWithLoad } from '../../model/store.ts';
 import { readVerdict } from './books.ts';
 
 const mailsViewSchema = z.object({
@@ -16,7 +18,7 @@ const mailsViewSchema = z.object({
 export type MailsView = z.infer<typeof mailsViewSchema>;
 
 /** The status in figures. */
-export const statusViewSchema = z
+const statusViewSchema = z
   .object({
     deployments: z
       .record(z.string(), z.int())
@@ -79,3 +81,14 @@ export async function readMails({ mail }: Pick<Reader, 'mail'>, now: number): Pr
     given_up: givenUp,
   };
 }
+
+export const statusView = defineView({
+  name: 'getStatus',
+  tag: 'Views',
+  path: '/status',
+  summary: 'Summary figures',
+  description: 'Deployments, teams and their spend, mails, held losses, and the last check of the books.',
+  reply: ['The figures.', statusViewSchema],
+  read: async ({ store: { read }, clock }: { store: Pick<Store, 'read'>; clock: Pick<Clock, 'now'> }) =>
+    readStatus(read, await read.teams.spending(), clock.now()),
+});

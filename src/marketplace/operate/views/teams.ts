@@ -1,13 +1,23 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
-import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import { defineView } from '../../../operators/operation.ts';
+import {
+  limitSchema,
+  nextSchema,
+  timeOrNullSchema,
+  toTime,
+  USUAL_PAGE,
+} from '../../../operators/views/values.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { teamRoles } from '../../contract/team.ts';
+import { flagSchema } from '../../contract/values.ts';
 import { accrued, mostAccrued } from '../../ledger/balance.ts';
 import { teamOf } from '../../model/own-rows.ts';
-import type { Reader, TeamWithLoad } from '../../model/store.ts';
+import type { Reader, Store, TeamWithLoad } from '../../model/store.ts';
+import { known, textSchema } from './pages.ts';
 
 /** A team with its balance and the rate at which it decreases. */
-export const teamRowSchema = z
+const teamRowSchema = z
   .object({
     id: z.string(),
     slug: z.string(),
@@ -28,9 +38,7 @@ export const teamRowSchema = z
   .meta({ id: 'Team' });
 export type TeamRow = z.infer<typeof teamRowSchema>;
 
-export const teamPageSchema = z
-  .object({ teams: z.array(teamRowSchema), next: nextSchema })
-  .meta({ id: 'TeamPage' });
+const teamPageSchema = z.object({ teams: z.array(teamRowSchema), next: nextSchema }).meta({ id: 'TeamPage' });
 type TeamPage = z.infer<typeof teamPageSchema>;
 
 const billedSchema = z.object({
@@ -43,7 +51,7 @@ const billedSchema = z.object({
 });
 
 /** The details of a team: its members, what it pays for, and its newest ledger transactions. */
-export const teamDetailSchema = teamRowSchema
+const teamDetailSchema = teamRowSchema
   .extend({
     members: z.array(
       z.object({
@@ -178,3 +186,34 @@ export async function readTeam(read: TeamReads, idOrSlug: string, now: number): 
     })),
   };
 }
+
+interface Deps {
+  store: Pick<Store, 'read'>;
+  clock: Pick<Clock, 'now'>;
+}
+
+export const teamsView = defineView({
+  name: 'listTeams',
+  tag: 'Views',
+  path: '/teams',
+  summary: 'Teams with their balance and hourly cost',
+  description:
+    'Sorted by slug, in pages; `spending=true`: teams that are billed now, first to run out first, on one page.',
+  input: { q: textSchema, spending: flagSchema, after: z.string().max(255).optional(), limit: limitSchema },
+  reply: ['A page of them.', teamPageSchema],
+  read: ({ store, clock }: Deps, { q: text, spending: isSpending, ...query }) =>
+    listTeams(store.read, { ...query, text, isSpending }, clock.now()),
+});
+
+export const teamView = defineView({
+  name: 'showTeam',
+  tag: 'Views',
+  path: '/teams/{team}',
+  summary: 'One team: its members, billed resources and latest bookings',
+  description: 'By its slug or its id.',
+  input: { team: z.string() },
+  errors: ['not_found'],
+  reply: ['The team.', teamDetailSchema],
+  read: async ({ store, clock }: Deps, { team }) =>
+    known(await readTeam(store.read, team, clock.now()), 'team'),
+});

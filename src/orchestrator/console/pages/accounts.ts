@@ -1,10 +1,10 @@
+import { actionLink } from '../../../operators/console/action-pages.ts';
 import { operatorKeyColumns } from '../../../operators/console/operators-page.ts';
 import {
   ago,
   badge,
   type Column,
   count,
-  type Html,
   html,
   live,
   named,
@@ -12,6 +12,7 @@ import {
   withQuery,
 } from '../../../operators/console/parts.ts';
 import { listOperatorKeys } from '../../../operators/views/keys.ts';
+import { deleteAccountAction, disableAccountAction } from '../../operate/actions/close-account.ts';
 import { type AccountRow, type ApiKeyRow, listAccounts, listApiKeys } from '../../operate/views/accounts.ts';
 import type { Page } from '../deps.ts';
 
@@ -50,13 +51,9 @@ function accountsAt(now: number): readonly Column<AccountRow>[] {
     {
       head: 'Action',
       cell: ({ id, closed_at }) =>
-        html`${closed_at === null ? closingLink('disable', 'Disable', id) : ''} ${closingLink('delete', 'Delete', id)}`,
+        html`${closed_at === null ? actionLink(disableAccountAction, 'Disable', { account: id }) : ''} ${actionLink(deleteAccountAction, 'Delete', { account: id })}`,
     },
   ];
-}
-
-function closingLink(action: 'disable' | 'delete', text: string, account: string): Html {
-  return html`<a class="button" href="${withQuery('/console/confirm', { action, account })}">${text} …</a>`;
 }
 
 function keysAt(now: number): readonly Column<ApiKeyRow>[] {

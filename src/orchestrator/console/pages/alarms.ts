@@ -1,5 +1,5 @@
 import { counted } from '../../../contract/counted.ts';
-import { csrfField } from '../../../operators/console/layout.ts';
+import { actionForm } from '../../../operators/console/action-pages.ts';
 import {
   ago,
   badge,
@@ -12,6 +12,7 @@ import {
   table,
 } from '../../../operators/console/parts.ts';
 import type { AlarmKind, AlarmRecord } from '../../model/alarm.ts';
+import { acknowledgeAlarms } from '../../operate/actions/alarms.ts';
 import type { Page } from '../deps.ts';
 import { instanceLink } from '../instance-parts.ts';
 
@@ -83,9 +84,7 @@ function columnsAt(now: number, csrf: string): readonly Column<AlarmRecord>[] {
       head: 'Acknowledged by',
       cell: ({ kind, subject, acknowledgedBy }) =>
         acknowledgedBy === null
-          ? html`<form method="post" action="/console/alarms/acknowledge">${csrfField(csrf)}
-<input type="hidden" name="kind" value="${kind}"><input type="hidden" name="subject" value="${subject}">
-<button>Acknowledge</button></form>`
+          ? actionForm(acknowledgeAlarms, csrf, { kind, subject })
           : named(acknowledgedBy),
     },
   ];

@@ -1,5 +1,5 @@
 import { sortNames } from '../../../contract/compare-names.ts';
-import { csrfField } from '../../../operators/console/layout.ts';
+import { actionForm, actionPath } from '../../../operators/console/action-pages.ts';
 import {
   ago,
   badge,
@@ -14,8 +14,15 @@ import {
   withQuery,
 } from '../../../operators/console/parts.ts';
 import { type CordonRecord, cordonKinds, isOver, stands } from '../../model/cordon.ts';
+import {
+  cancelMaintenance,
+  cordon,
+  MAX_HOURS,
+  planMaintenance,
+  uncordon,
+} from '../../operate/actions/cordons.ts';
+import { reload } from '../../operate/actions/reload.ts';
 import type { Page } from '../deps.ts';
-import { MAX_HOURS } from './confirm.ts';
 
 /** The cordons, and the form that adds one. */
 export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now, session }) => {
@@ -25,8 +32,7 @@ export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now,
     body: html`<div class="head"><h1>Cordons and maintenance</h1>
 <span class="soft">nothing new is placed there; running instances are not affected</span></div>
 ${live('cordons', table(columnsAt(now, session.csrf), cordons, 'No cordons and no planned maintenance.'))}
-<form class="card" action="/console/confirm"><h2>Cordon something</h2>
-<input type="hidden" name="action" value="cordon">
+<form class="card" action="/console${actionPath(cordon.name)}"><h2>Cordon something</h2>
 <div class="row">
 <label class="field"><span>What</span><select name="kind">${cordonKinds.map((kind) =>
       kind === query('kind') ? html`<option selected>${kind}</option>` : html`<option>${kind}</option>`,
@@ -48,12 +54,19 @@ ${
 }
 <label class="field"><span>For how many hours</span><input name="hours" type="number" min="0.1" max="${MAX_HOURS}" step="any" placeholder="until removed"></label>
 <label class="field grow"><span>Why</span><input name="reason" maxlength="200"></label>
-<label class="field"><span>Do clients see it?</span><select name="maintenance"><option value="">no</option><option value="yes">yes, as maintenance</option></select></label>
-<button class="primary">Show what it would do</button>
+<button class="primary">Show what a cordon would do</button>
+<button formaction="/console${actionPath(planMaintenance.name)}">Show it as maintenance, which clients see</button>
 </div></form>
-<form class="card" method="post" action="/console/reload"><h2>Prices and catalog</h2>${csrfField(session.csrf)}
-<p>Reloads the catalog on every server within seconds. If it contains an error, all of it is refused and the old catalog stays in use.</p>
-<p><button>Reload</button></p></form>`,
+${actionForm(
+  reload,
+  session.csrf,
+  {},
+  {
+    className: 'card',
+    content: html`<h2>Prices and catalog</h2>
+<p>Reloads the catalog on every server within seconds. If it contains an error, all of it is refused and the old catalog stays in use.</p>`,
+  },
+)}`,
   };
 };
 
@@ -81,16 +94,9 @@ function columnsAt(now: number, csrf: string): readonly Column<CordonRecord>[] {
 }
 
 function endForm({ id, kind, name, platform, isMaintenance }: CordonRecord, csrf: string): Html {
-  const fields: [string, string | null][] = isMaintenance
-    ? [['id', id]]
-    : [
-        ['kind', kind],
-        ['name', name],
-        ['platform', kind === 'platform' ? null : platform],
-      ];
-  return html`<form method="post" action="/console/cordons/${isMaintenance ? 'cancel' : 'remove'}">${csrfField(csrf)}${fields.map(
-    ([field, value]) => (value === null ? '' : html`<input type="hidden" name="${field}" value="${value}">`),
-  )}<button>${isMaintenance ? 'Cancel' : 'Sell again'}</button></form>`;
+  return isMaintenance
+    ? actionForm(cancelMaintenance, csrf, { maintenanceId: id })
+    : actionForm(uncordon, csrf, { kind, name, platform: kind === 'platform' ? null : platform });
 }
 
 /** A link to the form above, filled in. */

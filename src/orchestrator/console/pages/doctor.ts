@@ -1,6 +1,6 @@
-import { csrfField } from '../../../operators/console/layout.ts';
+import { actionForm } from '../../../operators/console/action-pages.ts';
 import { ago, badge, facts, given, html, live, table } from '../../../operators/console/parts.ts';
-import type { DoctorReport } from '../../operate/doctor.ts';
+import { type DoctorReport, runDoctor } from '../../operate/doctor.ts';
 import type { Page } from '../deps.ts';
 
 type Finding = DoctorReport['findings'][number];
@@ -15,9 +15,16 @@ export const doctorPage: Page = async ({ doctor, server }, { session, now }) => 
   const count = (verdict: Finding['verdict']): number =>
     findings.filter((one) => one.verdict === verdict).length;
   const body = html`<h1>Doctor</h1>
-<form class="card row" method="post" action="/console/doctor">${csrfField(session.csrf)}
-<p>Checks everything that this server needs: database, disk, clock, TLS, the requirements of each driver, and whether rows and machines agree. It changes nothing.</p>
-<button class="primary">Look now</button></form>
+${actionForm(
+  runDoctor,
+  session.csrf,
+  {},
+  {
+    className: 'card row',
+    buttonClass: 'primary',
+    content: html`<p>Checks everything that this server needs: database, disk, clock, TLS, the requirements of each driver, and whether rows and machines agree. It changes nothing.</p>`,
+  },
+)}
 ${live(
   'doctor',
   html`${facts([

@@ -58,9 +58,9 @@ ${live('capacity', html`<h2>Sold, stopped and free: the fullest offers and regio
 
 type Platforms = Awaited<ReturnType<typeof readPlatforms>>;
 
-async function readPlatforms({ platforms, store: { read } }: ConsoleDeps) {
+async function readPlatforms({ states, store: { read } }: ConsoleDeps) {
   return Promise.all(
-    [...platforms].map(async ([name, { health, losses, driver }]) => ({
+    [...states].map(async ([name, { health, losses, driver }]) => ({
       name,
       driver: driver.manifest.name,
       isUp: health.isUp,

@@ -1,3 +1,4 @@
+import { actionLink } from '../../../operators/console/action-pages.ts';
 import {
   ago,
   clockTime,
@@ -12,13 +13,13 @@ import {
   table,
   took,
   usd,
-  withQuery,
 } from '../../../operators/console/parts.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { markOf } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
+import { destroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';
 import { type Dossier, isFine, toDossier } from '../../operate/views/dossier.ts';
 import { createdEvent, tellBy } from '../../operate/views/instances.ts';
 import type { Page } from '../deps.ts';
@@ -69,14 +70,13 @@ ${
   return { title: id, body };
 };
 
-function actions({ id, status }: InstanceRecord, work: Work | null): Html[] {
-  const link = (action: string, text: string): Html =>
-    html`<a class="button" href="${withQuery('/console/confirm', { action, id })}">${text} …</a>`;
+function actions({ id: instanceId, status }: InstanceRecord, work: Work | null): Html[] {
   const canRetry = work !== null || status === 'ONLINE' || status === 'STOPPED';
+  const isHold = work?.kind === 'hold';
   return [
-    ...(canRetry ? [link('retry', work?.kind === 'hold' ? 'Read its console' : 'Try now')] : []),
-    ...(work?.kind === 'hold' ? [link('release', 'Release')] : []),
-    link('destroy', 'Destroy'),
+    ...(canRetry ? [actionLink(retryInstance, isHold ? 'Read its console' : 'Try now', { instanceId })] : []),
+    ...(isHold ? [actionLink(releaseInstance, 'Release', { instanceId })] : []),
+    actionLink(destroyInstance, 'Destroy', { instanceId }),
   ];
 }
 

@@ -5,7 +5,6 @@ import { instanceLink } from '../instance-parts.ts';
 import { accountsPage } from './accounts.ts';
 import { alarmsPage } from './alarms.ts';
 import { capacityPage } from './capacity.ts';
-import { confirmPage } from './confirm.ts';
 import { cordonsPage } from './cordons.ts';
 import { doctorPage } from './doctor.ts';
 import { fleetPage } from './fleet.ts';
@@ -24,7 +23,6 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/work', workPage],
   ['/capacity', capacityPage],
   ['/cordons', cordonsPage],
-  ['/confirm', confirmPage],
   ['/platforms', platformsPage],
   ['/orphans', orphansPage],
   ['/doctor', doctorPage],

@@ -1,3 +1,4 @@
+import { actionLink } from '../../../operators/console/action-pages.ts';
 import {
   ago,
   badge,
@@ -11,6 +12,7 @@ import {
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
+import { ABOUT_LOSSES, acceptLosses } from '../../operate/actions/losses.ts';
 import { type AlarmRow, listAlarms } from '../../operate/views/alarms.ts';
 import { type HostRow, listPlatforms, type PlatformView } from '../../operate/views/platforms.ts';
 import type { Page } from '../deps.ts';
@@ -18,8 +20,8 @@ import { remedyOf } from './alarms.ts';
 import { cordonLink } from './cordons.ts';
 
 /** Each platform: whether it is trusted, its count of free units, and its hosts. */
-export const platformsPage: Page = async ({ store: { read }, platformFacts }, { now }) => {
-  const [platforms, alarms] = await Promise.all([listPlatforms(read, platformFacts), listAlarms(read)]);
+export const platformsPage: Page = async ({ store: { read }, platforms: configured }, { now }) => {
+  const [platforms, alarms] = await Promise.all([listPlatforms(read, configured), listAlarms(read)]);
   return {
     title: 'Platforms',
     body: html`<h1>Platforms</h1>${platforms.map((platform) =>
@@ -43,15 +45,14 @@ const ABOUT_PLATFORMS = new Set([
   'host_unknown',
   'losses_held',
 ]);
-const THAWABLE = new Set(['platform_suspect', 'volumes_suspect', 'losses_held']);
 
 function onePlatform(platform: PlatformView, alarms: readonly AlarmRow[], now: number): Html {
   const { platform: name, driver, down_since, inventory, hosts } = platform;
   return html`<div class="head"><h2>${name}</h2>${
     down_since === null ? badge('trusted', 'good') : badge('frozen', 'bad')
   } <span class="small">${cordonLink('platform', name)}</span>${
-    alarms.some(({ kind }) => THAWABLE.has(kind))
-      ? html` <a class="button" href="${withQuery('/console/confirm', { action: 'thaw', platform: name })}">Thaw …</a>`
+    alarms.some(({ kind }) => ABOUT_LOSSES.has(kind))
+      ? html` ${actionLink(acceptLosses, 'Accept losses', { platform: name })}`
       : ''
   }</div>
 ${alarms.map(

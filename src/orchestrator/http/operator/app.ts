@@ -1,14 +1,23 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
+import { operationRoutes } from '../../../operators/http/operation-routes.ts';
 import { assembleOperatorApp, type OperatorEnv } from '../../../operators/http/router.ts';
+import type { Operators } from '../../../operators/keys.ts';
+import type { Log } from '../../../ports/log.ts';
 import { AccountsError } from '../../accounts/accounts.ts';
 import { ActionRefused } from '../../operate/actions/refused.ts';
+import { type OperationDeps, operations } from '../../operate/operations.ts';
 import { errors } from '../errors.ts';
-import { accountRoutes } from './accounts.ts';
-import { actionRoutes } from './actions.ts';
-import type { OperatorDeps } from './deps.ts';
-import { instanceRoutes } from './instances.ts';
-import { lossRoutes } from './losses.ts';
-import { viewRoutes } from './views.ts';
+import type { Metrics } from '../metrics.ts';
+
+/** Dependencies of the admin listener's API. */
+interface OperatorDeps extends OperationDeps {
+  operators: Operators;
+  metrics: Metrics;
+  log: Log;
+  maxBodyBytes: number;
+  /** How many proxies in front of this server add an address to X-Forwarded-For. 0: the header is ignored. */
+  trustedProxies: number;
+}
 
 /** The operator API on the admin listener. It accepts only operator keys. */
 export function createOperatorApp(
@@ -19,13 +28,7 @@ export function createOperatorApp(
     ...deps,
     nextId,
     errors,
-    routes: [
-      viewRoutes(deps),
-      instanceRoutes(deps),
-      accountRoutes(deps),
-      actionRoutes(deps),
-      lossRoutes(deps),
-    ],
+    routes: [operationRoutes(operations, deps, errors)],
     codeOf: (refused) =>
       refused instanceof ActionRefused || refused instanceof AccountsError ? refused.code : undefined,
     about: {

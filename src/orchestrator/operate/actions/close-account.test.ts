@@ -8,7 +8,7 @@ import { instanceRequest, volumeRequest } from '../../../testing/requests.ts';
 import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { createAccount, createKey, ensureAccess, setPassword } from '../../accounts/accounts.ts';
 import { Authenticator } from '../../accounts/authenticate.ts';
-import { closeAccount, deleteAccount, disableAccount } from './close-account.ts';
+import { deleteAccount, disableAccount, disableAccountAction } from './close-account.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -33,7 +33,7 @@ describe('an account that is disabled', () => {
     await berth.passUntil(`/instances/${id}`, 'ONLINE');
     await expect(disableAccount(deps, 'default', { drain: false })).rejects.toThrow(/has 1 instance: delete/);
     expect(await status()).toBe(200);
-    expect(await disableAccount(deps, 'default', { drain: true })).toEqual({ instances: 1 });
+    expect(await disableAccount(deps, 'default', { drain: true })).toMatchObject({ instances: 1 });
     await berth.clock.advance(MINUTE_MS);
     expect(await status()).toBe(401);
     expect((await deps.store.read.instances.byId(id))?.status).toBe('DESTROYED');
@@ -111,9 +111,10 @@ describe('an account that is deleted', () => {
     await expect(doors[1]?.()).rejects.toThrow(/was permanently deleted/);
     await expect(doors[2]?.()).rejects.toThrow('key null');
     await expect(createAccount(parts, 'default')).rejects.toThrow(/name "default" stays reserved/);
-    for (const isDone of [false, true]) {
-      const order = { account: 'default', closing: 'disable', drain: false, isDone } as const;
-      const disabled = closeAccount(deps, { name: 'mara', source: 'cli', address: null }, order);
+    for (const isDry of [true, false]) {
+      const order = { account: 'default', drain: false, dry_run: isDry };
+      const mara = { name: 'mara', source: 'cli', address: null } as const;
+      const disabled = disableAccountAction.perform(deps, mara, order);
       await expect(disabled).rejects.toThrow('"default" was permanently deleted and cannot be disabled.');
     }
     expect(await deps.store.read.credentials.listKeys()).toMatchObject([{ revokedAt: expect.any(Number) }]);

@@ -1,6 +1,7 @@
+import { z } from 'zod';
 import { counted } from '../../../contract/counted.ts';
-import { audited, auditedLookup, within } from '../../../operators/audit.ts';
-import type { Actor } from '../../../operators/model.ts';
+import { within } from '../../../operators/audit.ts';
+import { type CommandWords, defineAction } from '../../../operators/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { DEFAULT_ACCOUNT } from '../../accounts/accounts.ts';
 import { askedBy } from '../../accounts/asked-by.ts';
@@ -28,59 +29,146 @@ interface Closed {
   isDeleted: boolean;
 }
 
+const closingSchema = z
+  .object({
+    account: z.string(),
+    id: z.string(),
+    instances: z.int().meta({ description: 'Instances deleted with it.' }),
+    volumes: z.int().meta({ description: 'Volumes deleted with it, once its instances are gone.' }),
+    deleted: z.boolean().meta({ description: 'Whether its row is gone.' }),
+    effect: z.string().meta({ description: 'The effect, in a sentence.' }),
+    done: z.boolean().meta({ description: 'False: a dry run; nothing has changed.' }),
+  })
+  .meta({ id: 'AccountClosing' });
+
 /** How an account is closed: until it gets a new key, or for good. */
-export type Closing = 'disable' | 'delete';
+type Closing = 'disable' | 'delete';
+const VERBS = { disable: 'Disable', delete: 'Delete' } as const;
+type ClosingPlan = z.output<typeof closingSchema>;
+const DRAIN = 'delete its instances first, with their disks';
 
-export interface ClosingOrder {
-  /** The name or the id of the account. */
-  account: string;
-  closing: Closing;
-  /**
-   * Whether its instances, and with `delete` its volumes, are deleted. If false and it has any, the order is refused.
-   */
-  drain: boolean;
-  /** False: a dry run that only returns the effect. */
-  isDone: boolean;
+interface ClosingTexts {
+  summary: string;
+  description: string;
+  command: Pick<
+    CommandWords<Deps, { account: string }, ClosingPlan>,
+    'name' | 'description' | 'flags' | 'toData' | 'tell'
+  >;
 }
 
-/** The effect of closing an account, planned or done. */
-export interface ClosingPlan extends Closed {
-  account: string;
-  id: string;
-  /** The effect as a sentence. */
-  effect: string;
-  isDone: boolean;
-}
-
-/** Closes an account for an operator. @throws {ActionRefused} */
-export async function closeAccount(
-  deps: Deps,
-  actor: Actor,
-  { account: nameOrId, closing, drain, isDone }: ClosingOrder,
-): Promise<ClosingPlan> {
-  const { read } = deps.store;
-  const find = async (): Promise<AccountRecord> => {
-    const found = await findAccount(read, nameOrId);
-    if (found === null) throw noAccount(nameOrId);
-    if (closing === 'disable' && found.closedAt !== null)
-      throw new ActionRefused(`Account "${found.name}" was permanently deleted and cannot be disabled.`);
-    return found;
-  };
-  const action = { action: `account.${closing}`, subject: nameOrId, detail: { drain } };
-  const { id, name } = await (isDone ? auditedLookup(deps, actor, action, find) : find());
-  if (!isDone) {
-    const instances = await read.instances.countFound({ accountId: id });
-    const volumes = closing === 'delete' ? (await read.volumes.liveIdsOf(id)).length : 0;
-    assertDrained(name, { instances, volumes }, drain);
-    const effect = effectOf(closing, { instances, volumes });
-    return { account: name, id, instances, volumes, isDeleted: false, effect, isDone };
-  }
-  const closed = await audited(deps, actor, { ...action, subject: name }, async (store) => {
-    const inside = { ...deps, by: actor.name, store: askedBy(store, toRequestedBy(actor)) };
-    if (closing === 'delete') return deleteAccount(inside, name, { drain });
-    return { ...(await disableAccount(inside, name, { drain })), volumes: 0, isDeleted: false };
+function closingAction(closing: Closing, { command, ...texts }: ClosingTexts) {
+  return defineAction({
+    name: `${closing}Account`,
+    tag: 'Accounts',
+    path: `/accounts/{account}/${closing}`,
+    ...texts,
+    input: {
+      account: z.string().meta({ description: 'The name or the id of an account.' }),
+      drain: z.boolean().default(false).meta({
+        description:
+          'Delete its instances with their disks, and with `delete` also its volumes. False: refused while it has any.',
+      }),
+    },
+    example: { drain: true },
+    reply: ['The effect.', closingSchema],
+    commands: [{ ...command, args: { account: ['<name>'] }, fixed: { dry_run: false } }],
+    form: {
+      title: ({ account }) => `${VERBS[closing]} account ${account}`,
+      button: `${VERBS[closing]} it`,
+      isDangerous: true,
+      page: () => '/console/accounts',
+      preview: ({ account }) => [`Account ${account}:`],
+      dryRunWith: { drain: true },
+      // If the account has no resources, `drain` is not set: resources created meanwhile were not shown, so the action
+      // is refused.
+      send: ({ id, instances, volumes }) => ({
+        account: id,
+        drain: instances + volumes > 0 ? 'yes' : undefined,
+      }),
+    },
+    audit: async ({ account, drain }, { store: { read } }: Deps) => ({
+      action: `account.${closing}`,
+      subject: (await findAccount(read, account))?.name ?? account,
+      detail: { drain },
+    }),
+    dryRun: async ({ store: { read } }: Deps, { account, drain }) => {
+      const { id, name } = await find(read, account, closing);
+      const instances = await read.instances.countFound({ accountId: id });
+      const volumes = closing === 'delete' ? (await read.volumes.liveIdsOf(id)).length : 0;
+      assertDrained(name, { instances, volumes }, drain);
+      const effect = effectOf(closing, { instances, volumes });
+      return { account: name, id, instances, volumes, deleted: false, effect, done: false };
+    },
+    run: async ({ store, clock }: Deps, { account, drain }, actor) => {
+      const { id, name } = await store.transact((tx) => find(tx, account, closing));
+      const inside = { clock, by: actor.name, store: askedBy(store, toRequestedBy(actor)) };
+      const close = closing === 'delete' ? deleteAccount : disableAccount;
+      const { isDeleted, ...ended } = await close(inside, name, { drain });
+      return {
+        account: name,
+        id,
+        ...ended,
+        deleted: isDeleted,
+        effect: effectOf(closing, ended),
+        done: true,
+      };
+    },
   });
-  return { account: name, id, ...closed, effect: effectOf(closing, closed), isDone };
+}
+
+export const disableAccountAction = closingAction('disable', {
+  summary: 'End the keys, the password and the tokens of an account',
+  description:
+    'It has no access until it gets a new key. A key that a server reads from BERTH_API_KEY stays valid: remove it there.',
+  command: {
+    name: 'accounts disable',
+    description:
+      'end all keys, the password and the tokens of an account; refused while it has instances, because it could no longer delete them',
+    flags: { drain: ['--drain', DRAIN] },
+    toData: ({ account: name, instances }) => ({ name, deleted: false, instances }),
+    tell: ({ account, instances }) => [
+      `Account ${account} has no access until it gets a key or a password.`,
+      'A key from BERTH_API_KEY stays valid: remove it from the environment of the server and restart it.',
+      ...(instances > 0 ? [`Being deleted: ${counted(instances, 'instance')}.`] : []),
+    ],
+  },
+});
+
+export const deleteAccountAction = closingAction('delete', {
+  summary: 'Permanently delete an account',
+  description:
+    'Its instances are deleted, then its volumes: repeat the request until `deleted`. It cannot get a new key. Its row and its name stay as long as the rows of its resources.',
+  command: {
+    name: 'accounts rm',
+    description: 'end an account for good; refused while it has instances or volumes',
+    flags: { drain: ['--drain', `${DRAIN}, and then its volumes: run it again until it is done`] },
+    toData: ({ account: name, deleted, instances, volumes }) => ({ name, deleted, instances, volumes }),
+    tell: tellDeleted,
+  },
+});
+
+function tellDeleted({ account, instances, volumes, deleted }: ClosingPlan): string[] {
+  if (deleted) return [`Account ${account} is deleted.`];
+  const ended = `Account ${account} no longer has access.`;
+  const left = `${counted(instances, 'instance')} and ${counted(volumes, 'volume')}`;
+  return instances + volumes > 0
+    ? [`${ended} Still being deleted: ${left}. Run it again.`]
+    : [
+        `${ended} Its row and its name are removed with those of its deleted instances and volumes (retention.tombstones_days).`,
+      ];
+}
+
+/** @throws {ActionRefused} */
+async function find(
+  read: Parameters<typeof findAccount>[0],
+  nameOrId: string,
+  closing: Closing,
+): Promise<AccountRecord> {
+  const found = await findAccount(read, nameOrId);
+  if (found === null) throw noAccount(nameOrId);
+  if (closing === 'disable' && found.closedAt !== null)
+    throw new ActionRefused(`Account "${found.name}" was permanently deleted and cannot be disabled.`);
+  return found;
 }
 
 function effectOf(closing: Closing, { instances, volumes }: Pick<Closed, 'instances' | 'volumes'>): string {
@@ -102,12 +190,12 @@ export async function disableAccount(
   deps: Deps,
   name: string,
   { drain }: { drain: boolean },
-): Promise<Pick<Closed, 'instances'>> {
+): Promise<Closed> {
   return deps.store.transact(async (tx) => {
     const account = await lockAccount(tx, name);
     const instances = await deleteInstances(deps, tx, account, drain);
     await tx.credentials.endAccess(account.id, deps.clock.now());
-    return { instances };
+    return { instances, volumes: 0, isDeleted: false };
   });
 }
 

@@ -1,10 +1,34 @@
-import { type AuditedAction, audited } from '../../../operators/audit.ts';
-import type { Actor } from '../../../operators/model.ts';
+import { z } from 'zod';
+import { timestampSchema } from '../../../contract/values.ts';
+import type { AuditedAction } from '../../../operators/audit.ts';
+import { defineAction, defineView } from '../../../operators/operation.ts';
+import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { type CordonRecord, type CordonSubject, stands } from '../../model/cordon.ts';
-import type { Store, Transaction } from '../../model/store.ts';
+import { type CordonRecord, type CordonSubject, cordonKinds, isOver, stands } from '../../model/cordon.ts';
+import type { Reader, Store, Transaction } from '../../model/store.ts';
 import { ActionRefused } from './refused.ts';
+
+/** A cordon in the operator API. */
+export const cordonRowSchema = z
+  .object({
+    id: z.string(),
+    kind: z.enum(cordonKinds),
+    name: z.string(),
+    platform: z.string().nullable().meta({ description: 'Null: on each platform.' }),
+    since: timestampSchema,
+    until: timeOrNullSchema.meta({ description: 'Null: until removed.' }),
+    stands: z.boolean().meta({ description: 'Whether it is in force now; maintenance may start later.' }),
+    maintenance: z
+      .boolean()
+      .meta({ description: 'Whether it is maintenance that clients see in the catalog.' }),
+    by: z.string(),
+    reason: z.string().nullable(),
+  })
+  .meta({ id: 'Cordon' });
+export type CordonRow = z.infer<typeof cordonRowSchema>;
+
+const cordonListSchema = z.object({ cordons: z.array(cordonRowSchema) }).meta({ id: 'CordonList' });
 
 /** The subjects that can be cordoned. */
 export interface Cordonable {
@@ -20,104 +44,215 @@ export interface CordonDeps {
   sold: Cordonable;
 }
 
-/** The subject of a request. `platform` may be omitted if only one is possible. */
-export type NamedSubject = Pick<CordonSubject, 'kind' | 'name'> & { platform?: string | undefined };
-
-export interface CordonRequest {
-  subject: NamedSubject;
-  /** Null: until it is removed. */
-  until: number | null;
-  reason: string | null;
+/** Current and future cordons, ordered by start. */
+export async function listCordons({ cordons }: Pick<Reader, 'cordons'>, now: number): Promise<CordonRow[]> {
+  const all = await cordons.list();
+  return all.filter((cordon) => !isOver(cordon, now)).map((one) => toCordonRow(one, now));
 }
 
-/**
- * Stops new placements on the subject. If the subject is already cordoned, that cordon is replaced with the given end
- * and reason; if neither is given, it stays as it is.
- */
-export async function cordon(
-  { store, clock, random, sold }: CordonDeps,
-  actor: Actor,
-  { subject, until, reason }: CordonRequest,
-): Promise<CordonRecord> {
-  const given = { ...(until !== null && { until: toTime(until) }), ...(reason !== null && { reason }) };
-  return audited({ store, clock }, actor, actionOn('cordon.add', subject, given), (inside) =>
-    inside.transact(async (tx) => {
+export const cordonsView = defineView({
+  name: 'listCordons',
+  tag: 'Actions',
+  path: '/cordons',
+  summary: 'Cordons and planned maintenance',
+  description: 'Ordered by start time.',
+  reply: ['The cordons.', cordonListSchema],
+  read: async ({ store, clock }: Pick<CordonDeps, 'store' | 'clock'>) => ({
+    cordons: await listCordons(store.read, clock.now()),
+  }),
+});
+
+const subjectFields = {
+  kind: z.enum(cordonKinds),
+  name: z.string().min(1),
+  platform: z.string().optional().meta({ description: 'The platform it applies to, if there are several.' }),
+};
+export const cordonFields = {
+  ...subjectFields,
+  until: timestampSchema.optional().meta({ description: 'Absent: until removed.' }),
+  reason: z.string().max(500).optional(),
+};
+export const subjectArgs = { kind: ['<kind>', 'what'], name: ['<name>', 'its name'] } as const;
+const platformFlag = { platform: ['--platform <name>', 'which platform, if there are several'] } as const;
+export const cordonFlags = {
+  ...platformFlag,
+  reason: ['--reason <text>', 'why; clients see the reason of maintenance'],
+  until: ['--until <time>', 'when it ends: 30m, 2h or 7d from now, or a time; default: when it is removed'],
+} as const;
+type Subject = z.output<z.ZodObject<typeof subjectFields>>;
+export const cordonExample = { kind: 'region', name: 'eu-frankfurt', reason: 'new switches' } as const;
+
+/** Stops new placements on the subject. Any other cordon on it is replaced, unless neither end nor reason is given. */
+export const cordon = defineAction({
+  name: 'cordon',
+  tag: 'Actions',
+  path: '/cordons',
+  summary: 'Cordon: place nothing new there',
+  description: 'Running instances are not affected. An existing cordon gets the new end and reason.',
+  input: cordonFields,
+  example: cordonExample,
+  reply: ['The cordon.', cordonRowSchema],
+  commands: [
+    {
+      name: 'cordon',
+      args: subjectArgs,
+      flags: cordonFlags,
+      tell: (set) => [
+        `Nothing new is placed on ${describe(set)} until ${endOf(set)}; running instances stay.`,
+      ],
+    },
+  ],
+  form: {
+    title: ({ kind, name }) => `Cordon ${kind} ${name}`,
+    button: 'Cordon it',
+    page: () => PAGE,
+    preview: (_reply, deps: CordonDeps, input) => previewOf(deps, input),
+    parse: parseHours,
+  },
+  audit: (input) => auditOf('cordon.add', input),
+  run: (
+    { store, clock, random, sold }: CordonDeps,
+    { until: end, reason = null, ...subject },
+    { name: by },
+  ) =>
+    store.transact(async (tx) => {
       const now = clock.now();
       const named = nameSubject(sold, subject);
-      assertToCome(until, now);
+      const until = toEnd(end, now);
       const before = (await tx.cordons.list()).filter((one) => !one.isMaintenance && isOn(one, named));
       const [first] = before;
-      if (first !== undefined && until === null && reason === null) return first;
+      if (first !== undefined && until === null && reason === null) return toCordonRow(first, clock.now());
       for (const { id } of before) await tx.cordons.remove(id);
       const since = Math.min(now, ...before.map((one) => one.since));
-      const isMaintenance = false;
-      return insert(tx, random, { ...named, since, until, isMaintenance, reason, by: actor.name });
+      const record = { ...named, since, until, isMaintenance: false, reason, by };
+      return toCordonRow(await insert(tx, random, record), clock.now());
     }),
-  );
-}
+});
 
 /** Ends the cordons on the subject, and maintenance that is in force. Cordons on other subjects still apply. */
-export async function uncordon(
-  { store, clock, sold }: Omit<CordonDeps, 'random'>,
-  actor: Actor,
-  subject: NamedSubject,
-): Promise<CordonRecord[]> {
-  return audited({ store, clock }, actor, actionOn('cordon.remove', subject), (inside) =>
-    inside.transact(async (tx) => {
+export const uncordon = defineAction({
+  name: 'uncordon',
+  tag: 'Actions',
+  path: '/cordons/remove',
+  summary: 'Remove a cordon',
+  description: 'Maintenance in force on the same subject ends too.',
+  input: subjectFields,
+  example: { kind: cordonExample.kind, name: cordonExample.name },
+  reply: ['The removed cordons.', cordonListSchema],
+  audit: (input) => auditOf('cordon.remove', input),
+  run: ({ store, clock, sold }: Omit<CordonDeps, 'random'>, subject) =>
+    store.transact(async (tx) => {
       const named = nameSubject(sold, subject);
       const now = clock.now();
-      const standing = (await tx.cordons.list()).filter((one) => stands(one, now) && isOn(one, named));
-      if (standing.length === 0)
+      const found = (await tx.cordons.list()).filter((one) => stands(one, now) && isOn(one, named));
+      if (found.length === 0)
         throw new ActionRefused(`No cordon on ${describe(named)}: see \`berth cordons\`.`, 'not_found');
-      for (const { id } of standing) await tx.cordons.remove(id);
-      return standing;
+      for (const { id } of found) await tx.cordons.remove(id);
+      return { cordons: found.map((one) => toCordonRow(one, clock.now())) };
     }),
-  );
-}
-
-export interface MaintenanceRequest extends CordonRequest {
-  since: number;
-}
+  commands: [
+    {
+      name: 'uncordon',
+      args: subjectArgs,
+      flags: platformFlag,
+      toData: ({ cordons }) => cordons,
+      tell: (_reply, { input: { kind, name } }) => [
+        `${kind} ${name} takes new instances again while it has free units.`,
+      ],
+    },
+  ],
+  form: { title: 'Remove a cordon', button: 'Sell again', page: () => PAGE },
+});
 
 /** Plans a window without new placements. The catalog announces it to clients from now on. */
-export async function planMaintenance(
-  { store, clock, random, sold }: CordonDeps,
-  actor: Actor,
-  { subject, since, until, reason }: MaintenanceRequest,
-): Promise<CordonRecord> {
-  const times = { since: toTime(since), ...(until !== null && { until: toTime(until) }) };
-  const given = { ...times, ...(reason !== null && { reason }) };
-  return audited({ store, clock }, actor, actionOn('maintenance.plan', subject, given), (inside) =>
-    inside.transact(async (tx) => {
+export const planMaintenance = defineAction({
+  name: 'planMaintenance',
+  tag: 'Actions',
+  path: '/maintenance',
+  summary: 'Announce maintenance in the catalog',
+  description: 'Clients see it and its reason at once; during the window nothing new is placed there.',
+  input: { ...cordonFields, from: timestampSchema.optional().meta({ description: 'Absent: now.' }) },
+  example: { ...cordonExample, from: '2030-01-31T22:00:00Z', until: '2030-02-01T02:00:00Z' },
+  reply: ['The window.', cordonRowSchema],
+  commands: [
+    {
+      name: 'maintenance plan',
+      description: 'announce maintenance; nothing new is placed there during it',
+      args: subjectArgs,
+      flags: {
+        ...cordonFlags,
+        from: [
+          '--from <time>',
+          'when it begins: 30m, 2h or 7d from now, or a time; default: now',
+          { mayBePast: true },
+        ],
+      },
+      tell: (planned) => [
+        `${planned.id}: maintenance of ${describe(planned)} from ${planned.since} until ${endOf(planned)}. Clients see it in extras.berth.maintenance_windows; nothing new is placed there during it, and running instances stay.`,
+      ],
+    },
+  ],
+  form: {
+    title: ({ kind, name }) => `Maintenance of ${kind} ${name}`,
+    button: 'Announce it',
+    page: () => PAGE,
+    preview: async (_reply, deps: CordonDeps, input) => [
+      ...(await previewOf(deps, input)),
+      'Clients see it in the catalog as maintenance, with the reason.',
+    ],
+    parse: parseHours,
+  },
+  audit: (input, { clock }: CordonDeps) => {
+    const row = auditOf('maintenance.plan', input);
+    return { ...row, detail: { since: toTime(toStart(input.from, clock.now())), ...row.detail } };
+  },
+  run: (
+    { store, clock, random, sold }: CordonDeps,
+    { from, until: end, reason = null, ...subject },
+    { name: by },
+  ) =>
+    store.transact(async (tx) => {
       const named = nameSubject(sold, subject);
-      assertToCome(until, Math.max(clock.now(), since));
-      return insert(tx, random, { ...named, since, until, isMaintenance: true, reason, by: actor.name });
+      const now = clock.now();
+      const since = toStart(from, now);
+      const until = toEnd(end, Math.max(now, since));
+      const record = { ...named, since, until, isMaintenance: true, reason, by };
+      return toCordonRow(await insert(tx, random, record), clock.now());
     }),
-  );
-}
+});
 
 /** Ends a window of maintenance, or cancels a future one. */
-export async function cancelMaintenance(
-  { store, clock }: Pick<CordonDeps, 'store' | 'clock'>,
-  actor: Actor,
-  id: string,
-): Promise<CordonRecord> {
-  return audited({ store, clock }, actor, { action: 'maintenance.cancel', subject: id }, (inside) =>
-    inside.transact(async (tx) => {
+export const cancelMaintenance = defineAction({
+  name: 'cancelMaintenance',
+  tag: 'Actions',
+  path: '/maintenance/{maintenanceId}/cancel',
+  summary: 'End or cancel maintenance',
+  description: 'The offers that it withheld are sold again.',
+  input: { maintenanceId: z.string() },
+  errors: ['not_found'],
+  reply: ['The window that ended.', cordonRowSchema],
+  commands: [
+    {
+      name: 'maintenance cancel',
+      description: 'end a maintenance window, or cancel a planned one',
+      args: { maintenanceId: ['<id>'] },
+      tell: (ended) => [`The maintenance of ${describe(ended)} has ended or is cancelled.`],
+    },
+  ],
+  form: { title: 'Cancel maintenance', button: 'Cancel', page: () => PAGE },
+  audit: ({ maintenanceId }) => ({ action: 'maintenance.cancel', subject: maintenanceId }),
+  run: ({ store, clock }: Pick<CordonDeps, 'store' | 'clock'>, { maintenanceId: id }) =>
+    store.transact(async (tx) => {
       const found = (await tx.cordons.list()).find((one) => one.id === id && one.isMaintenance);
       if (found === undefined)
         throw new ActionRefused(`There is no maintenance ${id}: see \`berth maintenance ls\`.`, 'not_found');
       await tx.cordons.remove(id);
-      return found;
+      return toCordonRow(found, clock.now());
     }),
-  );
-}
+});
 
 /** @throws {ActionRefused} if there is no such subject */
-export function nameSubject(
-  { catalog, platforms }: Cordonable,
-  { kind, name, platform }: NamedSubject,
-): CordonSubject {
+function nameSubject({ catalog, platforms }: Cordonable, { kind, name, platform }: Subject): CordonSubject {
   if (platform !== undefined && !platforms.has(platform)) throw noneCalled('platform', platform, platforms);
   switch (kind) {
     case 'region':
@@ -167,10 +302,16 @@ async function insert(
   return record;
 }
 
-/** @throws {ActionRefused} */
-function assertToCome(until: number | null, after: number): void {
-  if (until !== null && until <= after)
-    throw new ActionRefused(`The end ${toTime(until)} is before the start: give a later end.`);
+function toStart(from: string | undefined, now: number): number {
+  return from === undefined ? now : Date.parse(from);
+}
+
+/** @throws {ActionRefused} if it ends before `after` */
+function toEnd(until: string | undefined, after: number): number | null {
+  if (until === undefined) return null;
+  const at = Date.parse(until);
+  if (at <= after) throw new ActionRefused(`The end ${toTime(at)} is before the start: give a later end.`);
+  return at;
 }
 
 /**
@@ -181,16 +322,18 @@ function isOn(cordon: CordonSubject, { kind, name, platform }: CordonSubject): b
   return cordon.kind === kind && cordon.name === name && cordon.platform === platform;
 }
 
-function actionOn(
+function auditOf(
   action: string,
-  { kind, name, platform }: NamedSubject,
-  given: Record<string, unknown> = {},
+  {
+    kind,
+    name,
+    platform,
+    until,
+    reason,
+  }: Subject & { until?: string | undefined; reason?: string | undefined },
 ): AuditedAction {
-  return {
-    action,
-    subject: `${kind} ${name}`,
-    detail: { ...(platform !== undefined && { platform }), ...given },
-  };
+  const end = until && toTime(Date.parse(until));
+  return { action, subject: `${kind} ${name}`, detail: { platform, until: end, reason } };
 }
 
 /** A text such as `host kvm-1 of fra`. */
@@ -199,4 +342,56 @@ export function describe({ kind, name, platform }: CordonSubject): string {
   return `${kind} ${name}${isNamed ? ` of ${platform}` : ''}`;
 }
 
-const toTime = (ms: number): string => new Date(ms).toISOString();
+export function endOf({ until, maintenance }: CordonRow): string {
+  return until ?? (maintenance ? 'it is cancelled' : 'the cordon is removed');
+}
+
+const PAGE = '/console/cordons';
+/** The longest cordon of the console's form: a year. */
+export const MAX_HOURS = 8_760;
+const HOUR_MS = 3_600_000;
+
+/** The form gives the end in hours from now. @throws {ActionRefused} */
+function parseHours(field: (name: string) => string | undefined, now: number): Record<string, unknown> {
+  const given = field('hours');
+  const hours = given === undefined ? undefined : Number(given);
+  if (hours !== undefined && !(hours > 0 && hours <= MAX_HOURS))
+    throw new ActionRefused(`The hours must be a number above 0 and at most ${MAX_HOURS}, or empty.`);
+  return {
+    ...Object.fromEntries(['kind', 'name', 'platform', 'reason'].map((name) => [name, field(name)])),
+    until: hours === undefined ? field('until') : toTime(now + Math.round(hours * HOUR_MS)),
+  };
+}
+
+async function previewOf(
+  { sold, store: { read } }: CordonDeps,
+  input: Subject & { until?: string | undefined },
+) {
+  const subject = nameSubject(sold, input);
+  const { kind, name, platform } = subject;
+  const running = await read.instances.countFound({
+    ...(kind === 'offer' ? { offerId: name } : { [kind]: name }),
+    platform: platform ?? undefined,
+  });
+  return [
+    `No new machine is placed on ${describe(subject)} from now on, until ${input.until ?? 'the cordon is removed'}.`,
+    running === 0
+      ? 'No instances are running there.'
+      : `${running} instances are running there and are not affected.`,
+  ];
+}
+
+function toCordonRow({ isMaintenance, ...cordon }: CordonRecord, now: number): CordonRow {
+  return {
+    id: cordon.id,
+    kind: cordon.kind,
+    name: cordon.name,
+    platform: cordon.platform,
+    since: toTime(cordon.since),
+    until: toTime(cordon.until),
+    stands: stands({ ...cordon, isMaintenance }, now),
+    maintenance: isMaintenance,
+    by: cordon.by,
+    reason: cordon.reason,
+  };
+}

@@ -1,20 +1,39 @@
-import type { InstanceStatus } from '../../../contract/instance.ts';
-import type { Actor } from '../../../operators/model.ts';
-import { type CordonRecord, type CordonSubject, concerns } from '../../model/cordon.ts';
+import { z } from 'zod';
+import { instanceStatusSchema } from '../../../contract/instance.ts';
+import { defineAction, type Told } from '../../../operators/operation.ts';
+import { type CordonSubject, concerns } from '../../model/cordon.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Reader } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
-import { type CordonDeps, type CordonRequest, cordon } from './cordons.ts';
+import {
+  type CordonDeps,
+  cordon,
+  cordonExample,
+  cordonFields,
+  cordonFlags,
+  cordonRowSchema,
+  describe,
+  endOf,
+  subjectArgs,
+} from './cordons.ts';
 
-/** The instances left on a subject that is being drained. */
-export interface Drained {
-  cordon: CordonRecord;
-  /** Whether no machine is left, so that work on the subject can begin. */
-  isEmpty: boolean;
-  byStatus: Partial<Record<InstanceStatus, number>>;
-  /** The oldest of the remaining instances. */
-  instances: Pick<InstanceRecord, 'id' | 'accountId' | 'status' | 'region' | 'offerId' | 'host'>[];
-}
+const drainedSchema = z
+  .object({
+    cordon: cordonRowSchema,
+    empty: z.boolean().meta({ description: 'No machine is left there.' }),
+    by_status: z.partialRecord(instanceStatusSchema, z.int()),
+    instances: z.array(
+      z.object({
+        id: z.string(),
+        status: instanceStatusSchema,
+        account: z.string(),
+        offer: z.string(),
+        region: z.string(),
+        host: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'Drained', description: 'What remains on a drained subject; if many, the oldest.' });
 
 const MAX_LISTED = 200;
 
@@ -22,24 +41,51 @@ const MAX_LISTED = 200;
  * Cordons the subject and returns what is left there. Tenants' machines are never stopped or moved: the tenants delete
  * them, or an operator does so one by one. A repeated call returns the progress.
  */
-export async function drain(deps: CordonDeps, actor: Actor, request: CordonRequest): Promise<Drained> {
-  const set = await cordon(deps, actor, request);
-  const left = await machinesOf(deps.store.read, set);
-  const byStatus: Drained['byStatus'] = {};
-  for (const { status } of left) byStatus[status] = (byStatus[status] ?? 0) + 1;
-  return {
-    cordon: set,
-    isEmpty: left.length === 0,
-    byStatus,
-    instances: left.slice(0, MAX_LISTED).map(({ id, accountId, status, region, offerId, host }) => ({
-      id,
-      accountId,
-      status,
-      region,
-      offerId,
-      host,
-    })),
-  };
+export const drain = defineAction({
+  name: 'drain',
+  tag: 'Actions',
+  path: '/drain',
+  summary: 'Cordon, and list the machines left there',
+  description: 'Nothing is stopped. Repeat the request to see the progress.',
+  input: cordonFields,
+  example: cordonExample,
+  reply: ['The machines left.', drainedSchema],
+  commands: [{ name: 'drain', args: subjectArgs, flags: cordonFlags, tell: tellDrained }],
+  run: async (deps: CordonDeps, input, actor) => {
+    // Its audit row is that of the cordon. The machines are read after its commit: no create adds one from then on.
+    const set = await cordon.perform(deps, actor, input);
+    const left = await machinesOf(deps.store.read, set);
+    const byStatus: z.output<typeof drainedSchema>['by_status'] = {};
+    for (const { status } of left) byStatus[status] = (byStatus[status] ?? 0) + 1;
+    return {
+      cordon: set,
+      empty: left.length === 0,
+      by_status: byStatus,
+      instances: left.slice(0, MAX_LISTED).map(({ id, accountId, status, region, offerId, host }) => ({
+        id,
+        status,
+        region,
+        host,
+        account: accountId,
+        offer: offerId,
+      })),
+    };
+  },
+});
+
+function tellDrained({ cordon: set, empty, by_status, instances }: z.output<typeof drainedSchema>): Told[] {
+  const isSet = `Nothing new is placed on ${describe(set)} until ${endOf(set)}.`;
+  if (empty) return [isSet, 'No machine is left there.'];
+  const counts = Object.entries(by_status).map(([status, count]) => `${count} ${status}`);
+  return [
+    isSet,
+    `Still there: ${counts.join(', ')}. Berth does not stop machines of tenants:`,
+    {
+      head: ['INSTANCE', 'STATUS', 'ACCOUNT', 'OFFER', 'REGION', 'HOST'],
+      rows: instances.map((one) => [one.id, one.status, one.account, one.offer, one.region, one.host ?? '-']),
+    },
+    'Ask again with the same command. To end one yourself: berth instances rm <id>',
+  ];
 }
 
 /** Instances that may have a machine there, oldest first. */

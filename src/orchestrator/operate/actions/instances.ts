@@ -1,6 +1,10 @@
-import type { InstanceStatus } from '../../../contract/instance.ts';
-import { audited } from '../../../operators/audit.ts';
+import { z } from 'zod';
+import { counted } from '../../../contract/counted.ts';
+import { instanceStatusSchema } from '../../../contract/instance.ts';
+import { timestampSchema } from '../../../contract/values.ts';
 import type { Actor } from '../../../operators/model.ts';
+import { defineAction } from '../../../operators/operation.ts';
+import { toTime } from '../../../operators/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { askedBy } from '../../accounts/asked-by.ts';
 import { orderDestroy } from '../../instances/destroy.ts';
@@ -9,184 +13,243 @@ import { recordedOrder } from '../../model/destroy-order.ts';
 import type { RequestedBy } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { putInstanceWork } from '../../model/rows.ts';
-import type { Reader, Store } from '../../model/store.ts';
+import type { Reader, Store, Transaction } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
+import { findInstanceId } from '../views/instances.ts';
 import { ActionRefused } from './refused.ts';
 
-interface Deps {
-  store: Store;
-  clock: Pick<Clock, 'now'>;
-}
+const planSchema = z
+  .object({
+    instance: z.string(),
+    account: z.string(),
+    status: instanceStatusSchema,
+    step: z
+      .object({
+        kind: z.string(),
+        attempt: z.int(),
+        next_try_at: timestampSchema,
+        last_problem: z.string().nullable(),
+        held: z.boolean(),
+      })
+      .nullable()
+      .meta({ description: 'Its open step; null: none.' }),
+    effect: z.string().meta({ description: 'The effect, in a sentence.' }),
+    done: z.boolean().meta({ description: 'False: a dry run; nothing has changed.' }),
+  })
+  .meta({ id: 'InstancePlan' });
 
 /** An operator, as recorded in the history of an instance. */
 export function toRequestedBy({ name: operator, address }: Actor): RequestedBy {
   return { operator, address };
 }
 
-/** The effect of an order about an instance, planned or done. */
-export interface Plan {
-  instance: string;
-  account: string;
-  status: InstanceStatus;
-  /** Its open work. Null: none. */
-  step: Pick<Work, 'kind' | 'attempt' | 'notBefore' | 'lastError' | 'isHeld'> | null;
-  /** The effect as a sentence. */
-  effect: string;
-  /** False: a dry run; nothing has changed. */
-  isDone: boolean;
+interface Deps {
+  store: Store;
+  clock: Pick<Clock, 'now'>;
 }
 
-/** An operator's order. It is a dry run unless `isDone` is true. */
-export interface Order {
-  id: string;
-  isDone: boolean;
+interface Found {
+  record: InstanceRecord;
+  /** Its open work. Null: none. */
+  work: Work | null;
+}
+
+/** An order about one instance. */
+interface InstanceOrder {
+  verb: 'retry' | 'release' | 'destroy';
+  summary: string;
+  description: string;
+  reason?: z.ZodOptional<z.ZodString>;
+  /** The verb and the description of its command. */
+  command: { verb: string; description: string };
+  form: { title: string; button: string; isDangerous?: boolean };
+  /** @throws {ActionRefused} */
+  effect: (found: Found) => string;
+  run: (tx: Transaction, found: Found, now: number, actor: Actor) => Promise<unknown>;
+}
+
+function instanceAction({ verb, reason, command, form, effect, run, ...texts }: InstanceOrder) {
+  const plan = async (read: Pick<Reader, 'instances' | 'work'>, id: string, isDone: boolean) => {
+    const found = await find(read, id);
+    return { found, plan: toPlan(found, effect(found), isDone) };
+  };
+  return defineAction({
+    name: `${verb}Instance`,
+    tag: 'Actions',
+    path: `/instances/{instanceId}/${verb}`,
+    ...texts,
+    input: { instanceId: z.string(), ...((reason && { reason }) as { reason?: z.ZodOptional<z.ZodString> }) },
+    ...(reason && { example: { reason: 'abuse' } }),
+    reply: ['The effect.', planSchema],
+    commands: [
+      {
+        name: `instances ${command.verb}`,
+        description: command.description,
+        args: { instanceId: ['<instance>'] },
+        ...(reason && { flags: { reason: ['--reason <text>', 'why, for the audit log'] } }),
+        prepare: async ({ store }: Deps, input) => ({
+          ...input,
+          instanceId: await findInstanceId(store.read, input.instanceId),
+        }),
+        tell: async (planned, { deps: { store }, cutName }) => {
+          const owner = await store.read.credentials.accountById(planned.account);
+          return tellPlan(planned, owner && `${cutName(owner.name)} (${planned.account})`);
+        },
+      },
+    ],
+    form: {
+      ...form,
+      asksReason: reason !== undefined,
+      page: ({ instanceId }) => `/console/instances/${encodeURIComponent(instanceId)}`,
+      preview: ({ instance, status, step }) => [
+        `${instance} is ${status}.`,
+        ...(step?.last_problem ? [`Last attempt: ${step.last_problem}`] : []),
+      ],
+    },
+    audit: ({ instanceId, reason }) => ({
+      action: `instance.${verb}`,
+      subject: instanceId,
+      detail: { reason },
+    }),
+    dryRun: async ({ store }: Deps, { instanceId }) => (await plan(store.read, instanceId, false)).plan,
+    run: ({ store, clock }: Deps, { instanceId }, actor) =>
+      askedBy(store, toRequestedBy(actor)).transact(async (tx) => {
+        const planned = await plan(tx, instanceId, true);
+        await run(tx, planned.found, clock.now(), actor);
+        return planned.plan;
+      }),
+  });
 }
 
 /**
  * Makes the open step of an instance due now. For a live instance without open work, its machine is read again and
  * compared with the row. Each step first checks the results of earlier ones.
- *
- * @throws {ActionRefused}
  */
-export async function retryInstance(deps: Deps, actor: Actor, { id, isDone }: Order): Promise<Plan> {
-  const plan = async (read: Pick<Reader, 'instances' | 'work'>): Promise<Plan> => {
-    const { record, work } = await find(read, id);
-    return toPlan(record, work, { effect: effectOfRetry(record, work), isDone });
-  };
-  if (!isDone) return plan(deps.store.read);
-  return audited(deps, actor, { action: 'instance.retry', subject: id }, (inside) =>
-    askedBy(inside, toRequestedBy(actor)).transact(async (tx) => {
-      const planned = await plan(tx);
-      const now = deps.clock.now();
-      await tx.history.asked({ instanceId: id, at: now, what: 'retry' });
-      if (planned.step === null) await putInstanceWork(tx, id, 'observe', now);
-      else await tx.work.makeDue(id, now);
-      return planned;
-    }),
-  );
-}
-
-/** @throws {ActionRefused} */
-function effectOfRetry({ id, status }: InstanceRecord, work: Work | null): string {
-  // The earlier call may still make a machine. A second machine would cost money, too.
-  if (work?.waitedAttempt !== null && work?.waitedAttempt !== undefined)
-    throw new ActionRefused(
-      `${id} waits because an earlier create may still have made a machine: this wait cannot be shortened.`,
-    );
-  if (status === 'DESTROYED')
-    throw new ActionRefused(
-      `${id} is DESTROYED, and its disks are kept for losses.keep_disks_hours: \`berth instances rm ${id} --yes\` removes them now.`,
-    );
-  if (work?.kind === 'hold') return 'the end of its console is read again; its machine stays kept';
-  if (work !== null) return `its step ${work.kind} is retried now`;
-  if (status === 'ONLINE' || status === 'STOPPED')
-    return 'its machine is read again and compared with the row';
-  throw new ActionRefused(`${id} is ${status} and has no open step: there is nothing to retry.`);
-}
-
-/**
- * Deletes an instance of any account, as its owner would. If it is already DESTROYING, restarts the removal. It becomes
- * DESTROYED only on the platform's proof that the machine is gone.
- *
- * @throws {ActionRefused}
- */
-export async function forceDestroyInstance(
-  deps: Deps,
-  actor: Actor,
-  { id, isDone, reason }: Order & { reason: string | null },
-): Promise<Plan> {
-  const plan = async (
-    read: Pick<Reader, 'instances' | 'work'>,
-  ): Promise<Plan & { record: InstanceRecord }> => {
-    const { record, work } = await find(read, id);
-    return { ...toPlan(record, work, { effect: effectOfDestroy(record), isDone }), record };
-  };
-  if (!isDone) return withoutRecord(await plan(deps.store.read));
-  const detail = reason === null ? {} : { reason };
-  return audited(deps, actor, { action: 'instance.destroy', subject: id, detail }, (inside) =>
-    askedBy(inside, toRequestedBy(actor)).transact(async (tx) => {
-      const planned = await plan(tx);
-      const now = deps.clock.now();
-      await orderDestroy(tx, planned.record, now, { reason: 'operator', by: actor.name });
-      return withoutRecord(planned);
-    }),
-  );
-}
-
-function effectOfDestroy({ status, destroyOrder }: InstanceRecord): string {
-  if (destroyOrder?.keepsDisks)
-    return 'its machine and its disks, kept since its DELETE, are removed now, and all data on them is lost';
-  return status === 'DESTROYING'
-    ? 'its removal starts again, and ends when the platform shows that the machine is gone'
-    : 'it becomes DESTROYING; its disk and all data on it are lost, and it is DESTROYED when the platform shows that the machine is gone';
-}
+export const retryInstance = instanceAction({
+  verb: 'retry',
+  summary: 'Retry its open step now',
+  description: 'If no step is open, its machine is read again.',
+  command: {
+    verb: 'retry',
+    description: 'try the open step of an instance again now, or read its machine again where none is open',
+  },
+  form: { title: 'Try now', button: 'Try now' },
+  effect: ({ record: { id, status }, work }) => {
+    // The earlier call may still make a machine. A second machine would cost money, too.
+    if (work?.waitedAttempt !== null && work?.waitedAttempt !== undefined)
+      throw new ActionRefused(
+        `${id} waits because an earlier create may still have made a machine: this wait cannot be shortened.`,
+      );
+    if (status === 'DESTROYED')
+      throw new ActionRefused(
+        `${id} is DESTROYED, and its disks are kept for losses.keep_disks_hours: \`berth instances rm ${id} --yes\` removes them now.`,
+      );
+    if (work?.kind === 'hold') return 'the end of its console is read again; its machine stays kept';
+    if (work !== null) return `its step ${work.kind} is retried now`;
+    if (status === 'ONLINE' || status === 'STOPPED')
+      return 'its machine is read again and compared with the row';
+    throw new ActionRefused(`${id} is ${status} and has no open step: there is nothing to retry.`);
+  },
+  run: async (tx, { record: { id }, work }, now) => {
+    await tx.history.asked({ instanceId: id, at: now, what: 'retry' });
+    if (work === null) await putInstanceWork(tx, id, 'observe', now);
+    else await tx.work.makeDue(id, now);
+  },
+});
 
 /**
  * Ends the hold on the machine of a failed instance. The machine is removed, and the unit is free once it is proved
  * gone.
- *
- * @throws {ActionRefused}
  */
-export async function releaseInstance(deps: Deps, actor: Actor, { id, isDone }: Order): Promise<Plan> {
-  const plan = async (
-    read: Pick<Reader, 'instances' | 'work'>,
-  ): Promise<Plan & { record: InstanceRecord }> => {
-    const { record, work } = await find(read, id);
+export const releaseInstance = instanceAction({
+  verb: 'release',
+  summary: 'Remove the machine of a failed instance, with its disks',
+  description:
+    'Only while its open work is `hold`: until its DELETE, or until `kept_until` where that is not null.',
+  command: {
+    verb: 'release',
+    description:
+      'remove the machine of an instance that failed now, with its disks; without this it stays until its DELETE or failed_instances.hold_minutes',
+  },
+  form: { title: 'Release a kept machine', button: 'Remove it', isDangerous: true },
+  effect: ({ record: { id, status }, work }) => {
     if (work?.kind !== 'hold')
       throw new ActionRefused(
-        `${id} is ${record.status}, and its machine is not kept: there is nothing to release.`,
+        `${id} is ${status}, and its machine is not kept: there is nothing to release.`,
       );
-    const effect =
-      'its machine is removed now with its disk, and its unit is free once the machine is proved gone';
-    return { ...toPlan(record, work, { effect, isDone }), record };
-  };
-  if (!isDone) return withoutRecord(await plan(deps.store.read));
-  return audited(deps, actor, { action: 'instance.release', subject: id }, (inside) =>
-    askedBy(inside, toRequestedBy(actor)).transact(async (tx) => {
-      const planned = await plan(tx);
-      const now = deps.clock.now();
-      await tx.history.asked({ instanceId: id, at: now, what: 'release' });
-      const order = recordedOrder({ reason: 'operator', by: actor.name, at: now });
-      if (planned.record.destroyOrder === null) await amend(tx, planned.record, now, { destroyOrder: order });
-      await putInstanceWork(tx, id, 'destroy', now);
-      return withoutRecord(planned);
-    }),
-  );
-}
+    return 'its machine is removed now with its disk, and its unit is free once the machine is proved gone';
+  },
+  run: async (tx, { record }, now, { name: by }) => {
+    await tx.history.asked({ instanceId: record.id, at: now, what: 'release' });
+    const order = recordedOrder({ reason: 'operator', by, at: now });
+    if (record.destroyOrder === null) await amend(tx, record, now, { destroyOrder: order });
+    await putInstanceWork(tx, record.id, 'destroy', now);
+  },
+});
 
-function withoutRecord({ record: _, ...plan }: Plan & { record: InstanceRecord }): Plan {
-  return plan;
-}
+/**
+ * Deletes an instance of any account, as its owner would. If it is already DESTROYING, restarts the removal. It becomes
+ * DESTROYED only on the platform's proof that the machine is gone.
+ */
+export const destroyInstance = instanceAction({
+  verb: 'destroy',
+  summary: 'Delete an instance of any account',
+  description: 'It becomes DESTROYED only when the platform shows that its machine is gone.',
+  reason: z.string().max(500).optional(),
+  command: {
+    verb: 'rm',
+    description:
+      'delete an instance of any account; it becomes DESTROYED only when its machine is confirmed gone',
+  },
+  form: { title: 'Destroy an instance', button: 'Destroy it', isDangerous: true },
+  effect: ({ record: { status, destroyOrder } }) => {
+    if (destroyOrder?.keepsDisks)
+      return 'its machine and its disks, kept since its DELETE, are removed now, and all data on them is lost';
+    return status === 'DESTROYING'
+      ? 'its removal starts again, and ends when the platform shows that the machine is gone'
+      : 'it becomes DESTROYING; its disk and all data on it are lost, and it is DESTROYED when the platform shows that the machine is gone';
+  },
+  run: (tx, { record }, now, { name: by }) => orderDestroy(tx, record, now, { reason: 'operator', by }),
+});
 
-async function find(
-  { instances, work }: Pick<Reader, 'instances' | 'work'>,
-  id: string,
-): Promise<{ record: InstanceRecord; work: Work | null }> {
+/** @throws {ActionRefused} if there is none, or nothing is left of it */
+async function find({ instances, work }: Pick<Reader, 'instances' | 'work'>, id: string): Promise<Found> {
   const record = await instances.byId(id);
   if (record === null)
     throw new ActionRefused(`There is no instance ${id}: see \`berth instances ls\`.`, 'not_found');
   const open = await work.of(id);
-  if (record.status === 'DESTROYED' && !isKept(record, open))
+  const isKept = record.destroyOrder?.keepsDisks === true && open?.kind === 'destroy';
+  if (record.status === 'DESTROYED' && !isKept)
     throw new ActionRefused(`${id} is DESTROYED: nothing is left of it.`);
   return { record, work: open };
 }
 
-/** Whether its disks are kept after its DELETE. */
-function isKept({ destroyOrder }: InstanceRecord, work: Work | null): boolean {
-  return destroyOrder?.keepsDisks === true && work?.kind === 'destroy';
+type Plan = z.output<typeof planSchema>;
+
+/** `owner`: null if the account was deleted. */
+function tellPlan({ instance, account, status, step, effect, done }: Plan, owner: string | null): string[] {
+  const problem = step?.last_problem ? `: ${step.last_problem}` : '';
+  const tried = step?.attempt ? `was tried ${counted(step.attempt, 'time')}, and is` : 'is';
+  return [
+    `${instance} of account ${owner ?? account} is ${status}.`,
+    ...(step === null ? [] : [`Its step ${step.kind} ${tried} due at ${step.next_try_at}${problem}.`]),
+    done ? `Ordered: ${effect}.` : `A dry run; with --yes, ${effect}.`,
+  ];
 }
 
-function toPlan(
-  { id, accountId, status }: InstanceRecord,
-  work: Work | null,
-  rest: Pick<Plan, 'effect' | 'isDone'>,
-): Plan {
-  const step = work && {
-    kind: work.kind,
-    attempt: work.attempt,
-    notBefore: work.notBefore,
-    lastError: work.lastError,
-    isHeld: work.isHeld,
+function toPlan({ record, work }: Found, effect: string, done: boolean): Plan {
+  return {
+    instance: record.id,
+    account: record.accountId,
+    status: record.status,
+    step: work && {
+      kind: work.kind,
+      attempt: work.attempt,
+      next_try_at: toTime(work.notBefore),
+      last_problem: work.lastError,
+      held: work.isHeld,
+    },
+    effect,
+    done,
   };
-  return { instance: id, account: accountId, status, step, ...rest };
 }

@@ -1,127 +1,170 @@
-import type { InstanceStatus } from '../../../contract/instance.ts';
-import { audited } from '../../../operators/audit.ts';
-import type { Actor } from '../../../operators/model.ts';
+import { z } from 'zod';
+import { instanceStatusSchema } from '../../../contract/instance.ts';
+import { timestampSchema } from '../../../contract/values.ts';
+import { defineAction, defineView } from '../../../operators/operation.ts';
+import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { markOf, type Reader, type Store } from '../../model/store.ts';
-import { countLosses, type LossCount } from '../../platform/loss-cap.ts';
+import { countLosses } from '../../platform/loss-cap.ts';
 import type { LossCapOptions } from '../../platform/options.ts';
 import { ActionRefused } from './refused.ts';
 
-/** An instance whose loss is held back by the cap. */
-export interface HeldInstance {
-  id: string;
-  status: InstanceStatus;
-  region: string;
-  platform: string;
-}
-
-/** The losses of a platform compared with its cap, and what is held back or frozen there. */
-export interface PlatformLosses extends LossCount {
-  platform: string;
-  /** Since when the platform does not answer or its listing is not trusted. Null: it is trusted. */
-  frozenSince: number | null;
-  /** Since when too many of its volumes are missing. Null: they are not. */
-  volumesDoubtedSince: number | null;
-  held: HeldInstance[];
-}
+const lossesSchema = z
+  .object({
+    window_s: z.number(),
+    platforms: z.array(
+      z.object({
+        platform: z.string(),
+        lost: z.int(),
+        allowed: z.int(),
+        accepted_until: timeOrNullSchema,
+        platform_down_since: timeOrNullSchema,
+        volumes_doubted_since: timeOrNullSchema,
+        held: z.array(z.object({ id: z.string(), status: instanceStatusSchema, region: z.string() })),
+      }),
+    ),
+  })
+  .meta({ id: 'Losses' });
+/** The losses of each platform compared with its cap, and the instances that the cap holds back. */
+export type Losses = z.output<typeof lossesSchema>;
 
 /** A limit above any server's open work, to read all of it. */
 const ALL_WORK = 1_000_000;
 
-export async function readLosses(
-  read: Reader,
-  cap: LossCapOptions,
-  platforms: readonly string[],
-  now: number,
-): Promise<PlatformLosses[]> {
-  const heldWork = (await read.work.list(ALL_WORK)).filter(({ isHeld }) => isHeld);
-  const rows = await read.instances.byIds(heldWork.map(({ resourceId }) => resourceId));
-  const held = rows.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
-  return Promise.all(
-    platforms.map(async (platform) => ({
-      platform,
-      ...(await countLosses(read, cap, now, { platform })),
-      frozenSince: await read.marks.get(markOf(platform, 'platform_down_since')),
-      volumesDoubtedSince: await read.marks.get(markOf(platform, 'volumes_doubted_since')),
-      held: held
-        .filter((row) => row.platform === platform)
-        .map(({ id, status, region }) => ({ id, status, region, platform })),
-    })),
-  );
-}
-
 interface Deps {
   store: Store;
   clock: Pick<Clock, 'now'>;
+  /** The configured platforms, by name. */
+  platforms: ReadonlyMap<string, unknown>;
 }
+
+interface LossDeps extends Deps {
+  maxLosses: LossCapOptions;
+}
+
+export const lossesView = defineView({
+  name: 'getLosses',
+  tag: 'Actions',
+  path: '/losses',
+  summary: 'Lost instances, and instances held over the cap on losses',
+  description: 'As `berth losses` shows it.',
+  reply: ['The losses.', lossesSchema],
+  read: async ({ store: { read }, clock, platforms, maxLosses }: LossDeps) => {
+    const held = await heldInstances(read);
+    const marks = async (name: string, mark: 'platform_down_since' | 'volumes_doubted_since') =>
+      toTime(await read.marks.get(markOf(name, mark)));
+    return {
+      window_s: maxLosses.windowMs / 1000,
+      platforms: await Promise.all(
+        [...platforms.keys()].map(async (name) => {
+          const { count, cap, acceptedUntil } = await countLosses(read, maxLosses, clock.now(), {
+            platform: name,
+          });
+          return {
+            platform: name,
+            lost: count,
+            allowed: cap,
+            accepted_until: toTime(acceptedUntil),
+            platform_down_since: await marks(name, 'platform_down_since'),
+            volumes_doubted_since: await marks(name, 'volumes_doubted_since'),
+            held: held
+              .filter(({ platform }) => platform === name)
+              .map(({ id, status, region }) => ({ id, status, region })),
+          };
+        }),
+      ),
+    };
+  },
+});
+
+/** Instances whose loss is held back by the cap, oldest first. */
+async function heldInstances({ work, instances }: Pick<Reader, 'work' | 'instances'>) {
+  const held = (await work.list(ALL_WORK)).filter(({ isHeld }) => isHeld);
+  const rows = await instances.byIds(held.map(({ resourceId }) => resourceId));
+  return rows.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+}
+
+/** Kinds of alarms that end when the losses of their platform are accepted. */
+export const ABOUT_LOSSES: ReadonlySet<string> = new Set([
+  'platform_suspect',
+  'volumes_suspect',
+  'losses_held',
+]);
+
+const USUAL_S = 3600;
+const LONGEST_S = 24 * 3600;
 
 /**
- * Accepts losses for `forMs`: any number of instances that the platforms no longer have are ended. Returns the end of
- * that time, in milliseconds since the epoch.
+ * Accepts losses for a time: any number of instances and volumes that the platforms no longer have are ended, also on a
+ * platform whose listing is not trusted because machines are missing. A platform that does not answer is refused, since
+ * nothing is proved about its machines.
  */
-export async function acceptLosses(
-  deps: Deps,
-  actor: Actor,
-  { platforms, forMs }: { platforms: readonly string[]; forMs: number },
-): Promise<number> {
-  return accept(deps, actor, 'losses.accept', platforms, forMs);
-}
-
-/** The effect of a thaw, planned or done. */
-export interface Thaw {
-  platform: string;
-  /** The texts of its alarms. */
-  problems: string[];
-  effect: string;
-  /** Until when losses are accepted, in milliseconds since the epoch. Null: a dry run; nothing has changed. */
-  acceptedUntil: number | null;
-}
-
-/**
- * Accepts the listing of a platform although machines are missing: these are then ended as lost. A platform that does
- * not answer cannot be thawed, since nothing is proved about its machines.
- *
- * @throws {ActionRefused}
- */
-export async function thawPlatform(
-  deps: Deps,
-  actor: Actor,
-  { platform, forMs, isDone }: { platform: string; forMs: number; isDone: boolean },
-): Promise<Thaw> {
-  const alarms = (await deps.store.read.alarms.list()).filter((alarm) => alarm.platform === platform);
-  const down = alarms.find(({ kind }) => kind === 'platform_down');
-  const problems = alarms.filter(({ kind }) => THAWED.has(kind)).map(({ text }) => text);
-  const refusal =
-    down !== undefined
-      ? `The platform ${platform} does not answer, so the state of its machines is unknown; it thaws by itself when it answers: ${down.text}`
-      : problems.length === 0
-        ? `The platform ${platform} is not frozen.`
-        : undefined;
-  if (refusal !== undefined && !isDone) throw new ActionRefused(refusal);
-  const effect =
-    'its listing is accepted: within a minute the instances and volumes that it no longer has are ended as lost, and stay ended even if they reappear';
-  if (!isDone) return { platform, problems, effect, acceptedUntil: null };
-  const acceptedUntil = await accept(deps, actor, 'platform.thaw', [platform], forMs, refusal);
-  return { platform, problems, effect, acceptedUntil };
-}
-
-const THAWED: ReadonlySet<string> = new Set(['platform_suspect', 'volumes_suspect', 'losses_held']);
-
-async function accept(
-  { store, clock }: Deps,
-  actor: Actor,
-  action: string,
-  platforms: readonly string[],
-  forMs: number,
-  refusal?: string,
-): Promise<number> {
-  const until = clock.now() + forMs;
-  const detail = { until: new Date(until).toISOString() };
-  await audited({ store, clock }, actor, { action, subject: platforms.join(' '), detail }, (inside) =>
-    inside.transact(async (tx) => {
-      if (refusal !== undefined) throw new ActionRefused(refusal);
-      for (const platform of platforms) await tx.marks.put(markOf(platform, 'losses_accepted_until'), until);
+export const acceptLosses = defineAction({
+  name: 'acceptLosses',
+  tag: 'Actions',
+  path: '/losses/accept',
+  summary: 'Accept the losses',
+  description:
+    'For this time, instances missing from the platform are ended without a cap. Refused for a platform that does not answer.',
+  input: {
+    platform: z.string().optional(),
+    for_s: z.int().min(60).max(LONGEST_S).default(USUAL_S).meta({ description: 'For how long, in seconds.' }),
+  },
+  example: { for_s: USUAL_S },
+  reply: ['Until when.', z.object({ platforms: z.array(z.string()), accepted_until: timestampSchema })],
+  commands: [
+    {
+      name: 'losses accept',
+      description:
+        'accept the losses: for the time of --for, instances whose machines the platform no longer has are ended',
+      flags: {
+        platform: ['--platform <name>', 'which platform, if there are several'],
+        for_s: [
+          '--for <time>',
+          'how long: minutes or hours, such as 30m or 2h',
+          { default: USUAL_S, shownDefault: '"1h"' },
+        ],
+      },
+      tell: ({ accepted_until: until }) => [
+        `Losses are accepted until ${until}: a running server ends, within a minute, the instances that the platform no longer has.`,
+        'They stay ended, even if their machines turn up again. To stop accepting earlier: berth losses accept --for 1m',
+      ],
+    },
+  ],
+  form: {
+    title: ({ platform = '' }) => `Accept the losses of ${platform}`,
+    button: 'The machines are gone: accept',
+    isDangerous: true,
+    page: () => '/console/platforms',
+    preview: async (_reply, { store }: Deps, { platform }) => [
+      ...(await store.read.alarms.list())
+        .filter((alarm) => alarm.platform === platform && ABOUT_LOSSES.has(alarm.kind))
+        .map(({ text }) => text),
+      'Then its listing is accepted for an hour: within a minute the instances and volumes that it no longer has are ended as lost, and stay ended even if they reappear.',
+    ],
+  },
+  audit: ({ platform }) => ({
+    action: 'losses.accept',
+    subject: platform ?? '',
+    done: ({ platforms, accepted_until: until }) => ({ subject: platforms.join(' '), detail: { until } }),
+  }),
+  run: ({ store, clock, platforms }: Deps, { platform, for_s: seconds }) =>
+    store.transact(async (tx) => {
+      const named = [...platforms.keys()].filter((name) => (platform ?? name) === name);
+      if (named.length === 0)
+        throw new ActionRefused(
+          `There is no platform ${platform}: give one of ${[...platforms.keys()].join(', ')}.`,
+          'not_found',
+        );
+      const down = (await tx.alarms.list()).find(
+        (alarm) => alarm.kind === 'platform_down' && named.includes(alarm.platform ?? ''),
+      );
+      if (down !== undefined)
+        throw new ActionRefused(
+          `The platform ${down.platform} does not answer, so the state of its machines is unknown, and no loss of it can be accepted: ${down.text}`,
+        );
+      const until = clock.now() + seconds * 1000;
+      for (const name of named) await tx.marks.put(markOf(name, 'losses_accepted_until'), until);
+      return { platforms: named, accepted_until: toTime(until) };
     }),
-  );
-  return until;
-}
+});

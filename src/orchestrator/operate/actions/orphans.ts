@@ -1,5 +1,7 @@
-import { audit, audited } from '../../../operators/audit.ts';
+import { z } from 'zod';
+import { audit } from '../../../operators/audit.ts';
 import type { Actor } from '../../../operators/model.ts';
+import { type CommandWords, defineAction } from '../../../operators/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Log } from '../../../ports/log.ts';
 import type { Alarms } from '../../alarms/alarms.ts';
@@ -14,24 +16,19 @@ import { ActionRefused } from './refused.ts';
  * account, `release` removes our mark, `destroy` removes it with its disks. A volume without a row can only be
  * destroyed.
  */
-export const orphanActions = ['adopt', 'release', 'destroy'] as const;
+const orphanActions = ['adopt', 'release', 'destroy'] as const;
 export type OrphanAction = (typeof orphanActions)[number];
 
-export interface OrphanOrder {
-  ref: string;
-  action: OrphanAction;
-  isDone: boolean;
-}
-
-/** The effect of the decision, planned or recorded. */
-export interface OrphanPlan {
-  ref: string;
-  platform: string | null;
-  /** The text of its alarm. */
-  problem: string;
-  effect: string;
-  isDone: boolean;
-}
+const orphanPlanSchema = z
+  .object({
+    ref: z.string(),
+    platform: z.string().nullable(),
+    problem: z.string(),
+    effect: z.string(),
+    done: z.boolean().meta({ description: 'False: a dry run; nothing has changed.' }),
+  })
+  .meta({ id: 'OrphanPlan' });
+type OrphanPlan = z.output<typeof orphanPlanSchema>;
 
 interface Deps {
   store: Store;
@@ -93,44 +90,77 @@ async function refuseKnownVolume({ volumes }: Read, ref: string): Promise<void> 
   );
 }
 
+/** @throws {ActionRefused} */
+async function plan(read: Read, ref: string, action: OrphanAction, done: boolean): Promise<OrphanPlan> {
+  const orphan = (await read.alarms.list()).find(({ kind, subject }) => UNOWNED.has(kind) && subject === ref);
+  if (orphan === undefined)
+    throw new ActionRefused(`There is no orphan ${ref}: \`berth orphans ls\` lists them.`, 'not_found');
+  if (isVolume(ref) && action !== 'destroy')
+    throw new ActionRefused(
+      `${ref} is a volume, and only machines can be adopted or released: \`berth orphans rm ${ref}\` shows the options.`,
+    );
+  // Checked before the rows: a server that adopts writes the row first and removes the order later.
+  const before = await orderedBefore(read, ref);
+  if (before !== null && before !== action)
+    throw new ActionRefused(
+      `${before === 'destroy' ? 'rm' : before} of ${ref} was already ordered and is not finished: ` +
+        `\`berth audit ls --subject ${ref}\` shows its outcome.`,
+    );
+  if (isVolume(ref)) await refuseKnownVolume(read, ref);
+  else await refuseOwnedMachine(read, ref, action);
+  return { ref, platform: orphan.platform, problem: orphan.text, effect: EFFECTS[action], done };
+}
+
+function command(
+  verb: string,
+  action: OrphanAction,
+  description: string,
+): CommandWords<Deps, { ref: string }, OrphanPlan> {
+  return {
+    name: `orphans ${verb}`,
+    description,
+    args: { ref: ['<ref>', 'its name on the platform, from `berth orphans ls`'] },
+    fixed: { action },
+    tell: ({ problem, effect, done }, { input: { ref } }) => {
+      if (!done) return [problem, `A dry run; with --yes, ${effect}.`];
+      const where = action === 'destroy' ? 'berth work ls' : `berth audit ls --subject ${ref}`;
+      return [problem, `Ordered: ${effect}.`, `To see its outcome: ${where}`];
+    },
+  };
+}
+
 /**
  * Records an order to adopt, release or destroy a machine whose instance ended by itself or whose row may have been
  * pruned. The sweep itself restores the row of any other machine.
- *
- * @throws {ActionRefused}
  */
-export async function decideOrphan(
-  deps: Deps,
-  actor: Actor,
-  { ref, action, isDone }: OrphanOrder,
-): Promise<OrphanPlan> {
-  const plan = async (read: Read): Promise<OrphanPlan> => {
-    const orphan = (await read.alarms.list()).find(
-      ({ kind, subject }) => UNOWNED.has(kind) && subject === ref,
-    );
-    if (orphan === undefined)
-      throw new ActionRefused(`There is no orphan ${ref}: \`berth orphans ls\` lists them.`, 'not_found');
-    if (isVolume(ref) && action !== 'destroy')
-      throw new ActionRefused(
-        `${ref} is a volume, and only machines can be adopted or released: \`berth orphans rm ${ref}\` shows the options.`,
-      );
-    // Checked before the rows: a server that adopts writes the row first and removes the order later.
-    const before = await orderedBefore(read, ref);
-    if (before !== null && before !== action)
-      throw new ActionRefused(
-        `${before === 'destroy' ? 'rm' : before} of ${ref} was already ordered and is not finished: ` +
-          `\`berth audit ls --subject ${ref}\` shows its outcome.`,
-      );
-    if (isVolume(ref)) await refuseKnownVolume(read, ref);
-    else await refuseOwnedMachine(read, ref, action);
-    return { ref, platform: orphan.platform, problem: orphan.text, effect: EFFECTS[action], isDone };
-  };
-  if (!isDone) return plan(deps.store.read);
-  const entry = { action: `${isVolume(ref) ? 'volume' : 'machine'}.${action}`, subject: ref };
-  return audited(deps, actor, entry, (inside) =>
-    inside.transact(async (tx) => {
-      const planned = await plan(tx);
-      const now = deps.clock.now();
+export const decideOrphan = defineAction({
+  name: 'decideOrphan',
+  tag: 'Actions',
+  path: '/orphans/{ref}/{action}',
+  summary: 'Resolve an orphan: a machine without a live instance, or a volume without a row',
+  description:
+    '`adopt`: a server makes it a new instance of its account, from the note on the machine. `release`: a server removes our tag from it, and it is yours. `destroy`: it is removed with its disks; a volume can only be destroyed. A second, different decision is refused until the first has ended. The audit log has how it ended.',
+  input: { ref: z.string(), action: z.enum(orphanActions) },
+  reply: ['The effect.', orphanPlanSchema],
+  commands: [
+    command(
+      'adopt',
+      'adopt',
+      'create a new instance, with a new id, for a machine that no live instance owns',
+    ),
+    command(
+      'release',
+      'release',
+      'remove the mark of Berth from such a machine, if it is shut off: Berth then leaves it and its disks to you',
+    ),
+    command('rm', 'destroy', 'remove such a machine, or such a volume, with its data'),
+  ],
+  audit: ({ ref, action }) => ({ action: `${isVolume(ref) ? 'volume' : 'machine'}.${action}`, subject: ref }),
+  dryRun: ({ store }: Deps, { ref, action }) => plan(store.read, ref, action, false),
+  run: ({ store, clock }: Deps, { ref, action }, actor) =>
+    store.transact(async (tx) => {
+      const planned = await plan(tx, ref, action, true);
+      const now = clock.now();
       if (action !== 'destroy') await tx.marks.put(markOf(action, ref), now);
       else if (planned.platform !== null)
         await supersede(
@@ -145,8 +175,7 @@ export async function decideOrphan(
         );
       return planned;
     }),
-  );
-}
+});
 
 /**
  * How long an order waits until its machine is listed, in milliseconds. Later, the machine may have changed since the

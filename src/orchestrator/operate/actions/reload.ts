@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import { audited } from '../../../operators/audit.ts';
 import type { Actor } from '../../../operators/model.ts';
+import { defineAction } from '../../../operators/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import type { Log } from '../../../ports/log.ts';
@@ -17,6 +19,39 @@ export interface Reloaded {
   /** Changed keys of the configuration that need a restart. */
   needsRestart: string[];
 }
+
+const reloadedSchema = z
+  .object({
+    catalog: z.string().meta({ description: 'The file that was read.' }),
+    added: z.array(z.string()),
+    removed: z.array(z.string()),
+    changed: z.array(z.string()),
+    needs_restart: z
+      .array(z.string())
+      .meta({ description: 'Changed configuration keys that take effect only after a restart.' }),
+  })
+  .meta({ id: 'Reloaded' });
+
+interface ReloadDeps extends Pick<Deps, 'store' | 'clock'> {
+  /** Reloads the catalog of this server, and writes the row of the audit log. @throws {Fatal} */
+  reload: (actor: Actor) => Promise<Reloaded>;
+}
+
+export const reload = defineAction({
+  name: 'reload',
+  tag: 'Actions',
+  path: '/reload',
+  summary: 'Reload the catalog',
+  description:
+    'On this server now, on the others within seconds. A catalog with an error is refused as a whole.',
+  errors: [],
+  reply: ['What changed.', reloadedSchema],
+  form: { title: 'Reload the catalog', button: 'Reload', page: () => '/console/cordons' },
+  run: async (deps: ReloadDeps, _input, actor) => {
+    const { needsRestart, ...reloaded } = await deps.reload(actor);
+    return { ...reloaded, needs_restart: needsRestart };
+  },
+});
 
 interface Deps {
   store: Store;

@@ -1,11 +1,14 @@
 import { z } from 'zod';
+import { ApiError } from '../../../contract/errors.ts';
 import { timestampSchema } from '../../../contract/values.ts';
+import { defineView } from '../../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import type { AccountRecord } from '../../model/records.ts';
-import type { Reader } from '../../model/store.ts';
+import type { Reader, Store } from '../../model/store.ts';
 
 /** A tenant. */
-export const accountRowSchema = z
+const accountRowSchema = z
   .object({
     id: z.string(),
     name: z.string(),
@@ -19,9 +22,7 @@ export const accountRowSchema = z
   .meta({ id: 'Account' });
 export type AccountRow = z.infer<typeof accountRowSchema>;
 
-export const accountListSchema = z
-  .object({ accounts: z.array(accountRowSchema) })
-  .meta({ id: 'AccountList' });
+const accountListSchema = z.object({ accounts: z.array(accountRowSchema) }).meta({ id: 'AccountList' });
 
 /** Oldest first. */
 export async function listAccounts(read: Pick<Reader, 'credentials' | 'instances'>): Promise<AccountRow[]> {
@@ -49,7 +50,7 @@ export async function findAccount(
 }
 
 /** An API key without its secret part. */
-export const apiKeyRowSchema = z
+const apiKeyRowSchema = z
   .object({
     id: z.string(),
     account: z.string().meta({ description: 'The name of the account.' }),
@@ -63,7 +64,7 @@ export const apiKeyRowSchema = z
   .meta({ id: 'ApiKey' });
 export type ApiKeyRow = z.infer<typeof apiKeyRowSchema>;
 
-export const apiKeyListSchema = z.object({ keys: z.array(apiKeyRowSchema) }).meta({ id: 'ApiKeyList' });
+const apiKeyListSchema = z.object({ keys: z.array(apiKeyRowSchema) }).meta({ id: 'ApiKeyList' });
 
 /** The keys of one account or of all, oldest first. */
 export async function listApiKeys(
@@ -92,4 +93,43 @@ export function stateOfKey(
 ): ApiKeyRow['state'] {
   if (revokedAt !== null) return 'revoked';
   return expiresAt !== null && expiresAt <= now ? 'expired' : 'valid';
+}
+
+interface Deps {
+  store: Pick<Store, 'read'>;
+  clock: Pick<Clock, 'now'>;
+}
+
+export const accountsView = defineView({
+  name: 'listAccounts',
+  tag: 'Accounts',
+  path: '/accounts',
+  summary: 'Accounts',
+  description: 'Oldest first.',
+  reply: ['The accounts.', accountListSchema],
+  read: async ({ store }: Deps) => ({ accounts: await listAccounts(store.read) }),
+});
+
+export const keysView = defineView({
+  name: 'listKeys',
+  tag: 'Accounts',
+  path: '/keys',
+  summary: 'Keys of accounts',
+  description: 'Of one account, or of all; oldest first.',
+  input: { account: z.string().optional().meta({ description: 'The name or the id of an account.' }) },
+  errors: ['not_found'],
+  reply: ['The keys.', apiKeyListSchema],
+  read: async ({ store: { read }, clock }: Deps, { account }) => ({
+    keys: await listApiKeys(read, clock.now(), await idOfAccount(read, account)),
+  }),
+});
+
+/** The id of the account of this name or id. @throws {ApiError} `not_found` */
+export async function idOfAccount(
+  read: Pick<Reader, 'credentials'>,
+  nameOrId: string | undefined,
+): Promise<string | undefined> {
+  const found = nameOrId === undefined ? undefined : await findAccount(read, nameOrId);
+  if (found === null) throw new ApiError('not_found', 'There is no account of this name or id.');
+  return found?.id;
 }

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
+import { defineView } from '../../../operators/operation.ts';
 import { toTime } from '../../../operators/views/values.ts';
 import { type AlarmRecord, alarmKinds } from '../../model/alarm.ts';
-import type { Reader } from '../../model/store.ts';
+import type { Reader, Store } from '../../model/store.ts';
 
 /** An open alarm in the operator API. */
-export const alarmRowSchema = z
+const alarmRowSchema = z
   .object({
     kind: z.enum(alarmKinds),
     subject: z.string(),
@@ -38,7 +39,7 @@ export function toAlarmRow(alarm: AlarmRecord): AlarmRow {
 }
 
 /** A resource on a platform without an owning row, or a resource whose row was lost. */
-export const orphanSchema = z
+const orphanSchema = z
   .object({
     kind: z.enum(['machine', 'volume', 'row_lost']),
     ref: z.string().meta({ description: 'Its name on the platform.' }),
@@ -49,7 +50,7 @@ export const orphanSchema = z
   .meta({ id: 'Orphan' });
 export type Orphan = z.infer<typeof orphanSchema>;
 
-export const orphanListSchema = z.object({ orphans: z.array(orphanSchema) }).meta({ id: 'OrphanList' });
+const orphanListSchema = z.object({ orphans: z.array(orphanSchema) }).meta({ id: 'OrphanList' });
 
 const orphanKinds = { orphan_machine: 'machine', orphan_volume: 'volume', row_lost: 'row_lost' } as const;
 
@@ -63,3 +64,27 @@ export async function listOrphans(read: Pick<Reader, 'alarms'>): Promise<Orphan[
 function isOrphan(kind: string): kind is keyof typeof orphanKinds {
   return kind in orphanKinds;
 }
+
+interface Deps {
+  store: Pick<Store, 'read'>;
+}
+
+export const alarmsView = defineView({
+  name: 'listAlarms',
+  tag: 'Views',
+  path: '/alarms',
+  summary: 'Open alarms',
+  description: 'Oldest first, from every server on the database.',
+  reply: ['The alarms.', alarmListSchema],
+  read: async ({ store }: Deps) => ({ alarms: await listAlarms(store.read) }),
+});
+
+export const orphansView = defineView({
+  name: 'listOrphans',
+  tag: 'Views',
+  path: '/orphans',
+  summary: 'Machines and volumes without a row, and rows that were lost',
+  description: 'Each has an open alarm as long as the platform shows it.',
+  reply: ['The orphans.', orphanListSchema],
+  read: async ({ store }: Deps) => ({ orphans: await listOrphans(store.read) }),
+});

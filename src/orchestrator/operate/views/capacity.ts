@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { defineView } from '../../../operators/operation.ts';
 import { toTime } from '../../../operators/views/values.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { standingCordons } from '../../capacity/cordons.ts';
 import { findObstacles, freeUnits, type Obstacle, type Sale, type Stock } from '../../capacity/deployable.ts';
 import type { Catalog, Offer } from '../../catalog/catalog.ts';
 import type { CordonRecord } from '../../model/cordon.ts';
-import { markOf, type Reader } from '../../model/store.ts';
+import { markOf, type Reader, type Store } from '../../model/store.ts';
 
 const reasons = [
   'platform_frozen',
@@ -17,7 +19,7 @@ const reasons = [
 ] as const;
 
 /** The units of an offer in a region, and the reasons why none can be sold. */
-export const placementSchema = z
+const placementSchema = z
   .object({
     offer: z.string(),
     region: z.string(),
@@ -50,7 +52,7 @@ const storageSchema = z
   })
   .meta({ id: 'Storage' });
 
-export const capacitySchema = z
+const capacitySchema = z
   .object({ placements: z.array(placementSchema), storage: z.array(storageSchema) })
   .meta({ id: 'Capacity' });
 export type CapacityView = z.infer<typeof capacitySchema>;
@@ -193,3 +195,21 @@ export async function saleByRows(read: Pick<Reader, 'marks'>, platforms: Iterabl
     unclaimedStorageGb: () => 0,
   };
 }
+
+interface CapacityDeps {
+  store: Pick<Store, 'read'>;
+  catalog: Catalog;
+  sale: Sale;
+  clock: Pick<Clock, 'now'>;
+}
+
+export const capacityView = defineView({
+  name: 'getCapacity',
+  tag: 'Views',
+  path: '/capacity',
+  summary: 'Units of each offer and region, and why none are available',
+  description: 'As this server sells them: from the catalog, the claims and the counts of the platforms.',
+  reply: ['The capacity.', capacitySchema],
+  read: ({ store, catalog, sale, clock }: CapacityDeps) =>
+    readCapacity(store.read, { catalog, sale, now: clock.now() }),
+});

@@ -1,22 +1,27 @@
 import { z } from 'zod';
+import { ApiError } from '../../../contract/errors.ts';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
+import { defineView } from '../../../operators/operation.ts';
 import {
   cutPage,
+  limitSchema,
   nextSchema,
   timeOrNullSchema,
   toTime,
   USUAL_PAGE,
 } from '../../../operators/views/values.ts';
+import { Fatal } from '../../../ports/errors.ts';
 import type { DestroyOrder, DestroyReason } from '../../model/destroy-order.ts';
 import type { HistoryEvent } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
-import type { InstanceSearch, ListedInstance, Reader } from '../../model/store.ts';
+import type { InstanceSearch, ListedInstance, Reader, Store } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
+import { idOfAccount } from './accounts.ts';
 import { dossierSchema, toDossier } from './dossier.ts';
 
 /** An instance in the list of the operator API. */
-export const instanceRowSchema = z
+const instanceRowSchema = z
   .object({
     id: z.string(),
     name: z.string().nullable(),
@@ -34,7 +39,7 @@ export const instanceRowSchema = z
   .meta({ id: 'InstanceRow' });
 export type InstanceRow = z.infer<typeof instanceRowSchema>;
 
-export const instancePageSchema = z
+const instancePageSchema = z
   .object({
     instances: z.array(instanceRowSchema),
     total: z.int().meta({ description: 'Number of results on all pages.' }),
@@ -92,7 +97,7 @@ export async function accountNames({
  * The instances that match an operator's argument: the one with that id, or else all with that name that are not
  * destroyed.
  */
-export async function findInstances(
+async function findInstances(
   read: Pick<Reader, 'instances' | 'credentials'>,
   idOrName: string,
 ): Promise<InstanceRow[]> {
@@ -132,7 +137,7 @@ const bySchema = z.object({
 });
 
 /** One event of an instance. */
-export const eventSchema = z
+const eventSchema = z
   .object({
     at: timestampSchema,
     cause: z
@@ -163,7 +168,7 @@ export const eventSchema = z
 export type EventView = z.infer<typeof eventSchema>;
 
 /** One instance: its row, its open work and its history. */
-export const instanceDetailSchema = instanceRowSchema
+const instanceDetailSchema = instanceRowSchema
   .extend({
     owner_ref: z.string(),
     request_id: z.string().nullable(),
@@ -300,4 +305,69 @@ function toEvent(event: HistoryEvent): EventView {
     took_ms: event.tookMs,
     by: event.by,
   };
+}
+
+interface Deps {
+  store: Pick<Store, 'read'>;
+}
+
+export const instancesView = defineView({
+  name: 'findInstances',
+  tag: 'Instances',
+  path: '/instances',
+  summary: 'Instances of all accounts, page by page',
+  description:
+    'Instances that are not destroyed. `q` searches id, name, owner ref, endpoint, error and cause of failure.',
+  input: {
+    account: z.string().optional().meta({ description: 'The name or the id of an account.' }),
+    status: instanceStatusSchema.optional(),
+    offer: z.string().optional(),
+    region: z.string().optional(),
+    platform: z.string().optional(),
+    host: z.string().optional(),
+    q: z.string().max(200).optional(),
+    order: z.enum(['oldest', 'newest']).optional(),
+    after: z.string().refine(isAfter, 'expected the `next` value of a page').optional(),
+    limit: limitSchema,
+  },
+  errors: ['not_found'],
+  reply: ['One page.', instancePageSchema],
+  read: async ({ store: { read } }: Deps, { account, offer: offerId, q: text, ...query }) =>
+    listInstances(read, { ...query, accountId: await idOfAccount(read, account), offerId, text }),
+});
+
+export const instanceView = defineView({
+  name: 'showInstance',
+  tag: 'Instances',
+  path: '/instances/{instanceId}',
+  summary: 'One instance with its history',
+  description: 'Includes a destroyed instance until its tombstone is pruned.',
+  input: { instanceId: z.string() },
+  errors: ['not_found'],
+  reply: ['The instance.', instanceDetailSchema],
+  read: async ({ store }: Deps, { instanceId }) => {
+    const found = await readInstance(store.read, instanceId);
+    if (found === null) throw new ApiError('not_found', 'There is no instance with this id.');
+    return found;
+  },
+});
+
+/**
+ * Finds the id of an instance by its id or name. An unknown text is returned unchanged: an instance that was destroyed
+ * long ago still has a history under its id.
+ * @throws {Fatal} with the candidates, if several have this name
+ */
+export async function findInstanceId(
+  read: Pick<Reader, 'instances' | 'credentials'>,
+  idOrName: string,
+): Promise<string> {
+  const [first, ...others] = await findInstances(read, idOrName);
+  if (first === undefined) return idOrName;
+  if (others.length === 0) return first.id;
+  const candidates = [first, ...others].map(
+    ({ id, status, account, region }) => `${id} (${status}, account ${account}, ${region})`,
+  );
+  throw new Fatal(
+    `${candidates.length} instances are named ${idOrName}: ${candidates.join(', ')}. Give the id of the one that you mean.`,
+  );
 }

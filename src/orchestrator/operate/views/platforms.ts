@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { compareNames, sortNames } from '../../../contract/compare-names.ts';
+import { defineView } from '../../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import { deviceStates, hostStates, type ObservedHost } from '../../model/platform-driver.ts';
-import { type HostUse, markOf, type Reader } from '../../model/store.ts';
+import { type HostUse, markOf, type Reader, type Store } from '../../model/store.ts';
 
 const shareSchema = z
   .object({ total: z.number(), taken: z.number() })
@@ -35,7 +36,7 @@ const hostSchema = z.object({
 export type HostRow = z.infer<typeof hostSchema>;
 
 /** A platform, its driver's count, and its hosts. */
-export const platformViewSchema = z
+const platformViewSchema = z
   .object({
     platform: z.string(),
     driver: z.string().nullable().meta({ description: 'Null: no longer configured.' }),
@@ -63,9 +64,7 @@ export const platformViewSchema = z
   .meta({ id: 'Platform' });
 export type PlatformView = z.infer<typeof platformViewSchema>;
 
-export const platformListSchema = z
-  .object({ platforms: z.array(platformViewSchema) })
-  .meta({ id: 'PlatformList' });
+const platformListSchema = z.object({ platforms: z.array(platformViewSchema) }).meta({ id: 'PlatformList' });
 
 /** Facts about a configured platform. */
 export interface PlatformFacts {
@@ -141,3 +140,15 @@ function toInventory(inventory: PlatformFacts['inventory']): PlatformView['inven
   if (inventory === undefined || !Number.isFinite(inventory.ageMs)) return null;
   return { age_s: inventory.ageMs / 1000, free_units: Object.fromEntries(inventory.freeUnits) };
 }
+
+export const platformsView = defineView({
+  name: 'listPlatforms',
+  tag: 'Views',
+  path: '/platforms',
+  summary: 'Platforms with their health, inventory and hosts',
+  description: 'Configured platforms, then others that still have instances.',
+  reply: ['The platforms.', platformListSchema],
+  read: async (deps: { store: Pick<Store, 'read'>; platforms: ReadonlyMap<string, PlatformFacts> }) => ({
+    platforms: await listPlatforms(deps.store.read, deps.platforms),
+  }),
+});

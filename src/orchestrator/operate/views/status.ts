@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { defineView } from '../../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
-import { markOf, type Reader } from '../../model/store.ts';
+import { markOf, type Reader, type Store } from '../../model/store.ts';
 
 /** A summary: instances, platforms, work and alarms. */
-export const statusViewSchema = z
+const statusViewSchema = z
   .object({
     instances: z.record(z.string(), z.int()).meta({ description: 'Number of instances by status.' }),
     platforms: z.array(
@@ -47,3 +48,14 @@ export async function readStatus(read: Reader, platforms: Iterable<string>): Pro
     },
   };
 }
+
+export const statusView = defineView({
+  name: 'getStatus',
+  tag: 'Views',
+  path: '/status',
+  summary: 'Overall state and open alarms',
+  description: 'As `berth status` shows it.',
+  reply: ['The state of the whole installation.', statusViewSchema],
+  read: ({ store, platforms }: { store: Pick<Store, 'read'>; platforms: ReadonlyMap<string, unknown> }) =>
+    readStatus(store.read, platforms.keys()),
+});

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
-import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
-import type { Reader } from '../../model/store.ts';
+import { defineView } from '../../../operators/operation.ts';
+import { limitSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { Reader, Store } from '../../model/store.ts';
 
 /** An unfinished step. */
-export const workRowSchema = z
+const workRowSchema = z
   .object({
     resource: z.string().meta({ description: 'The id of the instance or the volume.' }),
     step: z.string(),
@@ -20,7 +22,7 @@ export const workRowSchema = z
   .meta({ id: 'OpenWork' });
 export type WorkRow = z.infer<typeof workRowSchema>;
 
-export const workListSchema = z
+const workListSchema = z
   .object({ work: z.array(workRowSchema), total: z.int().meta({ description: 'Number of open steps.' }) })
   .meta({ id: 'OpenWorkList' });
 export type WorkList = z.infer<typeof workListSchema>;
@@ -42,3 +44,15 @@ export async function listWork(read: Pick<Reader, 'work'>, now: number, limit: n
   }));
   return { work, total: count };
 }
+
+export const workView = defineView({
+  name: 'listWork',
+  tag: 'Views',
+  path: '/work',
+  summary: 'Unfinished steps of work',
+  description: 'Longest waiting first.',
+  input: { limit: limitSchema },
+  reply: ['The steps.', workListSchema],
+  read: (deps: { store: Pick<Store, 'read'>; clock: Pick<Clock, 'now'> }, { limit = USUAL_PAGE }) =>
+    listWork(deps.store.read, deps.clock.now(), limit),
+});

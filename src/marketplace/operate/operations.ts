@@ -1,0 +1,45 @@
+import type { Operation } from '../../operators/operation.ts';
+import { auditView } from '../../operators/views/audit.ts';
+import { operatorKeysView } from '../../operators/views/keys.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
+import type { LossCapOptions } from '../model/options.ts';
+import type { Store } from '../model/store.ts';
+import { acceptProviderLosses, bookCredit, cleanUpLost, resendMail } from './actions.ts';
+import { billView, booksView } from './views/books.ts';
+import { deploymentsView, deploymentView } from './views/deployments.ts';
+import { mailsView } from './views/mails.ts';
+import { type KnownProviders, providersView } from './views/providers.ts';
+import { statusView } from './views/status.ts';
+import { teamsView, teamView } from './views/teams.ts';
+
+/** Dependencies of the views and actions. Each takes only those that it uses. */
+export interface OperationDeps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  /** The providers as this server sees them now. */
+  providers: () => KnownProviders;
+  maxLosses: LossCapOptions;
+}
+
+/** Everything that operators can see and do, in the order of the API's document. */
+export const operations: readonly Operation<OperationDeps>[] = [
+  statusView,
+  providersView,
+  deploymentsView,
+  deploymentView,
+  teamsView,
+  teamView,
+  mailsView,
+  booksView,
+  billView,
+  auditView,
+  operatorKeysView({
+    tag: 'Views',
+    description: 'Create and revoke them on the command line: `berth marketplace operators`.',
+  }),
+  bookCredit,
+  acceptProviderLosses,
+  cleanUpLost,
+  resendMail,
+];

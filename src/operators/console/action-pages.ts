@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { toIssues } from '../../contract/issue-words.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { Actor } from '../model.ts';
+import { type FormWords, kindOf, type Operation } from '../operation.ts';
+import type { PageContent, PageRequest } from './deps.ts';
+import { csrfField } from './layout.ts';
+import { cutName, given, type Html, html, withQuery } from './parts.ts';
+
+type Fields = Readonly<Record<string, string | null | undefined>>;
+type Read = (name: string) => string | undefined;
+
+/** The path, below the console, of the page that shows what an action would do. The form of that page is sent to it. */
+export function actionPath(name: string): string {
+  return `/actions/${name}`;
+}
+
+/** A link to the page that shows what the action would do. */
+export function actionLink({ name }: { name: string }, text: string, fields: Fields): Html {
+  const query = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, value ?? undefined]));
+  return html`<a class="button" href="${withQuery(`/console${actionPath(name)}`, query)}">${text} …</a>`;
+}
+
+/** A form whose button carries out the action. `content`: what precedes the button. */
+export function actionForm(
+  { name, form }: { name: string; form?: { button: string } | undefined },
+  csrf: string,
+  fields: Fields,
+  {
+    button = form?.button,
+    className = '',
+    buttonClass = '',
+    content = '' as Html | string,
+    after = '' as Html | string,
+  } = {},
+): Html {
+  return html`<form class="${className}" method="post" action="/console${actionPath(name)}">${csrfField(csrf)}${Object.entries(
+    fields,
+  ).map(([field, value]) =>
+    value === null || value === undefined ? '' : html`<input type="hidden" name="${field}" value="${value}">`,
+  )}${content}<button class="${buttonClass}">${button}</button>${after}</form>`;
+}
+
+/** What the action would do, and the button that carries it out. Null: the action has no such page. */
+export async function actionPage<Deps>(
+  action: Operation<Deps>,
+  deps: Deps,
+  { query, now, session }: PageRequest,
+): Promise<PageContent | null> {
+  const { form } = action;
+  if (form === undefined || (!action.hasDryRun && form.preview === undefined)) return null;
+  const given = { ...readFields(action, form, query, now), ...form.dryRunWith };
+  const input = parse(action, given);
+  const actor: Actor = { name: session.operator, source: 'console', address: null };
+  const reply = (action.hasDryRun ? await action.perform(deps, actor, input) : undefined) as never;
+  const sentences = (await form.preview?.(reply, deps, input)) ?? [];
+  const sent = form.send?.(reply) ?? textsOf(given);
+  const title = cutName(typeof form.title === 'string' ? form.title : form.title(input));
+  const page = form.page(input);
+  return { title, body: bodyOf(action, form, { title, sentences, reply, sent, csrf: session.csrf, page }) };
+}
+
+interface Shown {
+  title: string;
+  sentences: readonly string[];
+  reply: { effect: string } | undefined;
+  sent: Fields;
+  csrf: string;
+  page: string;
+}
+
+function bodyOf<Deps>(
+  action: Operation<Deps>,
+  { isDangerous, asksReason }: FormWords<Deps, never, never>,
+  { title, sentences, reply, sent, csrf, page }: Shown,
+): Html {
+  return html`<h1>${title}</h1>
+<div class="notice ${isDangerous ? 'bad' : 'wait'}"><h2>What would happen</h2>${sentences.map(
+    (sentence) => html`<p>${given(sentence)}</p>`,
+  )}${reply === undefined ? '' : html`<p>Then ${reply.effect}.</p>`}<p class="label">This is a dry run: nothing has changed.</p></div>
+${actionForm(action, csrf, sent, {
+  className: 'card row',
+  buttonClass: isDangerous ? 'danger' : 'primary',
+  content: asksReason
+    ? html`<label class="field grow"><span>Reason (for the audit log)</span><input name="reason" maxlength="200"></label>`
+    : '',
+  after: html`<a class="button" href="${page}">Cancel</a>`,
+})}`;
+}
+
+/** Carries out the action of a form. Returns the path of the next page. */
+export async function performForm<Deps>(
+  action: Operation<Deps>,
+  deps: Deps,
+  { actor, field, now }: { actor: Actor; field: Read; now: number },
+): Promise<string> {
+  const { form } = action;
+  if (form === undefined) throw new Fatal('The console has no form for this action.');
+  const input = parse(action, { ...readFields(action, form, field, now), dry_run: false });
+  await action.perform(deps, actor, input);
+  return form.page(input);
+}
+
+function readFields<Deps>(
+  { input }: Operation<Deps>,
+  form: FormWords<Deps, never, never>,
+  field: Read,
+  now: number,
+): Record<string, unknown> {
+  if (form.parse !== undefined) return form.parse(field, now);
+  return Object.fromEntries(
+    Object.entries(input).flatMap(([name, schema]) => {
+      const text = field(name);
+      if (text === undefined) return [];
+      return [[name, kindOf(schema) === 'switch' ? text === 'yes' : text]];
+    }),
+  );
+}
+
+/** @throws {Fatal} if a field is missing or invalid */
+function parse<Deps>({ input }: Operation<Deps>, values: Record<string, unknown>): never {
+  const parsed = z.object(input).safeParse(values);
+  if (parsed.success) return parsed.data as never;
+  const [issue] = toIssues({ error: parsed.error, data: values });
+  throw new Fatal(`The form is incomplete or invalid: ${issue?.path}: ${issue?.message}.`);
+}
+
+function textsOf(values: Record<string, unknown>): Fields {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === 'boolean' ? (value ? 'yes' : undefined) : (value as string | undefined),
+    ]),
+  );
+}

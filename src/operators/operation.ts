@@ -1,0 +1,228 @@
+import { z } from 'zod';
+import type { ErrorCode } from '../contract/errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import { type AuditedAction, type AuditedStore, audited } from './audit.ts';
+import type { Actor } from './model.ts';
+
+type Fields = Readonly<Record<string, z.ZodType>>;
+type InputOf<F extends Fields> = z.output<z.ZodObject<F>>;
+
+/** What the API's document says about a view or an action. */
+interface Described<F extends Fields, Schema extends z.ZodType> {
+  /** Its `operationId`. */
+  name: string;
+  tag: string;
+  /** Below `/operator/v1`, such as `/instances/{instanceId}/retry`. */
+  path: string;
+  summary: string;
+  description: string;
+  /** The parameters of the path, then the fields of the query or of the body. */
+  input?: F;
+  /** A description of the reply, and its schema. */
+  reply: readonly [description: string, schema: Schema];
+  /** Its error codes besides those of each route. */
+  errors?: readonly ErrorCode[];
+}
+
+/** A line of text, or a table. */
+export type Told = string | { head: readonly string[]; rows: readonly (readonly string[])[] };
+
+/** A command that performs the action. Its flags and arguments become the input. */
+export interface CommandWords<Deps, Input, Reply> {
+  /** Such as `instances retry`. */
+  name: string;
+  /** Absent: the command is a top-level one, which the list of commands describes. */
+  description?: string;
+  /** Its arguments by their name in the input: such as `<instance>`, and a description. */
+  args?: Readonly<Record<string, readonly [syntax: string, description?: string]>>;
+  /** Its flags by their name in the input. The type in the input decides how their text is read. */
+  flags?: Readonly<Record<string, Flag>>;
+  /** Input that is always the same. */
+  fixed?: Readonly<Record<string, unknown>>;
+  /** The flag that names the operator, instead of the user of the machine. */
+  by?: Flag;
+  /** Completes the input, for example with the id of a named object. */
+  prepare?: (deps: Deps, input: Input) => Promise<object>;
+  /** Data for programs; default: the reply. */
+  toData?: (reply: Reply, context: TellContext<Deps, Input>) => unknown;
+  /** Text for people. `cutName` shortens names that tenants chose. */
+  tell: (reply: Reply, context: TellContext<Deps, Input>) => readonly Told[] | Promise<readonly Told[]>;
+}
+
+interface TellContext<Deps, Input> {
+  deps: Deps;
+  input: Input;
+  actor: Actor;
+  cutName: (name: string) => string;
+}
+
+/** `default`: a value, shown in the help · `isRequired` · `mayBePast`: a time before now is accepted. */
+export type Flag = readonly [
+  syntax: string,
+  description: string,
+  more?: { default?: string | number; shownDefault?: string; isRequired?: true; mayBePast?: true },
+];
+
+/** A form of the console that performs the action. */
+export interface FormWords<Deps, Input, Reply> {
+  title: string | ((input: Input) => string);
+  button: string;
+  isDangerous?: boolean;
+  /** Whether the form asks for a reason. */
+  asksReason?: boolean;
+  /** The page that is shown afterwards, and for which it is cancelled. */
+  page: (input: Input) => string;
+  /** The sentences of the page before the button; for an action with a dry run, before its effect. */
+  preview?: (reply: Reply, deps: Deps, input: Input) => readonly string[] | Promise<readonly string[]>;
+  /** Input of the dry run that the link to it does not have. */
+  dryRunWith?: Readonly<Record<string, unknown>>;
+  /** The fields that are sent; default: the given ones. */
+  send?: (reply: Reply) => Readonly<Record<string, string | undefined>>;
+  /** Reads the fields; default: as the input's types say. @throws if they are invalid */
+  parse?: (field: (name: string) => string | undefined, now: number) => Record<string, unknown>;
+}
+
+/** What each derivation of a view or an action sees: routes, commands, forms. */
+export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> {
+  method: 'get' | 'post';
+  status: 200 | 201;
+  example?: object;
+  isBodyOptional?: boolean;
+  check?: readonly [isValid: (body: never) => boolean, problem: { path: string[]; error: string }];
+  hasDryRun?: boolean;
+  commands?: readonly CommandWords<Deps, never, never>[];
+  form?: FormWords<Deps, never, never>;
+  perform: (deps: Deps, actor: Actor, input: never) => Promise<unknown>;
+}
+
+interface ViewParts<Deps, F extends Fields, Schema extends z.ZodType> extends Described<F, Schema> {
+  read: (deps: Deps, input: InputOf<F>) => z.output<Schema> | Promise<z.output<Schema>>;
+}
+
+/** Declares something that operators can see. Its route and its document are derived from this. */
+export function defineView<Deps, Schema extends z.ZodType, F extends Fields = Record<never, never>>({
+  read,
+  ...described
+}: ViewParts<Deps, F, Schema>) {
+  return {
+    input: {},
+    errors: [],
+    ...described,
+    method: 'get' as const,
+    status: 200 as const,
+    read,
+    perform: async (deps: Deps, _actor: Actor, input: InputOf<F>) => read(deps, input),
+  };
+}
+
+export interface ActionDeps {
+  store: AuditedStore;
+  clock: Pick<Clock, 'now'>;
+}
+
+interface DryRun {
+  /** False: carry it out. */
+  dry_run?: boolean;
+}
+
+interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType> extends Described<F, Schema> {
+  /** 201: it creates something. */
+  status?: 200 | 201;
+  /** An example of its body. */
+  example?: object;
+  isBodyOptional?: boolean;
+  /** A condition on several fields of its body, and what is expected. */
+  check?: readonly [isValid: (body: InputOf<F>) => boolean, problem: { path: string[]; error: string }];
+  commands?: readonly CommandWords<Deps, InputOf<F> & DryRun, z.output<Schema>>[];
+  form?: FormWords<Deps, InputOf<F> & DryRun, z.output<Schema>>;
+  /** Its row of the audit log. Absent: it changes nothing, or writes its own row. */
+  audit?: (
+    input: InputOf<F>,
+    deps: Deps,
+  ) => AuditedAction<z.output<Schema>> | Promise<AuditedAction<z.output<Schema>>>;
+  /** The reply to a dry run, which is the default if the action has one. It changes nothing. */
+  dryRun?: (deps: Deps, input: InputOf<F>) => Promise<z.output<Schema>>;
+  /**
+   * Carries it out. The transactions of `deps.store` are part of the one that writes the audit log. `skipAudit`: it
+   * changed nothing, and needs no row.
+   */
+  run: (deps: Deps, input: InputOf<F>, actor: Actor, skipAudit: () => void) => Promise<z.output<Schema>>;
+}
+
+const dryRunField = z
+  .boolean()
+  .default(true)
+  .meta({ description: 'False: carry it out. True: only show the effect.' });
+
+/**
+ * Declares something that operators can do. Its route, its document, its command and its form are derived from this, and
+ * so is its row in the test of authorisation.
+ */
+export function defineAction<
+  Deps extends ActionDeps,
+  Schema extends z.ZodType,
+  F extends Fields = Record<never, never>,
+>({ audit, dryRun, run, ...described }: ActionParts<Deps, F, Schema>) {
+  const { input = {} as F, example } = described;
+  const hasDryRun = dryRun !== undefined;
+  return {
+    errors: ['not_found', 'invalid_state'] as const,
+    status: 200 as const,
+    ...described,
+    method: 'post' as const,
+    input: hasDryRun ? withDryRun(input, described.path) : input,
+    ...((example || hasDryRun) && { example: { ...(hasDryRun && { dry_run: false }), ...example } }),
+    hasDryRun,
+    /** @throws if it is refused; the audit log then has a row, unless it was a dry run */
+    perform: async (deps: Deps, actor: Actor, input: InputOf<F> & DryRun): Promise<z.output<Schema>> => {
+      if (dryRun !== undefined && input.dry_run !== false) return dryRun(deps, input);
+      if (audit === undefined) return run(deps, input, actor, () => undefined);
+      let isSkipped = false;
+      const skipAudit = (): void => {
+        isSkipped = true;
+      };
+      const row = await audit(input, deps);
+      const done = (reply: z.output<Schema>) => (isSkipped ? null : (row.done?.(reply) ?? {}));
+      return audited(deps, actor, { ...row, done }, (store) =>
+        run({ ...deps, store }, input, actor, skipAudit),
+      );
+    },
+  };
+}
+
+/** Adds `dry_run` after the parameters of the path. */
+function withDryRun(input: Fields, path: string): Fields {
+  const { params, rest } = splitInput({ input, path });
+  return { ...params, dry_run: dryRunField, ...rest };
+}
+
+const commandOnly = new WeakSet<z.ZodType>();
+
+/** Marks a field of the input that only the command has, not the API. */
+export function forCommandOnly<Schema extends z.ZodType>(schema: Schema): Schema {
+  commandOnly.add(schema);
+  return schema;
+}
+
+/** How the text of a flag or a form's field becomes a value of the input. */
+export function kindOf(schema: z.ZodType | undefined): 'switch' | 'seconds' | 'usd' | 'time' | 'text' {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault)
+    return kindOf(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodBoolean) return 'switch';
+  if (schema instanceof z.ZodNumberFormat) return 'seconds';
+  if (schema instanceof z.ZodNumber) return 'usd';
+  return schema instanceof z.ZodISODateTime ? 'time' : 'text';
+}
+
+/** Divides the input into the parameters of the path and the fields of the query or of the body. */
+export function splitInput({ input, path }: { input: Fields; path: string }): {
+  params: Fields;
+  rest: Fields;
+} {
+  const entries = Object.entries(input).filter(([, schema]) => !commandOnly.has(schema));
+  const isParameter = ([name]: (typeof entries)[number]): boolean => path.includes(`{${name}}`);
+  return {
+    params: Object.fromEntries(entries.filter(isParameter)),
+    rest: Object.fromEntries(entries.filter((entry) => !isParameter(entry))),
+  };
+}

@@ -1,0 +1,91 @@
+import type { Actor } from '../../operators/model.ts';
+import type { Operation } from '../../operators/operation.ts';
+import { auditView } from '../../operators/views/audit.ts';
+import { operatorKeysView } from '../../operators/views/keys.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
+import type { Sale } from '../capacity/deployable.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Store } from '../model/store.ts';
+import type { LossCapOptions } from '../platform/options.ts';
+import { createAccount, createKey, revokeKey } from './actions/accounts.ts';
+import { acknowledgeAlarms } from './actions/alarms.ts';
+import { deleteAccountAction, disableAccountAction } from './actions/close-account.ts';
+import {
+  type Cordonable,
+  cancelMaintenance,
+  cordon,
+  cordonsView,
+  planMaintenance,
+  uncordon,
+} from './actions/cordons.ts';
+import { drain } from './actions/drain.ts';
+import { destroyInstance, releaseInstance, retryInstance } from './actions/instances.ts';
+import { acceptLosses, lossesView } from './actions/losses.ts';
+import { decideOrphan } from './actions/orphans.ts';
+import { type Reloaded, reload } from './actions/reload.ts';
+import { type Doctor, doctorView, runDoctor } from './doctor.ts';
+import { accountsView, keysView } from './views/accounts.ts';
+import { alarmsView, orphansView } from './views/alarms.ts';
+import { capacityView } from './views/capacity.ts';
+import { instancesView, instanceView } from './views/instances.ts';
+import { type PlatformFacts, platformsView } from './views/platforms.ts';
+import { statusView } from './views/status.ts';
+import { workView } from './views/work.ts';
+
+/** Dependencies of the views and actions. Each takes only those that it uses. */
+export interface OperationDeps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  catalog: Catalog;
+  sale: Sale;
+  /** The platforms of this server, by name. */
+  platforms: ReadonlyMap<string, PlatformFacts>;
+  /** The subjects that can be cordoned. */
+  sold: Cordonable;
+  /** Reloads the catalog of this server. @throws {Fatal} */
+  reload: (actor: Actor) => Promise<Reloaded>;
+  doctor: Pick<Doctor, 'report' | 'look'>;
+  /** How many instances may end as lost. */
+  maxLosses: LossCapOptions;
+}
+
+/** Everything that operators can see and do, in the order of the API's document. */
+export const operations: readonly Operation<OperationDeps>[] = [
+  statusView,
+  platformsView,
+  capacityView,
+  workView,
+  alarmsView,
+  acknowledgeAlarms,
+  orphansView,
+  doctorView,
+  runDoctor,
+  auditView,
+  instancesView,
+  instanceView,
+  accountsView,
+  createAccount,
+  disableAccountAction,
+  deleteAccountAction,
+  keysView,
+  createKey,
+  revokeKey,
+  operatorKeysView({
+    tag: 'Accounts',
+    description: 'Oldest first. Create and revoke them on the command line: `berth operators`.',
+  }),
+  cordonsView,
+  cordon,
+  uncordon,
+  drain,
+  planMaintenance,
+  cancelMaintenance,
+  reload,
+  retryInstance,
+  releaseInstance,
+  decideOrphan,
+  destroyInstance,
+  lossesView,
+  acceptLosses,
+];
