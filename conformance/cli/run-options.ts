@@ -119,9 +119,9 @@ export function toSettings(flags: RunFlags): RunOptions['settings'] {
     readyTimeoutMs: readyTimeoutS * 1000,
     maxCostUsd: maxCost,
     maxMinutes: maxMinutes ?? DEFAULT_MINUTES[level],
-    ...(offer === undefined ? {} : { offer }),
-    ...(region === undefined ? {} : { region }),
-    ...(race === undefined ? {} : { race }),
+    ...(offer !== undefined && { offer }),
+    ...(region !== undefined && { region }),
+    ...(race !== undefined && { race }),
     ...(flags.allowPrivate === true && { allowPrivate: true }),
     ...(flags.exhaustive === true && { exhaustive: true }),
   };

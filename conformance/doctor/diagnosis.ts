@@ -17,7 +17,7 @@ export function ok(subject: string, text: string): Diagnosis {
 }
 
 export function note(subject: string, text: string, fix?: string): Diagnosis {
-  return { subject, state: 'note', text, ...(fix === undefined ? {} : { fix }) };
+  return { subject, state: 'note', text, ...(fix !== undefined && { fix }) };
 }
 
 export function config(subject: string, text: string, fix: string): Diagnosis {

@@ -39,7 +39,7 @@ export async function reach(parts: ProbeParts, { baseUrl, mayPost }: ReachOption
   return {
     diagnoses: [...reachable, misled],
     bearer,
-    ...(misled.state === 'config' ? {} : { configurations: first }),
+    ...(misled.state !== 'config' && { configurations: first }),
   };
 }
 

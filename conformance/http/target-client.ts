@@ -217,12 +217,12 @@ export class TargetClient {
         method: call.method,
         url: `${baseUrl}${call.path}`,
         headers,
-        ...(body === undefined ? {} : { body }),
+        ...(body !== undefined && { body }),
       },
       {
         timeoutMs: timeoutMs(call),
         maxBodyBytes: maxBodyBytes(call, this.#bytesKept),
-        ...(signal === undefined ? {} : { signal }),
+        ...(signal !== undefined && { signal }),
       },
     );
     return {
@@ -234,7 +234,7 @@ export class TargetClient {
       wall,
       requestId,
       credential: this.#credentialOf(call),
-      request: { method: call.method, path: call.path, headers, ...(body === undefined ? {} : { body }) },
+      request: { method: call.method, path: call.path, headers, ...(body !== undefined && { body }) },
       ...this.#outcomeOf(call, result),
     };
   }
@@ -261,8 +261,8 @@ export class TargetClient {
       accept: 'application/json',
       'user-agent': `${this.#parts.userAgent} ${step}`,
       'x-request-id': requestId,
-      ...(authorization === undefined ? {} : { authorization }),
-      ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
+      ...(authorization !== undefined && { authorization }),
+      ...(call.body !== undefined && { 'content-type': call.contentType ?? 'application/json' }),
     };
   }
 

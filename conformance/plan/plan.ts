@@ -102,7 +102,7 @@ export function toPlan(options: PlanOptions): Plan {
     minutes: { typical: typicalMinutes(scenarios, settings), worst: round(lifeMs / MS_PER_MINUTE) },
     worst_case_usd: total,
     max_cost_usd: settings.maxCostUsd,
-    ...(total > settings.maxCostUsd && within >= 1 ? { max_minutes_within_cap: within } : {}),
+    ...(total > settings.maxCostUsd && within >= 1 && { max_minutes_within_cap: within }),
     unpriced: { instances: unpriced('instance'), volumes: unpriced('volume') },
   };
 }
@@ -124,10 +124,10 @@ function mistakesOf({ scenarios, settings, availability, configurations }: PlanO
     refusals: {
       type: 'instance',
       count: settings.exhaustive === true ? REFUSAL_CASES.length + 1 : MOST_ACCEPTED + LAWFUL,
-      ...(cheapest === undefined ? {} : { price_per_hour: cheapest }),
+      ...(cheapest !== undefined && { price_per_hour: cheapest }),
     },
     // Two of a sold-out offer, and two of an offer in a region without capacity.
-    'sold-out': { type: 'instance', count: 4, ...(dearer === 0 ? {} : { price_per_hour: dearer }) },
+    'sold-out': { type: 'instance', count: 4, ...(dearer !== 0 && { price_per_hour: dearer }) },
     volumes: {
       type: 'volume',
       count: settings.exhaustive === true ? VOLUME_REFUSAL_CASES.length + 1 : MOST_ACCEPTED,
@@ -141,9 +141,9 @@ function mistakesOf({ scenarios, settings, availability, configurations }: PlanO
       scenario: id,
       ...family,
       longest_life_minutes: round(settings.readyTimeoutMs / MS_PER_MINUTE),
-      ...(price_per_hour === undefined
-        ? {}
-        : { worst_case_usd: count * worstCaseUsd(price_per_hour, settings.readyTimeoutMs) }),
+      ...(price_per_hour !== undefined && {
+        worst_case_usd: count * worstCaseUsd(price_per_hour, settings.readyTimeoutMs),
+      }),
     };
   });
 }
@@ -183,9 +183,10 @@ function toPlanned(
     offer: configurationId,
     region,
     ...longest,
-    ...(pricePerHour === undefined
-      ? {}
-      : { price_per_hour: pricePerHour, worst_case_usd: worstCaseUsd(pricePerHour, lifeMs) }),
+    ...(pricePerHour !== undefined && {
+      price_per_hour: pricePerHour,
+      worst_case_usd: worstCaseUsd(pricePerHour, lifeMs),
+    }),
   };
 }
 

@@ -20,10 +20,10 @@ export function toReportCheck(
 ): ReportCheck {
   const { id, level, tier, place, text, means, cause } = requirement;
   const basis = { id, level, tier, verdict };
-  const clause = { place, text, ...(means === undefined ? {} : { means }) };
+  const clause = { place, text, ...(means !== undefined && { means }) };
   if (ruling.verdict === 'fail') {
     const { reason, ...found } = failureOf(ruling, evidence, shown);
-    return { ...basis, reason, ...clause, ...found, ...(cause === undefined ? {} : { cause }) };
+    return { ...basis, reason, ...clause, ...found, ...(cause !== undefined && { cause }) };
   }
   const reason = cut(ruling.reason, MAX_REASON_CHARACTERS);
   if (ruling.verdict === 'not_applicable')
@@ -47,9 +47,9 @@ function failureOf({ problems, of }: Failure, evidence: Evidence, shown: ShownRe
   return {
     reason: reasonOf(problems, seen),
     problems: first,
-    ...(problems.length > first.length ? { more_problems: problems.length - first.length } : {}),
+    ...(problems.length > first.length && { more_problems: problems.length - first.length }),
     seen,
-    ...(traces.length === 0 ? {} : { traces }),
+    ...(traces.length !== 0 && { traces }),
   };
 }
 
@@ -71,8 +71,10 @@ function toReportProblem({ expected, actual, shown: record }: Problem, shown: Sh
   return {
     expected: cut(expected, MAX_TEXT_CHARACTERS),
     actual: cut(actual, MAX_TEXT_CHARACTERS),
-    ...(record === undefined
-      ? {}
-      : { at_ms: round(record.sentAt), at: shown.wallOf(record), shown: shown.refer(record) }),
+    ...(record !== undefined && {
+      at_ms: round(record.sentAt),
+      at: shown.wallOf(record),
+      shown: shown.refer(record),
+    }),
   };
 }

@@ -10,7 +10,7 @@ const careless: Subject['behave'] = (rules) => ({
   ...rules,
   answer(request, answer) {
     const { status, json } = rules.answer(request, answer);
-    return { status, headers: {}, ...(json === undefined ? {} : { json: status < 400 ? json : { no: 1 } }) };
+    return { status, headers: {}, ...(json !== undefined && { json: status < 400 ? json : { no: 1 } }) };
   },
 });
 

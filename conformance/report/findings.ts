@@ -130,7 +130,7 @@ export function toFindings(judged: readonly Judged[]): ReportFinding[] {
       title: cut(cause?.title ?? titleOf(first, requirement), MAX_TITLE_CHARACTERS),
       checks: [requirement.id],
       places: ruling.problems.length,
-      ...(first?.shown?.kind === 'exchange' ? { first: firstOf(first.shown) } : {}),
+      ...(first?.shown?.kind === 'exchange' && { first: firstOf(first.shown) }),
     };
     found.set(key, { rank, finding });
   }

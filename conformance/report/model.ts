@@ -37,15 +37,15 @@ export function toReport(
     exit_code: exitCodeOf(outcome, end, leftovers(resources)),
     suite_version: run.suite,
     requirements_digest: requirements.digest,
-    ...(run.requirements === requirements.digest ? {} : { run_requirements_digest: run.requirements }),
+    ...(run.requirements !== requirements.digest && { run_requirements_digest: run.requirements }),
     contract_version: requirements.contract,
     run_id: run.runId,
     base_url: run.baseUrl,
     level: run.level,
-    ...(run.only === undefined ? {} : { only: [...run.only] }),
+    ...(run.only !== undefined && { only: [...run.only] }),
     started_at: run.startedAt,
     duration_ms: round(endedAtMs),
-    ...(end === undefined ? {} : { end: toEnd(end) }),
+    ...(end !== undefined && { end: toEnd(end) }),
     settings: toSettings(run.settings),
     user_agent: run.userAgent,
     round_trips_ms: run.roundTripsMs.map(round),
@@ -60,7 +60,7 @@ export function toReport(
     cost_usd: usd,
     unpriced_resources: unpriced,
     leftovers: left,
-    ...(left.length === 0 ? {} : { sweep_command: SWEEP_COMMAND }),
+    ...(left.length !== 0 && { sweep_command: SWEEP_COMMAND }),
   };
 }
 
@@ -70,7 +70,7 @@ export function toJson(report: Report): string {
 }
 
 function toEnd({ reason, detail }: NonNullable<Evidence['end']>): NonNullable<Report['end']> {
-  return { reason, ...(detail === undefined ? {} : { detail: cut(detail, MAX_DETAIL_CHARACTERS) }) };
+  return { reason, ...(detail !== undefined && { detail: cut(detail, MAX_DETAIL_CHARACTERS) }) };
 }
 
 function toSettings(settings: RunSettings): ReportSettings {
@@ -80,9 +80,9 @@ function toSettings(settings: RunSettings): ReportSettings {
     ready_timeout_ms: settings.readyTimeoutMs,
     max_cost_usd: settings.maxCostUsd,
     max_minutes: settings.maxMinutes,
-    ...(offer === undefined ? {} : { offer }),
-    ...(region === undefined ? {} : { region }),
-    ...(race === undefined ? {} : { race: { offer: race.offer, units: race.units } }),
+    ...(offer !== undefined && { offer }),
+    ...(region !== undefined && { region }),
+    ...(race !== undefined && { race: { offer: race.offer, units: race.units } }),
     has_second_key: settings.hasSecondKey,
   };
 }

@@ -36,13 +36,13 @@ function toReportResource(first: ResourceRecord, last: ResourceRecord, endedAtMs
     step,
     state,
     asked_at_ms: round(first.at),
-    ...(id === undefined ? {} : { id }),
-    ...(pricePerHour === undefined ? {} : { price_per_hour_usd: pricePerHour }),
-    ...(life === undefined ? {} : { lifetime_ms: round(life) }),
+    ...(id !== undefined && { id }),
+    ...(pricePerHour !== undefined && { price_per_hour_usd: pricePerHour }),
+    ...(life !== undefined && { lifetime_ms: round(life) }),
     ...(life === undefined || pricePerHour === undefined
       ? {}
       : { estimated_usd: toMicroUsd(worstCaseUsd(pricePerHour, life)) }),
-    ...(note === undefined ? {} : { note: cut(note, MAX_NOTE_CHARACTERS) }),
+    ...(note !== undefined && { note: cut(note, MAX_NOTE_CHARACTERS) }),
   };
 }
 
@@ -71,9 +71,9 @@ export function toLeftovers(
       entry,
       type,
       name,
-      ...(id === undefined ? {} : { id }),
-      ...(pricePerHour === undefined ? {} : { price_per_hour_usd: pricePerHour }),
-      ...(note === undefined ? {} : { note: cut(note, MAX_NOTE_CHARACTERS) }),
+      ...(id !== undefined && { id }),
+      ...(pricePerHour !== undefined && { price_per_hour_usd: pricePerHour }),
+      ...(note !== undefined && { note: cut(note, MAX_NOTE_CHARACTERS) }),
       ...whatToDo(resource, regionOf(resource, exchanges), baseUrl),
     };
   });
@@ -84,7 +84,7 @@ function whatToDo(
   region: string | undefined,
   baseUrl: string,
 ): Pick<ReportLeftover, 'how' | 'command'> {
-  const of = { ...(id === undefined ? {} : { id }), ...(region === undefined ? {} : { region }) };
+  const of = { ...(id !== undefined && { id }), ...(region !== undefined && { region }) };
   if (id !== undefined) {
     const path = type === 'instance' ? instancePath(of) : volumePath(of);
     return { how: `destroy this ${type}`, command: commandOf('DELETE', `${baseUrl}${path}`) };

@@ -83,9 +83,9 @@ export function sampleExchange(asked: Asked): Exchange {
         'user-agent': `${USER_AGENT} ${step}`,
         'x-request-id': requestId,
         authorization: 'Bearer [redacted: api key]',
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     },
     answer: {
       status,
@@ -105,7 +105,7 @@ function instance(status: string): Record<string, unknown> {
     configuration_id: 'rtx4090-1',
     region: 'eu-north',
     status,
-    ...(status === 'ONLINE' ? { public_ip: '198.51.100.24', ssh_port: 22, ssh_username: 'ubuntu' } : {}),
+    ...(status === 'ONLINE' && { public_ip: '198.51.100.24', ssh_port: 22, ssh_username: 'ubuntu' }),
     created_at: '2026-03-02T09:30:04Z',
     updated_at: '2026-03-02T09:30:04Z',
   };

@@ -62,22 +62,23 @@ function toReportExchange(exchange: Exchange, baseUrl: string): ReportExchange {
     at_ms: round(exchange.sentAt),
     at: exchange.wall,
     took_ms: round(exchange.endedAt - exchange.sentAt),
-    ...(answer === undefined ? {} : { first_byte_ms: round(answer.firstByteMs) }),
+    ...(answer !== undefined && { first_byte_ms: round(answer.firstByteMs) }),
     credential: exchange.credential,
     request_id: exchange.requestId,
     user_agent: request.headers['user-agent'] ?? '',
     method: request.method,
     path: cut(request.path, MAX_PATH_CHARACTERS),
-    ...(answer === undefined ? {} : { status: answer.status }),
-    ...(failure === undefined
-      ? {}
-      : { failure: { kind: failure.kind, message: cut(failure.message, MAX_HEADER_CHARACTERS) } }),
+    ...(answer !== undefined && { status: answer.status }),
+    ...(failure !== undefined && {
+      failure: { kind: failure.kind, message: cut(failure.message, MAX_HEADER_CHARACTERS) },
+    }),
     request_headers: toHeaders(request.headers),
-    ...(request.body === undefined ? {} : { request_body: toBodyExcerpt(request.body) }),
-    ...(answer === undefined
-      ? {}
-      : { answer_headers: toHeaders(answer.headers), answer_body: toBodyExcerpt(answer.body) }),
-    ...(curl === undefined ? {} : { curl }),
+    ...(request.body !== undefined && { request_body: toBodyExcerpt(request.body) }),
+    ...(answer !== undefined && {
+      answer_headers: toHeaders(answer.headers),
+      answer_body: toBodyExcerpt(answer.body),
+    }),
+    ...(curl !== undefined && { curl }),
   };
 }
 
@@ -97,17 +98,17 @@ function toReportLogin(login: SshRecord, at: string): ReportLogin {
     username: word(login.username),
     command: word(login.command),
     rung: login.rung,
-    ...(message === undefined ? {} : { message: word(message) }),
-    ...(hostKey === undefined ? {} : { host_key: word(hostKey) }),
-    ...(exitCode === undefined ? {} : { exit_code: exitCode }),
-    ...(stdout === undefined ? {} : { stdout: toExcerpt(stdout, MAX_STDOUT_CHARACTERS) }),
+    ...(message !== undefined && { message: word(message) }),
+    ...(hostKey !== undefined && { host_key: word(hostKey) }),
+    ...(exitCode !== undefined && { exit_code: exitCode }),
+    ...(stdout !== undefined && { stdout: toExcerpt(stdout, MAX_STDOUT_CHARACTERS) }),
   };
 }
 
 function curlOf({ request }: Exchange, baseUrl: string): string | undefined {
   const { method, path, headers, body } = request;
   if (path.length + (body?.length ?? 0) > MAX_CURL_CHARACTERS) return undefined;
-  const curl = toCurl({ method, url: `${baseUrl}${path}`, headers, ...(body === undefined ? {} : { body }) });
+  const curl = toCurl({ method, url: `${baseUrl}${path}`, headers, ...(body !== undefined && { body }) });
   return curl.length > MAX_CURL_CHARACTERS ? undefined : curl;
 }
 

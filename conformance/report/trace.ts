@@ -68,7 +68,7 @@ function toRow(
     by: [source === 'get' ? 'read' : source === 'list' ? 'list' : actionOf(exchange, timeline)],
     times: 1,
     // A problem of a list may concern another instance.
-    ...(shown.has(exchange) && source !== 'list' ? { is_problem: true } : {}),
+    ...(shown.has(exchange) && source !== 'list' && { is_problem: true }),
   };
 }
 

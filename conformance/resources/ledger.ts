@@ -170,9 +170,9 @@ export function toRecord(entry: Entry, at: number): ResourceRecord {
     step: entry.step,
     state: entry.state === 'intended' ? 'unknown' : entry.state,
     at,
-    ...(entry.id === undefined ? {} : { id: entry.id }),
-    ...(entry.pricePerHour === undefined ? {} : { pricePerHour: entry.pricePerHour }),
-    ...(entry.note === undefined ? {} : { note: entry.note }),
+    ...(entry.id !== undefined && { id: entry.id }),
+    ...(entry.pricePerHour !== undefined && { pricePerHour: entry.pricePerHour }),
+    ...(entry.note !== undefined && { note: entry.note }),
   };
 }
 

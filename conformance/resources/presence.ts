@@ -116,7 +116,7 @@ export function adoptOrphans(ledger: Ledger, runId: string, list: Exchange): voi
       type: 'instance',
       step: list.step,
       name,
-      ...(region === undefined ? {} : { region }),
+      ...(region !== undefined && { region }),
     } as const;
     ledger.made(ledger.intend(stray), id);
   }

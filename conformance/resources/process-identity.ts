@@ -12,7 +12,7 @@ export interface ProcessIdentity {
 
 export function thisProcess(): ProcessIdentity {
   const startedAt = startOf(process.pid);
-  return { pid: process.pid, host: hostname(), ...(startedAt === undefined ? {} : { startedAt }) };
+  return { pid: process.pid, host: hostname(), ...(startedAt !== undefined && { startedAt }) };
 }
 
 /** Whether a process is still running. `elsewhere`: it is on another host and cannot be checked. */

@@ -107,9 +107,9 @@ export class Resources {
     return this.#parts.ledger.intend({
       type,
       step,
-      ...(region === undefined ? {} : { region }),
-      ...(pricePerHour === undefined ? {} : { pricePerHour }),
-      ...(name === undefined ? {} : { name }),
+      ...(region !== undefined && { region }),
+      ...(pricePerHour !== undefined && { pricePerHour }),
+      ...(name !== undefined && { name }),
     });
   }
 
@@ -140,9 +140,9 @@ function callOf({ type, body, credential, authorization, contentType }: Resource
     method: 'POST',
     path: PATHS[type],
     body: body(entry.name),
-    ...(credential === undefined ? {} : { credential }),
-    ...(authorization === undefined ? {} : { authorization }),
-    ...(contentType === undefined ? {} : { contentType }),
+    ...(credential !== undefined && { credential }),
+    ...(authorization !== undefined && { authorization }),
+    ...(contentType !== undefined && { contentType }),
   };
 }
 

@@ -128,7 +128,7 @@ export class Session {
   }
 
   post(step: string, path: string, body?: unknown): Promise<Exchange> {
-    return this.send(step, { method: 'POST', path, ...(body === undefined ? {} : { body }) });
+    return this.send(step, { method: 'POST', path, ...(body !== undefined && { body }) });
   }
 
   delete(step: string, path: string): Promise<Exchange> {
@@ -162,7 +162,7 @@ export class Session {
       kind: 'skipped',
       steps,
       reason,
-      ...(capability === undefined ? {} : { capability }),
+      ...(capability !== undefined && { capability }),
     });
   }
 

@@ -44,7 +44,7 @@ function judgeLatency(evidence: Evidence): Finding {
         {
           expected: `a 95th percentile of at most ${duration(FAST_MS)}`,
           actual: measured,
-          ...(p95 === undefined ? {} : { shown: p95 }),
+          ...(p95 !== undefined && { shown: p95 }),
         },
       ],
     };

@@ -241,7 +241,7 @@ export const conversationVariations: readonly Variation[] = [
         ...rules,
         showOffer: (offer, shown, list) => ({
           ...rules.showOffer(offer, shown, list),
-          ...(offer.id === 'cpu-spot' ? { spot_price_per_hour: 0.01 + (++shownCount % 7) / 1000 } : {}),
+          ...(offer.id === 'cpu-spot' && { spot_price_per_hour: 0.01 + (++shownCount % 7) / 1000 }),
         }),
       };
     },

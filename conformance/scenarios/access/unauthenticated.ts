@@ -69,7 +69,7 @@ async function ask(
   await session.send(step, {
     method,
     path: `${template.replace(/\{[^}]+\}/, id)}${query}`,
-    ...(method === 'POST' ? { body: {} } : {}),
+    ...(method === 'POST' && { body: {} }),
     ...credentials,
   });
 }

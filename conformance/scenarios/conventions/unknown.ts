@@ -39,7 +39,7 @@ export const unknown: Scenario = {
 
 async function askForInstance(session: Session, id: string): Promise<void> {
   const [region] = knownRegions(session);
-  const of = { id, ...(region === undefined ? {} : { region }) };
+  const of = { id, ...(region !== undefined && { region }) };
   await session.get('unknown/instance/get', instancePath(of));
   await session.post('unknown/instance/start', instancePath(of, '/start'));
   await session.post('unknown/instance/stop', instancePath(of, '/stop'));

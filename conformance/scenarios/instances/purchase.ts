@@ -35,8 +35,8 @@ export function instanceRequest(session: Session, { placement, step, extra, name
     step,
     body: (entryName: string) => createBody(session, placement, entryName, extra),
     region,
-    ...(pricePerHour === undefined ? {} : { pricePerHour }),
-    ...(name === undefined ? {} : { name }),
+    ...(pricePerHour !== undefined && { pricePerHour }),
+    ...(name !== undefined && { name }),
     ...(isEndedAtOnce && { lifeMs: session.settings.readyTimeoutMs }),
   };
 }
@@ -100,7 +100,7 @@ export async function confirmGone(
     {
       text: `${instance.entry.name} to be gone`,
       onTheWay: ['DESTROYING'],
-      ...(askedAt === undefined ? {} : { askedAt }),
+      ...(askedAt !== undefined && { askedAt }),
     },
   );
   if (last === undefined) return;

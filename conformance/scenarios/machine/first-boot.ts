@@ -26,8 +26,8 @@ export function firstBootFields(placement: Placement): JsonObject {
   const image = imageOf(placement);
   const isSupported = placement.offer['supports_cloud_init'] === true;
   return {
-    ...(image === undefined ? {} : { operating_system_image: image }),
-    ...(isSupported ? { cloud_init: cloudInit } : {}),
+    ...(image !== undefined && { operating_system_image: image }),
+    ...(isSupported && { cloud_init: cloudInit }),
   };
 }
 

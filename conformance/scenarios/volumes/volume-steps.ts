@@ -26,7 +26,7 @@ export const NO_SUCH_SIZE = `no volume could be created, of ${SIZES_GB.join(', '
 
 /** A valid body of a create. */
 export function volumeBody({ region, type }: VolumePlace, name: string, sizeGb = SIZES_GB[0]): JsonObject {
-  return { name, size_gb: sizeGb, region, ...(type === undefined ? {} : { type }) };
+  return { name, size_gb: sizeGb, region, ...(type !== undefined && { type }) };
 }
 
 /** Creates a volume. The steps are `<step>/<size>-gb`. Undefined if none was created. */

@@ -102,7 +102,7 @@ function without(tree: SysfsTree, key: 'group' | 'driver', only?: string): Sysfs
       address,
       only === undefined || only === address
         ? rest
-        : { ...rest, ...(taken === undefined ? {} : { [key]: taken }) },
+        : { ...rest, ...(taken !== undefined && { [key]: taken }) },
     ]),
   );
 }

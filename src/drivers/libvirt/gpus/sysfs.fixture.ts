@@ -121,15 +121,13 @@ function filesOf({
     class: `${kind}\n`,
     numa_node: '0\n',
     config: config === undefined ? Buffer.concat([swapped, Buffer.alloc(60)]) : Buffer.from(config, 'hex'),
-    ...(resetMethods === undefined ? {} : { reset_method: `${resetMethods}\n`, reset: '' }),
-    ...(errors === undefined
-      ? {}
-      : {
-          aer_dev_fatal: `Undefined 0\nDLP ${errors[0]}\nTOTAL_ERR_FATAL ${errors[0]}\n`,
-          aer_dev_nonfatal: `Undefined 0\nTOTAL_ERR_NONFATAL ${errors[1]}\n`,
-        }),
-    ...(width === undefined ? {} : { current_link_width: `${width[0]}\n`, max_link_width: `${width[1]}\n` }),
-    ...(resetsSubordinate === true ? { reset_subordinate: '' } : {}),
+    ...(resetMethods !== undefined && { reset_method: `${resetMethods}\n`, reset: '' }),
+    ...(errors !== undefined && {
+      aer_dev_fatal: `Undefined 0\nDLP ${errors[0]}\nTOTAL_ERR_FATAL ${errors[0]}\n`,
+      aer_dev_nonfatal: `Undefined 0\nTOTAL_ERR_NONFATAL ${errors[1]}\n`,
+    }),
+    ...(width !== undefined && { current_link_width: `${width[0]}\n`, max_link_width: `${width[1]}\n` }),
+    ...(resetsSubordinate === true && { reset_subordinate: '' }),
   };
 }
 
