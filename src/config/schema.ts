@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
 import { drivers } from '../drivers/registry.ts';
+import { WORK_LEASE_S } from '../work/lease-time.ts';
 import { databaseSchema, limitsSchema, logSchema, secondsSchema, serverSchema } from './server-schema.ts';
 
 /** A token bucket: `burst` requests at once, refilled at `per_second`. */
@@ -41,7 +42,7 @@ const reconcileSchema = z
     /** Maximum interval between two SSH proofs of an instance that is not ONLINE yet. */
     ssh_probe_interval_s: secondsSchema.default(2),
     /** Duration of the lease on a piece of work. After a crash, the work is free again when it expires. */
-    lease_s: z.number().min(1).max(3600).default(30),
+    lease_s: z.number().min(WORK_LEASE_S.min).max(WORK_LEASE_S.max).default(WORK_LEASE_S.default),
     /** Handling of a machine that has our tag and belongs to no instance. */
     orphans: z.enum(['log', 'stop', 'reap']).default('log'),
     /** A younger machine is not treated as an orphan. */

@@ -129,11 +129,13 @@ export function describeStore(
         if (first === undefined || second === undefined) throw new Error('expected two claims');
         expect(second.attempt).toBe(2);
         await store.transact(async (tx) => {
-          expect(await tx.work.check(first)).toBe('lost');
+          expect(await tx.work.check(first)).toMatchObject({ state: 'lost' });
           await tx.work.finish(first);
           await tx.work.release(first, { cookie: 'stale', notBefore: 0, lastError: null });
         });
-        await store.transact(async (tx) => expect(await tx.work.check(second)).toBe('held'));
+        await store.transact(async (tx) =>
+          expect(await tx.work.check(second)).toMatchObject({ state: 'held' }),
+        );
         expect((await store.read.work.of('a'))?.cookie).toBeNull();
       });
 
@@ -145,7 +147,9 @@ export function describeStore(
         await store.transact((tx) => tx.work.finish(holder));
         await put('a');
         await store.claimWork(claim);
-        await store.transact(async (tx) => expect(await tx.work.check(stale)).toBe('lost'));
+        await store.transact(async (tx) =>
+          expect(await tx.work.check(stale)).toMatchObject({ state: 'lost' }),
+        );
       });
 
       it('stays with its holder until the lease is released, even if it is replaced', async () => {
@@ -155,7 +159,7 @@ export function describeStore(
         await put('a', { kind: 'destroy' });
         expect(await store.claimWork(claim)).toEqual([]);
         await store.transact(async (tx) => {
-          expect(await tx.work.check(lease)).toBe('superseded');
+          expect(await tx.work.check(lease)).toMatchObject({ state: 'superseded' });
           await tx.work.release(lease);
         });
         const [next] = await store.claimWork(claim);
@@ -184,13 +188,13 @@ export function describeStore(
         ]);
       });
 
-      it('keeps its current deadline after a check', async () => {
+      it('shows its current deadline in a check', async () => {
         await put('a', { deadlineAt: now + 10 });
         const [lease] = await store.claimWork(claim);
         if (lease === undefined) throw new Error('expected a claim');
         await store.transact((tx) => tx.work.extendDeadlines('default', 5));
-        await store.transact((tx) => tx.work.check(lease));
-        expect(lease.deadlineAt).toBe(now + 15);
+        const found = await store.transact((tx) => tx.work.check(lease));
+        expect(found).toEqual({ state: 'held', deadlineAt: now + 15 });
       });
 
       it('counts as replaced if it is put again with the same kind', async () => {
@@ -198,7 +202,9 @@ export function describeStore(
         const [lease] = await store.claimWork({ ...claim, resourceKind: 'volume' });
         if (lease === undefined) throw new Error('expected a claim');
         await put('a', { kind: 'attach', resourceKind: 'volume' });
-        await store.transact(async (tx) => expect(await tx.work.check(lease)).toBe('superseded'));
+        await store.transact(async (tx) =>
+          expect(await tx.work.check(lease)).toMatchObject({ state: 'superseded' }),
+        );
       });
 
       it('keeps cookie and error between two calls, and is gone when finished', async () => {

@@ -1,6 +1,7 @@
 import type { Clock, Random, Timer } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import { LeaseLost, type LeaseRecord, type LeasingStore } from './lease.ts';
+import { jobLeaseMs } from './lease-time.ts';
 
 export interface Job<S> {
   /** Name of the lease, also logged. */
@@ -19,7 +20,6 @@ export interface LeasedJobDeps<S> {
   fence: (store: S, lease: LeaseRecord) => S;
 }
 
-const MIN_LEASE_MS = 60_000;
 const LOST = 'a job run outlasted its lease: another process has taken over';
 
 /**
@@ -75,8 +75,9 @@ export class LeasedJob<S extends LeasingStore> {
     const { store, clock, log, fence } = this.#deps;
     const { name, everyMs, work } = this.#job;
     try {
-      const ttlMs = Math.max(MIN_LEASE_MS, 3 * everyMs);
-      const [lease] = await store.transact((tx) => tx.leases.claim([name], this.#holder, clock.now(), ttlMs));
+      const [lease] = await store.transact((tx) =>
+        tx.leases.claim([name], this.#holder, clock.now(), jobLeaseMs(everyMs)),
+      );
       this.#token = lease?.token;
       if (lease !== undefined) await work(fence(store, lease));
     } catch (err) {

@@ -1,10 +1,9 @@
 import type { Clock, Timer } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { LeaseRecord, LeaseTransaction, LeasingStore } from './lease.ts';
+import { RANGE_LEASE } from './lease-time.ts';
 import { divide, namesOf, RANGES } from './range-division.ts';
 
-const TTL_MS = 30_000;
-const RENEW_MS = 10_000;
 /** If two processes claim the same free ranges at once, the loser tries other ranges. */
 const TRIES = 3;
 
@@ -118,7 +117,7 @@ export class RangeLeases<Tx extends LeaseTransaction> {
       for (let tries = 0; tries < TRIES && !(await this.#claim()); tries++);
     }
     this.#claiming = undefined;
-    if (!this.#isStopped) this.#timer = this.#deps.clock.setTimer(RENEW_MS, () => this.balance());
+    if (!this.#isStopped) this.#timer = this.#deps.clock.setTimer(RANGE_LEASE.renewMs, () => this.balance());
   }
 
   /** False: another process claimed some of the ranges first, and others may still be free. */
@@ -157,7 +156,7 @@ export class RangeLeases<Tx extends LeaseTransaction> {
     const taken = await tx.leases.taken(this.#names.all, holder, now);
     const leaving = new Set(this.#leaving.keys());
     const { wanted, surplus, isNew, isAlone } = divide(this.#names, taken, { holder, leaving });
-    const won = await tx.leases.claim(wanted, holder, now, TTL_MS);
+    const won = await tx.leases.claim(wanted, holder, now, RANGE_LEASE.ttlMs);
     if (!isAlone && (isNew || drained.length > 0)) await this.#work.tell(tx);
     return { won, wanted: wanted.length, surplus };
   }

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
+import { leaseCheckMs } from './lease-time.ts';
 import { Slots } from './slots.ts';
 import { Throttle } from './throttle.ts';
 
@@ -155,6 +156,6 @@ export class WorkQueue<Kind, Lease> {
    */
   #longestNapMs(): number {
     const { store, leaseMs } = this.#deps;
-    return store.isShared ? Math.min(LONGEST_NAP_MS, leaseMs / 3) : LONGEST_NAP_MS;
+    return store.isShared ? Math.min(LONGEST_NAP_MS, leaseCheckMs(leaseMs)) : LONGEST_NAP_MS;
   }
 }

@@ -6,10 +6,9 @@ import type { ProviderMethod } from '../../src/testing/provider-faults.ts';
 import { newPublicKey } from '../../src/testing/ssh-keys.ts';
 import { openTestMarketStore } from '../../src/testing/stores.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { RANGE_LEASE } from '../../src/work/lease-time.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 
-const LEASE_MS = 30_000;
-const CLAIMED_EVERY_MS = 10_000;
 const REREAD_MS = 3_000;
 /** At most, with its jitter. */
 const CATALOG_MS = 37_500;
@@ -102,7 +101,7 @@ describe('a server that has just started', () => {
     second.plain.options.capacity = 0;
     await clock.advance(REREAD_MS);
     expect((await order(second.market)).status).toBe(201);
-    await clock.advance(LEASE_MS + CLAIMED_EVERY_MS);
+    await clock.advance(RANGE_LEASE.ttlMs + RANGE_LEASE.renewMs);
     expect(second.catalogCalls()).toBeGreaterThan(0);
     expect((await order(second.market)).status).toBe(400);
   });

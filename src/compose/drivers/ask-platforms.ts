@@ -7,9 +7,9 @@ import type { Inventory, PlatformDriver } from '../../orchestrator/model/platfor
 import type { Reader } from '../../orchestrator/model/store.ts';
 import type { PlatformFacts } from '../../orchestrator/operate/views/platforms.ts';
 import { askInventory } from '../../orchestrator/platform/call-platform.ts';
-import { callTimeoutMs } from '../../orchestrator/platform/options.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import { callTimeoutMs } from '../../work/lease-time.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
 
 /**

@@ -1,10 +1,6 @@
 import type { Config } from '../../config/schema.ts';
-import {
-  callTimeoutMs,
-  fixedReconcileOptions,
-  listPauseMs,
-  type ReconcileOptions,
-} from '../../orchestrator/platform/options.ts';
+import { fixedReconcileOptions, type ReconcileOptions } from '../../orchestrator/platform/options.ts';
+import { callTimeoutMs, listPauseMs } from '../../work/lease-time.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;

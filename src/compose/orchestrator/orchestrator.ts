@@ -21,11 +21,7 @@ import { type Reloaded, Reloader } from '../../orchestrator/operate/actions/relo
 import type { PlatformFacts } from '../../orchestrator/operate/views/platforms.ts';
 import type { Failpoint } from '../../orchestrator/platform/call-platform.ts';
 import { guardNotFound } from '../../orchestrator/platform/not-found-guard.ts';
-import {
-  isClockInSync,
-  type LossCapOptions,
-  type ReconcileOptions,
-} from '../../orchestrator/platform/options.ts';
+import type { LossCapOptions, ReconcileOptions } from '../../orchestrator/platform/options.ts';
 import { RunningEndpoints } from '../../orchestrator/platform/running-endpoints.ts';
 import { Housekeeping } from '../../orchestrator/queue/housekeeping.ts';
 import {
@@ -45,6 +41,7 @@ import { type CertificateListener, Certificates } from '../../runtime/certificat
 import type { DiskRoom } from '../../runtime/disk-room.ts';
 import { withPromptReads } from '../../runtime/prompt-reads.ts';
 import { WriteHealth, withOneStoreAlarm } from '../../runtime/write-health.ts';
+import { isClockInSync } from '../../work/lease-time.ts';
 import { composeHttp } from './http-deps.ts';
 import { toReconcileOptions } from './options.ts';
 import { composeWork, createPlatformStates, type Drivers, type PlatformStates } from './platforms.ts';

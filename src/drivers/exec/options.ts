@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isLoopback } from '../../contract/loopback.ts';
+import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { DriverOptions } from '../kit/driver-definition.ts';
 
 /** The name of an environment variable, never its value. */
@@ -33,7 +34,11 @@ export const execConfigSchema = z
     /** The environment variable with the bearer token for `url`. */
     token_env: variableName.default('BERTH_DRIVER_TOKEN'),
     /** Time limit of a request; must be under a quarter of `reconcile.lease_s`. */
-    timeout_s: z.number().min(0.1).max(20).default(7),
+    timeout_s: z
+      .number()
+      .min(0.1)
+      .max(20)
+      .default(Math.floor(DEFAULT_CALL_MS / 1_000)),
     /** Time in which the driver must answer `info` when Berth starts. */
     start_timeout_s: z.number().min(0.1).max(600).default(30),
     /** Time in which the program must end before it is killed. */

@@ -1,6 +1,7 @@
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { NotReached } from '../../ports/errors.ts';
+import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { Asking } from '../kit/asking.ts';
 import { IncusRefusal } from './errors.ts';
 import { type Answer, httpTransport, type Tls, type Transport } from './transport.ts';
@@ -49,8 +50,8 @@ export interface SendOptions {
 /** The reason for a removal. An unpacked image is a cache of Incus without user data. */
 export type Removal = { order: DestroyOrder } | { unpackedImage: true };
 
-/** Time limit of a request; below the core's deadline. */
-const REQUEST_TIMEOUT_MS = 6_500;
+/** Time limit of a request; see {@link DEFAULT_CALL_MS}. */
+const REQUEST_TIMEOUT_MS = DEFAULT_CALL_MS - 1_000;
 /** A read without an answer for this time is sent to the next member too: the first may be down. */
 const HEDGE_MS = 1_500;
 /** Errors of a connection that was never made, so nothing was sent. */

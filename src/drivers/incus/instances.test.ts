@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { NotReached } from '../../ports/errors.ts';
+import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import { IncusApi } from './api.ts';
 import type { IncusClient, Reply } from './client.ts';
 import { IncusRefusal } from './errors.ts';
@@ -20,7 +21,7 @@ function cluster() {
     expanded_config: {},
     expanded_devices: {},
   });
-  const silence = (withinMs = 6_500): Promise<never> =>
+  const silence = (withinMs = DEFAULT_CALL_MS - 1_000): Promise<never> =>
     new Promise((_, reject) => setTimeout(() => reject(new NotReached('no answer')), withinMs));
   const get = async (
     path: string,

@@ -1,12 +1,13 @@
 import { closeSync } from 'node:fs';
+import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import { problemOf, VirshError, type VirshProblem } from './errors.ts';
 import { guarded, guardProblems, type Limits, type Run } from './hosts/guard.ts';
 import { type Login, onHost, openLogin, SSH_FAILED } from './hosts/ssh-login.ts';
 import type { HostOptions } from './options.ts';
 import { anonymousFile, contentOf, runProgram } from './run-program.ts';
 
-/** Default time limit of one virsh call. */
-const CALL_MS = 15_000;
+/** Time limit of a virsh call outside a step; see {@link DEFAULT_CALL_MS}. */
+const CALL_MS = 2 * DEFAULT_CALL_MS;
 /** Concurrent virsh calls per host. Each is a process, and with `qemu+ssh` a login. */
 const MAX_CALLS = 8;
 

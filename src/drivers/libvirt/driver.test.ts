@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { aCatalog } from './catalog.fixture.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
@@ -113,7 +114,7 @@ it('a host that hangs delays neither the listing nor the inventory of the others
   try {
     hosts[0].virsh = () => new Promise(() => {});
     const answers = Promise.all([bench.driver.list(), bench.driver.inventory?.()]);
-    await vi.advanceTimersByTimeAsync(5_000);
+    await vi.advanceTimersByTimeAsync(DEFAULT_CALL_MS);
     expect(await answers).toMatchObject([
       { hosts: { answered: ['kvm-2'], silent: ['kvm-1'] } },
       { answer: 'counted' },

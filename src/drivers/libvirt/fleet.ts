@@ -1,5 +1,6 @@
 import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Log } from '../../ports/log.ts';
+import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { Asking } from '../kit/asking.ts';
 import { createTurns } from '../kit/turns.ts';
 import { type Host, openHost } from './client.ts';
@@ -15,8 +16,8 @@ import type { LibvirtConfig } from './options.ts';
 import { type Pause, readPause } from './trouble.ts';
 import { parseXml, type XmlElement } from './xml.ts';
 
-/** Time limit of one host among several, below the core's limit of a call at the default `lease_s`. */
-const HOST_WITHIN_MS = 5_000;
+/** Time limit of one host among several; see {@link DEFAULT_CALL_MS}. */
+const HOST_WITHIN_MS = (2 * DEFAULT_CALL_MS) / 3;
 
 /** A host with a shell for what libvirt has no call for. */
 export interface Member extends Host {

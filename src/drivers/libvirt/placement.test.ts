@@ -1,6 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import { MemoryHost } from './memory-host.fixture.ts';
 import { openMemoryPlatform } from './platform.fixture.ts';
 
@@ -73,7 +74,7 @@ it('a host that never answers does not delay placements and creates on others fo
   const { hosts, driver, bench, place, volumes, volumeSpec } = aFleet();
   hosts[1].virsh = () => new Promise(() => {});
   const placing = [place(), volumes.place?.(volumeSpec(), [])];
-  await vi.advanceTimersByTimeAsync(5_000);
+  await vi.advanceTimersByTimeAsync(DEFAULT_CALL_MS);
   for (const placed of placing)
     expect(await placed).toMatchObject({ answer: 'placed', hosts: [{ host: 'kvm-1' }] });
   expect(await driver.create(bench.spec('berth-a', { host: 'kvm-1' }), null)).toMatchObject({

@@ -1,5 +1,6 @@
 import { nextTurn } from '../../ports/clock.ts';
 import { LeaseLost } from '../../work/lease.ts';
+import { JOB_ROUND_MS } from '../../work/lease-time.ts';
 import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
 import { leasedJob } from '../model/fenced-store.ts';
@@ -15,8 +16,6 @@ const EVERY_MS = 30_000;
 const AT_ONCE = 200;
 /** A round ends when the store is unavailable this many times in a row. */
 const UNAVAILABLE_IN_A_ROW = 3;
-/** A round ends well before its lease does, however much is due. The next round continues. */
-const BUSY_MS = 25_000;
 
 type AccrualDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
@@ -78,7 +77,7 @@ export class Accrual {
     const { clock } = this.#deps;
     const startedAt = clock.now();
     let after: PageEnd | undefined;
-    while (clock.now() - startedAt < BUSY_MS) {
+    while (clock.now() - startedAt < JOB_ROUND_MS) {
       const page = await readPage(after);
       const last = page.at(-1);
       if (last === undefined) return;

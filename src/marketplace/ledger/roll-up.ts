@@ -1,5 +1,6 @@
 import { nextTurn } from '../../ports/clock.ts';
 import { LeaseLost } from '../../work/lease.ts';
+import { JOB_ROUND_MS } from '../../work/lease-time.ts';
 import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
 import { leasedJob } from '../model/fenced-store.ts';
@@ -11,8 +12,6 @@ const EVERY_MS = 60_000;
 const PAGE = 500;
 /** How many lines one transaction writes. Other writers of a SQLite file then wait only some milliseconds. */
 const AT_ONCE = 50;
-/** A round ends well before its lease does. The next round continues. */
-const BUSY_MS = 20_000;
 
 type RollUpDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
@@ -55,7 +54,7 @@ export class RollUp {
     let after: SliceEnd | undefined;
     // Segments that failed in this round. They are skipped, because their later days must wait for the failed one.
     const failed = new Set<string>();
-    while (clock.now() - startedAt < BUSY_MS) {
+    while (clock.now() - startedAt < JOB_ROUND_MS) {
       const page = await store.read.ledger.toRollUp({
         until,
         periodMs,

@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../ports/clock.ts';
+import { JOB_ROUND_MS } from '../../work/lease-time.ts';
 import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
 import { leasedJob } from '../model/fenced-store.ts';
@@ -8,8 +9,6 @@ import { type Mailer, MailRefused } from './mailer.ts';
 
 const EVERY_MS = 5_000;
 const BATCH = 20;
-/** A round ends well before the lease expires. */
-const ROUND_MS = 20_000;
 const FIRST_RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 6 * 3_600_000;
 const GIVE_UP_AFTER_MS = 3 * DAY_MS;
@@ -71,7 +70,7 @@ export class MailDispatcher {
     for (;;) {
       const due = await store.read.mail.due(clock.now(), BATCH);
       for (const mail of due) {
-        if (this.#isStopped || clock.now() - startedAt >= ROUND_MS) return;
+        if (this.#isStopped || clock.now() - startedAt >= JOB_ROUND_MS) return;
         if (await this.#giveUpIfOld(store, mail)) continue;
         if (mailer === null || (await this.#send(store, mail, mailer)) === 'unavailable') return;
       }

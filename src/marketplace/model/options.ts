@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../ports/clock.ts';
+import { RANGE_LEASE } from '../../work/lease-time.ts';
 
 /** The losses at a provider that are accepted without an operator's decision. */
 export interface LossCapOptions {
@@ -88,7 +89,7 @@ export const defaultOptions: MarketplaceOptions = {
   minimumRuntimeMinutes: 20,
   polling: {
     intervalMs: [10_000, 30_000],
-    callTimeoutMs: 10_000,
+    callTimeoutMs: RANGE_LEASE.callMs,
     concurrency: 32,
     blinkMs: 180_000,
     goneAfterMs: 10_000,

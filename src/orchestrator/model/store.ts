@@ -19,7 +19,7 @@ import type {
   VolumeRecord,
 } from './records.ts';
 import type { ListingFact, Sighting } from './sighting.ts';
-import type { InstanceWorkKind, Lease, LeaseState, OpenWork, ResourceKind, Work } from './work.ts';
+import type { InstanceWorkKind, Lease, LeaseCheck, OpenWork, ResourceKind, Work } from './work.ts';
 
 export { StoreUnavailable } from '../../ports/errors.ts';
 
@@ -292,10 +292,10 @@ export interface WorkWriter extends WorkReader {
   /** Makes open work due at once. */
   makeDue(resourceId: string, now: number): Promise<void>;
   /**
-   * Locks the row for this transaction and returns whether `lease` still holds it. If it does, updates its deadline,
-   * which the end of an outage may have moved since the claim.
+   * Locks the row for this transaction and returns whether `lease` still holds it, and its current deadline: the end of
+   * an outage may have moved it since the claim.
    */
-  check(lease: Lease): Promise<LeaseState>;
+  check(lease: Lease): Promise<LeaseCheck>;
   /** Moves the end of the lease, in milliseconds since the epoch. False: another process holds it. */
   renew(lease: Lease, until: number): Promise<boolean>;
   /**

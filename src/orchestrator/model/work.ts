@@ -67,4 +67,5 @@ export interface Lease extends Work {
 }
 
 /** The state of a lease when its holder writes: still held, superseded by a use case's other work, or lost. */
-export type LeaseState = 'held' | 'superseded' | 'lost';
+export type LeaseCheck = { state: 'held'; deadlineAt: number | null } | { state: 'superseded' | 'lost' };
+export type LeaseState = LeaseCheck['state'];

@@ -1,6 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import { inSlices } from '../../ports/in-slices.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
+import { renewalReserveMs } from '../../work/lease-time.ts';
 import type {
   AskedHosts,
   Call,
@@ -37,12 +38,6 @@ type Caller = Waiting &
 const LONGEST_PAUSE_MS = 10 * 60_000;
 const DEFAULT_PAUSE_MS = 1_000;
 
-/**
- * A lease is long enough for a call if 1/16 of it is left after the call's timeout, for the renewal of a call that was
- * given up.
- */
-const RENEWALS = 16;
-
 /** The lease could expire during one more call. Its holder sends and writes nothing. */
 export class LeaseEnding extends Error {
   override readonly name = 'LeaseEnding';
@@ -67,7 +62,7 @@ export async function callStep<T>(
   const sentAt = clock.now();
   // If the local clock is behind, the lease expires earlier than it shows.
   const behindMs = Math.max(0, 0 - (clock.offsetMs?.() ?? 0));
-  if (sentAt + behindMs + options.callTimeoutMs + options.leaseMs / RENEWALS > lease.until)
+  if (sentAt + behindMs + options.callTimeoutMs + renewalReserveMs(options.leaseMs) > lease.until)
     throw new LeaseEnding(`the lease ends before a ${kind} would`);
   const controller = new AbortController();
   const limits = {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import { leaseCheckMs, renewBelowMs } from '../../work/lease-time.ts';
 import type { Alarms } from '../alarms/alarms.ts';
 import type { Store } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
@@ -51,9 +52,9 @@ export async function whileLeaseIsKept<T>(
     ended = { value };
   });
   for (;;) {
-    const isEndingSoon = lease.until - clock.now() < options.leaseMs / 2;
+    const isEndingSoon = lease.until - clock.now() < renewBelowMs(options.leaseMs);
     if (isEndingSoon && !stopping.aborted) await renew(context, lease);
-    await eitherOr(noting, clock, options.leaseMs / 3, stopping);
+    await eitherOr(noting, clock, leaseCheckMs(options.leaseMs), stopping);
     if (ended === undefined && stopping.aborted) await eitherOr(noting, clock, LAST_WAIT_MS);
     if (ended !== undefined) {
       alarms.end(alarm);

@@ -1,5 +1,3 @@
-import type { Clock } from '../../ports/clock.ts';
-
 /** How many instances of a platform may be lost before an operator has to decide. */
 export interface LossCapOptions {
   /** Share of the instances before the losses, from 0 to 1. */
@@ -13,7 +11,7 @@ export interface LossCapOptions {
 
 /** Settings of the durable work. All times are in milliseconds. */
 export interface ReconcileOptions {
-  /** How long a claim on a row of work lasts. Longer than any call to the platform. */
+  /** How long a claim on a row of work lasts. For this and the times that derive from it: `work/lease-time.ts`. */
   leaseMs: number;
   /** The deadline of one call to the platform, and of one SSH proof. */
   callTimeoutMs: number;
@@ -60,31 +58,5 @@ export const fixedReconcileOptions = {
   lastRetryMs: 30_000,
 } satisfies Partial<ReconcileOptions>;
 
-/** The shortest pause between two listings. It is short compared with the lease of a step that waits for a listing. */
-export function listPauseMs(leaseMs: number): number {
-  return Math.min(250, leaseMs / 8);
-}
-
-/** The upper limit of a call's timeout, for any lease. */
-const MAX_CALL_MS = 20_000;
-
-/**
- * A step makes up to two calls, waits for two listings and then writes, all within its lease. A delete may also wait
- * for one more listing while a host is silent. If that takes too long, the next attempt sends the removal.
- */
-export function callTimeoutMs(leaseMs: number): number {
-  return Math.min(MAX_CALL_MS, leaseMs / 4);
-}
-
 export const CLOCK_SKEW_ALARM =
   "this server's clock differs too much from the database's: no work is claimed and nothing is ended until they agree; check NTP on both";
-
-/** How far the clocks of two servers on one database may differ: the time that a lease reserves for one call. */
-export function clockMarginMs({ leaseMs }: { leaseMs: number }): number {
-  return callTimeoutMs(leaseMs);
-}
-
-/** Whether the end of another process's lease means the same on this clock. */
-export function isClockInSync(clock: Pick<Clock, 'offsetMs'>, options: { leaseMs: number }): boolean {
-  return Math.abs(clock.offsetMs?.() ?? 0) <= clockMarginMs(options);
-}

@@ -1,10 +1,10 @@
+import { clockMarginMs } from '../../work/lease-time.ts';
 import { amend } from '../instances/transition.ts';
 import type { Presence } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN, type PlatformResource } from '../model/platform-resource.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { lockInstances } from '../model/rows.ts';
 import type { ReconcileContext } from './context.ts';
-import { clockMarginMs } from './options.ts';
 
 // A platform may show a new machine or volume only after some time (`createVisibleWithinMs`). The end of that time is
 // stored in the resource's row, since it must survive the work, the process and a restore.

@@ -1,3 +1,4 @@
+import { isClockInSync } from '../../work/lease-time.ts';
 import { WorkQueue } from '../../work/work-queue.ts';
 import { isRef } from '../model/attempt.ts';
 import { instanceLogNames, volumeLogNames } from '../model/records.ts';
@@ -7,7 +8,7 @@ import type { Lease, ResourceKind } from '../model/work.ts';
 import { LeaseEnding } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { CallUnderWay } from '../platform/keep-lease.ts';
-import { CLOCK_SKEW_ALARM, isClockInSync } from '../platform/options.ts';
+import { CLOCK_SKEW_ALARM } from '../platform/options.ts';
 import type { StepContext } from '../steps/context.ts';
 import { pauseMs } from '../steps/retry.ts';
 import { runStep } from '../steps/run-step.ts';

@@ -1,3 +1,4 @@
+import { isClockInSync } from '../../work/lease-time.ts';
 import { amend } from '../instances/transition.ts';
 import { type Attempt, isRef } from '../model/attempt.ts';
 import {
@@ -10,7 +11,6 @@ import { lockInstances, lockVolumesOf, rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind, Lease, LeaseState, Work } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { isClockInSync } from '../platform/options.ts';
 import { StepTrace } from '../platform/step-trace.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
 
@@ -75,7 +75,7 @@ export async function settleInstance(
 ): Promise<void> {
   await settle(context, lease, decide, async (tx) => {
     // Both without waiting in between, in this order: PostgreSQL answers them in one round trip.
-    const [rows, found] = await Promise.all([lockInstances(tx, [lease.resourceId]), tx.work.check(lease)]);
+    const [rows, found] = await Promise.all([lockInstances(tx, [lease.resourceId]), checkLease(tx, lease)]);
     const record = rows.get(lease.resourceId);
     if (record === undefined) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
     const createOpenUntil = visibility(record.createOpenUntil);
@@ -106,7 +106,7 @@ export async function settleVolume(
     const createOpenUntil = visibility(record.createOpenUntil);
     const isChanged = createOpenUntil !== record.createOpenUntil;
     const row = isChanged ? { ...record, createOpenUntil } : record;
-    const found = await tx.work.check(lease);
+    const found = await checkLease(tx, lease);
     if (isChanged && found !== 'lost') await tx.volumes.update(row);
     return { found, names: volumeLogNames(record), row };
   });
@@ -122,11 +122,18 @@ export async function settleAttempt(
     const attempt = await tx.attempts.byRef(lease.resourceId);
     if (attempt === null) throw new Error(`work for an attempt without a row: ${lease.resourceId}`);
     return {
-      found: await tx.work.check(lease),
+      found: await checkLease(tx, lease),
       names: { ref: attempt.ref, [attempt.resourceKind]: attempt.resourceId },
       row: attempt,
     };
   });
+}
+
+/** Checks the lease, and takes over the deadline that an outage has moved. */
+async function checkLease(tx: Pick<Transaction, 'work'>, lease: Lease): Promise<LeaseState> {
+  const found = await tx.work.check(lease);
+  if (found.state === 'held') lease.deadlineAt = found.deadlineAt;
+  return found.state;
 }
 
 /** Releases the lease of a step without an outcome. `later`: how the same step continues. */
@@ -139,7 +146,7 @@ export async function releaseLease(
     if (isRef(lease.resourceId)) await tx.attempts.byRef(lease.resourceId);
     else await rowOf(tx, lease.resourceKind, lease.resourceId);
     // Work that a use case has put meanwhile is another step. Neither the cookie nor the pause applies to it.
-    const isHeld = (await tx.work.check(lease)) === 'held';
+    const isHeld = (await checkLease(tx, lease)) === 'held';
     await tx.work.release(lease, isHeld ? later : undefined);
   });
 }

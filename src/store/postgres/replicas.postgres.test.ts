@@ -262,7 +262,7 @@ describe('two replicas', () => {
     const [second] = await b.claimWork({ ...claim, now: now + 1000, leaseUntil: now + 2000 });
     if (first === undefined || second === undefined) throw new Error('expected two claims');
     await a.transact(async (tx) => {
-      expect(await tx.work.check(first)).toBe('lost');
+      expect(await tx.work.check(first)).toMatchObject({ state: 'lost' });
       await tx.work.release(first, { cookie: 'stale', notBefore: 0, lastError: null });
       await tx.work.finish(first);
     });

@@ -16,14 +16,9 @@ import {
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
 import type { Store, WorkReader, WorkWriter } from '../../orchestrator/model/store.ts';
 import type { InstanceWorkKind, Lease, Work } from '../../orchestrator/model/work.ts';
+import { FARTHEST_MS } from '../../work/lease-time.ts';
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
-
-/**
- * Longer than any pause or lease, in milliseconds. A later time was written with a wrong clock and counts as past, so
- * that no work waits forever. A holder that loses its lease this way can write nothing: the row has another token.
- */
-const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
 type WorkTable = Connection['tables']['work'];
 
@@ -163,10 +158,9 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
     check: async (lease) => {
       const { resourceId, token } = lease;
       const [row] = await leasedWork(connection, { resourceId, token });
-      if (row === undefined) return 'lost';
-      if (row.kind !== lease.kind || row.attempt !== lease.attempt) return 'superseded';
-      lease.deadlineAt = row.deadlineAt;
-      return 'held';
+      if (row === undefined) return { state: 'lost' };
+      if (row.kind !== lease.kind || row.attempt !== lease.attempt) return { state: 'superseded' };
+      return { state: 'held', deadlineAt: row.deadlineAt };
     },
     renew: async (lease, until) => {
       const { resourceId, token } = lease;

@@ -1,14 +1,9 @@
 import { and, eq, gt, inArray, lte, or, sql } from 'drizzle-orm';
 import type { LeaseWriter, SettingReader, SettingWriter } from '../../../marketplace/model/store.ts';
 import type { LeaseRecord } from '../../../work/lease.ts';
+import { FARTHEST_MS } from '../../../work/lease-time.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
-
-/**
- * Longer than any lease, in milliseconds. A lease that ends later was taken with a wrong clock. It counts as expired,
- * so that it cannot block forever.
- */
-const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
 const heldLease = prepared(
   (

@@ -1,0 +1,82 @@
+import type { Clock } from '../ports/clock.ts';
+
+// All times of leases. Whoever works under a lease must have stopped when it ends, so the time limits of the work derive
+// from the duration of its lease. There are three kinds of leases:
+//
+// | a lease on | lasts | is renewed | its holder stops |
+// |---|---|---|---|
+// | a row of work | `reconcile.lease_s` | only while a call that was given up still runs | before a call that could outlast it |
+// | a range of work | 30 s | every third of it | when it was not renewed in time |
+// | a job | 60 s, or three rounds | by each round | a round starts nothing after a third of it |
+
+/** The limits and the default of `reconcile.lease_s`. */
+export const WORK_LEASE_S = { min: 1, max: 3_600, default: 30 };
+
+/** The upper limit of a call's timeout, for any lease. */
+const MAX_CALL_MS = 20_000;
+
+/**
+ * The timeout of one call to a platform. A step makes up to two calls, waits for two listings and then writes, all
+ * within its lease. A delete may also wait for one more listing while a host is silent. If that takes too long, the next
+ * attempt sends the removal.
+ */
+export function callTimeoutMs(leaseMs: number): number {
+  return Math.min(MAX_CALL_MS, leaseMs / 4);
+}
+
+/**
+ * The timeout of a call under the default lease. A driver's own time limits are shorter, so that its errors name the
+ * cause.
+ */
+export const DEFAULT_CALL_MS = callTimeoutMs(1_000 * WORK_LEASE_S.default);
+
+/** The shortest pause between two listings. It is short compared with the lease of a step that waits for a listing. */
+export function listPauseMs(leaseMs: number): number {
+  return Math.min(250, leaseMs / 8);
+}
+
+/** What must be left of a lease after a call's timeout, for the renewal of a call that was given up. */
+export function renewalReserveMs(leaseMs: number): number {
+  return leaseMs / 16;
+}
+
+/** A lease is renewed when less than this is left of it. */
+export function renewBelowMs(leaseMs: number): number {
+  return leaseMs / 2;
+}
+
+/** The interval between two checks whether a lease must be renewed, or whether another process's lease has expired. */
+export function leaseCheckMs(leaseMs: number): number {
+  return leaseMs / 3;
+}
+
+/** How far the clocks of two servers on one database may differ: the time that a lease reserves for one call. */
+export function clockMarginMs({ leaseMs }: { leaseMs: number }): number {
+  return callTimeoutMs(leaseMs);
+}
+
+/** Whether the end of another process's lease means the same on this clock. */
+export function isClockInSync(clock: Pick<Clock, 'offsetMs'>, options: { leaseMs: number }): boolean {
+  return Math.abs(clock.offsetMs?.() ?? 0) <= clockMarginMs(options);
+}
+
+const RANGE_MS = 30_000;
+
+/** The lease on a range of work. `callMs`: the default timeout of a call under it. */
+export const RANGE_LEASE = { ttlMs: RANGE_MS, renewMs: RANGE_MS / 3, callMs: RANGE_MS / 3 };
+
+const MIN_JOB_MS = 60_000;
+
+/** How long the lease on a job lasts whose rounds begin `everyMs` apart. */
+export function jobLeaseMs(everyMs: number): number {
+  return Math.max(MIN_JOB_MS, 3 * everyMs);
+}
+
+/** A round of a job starts nothing more after this time. The next round continues. */
+export const JOB_ROUND_MS = MIN_JOB_MS / 3;
+
+/**
+ * Longer than any lease or pause. A later end was written with a wrong clock and counts as past, so that it cannot block
+ * forever. A holder that loses its lease this way can write nothing: the token has changed.
+ */
+export const FARTHEST_MS = 2 * 1_000 * WORK_LEASE_S.max;
