@@ -71,6 +71,7 @@ const places: readonly Place[] = [
       /^src\/drivers\/(registry|kit\/driver-definition)\.ts$/,
       /^src\/marketplace\/(model\/options|providers\/profile)\.ts$/,
       /^src\/client\/base-url\.ts$/,
+      /^src\/work\/lease-time\.ts$/,
       PORTS,
     ],
   },

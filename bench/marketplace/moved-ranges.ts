@@ -53,9 +53,9 @@ export function measureMovedRanges(
     const providers = createProviders({ providers: clients, gpuTypes: loadGpuTypes(), store, clock, log });
     const begin = async (): Promise<ProviderWorkers> => {
       polled.clear();
-      const read = withOverrides(store.read, { deployments: withOverrides(reader, { toSync }) });
+      const read = { ...store.read, deployments: { ...reader, toSync } };
       const workers = new ProviderWorkers({
-        ...{ store: withOverrides(store, { read }), clock, random, log, providers },
+        ...{ store: { ...store, read }, clock, random, log, providers },
         options: toMarketplaceOptions(config),
         installationId: 'bench',
         refreshCatalog: providers.refresh,

@@ -11,7 +11,7 @@ import {
   type YamlFile,
 } from './findings.ts';
 import { isPostgres, sqlitePath, toDatabase } from './server-schema.ts';
-import { flagOf, type Override, withOverrides } from './settings.ts';
+import { applyOverrides, flagOf, type Override } from './settings.ts';
 
 /** Origin of a setting's value. */
 type ConfigSource = 'flag' | 'environment' | 'file' | 'default';
@@ -25,7 +25,7 @@ export function parseConfig<Schema extends z.ZodType>(
   yaml: YamlFile | undefined,
   overrides: readonly Override[],
 ): { config: z.infer<Schema>; sources: Map<string, ConfigSource> } {
-  const raw = withOverrides(yaml?.value ?? {}, overrides);
+  const raw = applyOverrides(yaml?.value ?? {}, overrides);
   const parsed = schema.safeParse(raw);
   if (!parsed.success)
     throw new ConfigError(configFindings(yaml, overrides, toPlainIssues(raw, parsed.error.issues)));

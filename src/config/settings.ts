@@ -65,7 +65,7 @@ function toValue(path: readonly string[], given: string | number): unknown {
 }
 
 /** Applies the overrides to `raw`. A value that should be a mapping and is not is left for the schema to refuse. */
-export function withOverrides(
+export function applyOverrides(
   raw: Record<string, unknown>,
   overrides: readonly Override[],
 ): Record<string, unknown> {

@@ -1,6 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
 import { Fatal, StoreUnavailable } from '../ports/errors.ts';
-import { withOverrides } from '../ports/with-overrides.ts';
 import type { Actor, AuditEntry, AuditWriter } from './model.ts';
 
 /** Maximum length of a text in the audit log. */
@@ -50,7 +49,7 @@ type AuditedEntry = Omit<AuditedAction, 'subject' | 'done'> & {
 /** Returns the store with its transactions nested in `tx`. */
 export function within<Store extends AuditedStore>(store: Store, tx: { audit: AuditWriter }): Store {
   const transact: AuditedStore['transact'] = (body) => body(tx);
-  return withOverrides(store, { transact } as Partial<Store>);
+  return { ...store, transact };
 }
 
 /**

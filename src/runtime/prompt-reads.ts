@@ -1,5 +1,5 @@
+import { aroundMethods } from '../ports/around-methods.ts';
 import { StoreUnavailable } from '../ports/errors.ts';
-import { withOverrides } from '../ports/with-overrides.ts';
 
 /** Time limit of one read, in milliseconds. A client gives up after ten seconds. */
 const ANSWER_MS = 1_700;
@@ -27,32 +27,11 @@ export function withPromptReads<Store extends { read: object }>(
   patience: Patience = {},
 ): Store {
   const deadline = new AnswerDeadline(patience);
-  const repositories = Object.entries(store.read).map(([name, repository]) => [
+  const repositories = Object.entries(store.read as Record<string, object>).map(([name, repository]) => [
     name,
-    withDeadline(repository, deadline),
+    aroundMethods(repository, (call) => deadline.of(call())),
   ]);
-  return withOverrides(store, { read: Object.fromEntries(repositories) } as Partial<Store>);
-}
-
-type Method = (...args: unknown[]) => Promise<unknown>;
-
-function withDeadline<Repository extends object>(
-  repository: Repository,
-  deadline: AnswerDeadline,
-): Repository {
-  const made = new Map<Method, Method>();
-  return new Proxy(repository, {
-    get(target, name, receiver) {
-      const method: unknown = Reflect.get(target, name, receiver);
-      if (typeof method !== 'function') return method;
-      let prompt = made.get(method as Method);
-      if (prompt === undefined) {
-        prompt = (...args) => deadline.of(Reflect.apply(method, target, args));
-        made.set(method as Method, prompt);
-      }
-      return prompt;
-    },
-  });
+  return { ...store, read: Object.fromEntries(repositories) };
 }
 
 /** Rejects reads that the database does not answer in time. */

@@ -4,7 +4,6 @@ import { createOperatorKey } from '../../src/operators/keys.ts';
 import type { Operation } from '../../src/operators/operation.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import { operations } from '../../src/orchestrator/operate/operations.ts';
-import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
@@ -236,13 +235,13 @@ it('writes the refused keys of operators that are only counted so far when a ser
     expect(await statusOf(fetch, 'GET /operator/v1/status', 'wrong')).toBe(401);
   };
   const rows: unknown[] = [];
-  const wrapStore = (store: Store) =>
-    withOverrides(store, {
-      close: async () => {
-        rows.push(...(await store.read.audit.page({ limit: 9 })));
-        await store.close();
-      },
-    });
+  const wrapStore = (store: Store) => ({
+    ...store,
+    close: async () => {
+      rows.push(...(await store.read.audit.page({ limit: 9 })));
+      await store.close();
+    },
+  });
   const berth = await startTestOrchestrator({ clock, wrapStore });
   await refuseTwice(berth.admin.fetch);
   await berth[Symbol.asyncDispose]();

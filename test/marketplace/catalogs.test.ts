@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Store, StoreUnavailable } from '../../src/marketplace/model/store.ts';
-import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { PlainProvider } from '../../src/testing/plain-provider.ts';
 import type { ProviderMethod } from '../../src/testing/provider-faults.ts';
 import { newPublicKey } from '../../src/testing/ssh-keys.ts';
@@ -31,12 +30,13 @@ async function serve(email: string, plain = new PlainProvider(clock)) {
   let isAlive = true;
   const market = await startTestMarketplace({
     clock,
-    store: withOverrides(store, {
+    store: {
+      ...store,
       transact: async (body) => {
         if (!isAlive) throw new StoreUnavailable('killed');
         return store.transact(body);
       },
-    }),
+    },
     email,
     providers: { 'provider-d': { client: plain.client } },
   });

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageVersion } from '../../src/config/package-root.ts';
 import { HttpServer } from '../../src/http/wire/server.ts';
 import { StoreUnavailable } from '../../src/ports/errors.ts';
-import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { collectLog } from '../../src/testing/log.ts';
 import { newPublicKey } from '../../src/testing/ssh-keys.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
@@ -189,14 +188,14 @@ it('does not answer a write whose outcome is unknown as if it had not been done 
   let isLost = false;
   await using unsure = await startTestMarketplace({
     clock: new VirtualClock(),
-    wrapStore: (store) =>
-      withOverrides(store, {
-        transact: async (body) => {
-          const result = await store.transact(body);
-          if (isLost) throw new StoreUnavailable('the answer to the commit was lost');
-          return result;
-        },
-      }),
+    wrapStore: (store) => ({
+      ...store,
+      transact: async (body) => {
+        const result = await store.transact(body);
+        if (isLost) throw new StoreUnavailable('the answer to the commit was lost');
+        return result;
+      },
+    }),
   });
   isLost = true;
   const body = { name: 'laptop', publicKey: newPublicKey(), teamId: unsure.user.teamId };

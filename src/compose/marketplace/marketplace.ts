@@ -29,7 +29,6 @@ import { Authenticator } from '../../marketplace/teams/authenticate.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Tracing } from '../../ports/tracing.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { Certificates } from '../../runtime/certificates.ts';
 import type { DiskRoom } from '../../runtime/disk-room.ts';
 import { AnswerDeadline, withPromptReads } from '../../runtime/prompt-reads.ts';
@@ -215,8 +214,9 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
 }
 
 function withWriteHealth(store: Store, writes: WriteHealth): Store {
-  return withOverrides(store, {
+  return {
+    ...store,
     transact: (body) => writes.attempt(() => store.transact(body)),
     countRequest: (window) => writes.attempt(() => store.countRequest(window)),
-  });
+  };
 }

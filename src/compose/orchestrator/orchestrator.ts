@@ -36,7 +36,6 @@ import type { ListFiles } from '../../ports/list-files.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import type { Tracing } from '../../ports/tracing.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { type CertificateListener, Certificates } from '../../runtime/certificates.ts';
 import type { DiskRoom } from '../../runtime/disk-room.ts';
 import { withPromptReads } from '../../runtime/prompt-reads.ts';
@@ -304,10 +303,11 @@ function searchedUntil(platforms: PlatformStates): ReadonlyMap<string, number> {
 }
 
 function withWriteHealth(store: Store, writes: WriteHealth): Store {
-  return withOverrides(store, {
+  return {
+    ...store,
     transact: (body) => writes.attempt(() => store.transact(body)),
     claimWork: (claim) => writes.attempt(() => store.claimWork(claim)),
-  });
+  };
 }
 
 /** Raises alarms for certificates that end soon. The API's alarm belongs to this server, a driver's to all servers. */

@@ -9,7 +9,6 @@ import { createKey } from '../../marketplace/teams/keys.ts';
 import { addUser } from '../../marketplace/teams/users.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
 import type { MarketplaceSettings } from '../../sandbox/options.ts';
 import type { SandboxMail, SandboxUser } from '../../sandbox/sandbox.ts';
@@ -194,25 +193,28 @@ function watched(
   { clock, written }: Pick<MarketplaceParts, 'clock' | 'written'>,
   polls: ConfirmingPolls,
 ): Store {
-  return withOverrides(opened, {
+  return {
+    ...opened,
     transact: (body) =>
       clock.noting(
         opened
           .transact((tx) => {
-            const leases = withOverrides(tx.leases, {
+            const leases: Transaction['leases'] = {
+              ...tx.leases,
               claim: (names, holder, now) => tx.leases.claim(names, holder, now, LEASE_MS),
-            });
-            const deployments = withOverrides(tx.deployments, {
+            };
+            const deployments: Transaction['deployments'] = {
+              ...tx.deployments,
               recordObservations: (observations) => {
                 polls.add(observations);
                 return tx.deployments.recordObservations(observations);
               },
-            });
+            };
             return body({ ...tx, leases, deployments });
           })
           .finally(written),
       ),
-  });
+  };
 }
 
 type Confirmation = Parameters<Transaction['deployments']['recordObservations']>[0][number];

@@ -15,7 +15,6 @@ import { driverOf, type Stored } from '../../platform-model/platform.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
 import {
   createSandboxPlatform,
@@ -169,9 +168,10 @@ function opener(
     const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
     // `openings` is included because the clock may stand still between two openings.
     const opened = openMemoryStore(saved?.database, `${seed} ${openings} ${clock.now()}`);
-    const store = withOverrides(opened, {
+    const store: Store = {
+      ...opened,
       transact: (body) => clock.noting(opened.transact(body).finally(written)),
-    });
+    };
     opened.subscribe({ instancesChanged: changed, workChanged: changed });
     const deps = { store, clock: time.clock, random };
     const start = () =>

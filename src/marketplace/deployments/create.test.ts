@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { discount, member, sshKey, volume } from '../../testing/marketplace-rows.ts';
 import { createDeploymentSchema, deploymentSchema } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
@@ -380,7 +379,7 @@ it('creates nothing for a user who is removed from the team during the create [r
     await removeMember({ store }, { user: stranger.userId, team: 'team-1' });
     return store.transact(body);
   };
-  const late = { ...deps, store: withOverrides(store, { transact }) };
+  const late = { ...deps, store: { ...store, transact } };
   const body = createDeploymentSchema.parse({ ...wanted, teamId: 'team-1' });
   await expect(createDeployment(late, stranger, body)).rejects.toMatchObject({ code: 'FORBIDDEN' });
   await expectNothing();

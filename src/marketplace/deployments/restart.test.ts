@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { intent } from '../../testing/marketplace-rows.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
@@ -114,8 +113,8 @@ describe('a request that reads the row only after another one was written', () =
     const { store } = market.deps;
     const { promise, resolve } = Promise.withResolvers<void>();
     const byId = (id: string) => promise.then(() => store.read.deployments.byId(id));
-    const read = withOverrides(store.read, { deployments: withOverrides(store.read.deployments, { byId }) });
-    return { deps: { ...market.deps, store: withOverrides(store, { read }) }, open: resolve };
+    const read = { ...store.read, deployments: { ...store.read.deployments, byId } };
+    return { deps: { ...market.deps, store: { ...store, read } }, open: resolve };
   }
 
   it('is answered with the refusal of its own restart [refusal-outlives-next-intent]', async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { aroundMethods } from '../../ports/around-methods.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { member, now, team, teamId, user } from '../../testing/marketplace-rows.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
@@ -108,11 +109,9 @@ it('posts each segment once an hour at its own time, cut at midnight, and does n
     expect(ends[0]).toBe(7_001 + rounds * 10 * MINUTE_MS);
   }
   const asked: string[] = [];
-  const counted = new Proxy(books.store.read.ledger, {
-    get: (target, name, receiver) => {
-      asked.push(String(name));
-      return Reflect.get(target, name, receiver);
-    },
+  const counted = aroundMethods(books.store.read.ledger, (call, name) => {
+    asked.push(name);
+    return call();
   });
   await books.clock.advance(1);
   const store = { ...books.store, read: { ...books.store.read, ledger: counted } };

@@ -1,4 +1,3 @@
-import { withOverrides } from '../../ports/with-overrides.ts';
 import type { Deps } from '../deps.ts';
 import { bestDiscount, type Discounts, discounted } from '../discounts/price.ts';
 import type { Posting, SegmentRecord } from '../model/ledger-records.ts';
@@ -30,7 +29,10 @@ export async function accrueTogether(
   await store.transact(async (tx) => {
     const postings: Posting[] = [];
     // All postings are written at the end. That locks the teams in order, whichever segments changed their price.
-    const ledger = withOverrides(tx.ledger, { post: async (posted) => void postings.push(...posted) });
+    const ledger: Transaction['ledger'] = {
+      ...tx.ledger,
+      post: async (posted) => void postings.push(...posted),
+    };
     const locked = await tx.ledger.lockBilled(segments);
     const teamIds = [...new Set(locked.map(({ segment }) => segment.teamId))];
     const discountsOf = Map.groupBy(await tx.discounts.ofTeams(teamIds), ({ teamId }) => teamId);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { aroundMethods } from '../../ports/around-methods.ts';
 import { runningDeployment, team } from '../../testing/marketplace-rows.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
 import { priceFor } from '../discounts/price.ts';
@@ -98,14 +99,9 @@ function dying(store: Store, countdown: number): Store {
     if (left === 0) throw new Crash();
   };
   const watched = (ledger: Transaction['ledger']): Transaction['ledger'] =>
-    new Proxy(ledger, {
-      get: (target, name, receiver) => {
-        const method = Reflect.get(target, name, receiver) as (...values: unknown[]) => Promise<unknown>;
-        return async (...values: unknown[]) => {
-          mayDie();
-          return method(...values);
-        };
-      },
+    aroundMethods(ledger, async (call) => {
+      mayDie();
+      return call();
     });
   return {
     ...store,

@@ -1,11 +1,10 @@
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { fenced, type LeaseRecord } from '../../work/lease.ts';
 import { type Job, LeasedJob, type LeasedJobDeps } from '../../work/leased-job.ts';
 import type { Store } from './store.ts';
 
 /** The store for the holder of a lease: each of its transactions is {@link fenced}. */
 export function fencedStore(store: Store, lease: LeaseRecord): Store {
-  return withOverrides(store, { transact: (body) => store.transact(fenced(lease, body)) });
+  return { ...store, transact: (body) => store.transact(fenced(lease, body)) };
 }
 
 /** A job of the marketplace that runs in the process that holds its lease. */

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { intent } from '../../testing/marketplace-rows.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import type { Store } from '../model/store.ts';
+import type { Reader, Store } from '../model/store.ts';
 import type { SyncContext } from './context.ts';
 import { openProviderWorkers, read, running, stopped, type Tended } from './sync.fixture.ts';
 import { syncDeployment } from './sync-deployment.ts';
@@ -28,19 +27,21 @@ beforeEach(async () => {
 afterEach(() => setup.close());
 
 function counting(store: Store): Store {
-  const deployments = withOverrides(store.read.deployments, {
+  const deployments: Reader['deployments'] = {
+    ...store.read.deployments,
     byId: (of) => {
       used.reads++;
       return store.read.deployments.byId(of);
     },
-  });
-  return withOverrides(store, {
-    read: withOverrides(store.read, { deployments }),
+  };
+  return {
+    ...store,
+    read: { ...store.read, deployments },
     transact: (body) => {
       used.transactions++;
       return store.transact(body);
     },
-  });
+  };
 }
 
 async function pollAfter(ms: number): Promise<void> {

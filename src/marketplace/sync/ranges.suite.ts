@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
+import { aroundMethods } from '../../ports/around-methods.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
 import { runningDeployment, seed } from '../../testing/marketplace-rows.ts';
 import { LeaseLost } from '../../work/lease.ts';
@@ -53,7 +54,8 @@ class Server {
       await this.#still?.promise;
       return answer;
     };
-    const own = withOverrides(store, {
+    const own: Store = {
+      ...store,
       read: gated(store.read, async (call, id) => {
         if (this.failing(id)) throw new Error(`${id} cannot be read`);
         return through(call);
@@ -66,7 +68,7 @@ class Server {
         });
       },
       onWake: (woken) => store.onWake((...about) => this.#still === undefined && woken(...about)),
-    });
+    };
     const polled = async <T>(id: string, call: () => Promise<T>): Promise<T> => {
       if (polls.open.has(id)) polls.overlaps.push(`${id} by ${polls.open.get(id)} and ${name}`);
       polls.open.set(id, name);
@@ -110,15 +112,11 @@ class Server {
 type Through = <T>(call: () => Promise<T>, subject: string) => Promise<T>;
 
 function gated(read: Reader, through: Through): Reader {
-  const reader = (part: object) =>
-    new Proxy(part, {
-      get: (target, name) => {
-        const method: unknown = Reflect.get(target, name);
-        if (typeof method !== 'function') return method;
-        return (...args: unknown[]) => through(async () => method.apply(target, args), String(args[0]));
-      },
-    });
-  return new Proxy(read, { get: (target, name) => reader(Reflect.get(target, name) as object) });
+  const readers = Object.entries(read).map(([name, reader]: [string, object]) => [
+    name,
+    aroundMethods(reader, (call, _name, [subject]) => through(call, String(subject))),
+  ]);
+  return Object.fromEntries(readers);
 }
 
 /** The suite for several servers that share the deployments of one provider, on either database. */

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { newIntent } from '../model/intent.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
@@ -133,11 +132,11 @@ it('a request that reads the row only after the next intent was written gets its
   const { store } = world.deps;
   const { promise, resolve: open } = Promise.withResolvers<void>();
   const byId = (id: string) => promise.then(() => store.read.volumes.byId(id));
-  const read = withOverrides(store.read, { volumes: withOverrides(store.read.volumes, { byId }) });
+  const read = { ...store.read, volumes: { ...store.read.volumes, byId } };
   const refusal = new ProviderError('conflict', '409', { status: 409, code: 'operation_in_progress' });
   world.plain('a').faults.plan = (method) =>
     method === 'attachVolume' ? { error: refusal } : method === 'deleteVolume' ? 'hang' : 'none';
-  const deps = { ...world.deps, store: withOverrides(store, { read }) };
+  const deps = { ...world.deps, store: { ...store, read } };
   const attaching = attachVolume(deps, caller, volumeId, deploymentId);
   attaching.catch(() => undefined);
   await world.clock.advance(1_000);

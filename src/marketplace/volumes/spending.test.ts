@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { member, teamId, user } from '../../testing/marketplace-rows.ts';
 import type { ApiError } from '../contract/errors.ts';
 import { adjust } from '../ledger/credit.ts';
@@ -57,7 +56,7 @@ it('creates no volume for a user who is removed from the team during the create 
     await store.transact((tx) => tx.teams.removeMember(teamId, guest.id));
     return store.transact(body);
   };
-  const late = { ...world.deps, store: withOverrides(store, { transact }) };
+  const late = { ...world.deps, store: { ...store, transact } };
   const body = bodyFor('a', { teamId }) as never;
   const made = world.settle(createVolume(late, { userId: guest.id }, body));
   await expect(made).rejects.toMatchObject({ code: 'FORBIDDEN' });

@@ -1,17 +1,17 @@
-import { withOverrides } from '../../ports/with-overrides.ts';
 import type { RequestedBy } from '../model/history.ts';
-import type { Store } from '../model/store.ts';
+import type { Store, Transaction } from '../model/store.ts';
 
 /** The store with transactions that add `by` to each history event that is not a step. */
 export function askedBy(store: Store, by: RequestedBy): Store {
   const transact: Store['transact'] = (body) =>
     store.transact((tx) => {
       const { history } = tx;
-      const named = withOverrides(history, {
+      const named: Transaction['history'] = {
+        ...history,
         moved: (event) => history.moved({ ...event, by }),
         asked: (event) => history.asked({ ...event, by }),
-      });
-      return body(withOverrides(tx, { history: named }));
+      };
+      return body({ ...tx, history: named });
     });
-  return withOverrides(store, { transact });
+  return { ...store, transact };
 }

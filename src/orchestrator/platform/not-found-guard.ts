@@ -1,5 +1,4 @@
 import { ApiError } from '../../contract/errors.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import type { Reader, Store } from '../model/store.ts';
 import type { Sightings } from './sightings.ts';
 
@@ -18,10 +17,7 @@ export function guardNotFound(
   others: readonly string[] = [],
 ): Store {
   const guard = <Reads extends Guarded>(reads: Reads) => guardReads(reads, sightings, others);
-  return withOverrides(store, {
-    read: guard(store.read),
-    transact: (body) => store.transact((tx) => body(guard(tx))),
-  });
+  return { ...store, read: guard(store.read), transact: (body) => store.transact((tx) => body(guard(tx))) };
 }
 
 type Guarded = Pick<Reader, 'instances' | 'volumes' | 'marks' | 'sightings'>;
@@ -55,14 +51,15 @@ function guardReads<Reads extends Guarded>(
     return found;
   };
   const guarded: Partial<Guarded> = {
-    instances: withOverrides(instances, {
+    instances: {
+      ...instances,
       byId: (id) => byId(id, () => instances.byId(id)),
       page: (filter) => listed(() => instances.page(filter)),
       list: (filter) => listed(() => instances.list(filter)),
-    }),
-    volumes: withOverrides(volumes, { byId: (id) => byId(id, () => volumes.byId(id)) }),
+    },
+    volumes: { ...volumes, byId: (id) => byId(id, () => volumes.byId(id)) },
   };
-  return withOverrides(reads, guarded as Partial<Reads>);
+  return { ...reads, ...guarded };
 }
 
 const ROW_LOST = 'The platform has this resource, and its record is lost; it is being restored. Try again.';

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
-import { withOverrides } from '../../../ports/with-overrides.ts';
-import { StoreUnavailable } from '../../model/store.ts';
+import { type Store, StoreUnavailable } from '../../model/store.ts';
 import type { VolumeRecord } from '../../model/volume-record.ts';
 import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
@@ -112,12 +111,13 @@ describe('the id of a volume that was made, while the database does not answer',
   async function makeDuringOutage(failures: number): Promise<unknown> {
     const { answer } = await beginCreation();
     let left = failures;
-    const unfenced = withOverrides(world.deps.store, {
+    const unfenced: Store = {
+      ...world.deps.store,
       transact: async (body) => {
         if (left-- > 0) throw new StoreUnavailable('it is away');
         return world.deps.store.transact(body);
       },
-    });
+    };
     const context = { ...contextOf(world.deps, world.provider('a')), unfenced };
     const outcome = await world.settle(syncVolume(context, (await volume()).id)).catch((error) => error);
     const { providerVolumeId } = await volume();
