@@ -48,7 +48,7 @@ const places: readonly Place[] = [
       PORTS,
       /^src\/work\/due-queue\.ts$/,
       /^src\/contract\//,
-      /^src\/orchestrator\/model\/platform-driver\.ts$/,
+      /^src\/orchestrator\/model\/(platform-driver|inventory)\.ts$/,
     ],
     libraries: [],
   },

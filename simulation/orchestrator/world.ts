@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import { markOf } from '../../src/orchestrator/model/store.ts';
+import { markOf } from '../../src/orchestrator/model/marks.ts';
 import { Scheduler, START_AT } from '../../src/testing/scheduler.ts';
 import { callTimeoutMs } from '../../src/work/lease-time.ts';
 import { Chance } from '../kernel/chance.ts';

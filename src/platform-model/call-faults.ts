@@ -1,10 +1,5 @@
-import type {
-  FailureCode,
-  Inventory,
-  Listing,
-  OwnerRef,
-  Step,
-} from '../orchestrator/model/platform-driver.ts';
+import type { Inventory } from '../orchestrator/model/inventory.ts';
+import type { FailureCode, Listing, OwnerRef, Step } from '../orchestrator/model/platform-driver.ts';
 import type { Clock, Timer } from '../ports/clock.ts';
 import type { Answer, Method } from './platform.ts';
 import { done, failed, pending } from './steps.ts';

@@ -1,5 +1,5 @@
+import type { Inventory } from '../orchestrator/model/inventory.ts';
 import type {
-  Inventory,
   MachineSpec,
   ObservedMachine,
   OwnerRef,

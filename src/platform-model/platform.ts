@@ -1,6 +1,6 @@
+import type { Inventory } from '../orchestrator/model/inventory.ts';
 import type {
   Call,
-  Inventory,
   Listing,
   ObservedMachine,
   OwnerRef,

@@ -1,10 +1,5 @@
-import type {
-  DriverManifest,
-  Endpoint,
-  FreeUnits,
-  MachineSpec,
-  Step,
-} from '../orchestrator/model/platform-driver.ts';
+import type { FreeUnits } from '../orchestrator/model/inventory.ts';
+import type { DriverManifest, Endpoint, MachineSpec, Step } from '../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { AttachmentRecord, Cause, MachineRecord, VolumeRecord } from './records.ts';
 

@@ -1,4 +1,4 @@
-import type { FreeUnits } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { FreeUnits } from '../../../src/orchestrator/model/inventory.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import { hold } from '../../kernel/violation.ts';
 import { catalog } from '../catalog.ts';

@@ -1,6 +1,6 @@
+import type { PlacementUse } from '../../../src/orchestrator/model/claims.ts';
 import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Attachment, InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
-import type { PlacementUse } from '../../../src/orchestrator/model/store.ts';
 import { hold } from '../../kernel/violation.ts';
 import type { Machine } from '../platform/platform.ts';
 import type { CreateSent } from '../workload/tenant.ts';

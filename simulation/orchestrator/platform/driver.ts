@@ -1,4 +1,5 @@
-import type { FreeUnits, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { FreeUnits } from '../../../src/orchestrator/model/inventory.ts';
+import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import { type Answer, driverOf, type Method, type Platform } from '../../../src/platform-model/platform.ts';
 import { done, failed } from '../../../src/platform-model/steps.ts';
 import type { Scheduler } from '../../../src/testing/scheduler.ts';

@@ -1,4 +1,4 @@
-import type { FreeUnits } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { FreeUnits } from '../../../src/orchestrator/model/inventory.ts';
 import { catalog, unitsOf } from '../catalog.ts';
 
 type Place = Pick<FreeUnits, 'offerId' | 'datacenter'>;

@@ -1,6 +1,6 @@
+import type { Pruned } from '../../../src/orchestrator/model/attempt.ts';
 import type { VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import {
-  type Pruned,
   type Reader,
   type Store,
   StoreUnavailable,

@@ -1,9 +1,9 @@
 import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
 import { renderCloudInit } from '../../orchestrator/cloud-init/render.ts';
+import type { Inventory } from '../../orchestrator/model/inventory.ts';
 import type {
   AskedHosts,
   DriverManifest,
-  Inventory,
   Listing,
   MachineSpec,
   ObservedMachine,

@@ -1,14 +1,6 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import type {
-  FreeUnits,
-  HostDevice,
-  Inventory,
-  MachineSpec,
-  ObservedHost,
-  OwnerRef,
-  Placing,
-  VolumeSpec,
-} from '../../orchestrator/model/platform-driver.ts';
+import type { FreeUnits, HostDevice, Inventory, ObservedHost } from '../../orchestrator/model/inventory.ts';
+import type { MachineSpec, OwnerRef, Placing, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
 import type { Card, Instance, Resources, Volume } from './api.ts';
 import { type Fleet, type Host, isJudgeable, NO_MEMBER, normalPci, offerOf } from './fleet.ts';
 import { isProvedCopy, refsByName } from './identity.ts';

@@ -1,11 +1,6 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import type {
-  Inventory,
-  MachineSpec,
-  OwnerRef,
-  Placing,
-  VolumeSpec,
-} from '../../orchestrator/model/platform-driver.ts';
+import type { Inventory } from '../../orchestrator/model/inventory.ts';
+import type { MachineSpec, OwnerRef, Placing, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
 import { VirshError } from './errors.ts';
 import { inTime, type Member } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';

@@ -8,8 +8,8 @@ import {
 } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
+import type { PageEnd } from '../model/ledger-records.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
-import type { PageEnd } from '../model/store.ts';
 import { type OwnershipFilter, toOwners } from '../teams/access.ts';
 import { showDeployment, showDeployments } from './to-deployment.ts';
 

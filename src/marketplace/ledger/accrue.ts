@@ -1,7 +1,8 @@
 import type { Deps } from '../deps.ts';
 import { bestDiscount, type Discounts, discounted } from '../discounts/price.ts';
 import type { Posting, SegmentRecord } from '../model/ledger-records.ts';
-import type { BilledSegment, Transaction } from '../model/store.ts';
+import type { BilledSegment } from '../model/ledger-store.ts';
+import type { Transaction } from '../model/store.ts';
 import { priceChange } from './price-change.ts';
 import { splitAtPriceChanges, toPostings } from './segments.ts';
 import { nextLookAt, sliceEnd } from './slices.ts';

@@ -2,8 +2,9 @@ import { notFound } from '../contract/errors.ts';
 import type { Discounts } from '../discounts/price.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { BalanceReading } from '../model/ledger-records.ts';
+import type { OpenDeploymentSegment } from '../model/ledger-store.ts';
 import type { TeamLoad, TeamRecord } from '../model/people.ts';
-import type { OpenDeploymentSegment, Reader } from '../model/store.ts';
+import type { Reader } from '../model/store.ts';
 import { unpostedOf } from './price-change.ts';
 
 type LedgerReader = Pick<Reader, 'ledger' | 'discounts'>;

@@ -4,7 +4,8 @@ import { JOB_ROUND_MS } from '../../work/lease-time.ts';
 import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
 import { leasedJob } from '../model/fenced-store.ts';
-import { type SliceEnd, type Store, StoreUnavailable } from '../model/store.ts';
+import type { SliceEnd } from '../model/ledger-store.ts';
+import { type Store, StoreUnavailable } from '../model/store.ts';
 import { toUsage } from './segments.ts';
 
 const EVERY_MS = 60_000;

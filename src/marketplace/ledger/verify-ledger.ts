@@ -1,6 +1,7 @@
 import { discounted } from '../discounts/price.ts';
 import type { SegmentRecord } from '../model/ledger-records.ts';
-import type { LedgerReader, Reader, Store } from '../model/store.ts';
+import type { LedgerReader } from '../model/ledger-store.ts';
+import type { Reader, Store } from '../model/store.ts';
 import { costOf } from './price-change.ts';
 
 export interface LedgerFinding {

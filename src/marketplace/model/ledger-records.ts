@@ -126,3 +126,9 @@ export interface MailRecord {
   /** When the server stopped trying to send it. */
   failedAt: number | null;
 }
+
+/** The start of the next page: after the row with this time and id. */
+export interface PageEnd {
+  at: number;
+  id: string;
+}

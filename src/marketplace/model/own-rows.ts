@@ -2,7 +2,8 @@ import { Fatal } from '../../ports/errors.ts';
 import { forbidden, notFound } from '../contract/errors.ts';
 import type { DeploymentRecord } from './deployment-record.ts';
 import type { TeamRecord } from './people.ts';
-import type { Reader, TeamReader } from './store.ts';
+import type { TeamReader } from './people-store.ts';
+import type { Reader } from './store.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
 /**

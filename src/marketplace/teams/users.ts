@@ -2,7 +2,8 @@ import type { Clock, Random } from '../../ports/clock.ts';
 import { newId } from '../model/names.ts';
 import { findTeam, OperatorError } from '../model/own-rows.ts';
 import type { UserRecord } from '../model/people.ts';
-import { Duplicate, type Store, type UserReader } from '../model/store.ts';
+import type { UserReader } from '../model/people-store.ts';
+import { Duplicate, type Store } from '../model/store.ts';
 
 interface Deps {
   store: Store;

@@ -1,5 +1,6 @@
 import { ApiError } from '../../contract/errors.ts';
-import type { AccountUse, Transaction } from '../model/store.ts';
+import type { AccountUse } from '../model/claims.ts';
+import type { Transaction } from '../model/store.ts';
 
 /** The limits of each account. Undefined: no limit. */
 export interface Quotas {

@@ -1,7 +1,7 @@
 import type { UnavailableReason, UnavailableRegion } from '../../contract/extensions.ts';
 import type { Catalog, Offer } from '../catalog/catalog.ts';
+import type { PlacementUse } from '../model/claims.ts';
 import type { CordonRecord } from '../model/cordon.ts';
-import type { PlacementUse } from '../model/store.ts';
 import { cordonsOn } from './cordons.ts';
 
 /** The state of the platforms' capacity, besides the claims. */

@@ -14,7 +14,7 @@ import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import { putEmptyDatabase } from '../../testing/stores.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { ObservedHost } from '../model/platform-driver.ts';
+import type { ObservedHost } from '../model/inventory.ts';
 import { Doctor, type DoctorFinding } from '../operate/doctor.ts';
 import { createConsole } from './app.ts';
 import type { PlatformState } from './deps.ts';

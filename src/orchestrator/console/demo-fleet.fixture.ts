@@ -1,8 +1,9 @@
 import { instance as row } from '../../testing/orchestrator-rows.ts';
 import type { Offer } from '../catalog/catalog.ts';
 import type { HistoryEvent, PlatformCall } from '../model/history.ts';
+import { markOf } from '../model/marks.ts';
 import type { InstanceRecord } from '../model/records.ts';
-import { markOf, type Transaction } from '../model/store.ts';
+import type { Transaction } from '../model/store.ts';
 import type { TestConsole } from './console.fixture.ts';
 
 const MINUTE = 60_000;

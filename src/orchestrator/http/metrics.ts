@@ -12,7 +12,8 @@ import { standingCordons } from '../capacity/cordons.ts';
 import { freeUnits, type Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AlarmKind, alarmKinds } from '../model/alarm.ts';
-import { markOf, type Store } from '../model/store.ts';
+import { markOf } from '../model/marks.ts';
+import type { Store } from '../model/store.ts';
 import { instanceWorkKinds } from '../model/work.ts';
 import type { WorkMetrics } from './work-metrics.ts';
 

@@ -46,3 +46,32 @@ export function isRef(id: string): boolean {
 export function generationOf(ref: OwnerRef): number {
   return Number(REF.exec(ref)?.[2] ?? 0);
 }
+
+export interface AttemptReader {
+  /** The earlier attempts of a resource, oldest first. */
+  of(resourceId: string): Promise<Attempt[]>;
+  byRef(ref: string): Promise<Attempt | null>;
+}
+export interface AttemptWriter extends AttemptReader {
+  /** Inserts an attempt, or replaces it. */
+  put(attempt: Attempt): Promise<void>;
+  /** Deletes the row of an attempt that has become the newest of its resource. */
+  remove(ref: string): Promise<void>;
+  /** Deletes up to `limit` closed attempts that ended before `endedBefore` and whose resource no longer has a row. */
+  prune(of: PruneRequest): Promise<void>;
+}
+
+/**
+ * Up to `limit` tombstones of a platform that ended before `endedBefore`, oldest first. Rows that another row refers to
+ * are kept.
+ */
+export interface PruneRequest {
+  platform: string;
+  endedBefore: number;
+  limit: number;
+}
+export interface Pruned {
+  ids: string[];
+  /** The latest creation time among them. Null: none were deleted. */
+  newestCreatedAt: number | null;
+}

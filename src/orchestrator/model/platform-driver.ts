@@ -1,6 +1,7 @@
 import type { CloudInit } from '../../contract/cloud-init.ts';
 import type { PortForward } from '../../contract/instance.ts';
 import type { DestroyOrder } from './destroy-order.ts';
+import type { Inventory } from './inventory.ts';
 
 /**
  * The name of one attempt to make a platform resource, at most 63 characters of [a-z0-9-]. It is chosen and stored
@@ -182,68 +183,6 @@ export type Listing<T> =
       leftovers?: readonly Leftover[];
       /** Absent: the answer covers every host that the platform ever had. */
       hosts?: AskedHosts;
-    }
-  | { answer: 'unknown'; reason: string };
-
-/** How many more machines of an offer the platform can make in a datacenter now. The figure covers both. */
-export interface FreeUnits {
-  offerId: string;
-  datacenter: string;
-  units: number;
-}
-
-/** How much of a resource a host can promise, and how much of it is taken. */
-export interface HostShare {
-  total: number;
-  taken: number;
-}
-
-export const deviceStates = ['free', 'claimed', 'dirty', 'quarantined', 'unusable'] as const;
-
-/** A device of a host that is for sale, such as a GPU. */
-export interface HostDevice {
-  /** The platform's name for it, such as its PCI address. */
-  id: string;
-  type: string;
-  /**
-   * `claimed`: a machine has it, or a stopped machine holds it. `dirty`: not reset since a machine had it.
-   * `quarantined`: it failed and waits for an operator. `unusable`: the host's setup does not allow it to be assigned.
-   */
-  state: (typeof deviceStates)[number];
-  /** Our machine that has it. */
-  ref?: OwnerRef;
-  /** Why the device is not free. */
-  detail?: string;
-}
-
-export const hostStates = ['open', 'closed', 'silent'] as const;
-
-/** A host, shown to the operator. No decision depends on it. */
-export interface ObservedHost {
-  host: string;
-  /** `closed`: nothing new is placed there. `silent`: it does not answer. */
-  state: (typeof hostStates)[number];
-  /** Why the host is not open. */
-  detail?: string;
-  /** Absent: unknown. */
-  vcpus?: HostShare;
-  memoryGb?: HostShare;
-  diskGb?: HostShare;
-  devices?: readonly HostDevice[];
-}
-
-/** Free capacity of the platform's hosts. Each offer is counted as if it were the only one for sale. */
-export type Inventory =
-  | {
-      answer: 'counted';
-      free: readonly FreeUnits[];
-      /**
-       * The machines that `free` already takes into account, at the same moment. Absent: the machines of the last
-       * listing, so free capacity is underestimated while machines are being made or removed.
-       */
-      counted?: readonly OwnerRef[];
-      /** Every host, including silent ones. Absent: the platform does not report hosts. */
-      hosts?: readonly ObservedHost[];
     }
   | { answer: 'unknown'; reason: string };
 

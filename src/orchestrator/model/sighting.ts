@@ -53,3 +53,17 @@ export interface Sighting {
   seenAt: number;
   detail: SightingDetail;
 }
+
+export interface SightingReader {
+  /** The last listing of a kind. Null: none. */
+  listing(platform: string, resourceKind: ResourceKind): Promise<ListingFact | null>;
+  /** The sightings of a platform, oldest first. */
+  list(platform: string): Promise<Sighting[]>;
+  /** Whether a platform shows a resource of that id without a row. */
+  hasNoRow(resourceId: string): Promise<boolean>;
+}
+export interface SightingWriter extends SightingReader {
+  putListing(listing: ListingFact): Promise<void>;
+  put(sighting: Sighting): Promise<void>;
+  remove(sighting: Pick<Sighting, 'platform' | 'resourceKind' | 'what' | 'name'>): Promise<void>;
+}

@@ -6,20 +6,21 @@ import type {
   OperatorKeyWriter,
 } from '../../operators/model.ts';
 import type { AlarmReader, AlarmWriter } from './alarm.ts';
-import type { Attempt } from './attempt.ts';
-import type { CordonReader, CordonWriter } from './cordon.ts';
-import type { HistoryReader, HistoryWriter } from './history.ts';
-import { DEFAULT_PLATFORM } from './platform-resource.ts';
+import type { AttemptReader, AttemptWriter, Pruned, PruneRequest } from './attempt.ts';
 import type {
-  AccountRecord,
-  ApiKeyRecord,
-  Attachment,
-  InstanceRecord,
-  TokenRecord,
-  VolumeRecord,
-} from './records.ts';
-import type { ListingFact, Sighting } from './sighting.ts';
-import type { InstanceWorkKind, Lease, LeaseCheck, OpenWork, ResourceKind, Work } from './work.ts';
+  AccountUse,
+  ClaimReader,
+  ClaimWriter,
+  StorageClaimReader,
+  StorageClaimWriter,
+} from './claims.ts';
+import type { CordonReader, CordonWriter } from './cordon.ts';
+import type { CredentialReader, CredentialWriter } from './credentials.ts';
+import type { HistoryReader, HistoryWriter } from './history.ts';
+import type { MarkReader, MarkWriter } from './marks.ts';
+import type { Attachment, InstanceRecord, VolumeRecord } from './records.ts';
+import type { SightingReader, SightingWriter } from './sighting.ts';
+import type { Lease, ResourceKind, WorkReader, WorkWriter } from './work.ts';
 
 export { StoreUnavailable } from '../../ports/errors.ts';
 
@@ -127,21 +128,6 @@ export interface InstanceWriter extends InstanceReader {
   prune(tombstones: PruneRequest): Promise<Pruned>;
 }
 
-/**
- * Up to `limit` tombstones of a platform that ended before `endedBefore`, oldest first. Rows that another row refers to
- * are kept.
- */
-export interface PruneRequest {
-  platform: string;
-  endedBefore: number;
-  limit: number;
-}
-export interface Pruned {
-  ids: string[];
-  /** The latest creation time among them. Null: none were deleted. */
-  newestCreatedAt: number | null;
-}
-
 export interface VolumeReader {
   /** Includes tombstones. */
   byId(id: string): Promise<VolumeRecord | null>;
@@ -206,157 +192,6 @@ export interface ChangeReader {
   page(of: { accountId: string; after: ChangePosition | null; limit: number }): Promise<ChangesPage>;
 }
 
-/** Taken units of an offer in a region. */
-export interface PlacementUse {
-  offerId: string;
-  region: string;
-  claimed: number;
-}
-/** A unit that an instance holds. */
-export interface HeldClaim {
-  ownerRef: string;
-  platform: string;
-  status: InstanceStatus;
-  /** The instance failed and its machine is kept for the operator. */
-  isKept: boolean;
-  offerId: string;
-  region: string;
-}
-export interface ClaimReader {
-  use(): Promise<PlacementUse[]>;
-  /** Claims of instances in ERROR. Their machines are kept for the operator or being removed. */
-  ofFailed(): Promise<PlacementUse[]>;
-  /** Every claim, with the data of its instance. */
-  held(): Promise<HeldClaim[]>;
-  isHeldBy(instanceId: string): Promise<boolean>;
-}
-export interface ClaimWriter extends ClaimReader {
-  /** Takes one unit unless all `capacity` units are taken. True: the instance now holds one. */
-  take(claim: { instanceId: string; offerId: string; region: string; capacity: number }): Promise<boolean>;
-  /** Releases the unit. True: the instance held one. A second release has no effect. */
-  release(instanceId: string): Promise<boolean>;
-}
-
-/** Storage that volumes claim in a region. */
-export interface StorageClaimReader {
-  use(): Promise<{ region: string; claimedGb: number }[]>;
-  /** In GB. 0: none. */
-  heldBy(volumeId: string): Promise<number>;
-}
-export interface StorageClaimWriter extends StorageClaimReader {
-  /**
-   * Sets the volume's claim to `gb`, larger or smaller than before, unless that exceeds what the other volumes leave of
-   * `capacityGb` (null: no limit). True: the volume now holds it.
-   */
-  take(claim: { volumeId: string; region: string; gb: number; capacityGb: number | null }): Promise<boolean>;
-  /** Releases the volume's claim. True: it held one. */
-  release(volumeId: string): Promise<boolean>;
-}
-
-/** What an account has. The figures stay valid until the end of the transaction only after `lock`. */
-export interface AccountUse {
-  /** Serializes the transactions that add to what the account has. */
-  lock(accountId: string): Promise<void>;
-  /** Prevents the account from being closed before this transaction ends. */
-  keepOpen(accountId: string): Promise<void>;
-  /** Waits for transactions that called `keepOpen`. Later calls of `keepOpen` wait for this transaction. */
-  lockToClose(accountId: string): Promise<void>;
-  /** Counts instances that are not destroyed. */
-  instances(accountId: string): Promise<number>;
-  /** Counts volumes that are not proved gone. */
-  volumes(accountId: string): Promise<number>;
-  /** The storage that its volumes claim. */
-  storageGb(accountId: string): Promise<number>;
-  liveTokens(accountId: string, now: number): Promise<number>;
-}
-
-export interface WorkReader {
-  /** In a transaction, locks the row: no server can claim it meanwhile. */
-  of(resourceId: string): Promise<(Work & Pick<OpenWork, 'leaseUntil'>) | null>;
-  /** The number of rows of open work, and when the oldest first became due, regardless of later tries. */
-  backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
-  /** How many instances have open work, by kind of work. */
-  countInstancesByStep(): Promise<{ step: InstanceWorkKind; count: number }[]>;
-  /** The longest waiting first. */
-  list(limit: number): Promise<OpenWork[]>;
-}
-export interface WorkWriter extends WorkReader {
-  /**
-   * Replaces the work of a resource. Without a `cookie` it starts from the beginning. A held lease stays held, so the
-   * running call settles first.
-   */
-  put(
-    work: Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt'> &
-      Partial<Pick<Work, 'cookie'>>,
-  ): Promise<void>;
-  /** Makes open work due at once. */
-  makeDue(resourceId: string, now: number): Promise<void>;
-  /**
-   * Locks the row for this transaction and returns whether `lease` still holds it, and its current deadline: the end of
-   * an outage may have moved it since the claim.
-   */
-  check(lease: Lease): Promise<LeaseCheck>;
-  /** Moves the end of the lease, in milliseconds since the epoch. False: another process holds it. */
-  renew(lease: Lease, until: number): Promise<boolean>;
-  /**
-   * Releases the lease. `later`: when and with which cookie the same step continues. A wait or a hold that `later` does
-   * not mention has ended.
-   */
-  release(
-    lease: Lease,
-    later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> &
-      Partial<Pick<Work, 'attempt' | 'waitedAttempt' | 'isHeld'>>,
-  ): Promise<void>;
-  /** Extends the deadline of every open step on a platform by `byMs`, such as the length of its outage. */
-  extendDeadlines(platform: string, byMs: number): Promise<void>;
-  /** Replaces the step that `lease` holds with another step of the same resource, and releases the lease. */
-  replace(lease: Lease, next: Pick<Work, 'kind' | 'notBefore' | 'deadlineAt'>): Promise<void>;
-  /** Ends the step. No other step follows. */
-  finish(lease: Lease): Promise<void>;
-}
-
-/**
- * Timestamps stored for a platform: the start of its outage, since when too many of its volumes are missing, until when
- * the operator accepts losses beyond the cap, when the backup was taken that this database was restored from, and the
- * latest creation time of a pruned instance or volume.
- */
-export type PlatformMark =
-  | 'platform_down_since'
-  /** Never written. A transaction reads it to serialize the choice of hosts. */
-  | 'placing'
-  | 'volumes_doubted_since'
-  | 'losses_accepted_until'
-  | 'restored_from'
-  | 'instances_pruned_until'
-  | 'volumes_pruned_until';
-/** The name of a mark. Marks of the platform `default` do not contain the platform. See {@link markOf}. */
-export type MarkName =
-  | PlatformMark
-  | `${PlatformMark}:${string}`
-  | 'reload_requested_at'
-  /** The highest number among pruned changes. Numbers are not reused. SQLite only. */
-  | 'changes_pruned_until'
-  /** The account of BERTH_API_KEY was closed for good. */
-  | 'default_account_closed'
-  /** For a machine, by its ref. */
-  | `adopt_requested:${string}`
-  | `release_requested:${string}`;
-
-/** The name of a platform's mark. */
-export function markOf(platform: string, name: PlatformMark): MarkName {
-  return platform === DEFAULT_PLATFORM ? name : `${name}:${platform}`;
-}
-
-export interface MarkReader {
-  /** Milliseconds since the epoch. Null: the mark does not exist. */
-  get(name: MarkName): Promise<number | null>;
-}
-export interface MarkWriter extends MarkReader {
-  put(name: MarkName, at: number): Promise<void>;
-  /** Removes the mark and returns its value. Of several concurrent callers, one gets the value. */
-  remove(name: MarkName): Promise<number | null>;
-}
-
 /** The identity of this database on its platforms. */
 export interface Installation {
   /** Distinguishes our resources from those of another Berth on the same platform. */
@@ -370,34 +205,6 @@ export interface InstallationReader {
 }
 export interface InstallationWriter extends InstallationReader {
   put(installation: Installation): Promise<void>;
-}
-
-export interface AttemptReader {
-  /** The earlier attempts of a resource, oldest first. */
-  of(resourceId: string): Promise<Attempt[]>;
-  byRef(ref: string): Promise<Attempt | null>;
-}
-export interface AttemptWriter extends AttemptReader {
-  /** Inserts an attempt, or replaces it. */
-  put(attempt: Attempt): Promise<void>;
-  /** Deletes the row of an attempt that has become the newest of its resource. */
-  remove(ref: string): Promise<void>;
-  /** Deletes up to `limit` closed attempts that ended before `endedBefore` and whose resource no longer has a row. */
-  prune(of: PruneRequest): Promise<void>;
-}
-
-export interface SightingReader {
-  /** The last listing of a kind. Null: none. */
-  listing(platform: string, resourceKind: ResourceKind): Promise<ListingFact | null>;
-  /** The sightings of a platform, oldest first. */
-  list(platform: string): Promise<Sighting[]>;
-  /** Whether a platform shows a resource of that id without a row. */
-  hasNoRow(resourceId: string): Promise<boolean>;
-}
-export interface SightingWriter extends SightingReader {
-  putListing(listing: ListingFact): Promise<void>;
-  put(sighting: Sighting): Promise<void>;
-  remove(sighting: Pick<Sighting, 'platform' | 'resourceKind' | 'what' | 'name'>): Promise<void>;
 }
 
 /** The instances lost on their platforms, with the time of each loss. The loss caps count them. */
@@ -418,35 +225,6 @@ export interface IdempotencyRecord {
   /** The resource that the request made. */
   resourceId: string;
   createdAt: number;
-}
-
-export interface CredentialReader {
-  accountById(id: string): Promise<AccountRecord | null>;
-  accountByName(name: string): Promise<AccountRecord | null>;
-  listAccounts(): Promise<AccountRecord[]>;
-  /** A key of a closed account reads as revoked. */
-  keyByDigest(digest: Buffer): Promise<ApiKeyRecord | null>;
-  listKeys(accountId?: string): Promise<ApiKeyRecord[]>;
-  tokenByDigest(digest: Buffer): Promise<TokenRecord | null>;
-}
-export interface CredentialWriter extends CredentialReader {
-  insertAccount(record: Omit<AccountRecord, 'closedAt'>): Promise<void>;
-  setPasswordHash(accountId: string, hash: string): Promise<void>;
-  insertKey(record: ApiKeyRecord): Promise<void>;
-  revokeKey(id: string, at: number): Promise<void>;
-  recordKeyUse(id: string, at: number): Promise<void>;
-  /** Revokes each key of an account, removes its password and deletes its tokens. */
-  endAccess(accountId: string, at: number): Promise<void>;
-  /** Closes an account for good. An account that is already closed keeps its first time. */
-  closeAccount(accountId: string, at: number): Promise<void>;
-  /** Deletes the rows of closed accounts that have no resources left, not even tombstones. */
-  deleteClosedAccounts(): Promise<void>;
-  /** Deletes an account with its keys. False: it has instances or volumes (tombstones count), and is left unchanged. */
-  deleteAccount(accountId: string): Promise<boolean>;
-  insertToken(record: TokenRecord): Promise<void>;
-  /** Deletes the tokens of an account that the credential with that digest obtained. */
-  deleteTokensBoughtWith(accountId: string, parentDigest: Buffer): Promise<void>;
-  deleteTokensExpiredBefore(time: number): Promise<void>;
 }
 
 /** Reads committed data. Has no write methods: writes exist only inside a transaction, by type. */

@@ -69,3 +69,48 @@ export interface Lease extends Work {
 /** The state of a lease when its holder writes: still held, superseded by a use case's other work, or lost. */
 export type LeaseCheck = { state: 'held'; deadlineAt: number | null } | { state: 'superseded' | 'lost' };
 export type LeaseState = LeaseCheck['state'];
+
+export interface WorkReader {
+  /** In a transaction, locks the row: no server can claim it meanwhile. */
+  of(resourceId: string): Promise<(Work & Pick<OpenWork, 'leaseUntil'>) | null>;
+  /** The number of rows of open work, and when the oldest first became due, regardless of later tries. */
+  backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
+  /** How many instances have open work, by kind of work. */
+  countInstancesByStep(): Promise<{ step: InstanceWorkKind; count: number }[]>;
+  /** The longest waiting first. */
+  list(limit: number): Promise<OpenWork[]>;
+}
+export interface WorkWriter extends WorkReader {
+  /**
+   * Replaces the work of a resource. Without a `cookie` it starts from the beginning. A held lease stays held, so the
+   * running call settles first.
+   */
+  put(
+    work: Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt'> &
+      Partial<Pick<Work, 'cookie'>>,
+  ): Promise<void>;
+  /** Makes open work due at once. */
+  makeDue(resourceId: string, now: number): Promise<void>;
+  /**
+   * Locks the row for this transaction and returns whether `lease` still holds it, and its current deadline: the end of
+   * an outage may have moved it since the claim.
+   */
+  check(lease: Lease): Promise<LeaseCheck>;
+  /** Moves the end of the lease, in milliseconds since the epoch. False: another process holds it. */
+  renew(lease: Lease, until: number): Promise<boolean>;
+  /**
+   * Releases the lease. `later`: when and with which cookie the same step continues. A wait or a hold that `later` does
+   * not mention has ended.
+   */
+  release(
+    lease: Lease,
+    later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> &
+      Partial<Pick<Work, 'attempt' | 'waitedAttempt' | 'isHeld'>>,
+  ): Promise<void>;
+  /** Extends the deadline of every open step on a platform by `byMs`, such as the length of its outage. */
+  extendDeadlines(platform: string, byMs: number): Promise<void>;
+  /** Replaces the step that `lease` holds with another step of the same resource, and releases the lease. */
+  replace(lease: Lease, next: Pick<Work, 'kind' | 'notBefore' | 'deadlineAt'>): Promise<void>;
+  /** Ends the step. No other step follows. */
+  finish(lease: Lease): Promise<void>;
+}

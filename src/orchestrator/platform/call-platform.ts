@@ -2,12 +2,11 @@ import type { Clock } from '../../ports/clock.ts';
 import { inSlices } from '../../ports/in-slices.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import { renewalReserveMs } from '../../work/lease-time.ts';
+import type { Inventory, ObservedHost } from '../model/inventory.ts';
 import type {
   AskedHosts,
   Call,
-  Inventory,
   Listing,
-  ObservedHost,
   ObservedMachine,
   Placing,
   Presence,

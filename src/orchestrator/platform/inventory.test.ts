@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { unstoredAlarms } from '../../testing/alarms.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { Inventory, ObservedMachine } from '../model/platform-driver.ts';
-import type { HeldClaim, Store } from '../model/store.ts';
+import type { HeldClaim } from '../model/claims.ts';
+import type { Inventory } from '../model/inventory.ts';
+import type { ObservedMachine } from '../model/platform-driver.ts';
+import type { Store } from '../model/store.ts';
 import { PlatformInventory } from './inventory.ts';
 
 const MINUTE_MS = 60_000;

@@ -3,14 +3,10 @@ import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
 import { cordonedHosts, standingCordons } from '../capacity/cordons.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type {
-  FreeUnits,
-  ObservedHost,
-  ObservedMachine,
-  OwnerRef,
-  PlatformDriver,
-} from '../model/platform-driver.ts';
-import type { HeldClaim, Store } from '../model/store.ts';
+import type { HeldClaim } from '../model/claims.ts';
+import type { FreeUnits, ObservedHost } from '../model/inventory.ts';
+import type { ObservedMachine, OwnerRef, PlatformDriver } from '../model/platform-driver.ts';
+import type { Store } from '../model/store.ts';
 import type { Telemetry } from '../model/telemetry.ts';
 import { askInventory } from './call-platform.ts';
 

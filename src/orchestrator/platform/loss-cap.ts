@@ -1,8 +1,9 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
+import { markOf } from '../model/marks.ts';
 import type { InstanceRecord } from '../model/records.ts';
-import { markOf, type PlatformPart, type Reader, type Store, type Transaction } from '../model/store.ts';
+import type { PlatformPart, Reader, Store, Transaction } from '../model/store.ts';
 import type { LossCapOptions } from './options.ts';
 
 interface Deps {

@@ -1,7 +1,8 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
-import { markOf, type Store } from '../model/store.ts';
+import { markOf } from '../model/marks.ts';
+import type { Store } from '../model/store.ts';
 
 /**
  * `down`: the platform does not answer or refuses our credentials. `suspect`: it answers, but too many machines are

@@ -1,8 +1,9 @@
 import { sortNames } from '../../contract/compare-names.ts';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import { inSlices } from '../../ports/in-slices.ts';
+import { markOf } from '../model/marks.ts';
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
-import { markOf, type Store } from '../model/store.ts';
+import type { Store } from '../model/store.ts';
 import { type Hosts, isUnseen, judgeHosts, toHosts } from './asked-hosts.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore, type ExpectedMachines, isExpected } from './expected-machines.ts';

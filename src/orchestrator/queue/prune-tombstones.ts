@@ -1,5 +1,7 @@
 import { Fatal } from '../../ports/errors.ts';
-import { markOf, type PruneRequest, type Store } from '../model/store.ts';
+import type { PruneRequest } from '../model/attempt.ts';
+import { markOf } from '../model/marks.ts';
+import type { Store } from '../model/store.ts';
 
 /** Rows per transaction, which blocks others for some milliseconds. */
 const BATCH = 100;

@@ -1,5 +1,6 @@
+import type { MarkName } from '../model/marks.ts';
 import { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
-import type { MarkName, Store } from '../model/store.ts';
+import type { Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 
 // A restore writes one mark, `restored_from`. Each platform ends the restore on its own, so with several platforms each

@@ -1,6 +1,7 @@
 import { cordonedHosts, standingCordons } from '../capacity/cordons.ts';
 import { amend } from '../instances/transition.ts';
 import { generationOf, refOf } from '../model/attempt.ts';
+import { markOf } from '../model/marks.ts';
 import type {
   MachineSpec,
   OwnerRef,
@@ -12,7 +13,7 @@ import type {
 } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
-import { markOf, type Reader, type Transaction } from '../model/store.ts';
+import type { Reader, Transaction } from '../model/store.ts';
 import type { Lease, ResourceKind } from '../model/work.ts';
 import { askWhere } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';

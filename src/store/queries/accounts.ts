@@ -1,10 +1,7 @@
 import { and, asc, count, eq, getTableColumns, gt, isNotNull, isNull, lt, sql, sum } from 'drizzle-orm';
-import type {
-  AccountUse,
-  CredentialReader,
-  CredentialWriter,
-  Transaction,
-} from '../../orchestrator/model/store.ts';
+import type { AccountUse } from '../../orchestrator/model/claims.ts';
+import type { CredentialReader, CredentialWriter } from '../../orchestrator/model/credentials.ts';
+import type { Transaction } from '../../orchestrator/model/store.ts';
 import { toGb } from './claims.ts';
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';

@@ -1,5 +1,5 @@
 import { and, asc, eq, inArray, lt, notExists, sql } from 'drizzle-orm';
-import type { AttemptReader, AttemptWriter } from '../../orchestrator/model/store.ts';
+import type { AttemptReader, AttemptWriter } from '../../orchestrator/model/attempt.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 

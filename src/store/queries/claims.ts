@@ -4,7 +4,7 @@ import type {
   ClaimWriter,
   StorageClaimReader,
   StorageClaimWriter,
-} from '../../orchestrator/model/store.ts';
+} from '../../orchestrator/model/claims.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 

@@ -13,15 +13,11 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm';
+import type { Pruned } from '../../orchestrator/model/attempt.ts';
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
-import type {
-  InstanceReader,
-  InstanceSearch,
-  InstanceWriter,
-  Pruned,
-} from '../../orchestrator/model/store.ts';
+import type { InstanceReader, InstanceSearch, InstanceWriter } from '../../orchestrator/model/store.ts';
 import { instanceColumns } from './changes.ts';
 import { type Connection, contains } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';

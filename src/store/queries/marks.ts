@@ -1,12 +1,10 @@
 import { and, count, eq, gte } from 'drizzle-orm';
+import type { MarkName, MarkReader, MarkWriter } from '../../orchestrator/model/marks.ts';
 import type {
   InstallationReader,
   InstallationWriter,
   LossReader,
   LossWriter,
-  MarkName,
-  MarkReader,
-  MarkWriter,
 } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';

@@ -1,5 +1,5 @@
 import { and, asc, eq } from 'drizzle-orm';
-import type { SightingReader, SightingWriter } from '../../orchestrator/model/store.ts';
+import type { SightingReader, SightingWriter } from '../../orchestrator/model/sighting.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 

@@ -14,8 +14,8 @@ import {
   sql,
 } from 'drizzle-orm';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
-import type { Store, WorkReader, WorkWriter } from '../../orchestrator/model/store.ts';
-import type { InstanceWorkKind, Lease, Work } from '../../orchestrator/model/work.ts';
+import type { Store } from '../../orchestrator/model/store.ts';
+import type { InstanceWorkKind, Lease, Work, WorkReader, WorkWriter } from '../../orchestrator/model/work.ts';
 import { FARTHEST_MS } from '../../work/lease-time.ts';
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import type { MarkName } from '../../orchestrator/model/store.ts';
+import type { MarkName } from '../../orchestrator/model/marks.ts';
 import type { ChangeNumbers } from '../queries/connection.ts';
 
 const PRUNED: MarkName = 'changes_pruned_until';

@@ -1,12 +1,8 @@
 import { z } from 'zod';
 import { cloudInitSchema } from '../../../contract/cloud-init.ts';
 import { portForwardSchema } from '../../../contract/instance.ts';
-import {
-  deviceStates,
-  failureCodes,
-  hostStates,
-  powers,
-} from '../../../orchestrator/model/platform-driver.ts';
+import { deviceStates, hostStates } from '../../../orchestrator/model/inventory.ts';
+import { failureCodes, powers } from '../../../orchestrator/model/platform-driver.ts';
 
 export const MAX_TEXT = 10_000;
 export const text = z.string().max(MAX_TEXT);

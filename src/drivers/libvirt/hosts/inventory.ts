@@ -4,7 +4,7 @@ import type {
   HostDevice,
   Inventory,
   ObservedHost,
-} from '../../../orchestrator/model/platform-driver.ts';
+} from '../../../orchestrator/model/inventory.ts';
 import type { Gpu } from '../gpus/gpus.ts';
 import { imageOf, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import { type Claim, countedOn, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './room.ts';

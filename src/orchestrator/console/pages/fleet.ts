@@ -13,7 +13,8 @@ import {
   usd,
 } from '../../../operators/console/parts.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
-import { markOf, type PlacedInstances } from '../../model/store.ts';
+import { markOf } from '../../model/marks.ts';
+import type { PlacedInstances } from '../../model/store.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
 import type { ConsoleDeps, Page } from '../deps.ts';
 import { instanceLink, toneOf } from '../instance-parts.ts';

@@ -16,8 +16,8 @@ import {
 } from '../../../operators/console/parts.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
+import { markOf } from '../../model/marks.ts';
 import type { InstanceRecord } from '../../model/records.ts';
-import { markOf } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
 import { destroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';
 import { type Dossier, isFine, toDossier } from '../../operate/views/dossier.ts';

@@ -1,5 +1,5 @@
 import { asc, gt, ne, sql, sum } from 'drizzle-orm';
-import type { LedgerReader } from '../../../marketplace/model/store.ts';
+import type { LedgerReader } from '../../../marketplace/model/ledger-store.ts';
 import type { Connection } from './connection.ts';
 
 type Audit = Pick<

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { SegmentRecord, SubjectKind } from '../../../marketplace/model/ledger-records.ts';
-import type { LedgerReader, LedgerWriter } from '../../../marketplace/model/store.ts';
+import type { LedgerReader, LedgerWriter } from '../../../marketplace/model/ledger-store.ts';
 import { noLocking } from '../../queries/connection.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';

@@ -1,5 +1,5 @@
 import { and, asc, count, eq, gte, isNotNull, sql } from 'drizzle-orm';
-import type { LossReader, LossWriter } from '../../../marketplace/model/store.ts';
+import type { LossReader, LossWriter } from '../../../marketplace/model/ledger-store.ts';
 import type { Connection } from './connection.ts';
 import { isLive } from './volumes.ts';
 

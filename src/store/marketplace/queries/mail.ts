@@ -14,13 +14,8 @@ import {
   or,
   type SQL,
 } from 'drizzle-orm';
-import type {
-  MailReader,
-  MailState,
-  MailWriter,
-  StockAlertReader,
-  StockAlertWriter,
-} from '../../../marketplace/model/store.ts';
+import type { MailReader, MailState, MailWriter } from '../../../marketplace/model/ledger-store.ts';
+import type { StockAlertReader, StockAlertWriter } from '../../../marketplace/model/people-store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 import { isAfter } from './pages.ts';

@@ -1,5 +1,5 @@
 import { type Column, gt, lte, type SQL, sql } from 'drizzle-orm';
-import type { PageEnd } from '../../../marketplace/model/store.ts';
+import type { PageEnd } from '../../../marketplace/model/ledger-records.ts';
 
 /** A condition for the next page of a newest-first list. The first page also has a bound, so that an index is used. */
 export function isAfter(time: Column, id: Column, { at, id: last }: PageEnd = NEWEST): SQL {

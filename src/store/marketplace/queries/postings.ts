@@ -6,7 +6,7 @@ import type {
   SegmentRecord,
   SubjectKind,
 } from '../../../marketplace/model/ledger-records.ts';
-import type { BilledSegment, DayLine } from '../../../marketplace/model/store.ts';
+import type { BilledSegment, DayLine } from '../../../marketplace/model/ledger-store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 

@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, inArray, lte, or, sql } from 'drizzle-orm';
-import type { LedgerReader } from '../../../marketplace/model/store.ts';
+import type { LedgerReader } from '../../../marketplace/model/ledger-store.ts';
 import type { Connection } from './connection.ts';
 
 const DAY_MS = 86_400_000;

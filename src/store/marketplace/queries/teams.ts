@@ -4,7 +4,7 @@ import type {
   DiscountWriter,
   TeamReader,
   TeamWriter,
-} from '../../../marketplace/model/store.ts';
+} from '../../../marketplace/model/people-store.ts';
 import { contains } from '../../queries/connection.ts';
 import { prepared, preparedWrite } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';

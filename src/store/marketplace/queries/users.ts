@@ -7,7 +7,7 @@ import type {
   SshKeyWriter,
   UserReader,
   UserWriter,
-} from '../../../marketplace/model/store.ts';
+} from '../../../marketplace/model/people-store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 

@@ -1,0 +1,211 @@
+import type { DeploymentStatus } from '../contract/deployment.ts';
+import type {
+  LedgerEntryRecord,
+  LedgerTransactionRecord,
+  LossRecord,
+  MailRecord,
+  PageEnd,
+  Posting,
+  SegmentRecord,
+  SliceRecord,
+  SubjectKind,
+  Usage,
+} from './ledger-records.ts';
+
+/** A segment and its deployment as of the same moment: a concurrently posted slice is in both or in neither. */
+export interface OpenDeploymentSegment {
+  segment: SegmentRecord;
+  /** Until when the provider has confirmed the deployment. */
+  confirmedUntil: number | null;
+  totalCostMicroUsd: number;
+}
+
+/** The key of a slice. */
+export interface SliceEnd {
+  segmentId: string;
+  sliceEnd: number;
+}
+
+export interface SumOfSlices {
+  segment: SegmentRecord;
+  /** The end of the part that was posted before. */
+  from: number;
+  /** The end of the last slice. */
+  until: number;
+  slices: number;
+  amountMicroUsd: number;
+}
+
+/** The total that a segment cost from `startsAt`, exclusive, to `endsAt`, as one line. */
+export interface DayLine {
+  segmentId: string;
+  startsAt: number;
+  endsAt: number;
+  /** The number of slices that it replaces. */
+  slices: number;
+  usage: Usage;
+}
+
+/** An open segment, and the values that determine up to when it is billed. */
+export interface BilledSegment {
+  segment: SegmentRecord;
+  /** Null: the subject is not a deployment. */
+  status: DeploymentStatus | null;
+  /** Until when the provider has confirmed the deployment. */
+  confirmedUntil: number | null;
+  /** The discount stored with the subject. */
+  discountPercentage: number;
+}
+
+export interface LedgerReader {
+  segmentById(id: string): Promise<SegmentRecord | null>;
+  /** Ordered by `startedAt`. */
+  segmentsOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord[]>;
+  openSegmentOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord | null>;
+  /** Takes no lock. Each has the time until which the provider has confirmed its deployment; null for volumes. */
+  openSegmentsOfTeam(teamId: string): Promise<{ segment: SegmentRecord; confirmedUntil: number | null }[]>;
+  /** The open segments of these deployments, without locks. Each has the deployment's cost as of the same moment. */
+  openSegmentsOfDeployments(ids: readonly string[]): Promise<OpenDeploymentSegment[]>;
+  /** All open segments after `afterId`, in the order of their ids. */
+  openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
+  /** The team's open segments with the values that determine their billing, without locks. */
+  billedSegmentsOfTeam(teamId: string): Promise<BilledSegment[]>;
+  /** Open segments due by `now`, then those that a wrong clock scheduled hours ahead. Takes no lock. */
+  dueSegments(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<SegmentRecord[]>;
+  /** Slices that are not rolled up. */
+  slicesOf(segmentId: string): Promise<SliceRecord[]>;
+  /** The cost of a segment on each UTC day, by the day's start, from slices and day lines. */
+  daysOf(segmentId: string): Promise<{ day: number; amountMicroUsd: number }[]>;
+  /**
+   * The oldest slices after `after` that can be rolled up: they ended by `until`, and no more can be posted in their
+   * period. A segment may have several of them.
+   */
+  toRollUp(wanted: { until: number; periodMs: number; after?: SliceEnd; limit: number }): Promise<SliceEnd[]>;
+  /** For each of these segments that has any: the sum of its slices from `startsAt`, exclusive, to `endsAt`. */
+  sumSlices(of: { segmentIds: readonly string[]; startsAt: number; endsAt: number }): Promise<SumOfSlices[]>;
+  /** The newest first. */
+  transactionsOf(teamId: string, limit: number): Promise<LedgerTransactionRecord[]>;
+  byReference(reference: string): Promise<LedgerTransactionRecord | null>;
+  /** Payments, grants and adjustments of teams, but no usage; the newest first. */
+  bookings(page: {
+    after?: PageEnd | undefined;
+    limit: number;
+  }): Promise<(LedgerTransactionRecord & { amountMicroUsd: number })[]>;
+  /** The sum of each account, from the entries alone. */
+  balances(): Promise<{ account: string; amountMicroUsd: number }[]>;
+  /** Teams whose stored load differs from the sums over their open segments. */
+  wrongLoads(): Promise<string[]>;
+  /** Transactions whose entries do not add up to zero. */
+  unbalanced(limit: number): Promise<string[]>;
+  /**
+   * Transactions without exactly the two entries of their kind, and usage that does not match one slice or day line in
+   * amount and end.
+   */
+  malformed(limit: number): Promise<{ id: string; isBalanced: boolean }[]>;
+  /** The number of rows of each kind, to verify that {@link malformed} covered them all. */
+  countRows(): Promise<{ transactions: number; entries: number; usages: number; uses: number }>;
+  /** What a team was charged for usage from `from`, exclusive, to `to`. A slice counts at its end. */
+  usageOf(teamId: string, from: number, to: number): Promise<number>;
+  /** All segments after `afterId`, in the order of their ids, each with the sums of its slices and day lines. */
+  auditSegments(page: { afterId?: string; limit: number }): Promise<
+    {
+      segment: SegmentRecord;
+      slices: number;
+      slicesMicroUsd: number;
+      lastSliceEnd: number | null;
+      /** The end of the first slice at which the sum differs from the segment's cost up to then; null: none. */
+      wrongAt: number | null;
+    }[]
+  >;
+  /**
+   * All subjects in the order of their ids, with the period that segments must cover. `until` null: it has not ended.
+   * `until` equal to `from`: it never cost anything.
+   */
+  auditSubjects(page: { afterId?: string; limit: number }): Promise<
+    {
+      kind: SubjectKind;
+      id: string;
+      teamId: string;
+      from: number;
+      until: number | null;
+      totalCostMicroUsd: number;
+    }[]
+  >;
+}
+export interface LedgerWriter extends LedgerReader {
+  insertSegment(record: SegmentRecord): Promise<void>;
+  updateSegment(record: SegmentRecord): Promise<void>;
+  /**
+   * Writes how far segments are posted, a booked slice for each amount above zero, and the new cost of their subjects.
+   * Leaves the revisions of the subjects unchanged.
+   *
+   * @throws {Duplicate} for a second slice of a segment with the same end
+   */
+  post(postings: readonly Posting[]): Promise<void>;
+  /**
+   * Books the transaction with its entries, which must add up to zero, and updates the team's stored balance.
+   *
+   * @throws {Duplicate} for a reference that is already booked
+   */
+  book(
+    transaction: LedgerTransactionRecord,
+    entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[],
+  ): Promise<void>;
+  /**
+   * Replaces all slices of a segment from `startsAt`, exclusive, to `endsAt` by one booked line. At most one line per
+   * segment. The database refuses all lines if any sum would change.
+   */
+  rollUp(lines: readonly DayLine[]): Promise<void>;
+  /** These open segments with their subjects as of now, locked until the end of the transaction. */
+  lockBilled(segments: readonly SegmentRecord[]): Promise<BilledSegment[]>;
+}
+
+export type MailState = 'waiting' | 'sent' | 'given_up';
+
+export interface MailReader {
+  /** Mails to send by `now`, the oldest first. */
+  due(now: number, limit: number): Promise<MailRecord[]>;
+  /** The newest first. `waiting`: neither sent nor given up. */
+  list(filter: {
+    to?: string | undefined;
+    state?: MailState | undefined;
+    after?: PageEnd | undefined;
+    limit: number;
+  }): Promise<MailRecord[]>;
+  /** Mails neither sent nor given up: when the oldest was written, and when the next attempt is due. */
+  waiting(): Promise<{ count: number; oldestCreatedAt: number | null; nextDueAt: number | null }>;
+  countGivenUpSince(time: number): Promise<number>;
+}
+export interface MailWriter extends MailReader {
+  byId(id: string): Promise<MailRecord | null>;
+  /** Does nothing if a mail with the same `dedupeKey` exists. */
+  insert(record: MailRecord): Promise<void>;
+  update(record: MailRecord): Promise<void>;
+  /**
+   * Deletes up to `limit` mails that were written before then and are sent or given up, the oldest first. Returns how
+   * many.
+   */
+  deleteEnded(before: number, limit: number): Promise<number>;
+}
+
+/** Deployments and volumes that were lost at their provider, and losses that are held. */
+export interface LossReader {
+  bySubject(subjectId: string): Promise<LossRecord | null>;
+  /** The number of losses at a provider that are not held. */
+  countSince(providerId: string, time: number): Promise<number>;
+  /** The oldest first. */
+  held(providerId: string): Promise<LossRecord[]>;
+  /** The number of held losses, for each provider that has any. */
+  countHeld(): Promise<{ providerId: string; count: number }[]>;
+  /** The number of a provider's active deployments with an instance, plus its volumes that are not deleted. */
+  countLive(providerId: string): Promise<number>;
+  /** Providers with at least one loss. */
+  providers(): Promise<string[]>;
+}
+export interface LossWriter extends LossReader {
+  /** Serialises the counting of losses at this provider. Must come first in a transaction, before any row is locked. */
+  lock(providerId: string): Promise<void>;
+  put(record: LossRecord): Promise<void>;
+  /** Removes the loss if it is held. */
+  release(subjectId: string): Promise<void>;
+}
