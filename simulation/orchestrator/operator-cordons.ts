@@ -4,9 +4,9 @@ import {
   type CordonRecord,
   type CordonSubject,
   concerns,
+  isActive,
   isOver,
   type Placed,
-  stands,
 } from '../../src/orchestrator/model/cordon.ts';
 import {
   type CordonDeps,
@@ -56,7 +56,7 @@ export class OperatorCordons {
     return [...this.#set.values()].filter((one) => {
       if (!isTimed(one)) return true;
       const begun = one.isMaintenance ? scheduler.now - CLOCKS_AGREE_WITHIN_MS : scheduler.now;
-      return tally.clockJumps === 0 && stands(one, begun) && !isOver(one, scheduler.now);
+      return tally.clockJumps === 0 && isActive(one, begun) && !isOver(one, scheduler.now);
     });
   }
 

@@ -6,13 +6,13 @@ import { findAccount } from '../orchestrator/operate/views/accounts.ts';
 import type { Dossier } from '../orchestrator/operate/views/dossier.ts';
 import {
   accountNames,
+  describeBy,
   type EventView,
   findInstanceId,
   type InstanceRow,
   listInstances,
   readEvents,
   readInstance,
-  tellBy,
 } from '../orchestrator/operate/views/instances.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine, printTable } from '../runtime/print.ts';
@@ -157,7 +157,7 @@ function tellEvents(events: readonly EventView[], nameOf: (accountId: string) =>
       calls.map(tellCall).join(', '),
       next ?? '',
       detail ?? '',
-      by === null ? '' : tellBy(by, (id) => cutName(nameOf(id))),
+      by === null ? '' : describeBy(by, (id) => cutName(nameOf(id))),
     ]),
   );
   for (const { console } of events) if (console !== null) tellConsole(console);

@@ -24,7 +24,7 @@ export interface CertificateListener {
 type Watched = KnownCertificate & {
   /** False: the certificate was refused as expired, and `endsAt` is when that was first seen. */
   isEndKnown: boolean;
-  toldDays?: number;
+  reportedDays?: number;
 };
 
 const WHOSE: Readonly<Record<CertificateUse, (name: string) => string>> = {
@@ -67,7 +67,7 @@ export class Certificates {
         name,
         endsAt,
         isEndKnown: seen !== 'ended' || (before?.endsAt === endsAt && before.isEndKnown),
-        ...(before?.toldDays !== undefined && { toldDays: before.toldDays }),
+        ...(before?.reportedDays !== undefined && { reportedDays: before.reportedDays }),
       };
       this.#known.set(key, known);
       if (before?.endsAt !== endsAt) this.#examine(known);
@@ -100,15 +100,15 @@ export class Certificates {
       ...(isEndKnown && { ends_at: new Date(endsAt).toISOString() }),
     };
     if (!this.#endsSoon(known)) {
-      if (known.toldDays === undefined) return;
-      delete known.toldDays;
+      if (known.reportedDays === undefined) return;
+      delete known.reportedDays;
       log.info(fields, `${WHOSE[use](name)} was renewed`);
       this.#listener?.isRenewed(known);
       return;
     }
     const days = Math.floor((endsAt - clock.now()) / DAY_MS);
-    if (known.toldDays === days) return;
-    known.toldDays = days;
+    if (known.reportedDays === days) return;
+    known.reportedDays = days;
     const text = this.#textOf(known);
     log[endsAt - clock.now() < URGENT_MS ? 'error' : 'warn'](fields, text);
     this.#listener?.endsSoon(known, text);

@@ -32,7 +32,7 @@ export class SharedTime {
   /** How far the wall clock was ahead of the monotonic clock when the reference was last read. */
   #wallBase: number;
   #isAnchored = false;
-  #isTold = false;
+  #isReported = false;
 
   constructor(sources: SharedTimeSources) {
     this.#sources = sources;
@@ -98,9 +98,9 @@ export class SharedTime {
       this.#sources.onPause?.(this.#aheadMs);
       this.#step();
     }
-    if (Math.abs(this.#aheadMs) < AGREES_WITHIN_MS) this.#isTold = false;
-    if (Math.abs(this.#aheadMs) > TELL_ABOVE_MS && !this.#isTold) {
-      this.#isTold = true;
+    if (Math.abs(this.#aheadMs) < AGREES_WITHIN_MS) this.#isReported = false;
+    if (Math.abs(this.#aheadMs) > TELL_ABOVE_MS && !this.#isReported) {
+      this.#isReported = true;
       this.#sources.onJump?.(this.#aheadMs);
     }
   }

@@ -17,13 +17,13 @@ export function withoutEchoes(source: SignalSource, now = () => performance.now(
   return {
     on(event, listener) {
       let heardAt = Number.NEGATIVE_INFINITY;
-      const hear = (cause: unknown): void => {
+      const handle = (cause: unknown): void => {
         if (event.startsWith('SIG') && now() - heardAt < ECHO_MS) return;
         heardAt = now();
         listener(cause);
       };
-      wrapped.set(event, (wrapped.get(event) ?? new Map()).set(listener, hear));
-      source.on(event, hear);
+      wrapped.set(event, (wrapped.get(event) ?? new Map()).set(listener, handle));
+      source.on(event, handle);
     },
     off(event, listener) {
       source.off(event, wrapped.get(event)?.get(listener) ?? listener);
@@ -39,14 +39,14 @@ export function onFirstSignal(
   end = (signal: NodeJS.Signals): void => void process.kill(process.pid, signal),
 ): void {
   let isFirst = true;
-  const hear = (signal: unknown): void => {
+  const handle = (signal: unknown): void => {
     if (isFirst) {
       isFirst = false;
       listener();
       return;
     }
-    for (const name of ENDING) signals.off(name, hear);
+    for (const name of ENDING) signals.off(name, handle);
     end(signal as NodeJS.Signals);
   };
-  for (const name of ENDING) signals.on(name, hear);
+  for (const name of ENDING) signals.on(name, handle);
 }

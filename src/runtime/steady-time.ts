@@ -22,7 +22,7 @@ export interface TimeSources {
 export function createSteadyTime({ wallNow, monotonicNow, onJump }: TimeSources): () => number {
   let readAt = monotonicNow();
   let time = wallNow();
-  let isTold = false;
+  let isReported = false;
   return () => {
     const monotonic = monotonicNow();
     const passed = Math.max(0, monotonic - readAt);
@@ -30,9 +30,9 @@ export function createSteadyTime({ wallNow, monotonicNow, onJump }: TimeSources)
     const ahead = wallNow() - (time + passed);
     const most = SLEW * passed;
     time += passed + Math.min(Math.max(ahead, -most), most);
-    if (Math.abs(ahead) < FORGET_BELOW_MS) isTold = false;
-    if (Math.abs(ahead) > TELL_ABOVE_MS && !isTold) {
-      isTold = true;
+    if (Math.abs(ahead) < FORGET_BELOW_MS) isReported = false;
+    if (Math.abs(ahead) > TELL_ABOVE_MS && !isReported) {
+      isReported = true;
       onJump?.(ahead);
     }
     return Math.floor(time);

@@ -50,7 +50,7 @@ class Member {
           await this.drained;
           this.held.delete(range);
         },
-        tell: (tx) => tx.signals.wake('work', 'ranges'),
+        notify: (tx) => tx.signals.wake('work', 'ranges'),
       },
     );
     this.#deaf = store.onWake(() => this.hears && this.leases.balance());

@@ -25,7 +25,7 @@ export interface RangeWork<Tx> {
   /** Starts no more work in the range and settles once running work has ended. Then another process gets the range. */
   drain(range: number): Promise<void>;
   /** Notifies the other processes to balance now: see {@link RangeLeases.balance}. */
-  tell(tx: Tx): Promise<void>;
+  notify(tx: Tx): Promise<void>;
 }
 
 /**
@@ -103,7 +103,7 @@ export class RangeLeases<Tx extends LeaseTransaction> {
     await store
       .transact(async (tx) => {
         await tx.leases.release(this.#names.all, holder);
-        await this.#work.tell(tx);
+        await this.#work.notify(tx);
       })
       .catch((error) =>
         log.warn({ err: error, lease: name }, 'the leases could not be released; they expire by themselves'),
@@ -157,7 +157,7 @@ export class RangeLeases<Tx extends LeaseTransaction> {
     const leaving = new Set(this.#leaving.keys());
     const { wanted, surplus, isNew, isAlone } = divide(this.#names, taken, { holder, leaving });
     const won = await tx.leases.claim(wanted, holder, now, RANGE_LEASE.ttlMs);
-    if (!isAlone && (isNew || drained.length > 0)) await this.#work.tell(tx);
+    if (!isAlone && (isNew || drained.length > 0)) await this.#work.notify(tx);
     return { won, wanted: wanted.length, surplus };
   }
 

@@ -8,8 +8,8 @@ import {
   accept,
   openProviderWorkers,
   read,
+  type SyncSetup,
   stopped,
-  type Tended,
 } from '../../src/marketplace/sync/sync.fixture.ts';
 import { syncDeployment } from '../../src/marketplace/sync/sync-deployment.ts';
 import { contextOf } from '../../src/marketplace/sync/worker.fixture.ts';
@@ -20,7 +20,7 @@ import { newPublicKey } from '../../src/testing/ssh-keys.ts';
 const MINUTE_MS = 60_000;
 const GREETING = 'SECRET-OF-AN-INNER-SERVICE';
 
-let setup: Tended;
+let setup: SyncSetup;
 const cleanups: (() => Promise<unknown>)[] = [];
 beforeEach(async () => {
   setup = await openProviderWorkers({ bootMs: 1_000 });

@@ -37,7 +37,7 @@ export class CommitFeed {
     return () => this.#listeners.delete(listener);
   }
 
-  hears(): boolean {
+  isCurrent(): boolean {
     const oldest = Math.min(
       this.#underWay[0] ?? Number.POSITIVE_INFINITY,
       this.#partitionedSince ?? Number.POSITIVE_INFINITY,

@@ -78,7 +78,7 @@ export function replicaStore(parts: FacadeParts): Store {
     });
   return {
     isShared,
-    isCommitFeedLive: () => feed.hears(),
+    isCommitFeedLive: () => feed.isCurrent(),
     read: readsThrough(ask, () => database.store.read),
     transact: (body) => ask(() => transact(parts, body, proveVersion)),
     claimWork: (claim) =>

@@ -2,7 +2,7 @@ import { loadCatalog } from '../../config/load.ts';
 import { sellingPlatforms } from '../../config/platforms.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Environment } from '../../config/settings.ts';
-import { cordonedHosts, standingCordons } from '../../orchestrator/capacity/cordons.ts';
+import { activeCordons, cordonedHosts } from '../../orchestrator/capacity/cordons.ts';
 import type { Inventory } from '../../orchestrator/model/inventory.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { Reader } from '../../orchestrator/model/store.ts';
@@ -42,7 +42,7 @@ export async function askPlatforms(
   ports: { env: Environment; clock: Clock; log: Log },
 ): Promise<Map<string, AskedPlatform>> {
   const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
-  const cordons = await standingCordons(read, ports.clock.now());
+  const cordons = await activeCordons(read, ports.clock.now());
   const waiting = {
     clock: ports.clock,
     options: { callTimeoutMs: callTimeoutMs(config.reconcile.lease_s * 1000) },

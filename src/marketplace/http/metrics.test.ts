@@ -6,10 +6,10 @@ import { mail } from '../../testing/marketplace-rows.ts';
 import { MailDispatcher } from '../mail/dispatch.ts';
 import { startSmtpServer } from '../mail/smtp.fixture.ts';
 import { keepVerdict } from '../operate/views/books.ts';
-import { accept, MINUTE_MS, openProviderWorkers, read, type Tended } from '../sync/sync.fixture.ts';
+import { accept, MINUTE_MS, openProviderWorkers, read, type SyncSetup } from '../sync/sync.fixture.ts';
 import { Metrics } from './metrics.ts';
 
-let setup: Tended;
+let setup: SyncSetup;
 let metrics: Metrics;
 beforeEach(async () => {
   setup = await openProviderWorkers({ bootMs: 1_000 });

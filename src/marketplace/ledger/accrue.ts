@@ -5,7 +5,7 @@ import type { BilledSegment } from '../model/ledger-store.ts';
 import type { Transaction } from '../model/store.ts';
 import { priceChange } from './price-change.ts';
 import { splitAtPriceChanges, toPostings } from './segments.ts';
-import { nextLookAt, sliceEnd } from './slices.ts';
+import { nextPostingAt, sliceEnd } from './slices.ts';
 
 /** {@link accrueTogether} for one segment. */
 export async function accrue(
@@ -43,7 +43,7 @@ export async function accrueTogether(
       const newest = await splitAtPriceChanges(deps, { ledger }, billed.segment, discounts, until);
       const slices = toPostings(deps, newest, sliceEnd(billing, newest, until, now));
       const segment = slices.at(-1)?.segment ?? newest;
-      const nextPostAt = nextLookAt(billing, segment, until, now);
+      const nextPostAt = nextPostingAt(billing, segment, until, now);
       postings.push(...slices.slice(0, -1), {
         segment: { ...segment, nextPostAt },
         usage: slices.at(-1)?.usage ?? null,

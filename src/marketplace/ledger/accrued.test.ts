@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { discount, team } from '../../testing/marketplace-rows.ts';
 import { Accrual } from './accrual.ts';
-import { costsOf, leastBalance, realTimeBalance } from './balance.ts';
+import { balanceLowerBound, costsOf, realTimeBalance } from './balance.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
 
 const fails = () => Promise.reject(new Error('nobody is to be stopped or terminated'));
@@ -18,7 +18,7 @@ async function readBoth({ store, clock }: Books): Promise<{ cost: number; spent:
 
 /** The upper bound of the decrease, from the team's sums. */
 async function mostSpent({ store, clock }: Books): Promise<number> {
-  return CREDIT - (await leastBalance(store.read, 'team-1', clock.now()));
+  return CREDIT - (await balanceLowerBound(store.read, 'team-1', clock.now()));
 }
 
 it('a deployment costs what its team is charged, in the first minute, between slices and after them', async () => {

@@ -8,7 +8,7 @@ import type { ActiveByPrice, Reader } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Providers } from '../providers/provider.ts';
 import { hourlyRate, volumeProviderOf } from '../providers/volume-provider.ts';
-import { leastBalance, realTimeBalance } from './balance.ts';
+import { balanceLowerBound, realTimeBalance } from './balance.ts';
 import { ceilingCostOf } from './price-change.ts';
 
 const MINUTE_MS = 60_000;
@@ -41,7 +41,7 @@ export async function assertAffordable(
   now: number,
 ): Promise<void> {
   // Locks the team's row: commitments of other requests are visible from here on.
-  const least = await leastBalance(read, teamId, now);
+  const least = await balanceLowerBound(read, teamId, now);
   const committed = await committedRate(read, providers, teamId, now, insteadOf);
   const lastsMs = Math.max(options.spending.balanceForMs, minimumRuntimeMinutes * MINUTE_MS);
   const needed = ceilingCostOf(committed + rateMicroUsd, lastsMs);
@@ -83,7 +83,7 @@ export async function assertNotFrozen(
   teamId: string,
   now: number,
 ): Promise<void> {
-  if ((await leastBalance(read, teamId, now)) > 0) return;
+  if ((await balanceLowerBound(read, teamId, now)) > 0) return;
   const balance = await realTimeBalance(read, teamId, now);
   if (balance > 0) return;
   throw new ApiError(

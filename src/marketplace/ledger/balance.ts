@@ -77,7 +77,7 @@ type BalanceReader = Pick<Reader, 'teams' | 'ledger' | 'discounts'>;
  *
  * @throws {ApiError} NOT_FOUND
  */
-export async function leastBalance(
+export async function balanceLowerBound(
   { teams }: Pick<Reader, 'teams'>,
   teamId: string,
   now: number,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { DAY_MS } from '../../ports/clock.ts';
-import { endsOfSlices, nextLookAt, nextSliceAt, sliceEnd } from './slices.ts';
+import { endsOfSlices, nextPostingAt, nextSliceAt, sliceEnd } from './slices.ts';
 
 const HOUR_MS = 3_600_000;
 const hourly = { sliceMs: null };
@@ -41,7 +41,7 @@ it('posts all confirmed usage once an hourly slice is due, and nothing before', 
   const due = nextSliceAt(hourly, 'seg-1', at);
   expect(sliceEnd(hourly, segment, due - 1, due - 1)).toBe(at);
   expect(sliceEnd(hourly, segment, due - 20_000, due)).toBe(due - 20_000);
-  expect(nextLookAt(hourly, { ...segment, postedUntil: due - 20_000 }, due - 20_000, due)).toBe(
+  expect(nextPostingAt(hourly, { ...segment, postedUntil: due - 20_000 }, due - 20_000, due)).toBe(
     due + HOUR_MS,
   );
 });
@@ -49,7 +49,7 @@ it('posts all confirmed usage once an hourly slice is due, and nothing before', 
 it.each([hourly, { sliceMs: 300_000 }])(
   'checks postings of a clock that was ahead within a slice: %o',
   (options) => {
-    const next = nextLookAt(options, { id: 'seg-1', postedUntil: at + DAY_MS }, at, at);
+    const next = nextPostingAt(options, { id: 'seg-1', postedUntil: at + DAY_MS }, at, at);
     expect(next).toBe(nextSliceAt(options, 'seg-1', at));
   },
 );

@@ -36,7 +36,7 @@ export function sliceEnd(
  * When the billing job next processes a segment that was posted as far as is certain. If a slice of the grid is not
  * certain yet, the retry is delayed by the provider's silence so far, at most by one slice.
  */
-export function nextLookAt(
+export function nextPostingAt(
   options: SliceOptions,
   { id, postedUntil }: { id: string; postedUntil: number },
   certain: number,

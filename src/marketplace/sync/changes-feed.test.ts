@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Changes } from '../../contract/extensions.ts';
-import { HOUR_MS, MINUTE_MS, openProviderWorkers, read, running, type Tended } from './sync.fixture.ts';
+import { HOUR_MS, MINUTE_MS, openProviderWorkers, read, running, type SyncSetup } from './sync.fixture.ts';
 
 /** The changes of an account, as an orchestrator lists them. */
 class ListedChanges {
-  readonly #clock: Tended['clock'];
-  readonly #provider: Tended['provider'];
+  readonly #clock: SyncSetup['clock'];
+  readonly #provider: SyncSetup['provider'];
   readonly #listed: string[] = [];
   readonly #waiting = new Set<() => void>();
   error: ProviderError | undefined;
@@ -14,7 +14,7 @@ class ListedChanges {
   /** How often the list was requested. */
   asked = 0;
 
-  constructor({ clock, plain, provider }: Tended) {
+  constructor({ clock, plain, provider }: SyncSetup) {
     this.#clock = clock;
     this.#provider = provider;
     plain.client.listChanges = (since, options) => this.#list(since, options);
@@ -60,7 +60,7 @@ type OrchestratorOf = (
   options?: { waitMs?: number; signal?: AbortSignal },
 ) => Promise<Changes>;
 
-let setup: Tended;
+let setup: SyncSetup;
 let listed: ListedChanges;
 let id: string;
 let instanceId: string;

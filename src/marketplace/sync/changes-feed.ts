@@ -78,7 +78,7 @@ export class ChangesFeed {
     const onProblem = (error: ProviderError) => this.#failed(error);
     const options = { cursor: null, clock, signal, waitMs: WAIT_MS, onProblem };
     try {
-      for await (const page of followChanges(provider.client, options)) this.#heard(page);
+      for await (const page of followChanges(provider.client, options)) this.#receive(page);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       this.#againAt = clock.now() + AGAIN_MS;
@@ -99,7 +99,7 @@ export class ChangesFeed {
     );
   }
 
-  #heard({ reset, changes, asOf }: FollowedChanges): void {
+  #receive({ reset, changes, asOf }: FollowedChanges): void {
     const { clock, provider, log, changed } = this.#deps;
     const now = clock.now();
     if (this.#isLoggedAsLost)

@@ -5,18 +5,18 @@ import { transition } from '../deployments/transition.ts';
 import { cleanUpLost } from '../operate/actions.ts';
 import { adopt } from './launch.ts';
 import {
+  countLines,
   HOUR_MS,
   MINUTE_MS,
   openProviderWorkers,
   read,
   running,
+  type SyncSetup,
   statuses,
-  type Tended,
-  tellings,
 } from './sync.fixture.ts';
 import { contextOf } from './worker.fixture.ts';
 
-let setup: Tended;
+let setup: SyncSetup;
 beforeEach(async () => {
   setup = await openProviderWorkers();
 });
@@ -83,7 +83,7 @@ describe('a deployment that was terminated', () => {
     await setup.clock.advance(5 * MINUTE_MS);
     expect(setup.plain.faults.countOf('deleteInstance')).toBe(1);
     expect(await read(setup, id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
-    expect(tellings(setup.told, 'warn', 'lost the leases on ranges of the provider')).toBe(1);
+    expect(countLines(setup.told, 'warn', 'lost the leases on ranges of the provider')).toBe(1);
     await setup.clock.advance(6 * MINUTE_MS);
     expect((await read(setup, id)).cleanup).toBe('done');
   });
@@ -212,6 +212,6 @@ describe('the sweep', () => {
     setup.plain.create(request);
     await setup.clock.advance(10 * MINUTE_MS);
     expect(statuses(setup.plain)).toEqual(Array.from({ length: 5 }, () => 'ONLINE'));
-    expect(tellings(setup.told, 'warn', 'has a name of this marketplace but no deployment')).toBe(1);
+    expect(countLines(setup.told, 'warn', 'has a name of this marketplace but no deployment')).toBe(1);
   });
 });

@@ -12,10 +12,10 @@ import {
   openProviderWorkers,
   read,
   running,
+  type SyncSetup,
   seededRandom,
   statuses,
   stopped,
-  type Tended,
 } from './sync.fixture.ts';
 
 /** A process that crashes at its n-th step, before or after the step takes effect. */
@@ -25,7 +25,7 @@ class Mortal {
   #left: number;
   readonly #isAfter: boolean;
 
-  constructor({ deps }: Tended, diesAt: number, isAfter: boolean) {
+  constructor({ deps }: SyncSetup, diesAt: number, isAfter: boolean) {
     this.#left = diesAt;
     this.#isAfter = isAfter;
     this.deps = {
@@ -69,8 +69,8 @@ class Mortal {
 
 /** Crashes a process at each of its steps in turn and continues with another one, until a process completes. */
 async function everyDeath(
-  prepare: (setup: Tended) => Promise<string>,
-  check: (setup: Tended, id: string) => Promise<void>,
+  prepare: (setup: SyncSetup) => Promise<string>,
+  check: (setup: SyncSetup, id: string) => Promise<void>,
   isAfter: boolean,
 ): Promise<number> {
   for (let diesAt = 1; ; diesAt++) {

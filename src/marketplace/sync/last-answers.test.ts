@@ -4,11 +4,11 @@ import { intent } from '../../testing/marketplace-rows.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Reader, Store } from '../model/store.ts';
 import type { SyncContext } from './context.ts';
-import { openProviderWorkers, read, running, stopped, type Tended } from './sync.fixture.ts';
+import { openProviderWorkers, read, running, type SyncSetup, stopped } from './sync.fixture.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { contextOf } from './worker.fixture.ts';
 
-let setup: Tended;
+let setup: SyncSetup;
 let context: SyncContext;
 let id: string;
 let instanceId: string;

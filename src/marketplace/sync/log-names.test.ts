@@ -3,12 +3,12 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { createDeployment } from '../deployments/create.ts';
 import { caller, wanted } from '../deployments/market.fixture.ts';
 import { terminateDeployment } from '../deployments/terminate.ts';
-import { HOUR_MS, MINUTE_MS, openProviderWorkers, read, type Tended } from './sync.fixture.ts';
+import { HOUR_MS, MINUTE_MS, openProviderWorkers, read, type SyncSetup } from './sync.fixture.ts';
 
 const requestId = 'req-of-the-create';
 
 /** Makes the step that adopts the instance fail once. */
-function breakOffOnce({ plain }: Tended): void {
+function breakOffOnce({ plain }: SyncSetup): void {
   const { client } = plain;
   const { listInstances } = client;
   let isBroken = true;

@@ -6,19 +6,19 @@ import { cleanUpLost } from '../operate/actions.ts';
 import { acceptLosses, countLosses } from '../providers/loss-cap.ts';
 import {
   accept,
+  countLines,
   HOUR_MS,
   MINUTE_MS,
   openProviderWorkers,
   read,
-  type Tended,
-  tellings,
+  type SyncSetup,
 } from './sync.fixture.ts';
 
 const MACHINES = 8;
 /** 20 percent of eight would be only one. */
 const CAP = 5;
 
-let setup: Tended;
+let setup: SyncSetup;
 let ids: string[];
 beforeEach(async () => {
   setup = await openProviderWorkers({ bootMs: 1_000 });
@@ -35,7 +35,7 @@ const countOf = async (status: DeploymentRecord['status']) =>
   (await records()).filter((record) => record.status === status).length;
 const losses = () =>
   countLosses(setup.store.read, 'provider-x', setup.deps.options.maxLosses, setup.clock.now());
-const alarms = () => tellings(setup.told, 'error', 'losses accept provider-x');
+const alarms = () => countLines(setup.told, 'error', 'losses accept provider-x');
 
 /** The provider answers as for another account's key: every id is 404, and the list is empty. */
 function denyAll(): void {
@@ -92,7 +92,7 @@ describe('a provider that answers 404 for everything', () => {
     // Wrongly ended machines cost money at the provider until an operator orders their deletion.
     await setup.clock.advance(10 * MINUTE_MS);
     expect(setup.plain.instances).toHaveLength(MACHINES);
-    expect(tellings(setup.told, 'error', 'losses clean-up')).toBe(CAP);
+    expect(countLines(setup.told, 'error', 'losses clean-up')).toBe(CAP);
     const mara = { name: 'mara', source: 'cli', address: null } as const;
     for (const { id, status } of await records())
       if (status !== 'running') await cleanUpLost.perform(setup.deps, mara, { deploymentId: id });

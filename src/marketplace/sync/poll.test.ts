@@ -7,16 +7,16 @@ import { pauseDeployment } from '../deployments/pause.ts';
 import {
   accept,
   billed,
+  countLines,
   HOUR_MS,
   MINUTE_MS,
   openProviderWorkers,
   read,
   running,
-  type Tended,
-  tellings,
+  type SyncSetup,
 } from './sync.fixture.ts';
 
-let setup: Tended;
+let setup: SyncSetup;
 beforeEach(async () => {
   setup = await openProviderWorkers();
 });
@@ -279,7 +279,7 @@ describe('a change in progress', () => {
     expect((await read(setup, id)).action?.kind).toBe('volume');
     await setup.clock.advance(MINUTE_MS);
     expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
-    expect(tellings(setup.told, 'warn', 'did not show')).toBe(1);
+    expect(countLines(setup.told, 'warn', 'did not show')).toBe(1);
   });
 
   it('a stop that does not show for a minute counts as not taken: other changes are allowed', async () => {

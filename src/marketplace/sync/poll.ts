@@ -13,7 +13,7 @@ export const AWAITED_MS = 2_000;
 const TOGETHER_MS = 250;
 
 /** A provider's answer about an instance. */
-export interface Heard {
+export interface PollAnswer {
   answer: MarkedInstance | ProviderError | 'unchanged';
   /** When the request was sent. */
   begunAt: number;
@@ -25,7 +25,7 @@ export interface Heard {
 export function confirmAgain(
   context: SyncContext,
   id: string,
-  { at, revision, begunAt }: Pick<Heard, 'revision' | 'begunAt'> & { at: number },
+  { at, revision, begunAt }: Pick<PollAnswer, 'revision' | 'begunAt'> & { at: number },
 ): number {
   context.health.answered(id);
   context.observations.add({ id, revision, at });
@@ -33,9 +33,13 @@ export function confirmAgain(
 }
 
 /** Applies an answer about a deployment's instance. Returns the pause until the next poll. */
-export async function poll(context: SyncContext, record: DeploymentRecord, heard: Heard): Promise<number> {
-  const { answer, begunAt } = heard;
-  if (answer === 'unchanged') return confirmAgain(context, record.id, { ...heard, at: begunAt });
+export async function poll(
+  context: SyncContext,
+  record: DeploymentRecord,
+  answered: PollAnswer,
+): Promise<number> {
+  const { answer, begunAt } = answered;
+  if (answer === 'unchanged') return confirmAgain(context, record.id, { ...answered, at: begunAt });
   const observation = await toObservation(context, record, answer, begunAt);
   const applied = await applyObservation(context, record, observation, begunAt);
   report(context, record, observation, applied);
@@ -68,7 +72,7 @@ export async function ask(
     revision,
   }: Pick<DeploymentRecord, 'providerInstanceId' | 'region' | 'revision'>,
   mark: string | null,
-): Promise<Heard> {
+): Promise<PollAnswer> {
   const begunAt = clock.now();
   try {
     const answer = await provider.client.pollInstance(providerInstanceId ?? '', region, mark, call);

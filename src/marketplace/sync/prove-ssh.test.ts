@@ -6,18 +6,18 @@ import { ProviderWorkers } from './provider-workers.ts';
 import {
   accept,
   billed,
+  countLines,
   MINUTE_MS,
   openProviderWorkers,
   read,
   running,
+  type SyncSetup,
   seededRandom,
   stopped,
-  type Tended,
-  tellings,
 } from './sync.fixture.ts';
 import { contextOf } from './worker.fixture.ts';
 
-let setup: Tended;
+let setup: SyncSetup;
 beforeEach(async () => {
   setup = await openProviderWorkers();
 });
@@ -85,7 +85,7 @@ describe('a machine that its provider reports as ONLINE', () => {
       await setup.clock.advance(MINUTE_MS);
       expect([setup.plain.instances, (await read(setup, id)).cleanup]).toEqual([[], 'done']);
       expect(await setup.store.read.sshKeys.byId('ssh-temp')).toBeNull();
-      expect(tellings(setup.told, 'warn', 'does not accept an SSH login yet')).toBe(1);
+      expect(countLines(setup.told, 'warn', 'does not accept an SSH login yet')).toBe(1);
     },
   );
 
@@ -337,8 +337,8 @@ describe('no proof is needed by', () => {
 });
 
 describe('an alarm', () => {
-  const unreachable = () => tellings(setup.told, 'error', '`verify_ssh: false`');
-  const refusing = () => tellings(setup.told, 'error', 'whether it injects the keys');
+  const unreachable = () => countLines(setup.told, 'error', '`verify_ssh: false`');
+  const refusing = () => countLines(setup.told, 'error', 'whether it injects the keys');
 
   it('names verify_ssh when none of the machines of a provider can be reached, once in an hour [ssh-proof-alarm]', async () => {
     setup.ssh.fault = () => 'closed';
@@ -363,7 +363,7 @@ describe('an alarm', () => {
     setup.ssh.fault = () => 'none';
     await accept(setup, { number: 10 });
     await setup.clock.advance(5 * MINUTE_MS);
-    expect(tellings(setup.told, 'info', 'SSH login to new machines of the provider works again')).toBe(1);
+    expect(countLines(setup.told, 'info', 'SSH login to new machines of the provider works again')).toBe(1);
   });
 
   it('is not raised for one machine where another was reached', async () => {

@@ -7,17 +7,17 @@ import { openWorld, placeOf, type World } from '../volumes/seven-providers.fixtu
 import { ProviderWorkers } from './provider-workers.ts';
 import {
   accept,
+  countLines,
   MINUTE_MS,
   openProviderWorkers,
   read,
   running,
+  type SyncSetup,
   seededRandom,
   stopped,
-  type Tended,
-  tellings,
 } from './sync.fixture.ts';
 
-let setup: Tended;
+let setup: SyncSetup;
 beforeEach(async () => {
   setup = await openProviderWorkers();
 });
@@ -227,7 +227,7 @@ describe('an end', () => {
     const polls = setup.plain.faults.countOf('getInstance');
     await setup.clock.advance(2 * MINUTE_MS);
     expect(setup.plain.faults.countOf('getInstance')).toBe(polls);
-    expect(tellings(setup.told, 'error', 'the store does not answer')).toBe(2);
+    expect(countLines(setup.told, 'error', 'the store does not answer')).toBe(2);
     setup.store.transact = transact;
     await setup.clock.advance(MINUTE_MS);
     expect(setup.plain.faults.countOf('getInstance')).toBeGreaterThan(polls);

@@ -108,7 +108,7 @@ export class ProviderWorker {
       begin: (won) => this.#begin(won),
       end: (ranges) => this.#end(ranges),
       drain: (range) => this.#drain(range),
-      tell: (tx) => tx.signals.wake(provider.id, RANGES_CHANGED),
+      notify: (tx) => tx.signals.wake(provider.id, RANGES_CHANGED),
     });
   }
 

@@ -10,12 +10,12 @@ import {
   openProviderWorkers,
   read,
   running,
+  type SyncSetup,
   seededRandom,
   stopped,
-  type Tended,
 } from './sync.fixture.ts';
 
-let setup: Tended;
+let setup: SyncSetup;
 let id: string;
 beforeEach(async () => {
   setup = await openProviderWorkers();

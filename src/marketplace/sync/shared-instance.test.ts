@@ -5,17 +5,17 @@ import { transition } from '../deployments/transition.ts';
 import { cleanUpLost } from '../operate/actions.ts';
 import {
   accept,
+  countLines,
   HOUR_MS,
   MINUTE_MS,
   openProviderWorkers,
   read,
   running,
+  type SyncSetup,
   statuses,
-  type Tended,
-  tellings,
 } from './sync.fixture.ts';
 
-let setup: Tended;
+let setup: SyncSetup;
 beforeEach(async () => {
   setup = await openProviderWorkers();
 });
@@ -24,8 +24,8 @@ afterEach(() => setup.close());
 const ours = (number: number) => `bm-00c0ffee-${String(number).padStart(32, '0')}`;
 const deletes = () => setup.plain.faults.countOf('deleteInstance');
 const keptAlarms = () =>
-  tellings(setup.told, 'error', 'not deleting an instance that belongs to another deployment');
-const orphanWarnings = () => tellings(setup.told, 'warn', 'belongs to no live deployment');
+  countLines(setup.told, 'error', 'not deleting an instance that belongs to another deployment');
+const orphanWarnings = () => countLines(setup.told, 'warn', 'belongs to no live deployment');
 
 async function terminate(...ids: string[]): Promise<void> {
   await setup.store.transact(async (tx) => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { SshAlarm } from './ssh-alarm.ts';
-import { HOUR_MS, openProviderWorkers, read, running, tellings } from './sync.fixture.ts';
+import { countLines, HOUR_MS, openProviderWorkers, read, running } from './sync.fixture.ts';
 
 it('the SSH alarm is not raised where a machine is proved during the read of the last proof [alarm-proved-meanwhile]', async () => {
   const setup = await openProviderWorkers();
@@ -12,6 +12,6 @@ it('the SSH alarm is not raised where a machine is proved during the read of the
     return null;
   };
   await alarm.failed(record, setup.clock.now() - HOUR_MS, 'auth');
-  expect(tellings(setup.told, 'error', 'SSH')).toBe(0);
+  expect(countLines(setup.told, 'error', 'SSH')).toBe(0);
   await setup.close();
 });

@@ -3,7 +3,7 @@ import { cleanUp } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
 import { findLaunched } from './find-launched.ts';
 import { launch } from './launch.ts';
-import { ask, confirmAgain, type Heard, poll } from './poll.ts';
+import { ask, confirmAgain, type PollAnswer, poll } from './poll.ts';
 
 /**
  * Runs the next step of a deployment. Returns the pause until the following one in milliseconds; null: nothing is
@@ -12,22 +12,22 @@ import { ask, confirmAgain, type Heard, poll } from './poll.ts';
 export async function syncDeployment(context: SyncContext, id: string): Promise<number | null> {
   const last = context.answers.take(id);
   if (last === undefined) return syncByRow(context, id);
-  const toldUntil = context.changes.confirmedUntil(last);
-  if (toldUntil !== null) {
+  const confirmedUntil = context.changes.confirmedUntil(last);
+  if (confirmedUntil !== null) {
     context.answers.putBack(id, last);
-    return confirmAgain(context, id, { ...last, at: toldUntil, begunAt: context.clock.now() });
+    return confirmAgain(context, id, { ...last, at: confirmedUntil, begunAt: context.clock.now() });
   }
-  const heard = await ask(context, last, last.mark);
-  if (heard.answer === 'unchanged') {
-    context.answers.putBack(id, { ...last, heardAt: heard.begunAt });
-    return confirmAgain(context, id, { ...heard, at: heard.begunAt });
+  const answered = await ask(context, last, last.mark);
+  if (answered.answer === 'unchanged') {
+    context.answers.putBack(id, { ...last, heardAt: answered.begunAt });
+    return confirmAgain(context, id, { ...answered, at: answered.begunAt });
   }
   // The meaning of a different answer depends on the last confirmation.
   await context.observations.flush(id);
-  return syncByRow(context, id, heard);
+  return syncByRow(context, id, answered);
 }
 
-async function syncByRow(context: SyncContext, id: string, heard?: Heard): Promise<number | null> {
+async function syncByRow(context: SyncContext, id: string, answered?: PollAnswer): Promise<number | null> {
   const record = await context.store.read.deployments.byId(id);
   if (record === null) return null;
   if (!activeStatuses.includes(record.status))
@@ -39,7 +39,7 @@ async function syncByRow(context: SyncContext, id: string, heard?: Heard): Promi
       return findLaunched(context, record);
     case 'made':
       // An answer to a request sent before the row changed says nothing about the new row.
-      if (heard?.revision === record.revision) return poll(context, record, heard);
+      if (answered?.revision === record.revision) return poll(context, record, answered);
       return poll(context, record, await ask(context, record, null));
     case 'over':
       return null;

@@ -25,7 +25,7 @@ export interface Told {
 }
 
 /** Two providers in memory, `provider-x` and `provider-y`, and their workers. `usr-1` of `team-1` deploys. */
-export interface Tended {
+export interface SyncSetup {
   deps: SyncDeps & Deps;
   clock: VirtualClock;
   store: Store;
@@ -40,7 +40,7 @@ export interface Tended {
   close(): Promise<void>;
 }
 
-export async function openProviderWorkers(options: PlainProviderOptions = {}): Promise<Tended> {
+export async function openProviderWorkers(options: PlainProviderOptions = {}): Promise<SyncSetup> {
   const market = await openMarket(options);
   const { clock, store, plain, ssh, provider, worker } = market;
   // The real workers replace it.
@@ -57,7 +57,7 @@ export async function openProviderWorkers(options: PlainProviderOptions = {}): P
     ...market.deps,
     refreshCatalog: async () => undefined,
     random: seededRandom(1),
-    log: toldTo(told),
+    log: recordLines(told),
     providers: {
       ids: () => [provider.id, second.id],
       get: (id: string) => [provider, second].find((it) => it.id === id),
@@ -83,7 +83,7 @@ export async function stopped(clock: VirtualClock, workers: ProviderWorkers): Pr
 
 /** Inserts a new deployment as the use case does. */
 export async function accept(
-  { store, clock, deps }: Pick<Tended, 'store' | 'clock' | 'deps'>,
+  { store, clock, deps }: Pick<SyncSetup, 'store' | 'clock' | 'deps'>,
   changes: Partial<DeploymentRecord> & { number?: number } = {},
 ): Promise<string> {
   const { number = 1, ...fields } = changes;
@@ -121,7 +121,7 @@ export async function accept(
 
 /** A running deployment, with started provider workers. */
 export async function running(
-  setup: Tended,
+  setup: SyncSetup,
   changes: Parameters<typeof accept>[1] = {},
 ): Promise<{ id: string; instanceId: string }> {
   const id = await accept(setup, changes);
@@ -132,14 +132,18 @@ export async function running(
   return { id, instanceId: providerInstanceId };
 }
 
-export async function read({ store }: Pick<Tended, 'store'>, id: string): Promise<DeploymentRecord> {
+export async function read({ store }: Pick<SyncSetup, 'store'>, id: string): Promise<DeploymentRecord> {
   const record = await store.read.deployments.byId(id);
   if (record === null) throw new Error(`there is no ${id}`);
   return record;
 }
 
 /** All segments, as `state rate from–until`, in seconds since `since`. */
-export async function billed({ store }: Pick<Tended, 'store'>, id: string, since: number): Promise<string[]> {
+export async function billed(
+  { store }: Pick<SyncSetup, 'store'>,
+  id: string,
+  since: number,
+): Promise<string[]> {
   const segments = await store.read.ledger.segmentsOf('deployment', id);
   const seconds = (at: number | null) => (at === null ? '' : String((at - since) / 1_000));
   return segments.map(
@@ -152,11 +156,11 @@ export function statuses(plain: PlainProvider): InstanceStatus[] {
 }
 
 /** How often a message with this part was logged at this level. */
-export function tellings(told: readonly Told[], level: keyof Log, part: string): number {
+export function countLines(told: readonly Told[], level: keyof Log, part: string): number {
   return told.filter((it) => it.level === level && it.message.includes(part)).length;
 }
 
-function toldTo(told: Told[]): Log {
+function recordLines(told: Told[]): Log {
   const at = (level: keyof Log) => (fields: object, message: string) =>
     void told.push({ level, message, fields: { ...fields } });
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };

@@ -1,13 +1,13 @@
 import type { MaintenanceWindow } from '../../contract/extensions.ts';
 import type { Offer } from '../catalog/catalog.ts';
-import { type CordonReader, type CordonRecord, concerns, stands } from '../model/cordon.ts';
+import { type CordonReader, type CordonRecord, concerns, isActive } from '../model/cordon.ts';
 
 /** The cordons that are in force. */
-export async function standingCordons(
+export async function activeCordons(
   { cordons }: { cordons: CordonReader },
   now: number,
 ): Promise<CordonRecord[]> {
-  return (await cordons.list()).filter((cordon) => stands(cordon, now));
+  return (await cordons.list()).filter((cordon) => isActive(cordon, now));
 }
 
 /** The cordons that prevent an offer from being sold in a region. With `host`, also those on that host. */

@@ -3,7 +3,7 @@ import type { BerthExtras } from '../../contract/extensions.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type Catalog, canCloudInit, canRestart, type Offer } from '../catalog/catalog.ts';
-import { type CordonRecord, isOver, stands } from '../model/cordon.ts';
+import { type CordonRecord, isActive, isOver } from '../model/cordon.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { Reader } from '../model/store.ts';
 import { isInMaintenance, maintenanceWindows } from './cordons.ts';
@@ -21,7 +21,7 @@ interface Deps {
 interface Shown extends Pick<Deps, 'catalog' | 'manifests'> {
   /** Current and future cordons. */
   cordons: readonly CordonRecord[];
-  standing: readonly CordonRecord[];
+  active: readonly CordonRecord[];
   stock: ReadonlyMap<string, OfferStock>;
 }
 
@@ -51,18 +51,18 @@ async function readStock({ catalog, read, clock, manifests, platform }: Deps): P
   const [use, all] = await Promise.all([read.claims.use(), read.cordons.list()]);
   const now = clock.now();
   const cordons = all.filter((cordon) => !isOver(cordon, now));
-  const standing = cordons.filter((cordon) => stands(cordon, now));
-  const stock = stockOfOffers({ catalog, platform, cordons: standing }, use);
-  return { catalog, manifests, cordons, standing, stock };
+  const active = cordons.filter((cordon) => isActive(cordon, now));
+  const stock = stockOfOffers({ catalog, platform, cordons: active }, use);
+  return { catalog, manifests, cordons, active, stock };
 }
 
 function toConfiguration(shown: Shown, offer: Offer): Omit<Configuration, 'available' | 'regions'> {
-  const { catalog, manifests, standing } = shown;
+  const { catalog, manifests, active } = shown;
   const isEveryRegionInMaintenance =
     offer.placements.length > 0 &&
     offer.placements.every(
       ({ region }) =>
-        catalog.regions.get(region)?.maintenance === true || isInMaintenance(standing, offer, region),
+        catalog.regions.get(region)?.maintenance === true || isInMaintenance(active, offer, region),
     );
   return {
     id: offer.id,

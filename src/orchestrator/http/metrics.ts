@@ -8,7 +8,6 @@ import {
 } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Alarms } from '../alarms/alarms.ts';
-import { standingCordons } from '../capacity/cordons.ts';
 import { freeUnits, type Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AlarmKind, alarmKinds } from '../model/alarm.ts';

@@ -5,7 +5,7 @@ import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
 import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import { claimUnit } from '../capacity/claim-unit.ts';
-import { standingCordons } from '../capacity/cordons.ts';
+import { activeCordons } from '../capacity/cordons.ts';
 import type { Sale } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour } from '../catalog/catalog.ts';
 import { refOf } from '../model/attempt.ts';
@@ -93,7 +93,7 @@ async function insertInstance(
   };
   await assertWithinQuotas(tx, quotas, accountId, { instances: 1 }, now);
   await tx.instances.insert(record);
-  const cordons = await standingCordons(tx, now);
+  const cordons = await activeCordons(tx, now);
   await claimUnit(tx, { catalog, platform, cordons }, { offer, region, instanceId: id });
   await putInlineAttachments(tx, record, volumes);
   await putInstanceWork(tx, id, 'create', now, now + spec.onlineWithinMs);

@@ -1,7 +1,7 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { claimUnit, noCapacity } from '../capacity/claim-unit.ts';
-import { standingCordons } from '../capacity/cordons.ts';
+import { activeCordons } from '../capacity/cordons.ts';
 import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Manifests } from '../model/platform-driver.ts';
@@ -62,7 +62,7 @@ async function reclaimCapacity(
   const sold = catalog.offers.get(offerId);
   // The offer may have moved to another platform. The machine stays on its own.
   const offer = sold && { ...sold, platform: name };
-  const cordons = await standingCordons(tx, clock.now());
+  const cordons = await activeCordons(tx, clock.now());
   if (offer === undefined) throw noCapacity({ id: offerId, name: offerId }, region, 'withheld');
   await claimUnit(tx, { catalog, platform, cordons }, { offer, region, host, instanceId: id });
 }

@@ -30,7 +30,7 @@ export interface CordonRecord extends CordonSubject {
  * Whether the cordon is in force at `now`. A maintenance window begins at `since`. Any other cordon applies as soon as
  * it is set, even on a server whose clock is behind.
  */
-export function stands(
+export function isActive(
   { since, until, isMaintenance }: Pick<CordonRecord, 'since' | 'until' | 'isMaintenance'>,
   now: number,
 ): boolean {

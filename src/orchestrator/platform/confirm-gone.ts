@@ -88,10 +88,10 @@ export async function confirmVolume(
 async function proved<T>(
   found: Presence<T>,
   ref: OwnerRef,
-  listing: Pick<SharedListing<{ ref: OwnerRef }>, 'lacks'> | undefined,
+  listing: Pick<SharedListing<{ ref: OwnerRef }>, 'confirmAbsent'> | undefined,
 ): Promise<Presence<T>> {
   if (found.answer !== 'gone') return found;
-  const proof = await listing?.lacks(ref);
+  const proof = await listing?.confirmAbsent(ref);
   if (proof === undefined) return { answer: 'unknown', reason: 'the platform cannot list what it has' };
   return proof.isProved ? found : { answer: 'unknown', reason: proof.reason };
 }

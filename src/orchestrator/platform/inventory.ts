@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
-import { cordonedHosts, standingCordons } from '../capacity/cordons.ts';
+import { activeCordons, cordonedHosts } from '../capacity/cordons.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { HeldClaim } from '../model/claims.ts';
 import type { FreeUnits, ObservedHost } from '../model/inventory.ts';
@@ -85,7 +85,7 @@ export class PlatformInventory {
     try {
       const before = await store.read.claims.held();
       const askedAt = clock.now();
-      const cordons = await standingCordons(store.read, askedAt);
+      const cordons = await activeCordons(store.read, askedAt);
       const avoidHosts = cordonedHosts(cordons, platform);
       const inventory = await askInventory(this.#deps, () => ask.call(driver, avoidHosts));
       if (inventory.answer === 'unknown') return this.#noteUnknown(inventory.reason);

@@ -44,9 +44,9 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
 describe('a listing', () => {
   it('proves nothing to a caller that came after its start; the next listing does', async () => {
     const { clock, listing, open, end } = setUp();
-    const early = listing.lacks('a');
+    const early = listing.confirmAbsent('a');
     await clock.advance(0);
-    const late = listing.lacks('a');
+    const late = listing.confirmAbsent('a');
     await end(0);
     expect(await early).toEqual({ isProved: true });
     await clock.advance(249);
@@ -61,7 +61,7 @@ describe('a listing', () => {
     const { clock, listing, open, end } = setUp();
     const first = listing.observe();
     await clock.advance(0);
-    const proofs = Promise.all(['a', 'b', 'c'].map((ref) => listing.lacks(ref)));
+    const proofs = Promise.all(['a', 'b', 'c'].map((ref) => listing.confirmAbsent(ref)));
     await end(0);
     await first;
     await clock.advance(250);
@@ -103,7 +103,7 @@ describe('a listing', () => {
     ['cannot be judged', () => Promise.reject(new Error('the store is away'))],
   ])('proves nothing if it %s', async (_, judge) => {
     const { clock, listing, end } = setUp(judge);
-    const proof = listing.lacks('a');
+    const proof = listing.confirmAbsent('a');
     await clock.advance(0);
     await end(0);
     expect(await proof).toMatchObject({
@@ -114,11 +114,11 @@ describe('a listing', () => {
 
   it('proves nothing if malformed, and the next one counts normally', async () => {
     const { clock, listing, open, end } = setUp();
-    const proof = listing.lacks('a');
+    const proof = listing.confirmAbsent('a');
     await clock.advance(0);
     open[0]?.({ answer: 'listed' } as unknown as Listing<Item>);
     expect(await proof).toMatchObject({ isProved: false });
-    const next = listing.lacks('a');
+    const next = listing.confirmAbsent('a');
     await clock.advance(250);
     await end(1);
     expect(await next).toEqual({ isProved: true });
@@ -126,7 +126,7 @@ describe('a listing', () => {
 
   it('proves nothing if it is late', async () => {
     const { clock, listing } = setUp(async () => false);
-    const proof = listing.lacks('a');
+    const proof = listing.confirmAbsent('a');
     await clock.advance(5_000);
     expect(await proof).toMatchObject({ isProved: false });
   });

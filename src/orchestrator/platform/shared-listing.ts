@@ -72,7 +72,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
    * Whether a `gone` of `get` is proved: a trusted listing that began later does not contain `ref` either. Never
    * rejects.
    */
-  async lacks(ref: OwnerRef): Promise<{ isProved: true } | { isProved: false; reason: string }> {
+  async confirmAbsent(ref: OwnerRef): Promise<{ isProved: true } | { isProved: false; reason: string }> {
     const listed = await this.observe();
     if (listed === null || !listed.isTrusted || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
       return { isProved: false, reason: 'the platform reports it gone, but its listing is not trusted now' };

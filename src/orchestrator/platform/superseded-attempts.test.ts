@@ -45,7 +45,7 @@ beforeEach(async () => {
     alarms,
     log: { debug: none, info: none, warn: none, error: none },
     driver: { manifest: { keepsNotes: true }, volumes: { get } },
-    volumes: { lacks: async (ref: string) => ({ isProved: !shown.has(ref) }) },
+    volumes: { confirmAbsent: async (ref: string) => ({ isProved: !shown.has(ref) }) },
     sightings: new Sightings({ store, clock, platform: 'default', options: { restoreDoubtMs: 0 } }),
     options: { orphanGraceMs: 0, leaseMs: 4_000, callTimeoutMs: 1_000 },
   } as unknown as ReconcileContext;

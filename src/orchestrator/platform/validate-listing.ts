@@ -46,7 +46,7 @@ export function whySuspect(
 
 /** Compares a listing of machines with the database, and reports the result to the platform's health. */
 export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<ObservedMachine> {
-  let told = '';
+  let reported = '';
   return async (listing, begunAt) => {
     const { health, options, driver, log, sightings } = deps;
     if (listing.answer === 'unknown') {
@@ -55,9 +55,9 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
     }
     const asked = toHosts(listing.hosts);
     const silent = sortNames(asked.silent).join(', ');
-    if (silent !== told && silent !== '') log.warn({ hosts: silent }, SILENT_HOSTS);
-    if (silent !== told && silent === '') log.info({}, 'every host of the platform answers again');
-    told = silent;
+    if (silent !== reported && silent !== '') log.warn({ hosts: silent }, SILENT_HOSTS);
+    if (silent !== reported && silent === '') log.info({}, 'every host of the platform answers again');
+    reported = silent;
     await expected.refresh();
     const hosts = await judgeHosts(deps, asked);
     // A younger machine may be missing from a correct listing.

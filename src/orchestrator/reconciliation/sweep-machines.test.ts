@@ -97,7 +97,7 @@ async function setUp({
     ...{ driver, clock, store, alarms, sightings, options, platform: 'default', installationId: 'here' },
     otherPlatforms: new Set(),
     failpoint: none,
-    machines: { lacks: async (lacked: string) => ({ isProved: !platform.machines.has(lacked) }) },
+    machines: { confirmAbsent: async (absence: string) => ({ isProved: !platform.machines.has(absence) }) },
     probe: { probe: async () => ({ ok: false, step: 'connect', detail: 'refused' }) },
     health: { isUp: true },
     log: { debug: none, info: none, warn: none, error: (fields: object) => void told.push(fields) },

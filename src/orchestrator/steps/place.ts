@@ -1,4 +1,4 @@
-import { cordonedHosts, standingCordons } from '../capacity/cordons.ts';
+import { activeCordons, cordonedHosts } from '../capacity/cordons.ts';
 import { amend } from '../instances/transition.ts';
 import { generationOf, refOf } from '../model/attempt.ts';
 import { markOf } from '../model/marks.ts';
@@ -125,7 +125,7 @@ async function avoidedHosts(
   read: Pick<Reader, 'cordons' | 'attempts'>,
   resourceId: string,
 ): Promise<string[]> {
-  const cordoned = cordonedHosts(await standingCordons(read, clock.now()), platform);
+  const cordoned = cordonedHosts(await activeCordons(read, clock.now()), platform);
   const tried = (await read.attempts.of(resourceId)).flatMap(({ host, destroyOrder }) =>
     host === null || destroyOrder.reason === 'moved' ? [] : [host],
   );

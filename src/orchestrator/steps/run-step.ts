@@ -52,15 +52,15 @@ export async function runStep(given: StepContext, lease: Lease): Promise<void> {
   const trace = new StepTrace(given.clock.now());
   try {
     await run({ ...given, trace }, lease);
-    tellEnd(given, lease, trace, trace.settled ?? { next: 'lost', problem: undefined });
+    recordEnd(given, lease, trace, trace.settled ?? { next: 'lost', problem: undefined });
   } catch (error) {
     trace.begin();
-    tellEnd(given, lease, trace, { next: 'error', problem: String(error) });
+    recordEnd(given, lease, trace, { next: 'error', problem: String(error) });
     throw error;
   }
 }
 
-function tellEnd(
+function recordEnd(
   { telemetry, clock }: StepContext,
   lease: Lease,
   { requestId, begunAt, calls, verdict, settled }: StepTrace,

@@ -1,7 +1,7 @@
 import type { Signal, SignalWriter, Store } from '../../marketplace/model/store.ts';
 
 /** Notifications that one transaction sends after its commit. */
-export interface Told {
+export interface Notifications {
   /** Ids of the deployments and volumes that it wrote. */
   changed: Set<string>;
   signals: Signal[];
@@ -10,18 +10,18 @@ export interface Told {
 /** Separates the parts of a signal as text. The first part is its kind. */
 const SEPARATOR = '@';
 
-export function nothingTold(): Told {
+export function noNotifications(): Notifications {
   return { changed: new Set(), signals: [] };
 }
 
-export function signalWriter({ signals }: Told): SignalWriter {
+export function signalWriter({ signals }: Notifications): SignalWriter {
   const add = (kind: Signal['kind']) => async (providerId: string, subjectId: string) =>
     void signals.push({ kind, providerId, subjectId });
   return { wake: add('wake'), ask: add('ask') };
 }
 
 /** The texts that notify other processes. */
-export function toTexts({ changed, signals }: Told): string[] {
+export function toTexts({ changed, signals }: Notifications): string[] {
   return [
     ...changed,
     ...signals.map(({ kind, subjectId, providerId }) => [kind, subjectId, providerId].join(SEPARATOR)),
@@ -48,13 +48,13 @@ export class RowSignals {
   };
 
   /** Called after a commit of this process. */
-  tell({ changed, signals }: Told): void {
+  notify({ changed, signals }: Notifications): void {
     for (const id of changed) this.#changed(id);
     for (const signal of signals) this.#wake(signal);
   }
 
   /** Called after a commit of another process, with its {@link toTexts}. */
-  hear(texts: readonly string[]): void {
+  receive(texts: readonly string[]): void {
     for (const text of texts) {
       const [kind = '', subjectId, providerId] = text.split(SEPARATOR);
       if (subjectId === undefined || providerId === undefined) this.#changed(kind);

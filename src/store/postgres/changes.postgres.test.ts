@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(async () => {
   await server.empty(url);
-  const timing = { heartbeatMs: 50, believedForMs: 1_000 };
+  const timing = { heartbeatMs: 50, staleAfterMs: 1_000 };
   [a, b] = await Promise.all([openPostgresStore(url, { timing }), openPostgresStore(url, { timing })]);
   await a.transact(async (tx) => {
     await tx.credentials.insertAccount(account);

@@ -18,10 +18,10 @@ export interface FeedTiming {
   /** Interval between checks of the connection, in milliseconds. */
   heartbeatMs: number;
   /** After this time without a heartbeat, in milliseconds, commits may have been missed. */
-  believedForMs: number;
+  staleAfterMs: number;
 }
 
-export const defaultTiming: FeedTiming = { heartbeatMs: 1_000, believedForMs: 3_000 };
+export const defaultTiming: FeedTiming = { heartbeatMs: 1_000, staleAfterMs: 3_000 };
 
 export interface FeedListener {
   /**
@@ -87,9 +87,9 @@ export class CommitFeed {
   #heardAt = Number.NEGATIVE_INFINITY;
   #pending = new Set<string>();
   #pendingVolumesOf = new Set<string>();
-  #told: Promise<void> = Promise.resolve();
+  #delivering: Promise<void> = Promise.resolve();
   /** Own commits whose changes the listeners have not received yet. */
-  readonly #untold = new Set<number>();
+  readonly #undelivered = new Set<number>();
   #commits = 0;
   /** Notifications of such commits that wait for the answer during the grace period. */
   readonly #waiting = new Set<Promise<void>>();
@@ -107,18 +107,18 @@ export class CommitFeed {
     this.#running ??= this.#run();
   }
 
-  /** Waits for running notifications, at most `believedForMs`. */
+  /** Waits for running notifications, at most `staleAfterMs`. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const ended = new AbortController();
     const { signal } = ended;
-    const limit = pause(this.#timing.believedForMs, undefined, { signal, ref: false }).catch(() => undefined);
+    const limit = pause(this.#timing.staleAfterMs, undefined, { signal, ref: false }).catch(() => undefined);
     await Promise.race([this.#running, limit]);
     ended.abort();
   }
 
   /**
-   * The outcome of an own commit is unknown, so the listeners' data may be outdated. The commit stays untold: its
+   * The outcome of an own commit is unknown, so the listeners' data may be outdated. The commit stays undelivered: its
    * notification is used whenever it arrives.
    */
   doubtOwn(): void {
@@ -126,26 +126,26 @@ export class CommitFeed {
   }
 
   /** The listeners were notified of an own commit, or it did not happen. */
-  told({ number }: OwnCommit): void {
-    this.#untold.delete(number);
+  markDelivered({ number }: OwnCommit): void {
+    this.#undelivered.delete(number);
   }
 
   /**
    * Whether listeners have all commits up to a short time ago. Uses the monotonic clock, which advances while the
    * process is paused.
    */
-  hears(): boolean {
-    return performance.now() - this.#heardAt < this.#timing.believedForMs;
+  isCurrent(): boolean {
+    return performance.now() - this.#heardAt < this.#timing.staleAfterMs;
   }
 
-  /** Registers a transaction that is about to commit. Until {@link told}, its notification is used here as well. */
+  /** Registers a transaction that is about to commit. Until {@link markDelivered}, its notification is used here as well. */
   announce(instances: readonly string[], volumesOf: readonly string[] = []): OwnCommit {
     const number = ++this.#commits;
     const parts = [
       ...inParts(instances).map((part) => ({ instances: part })),
       ...inParts(volumesOf).map((part) => ({ instances: [], volumes_of: part })),
     ];
-    if (parts.length > 0) this.#untold.add(number);
+    if (parts.length > 0) this.#undelivered.add(number);
     const notices = parts.map((part): Statement => {
       const notice: Notice = { from: this.#self, commit: number, ...part };
       return { ...NOTIFY, values: [CHANNEL, JSON.stringify(notice)] };
@@ -171,14 +171,14 @@ export class CommitFeed {
   /** Runs until it is stopped. Throws if the connection breaks or a listener fails. */
   async #listen(): Promise<void> {
     const { signal } = this.#stopping;
-    const { heartbeatMs, believedForMs } = this.#timing;
+    const { heartbeatMs, staleAfterMs } = this.#timing;
     // Listeners first get the pending changes of the last connection, then learn that more may be missing.
-    await this.#told.catch(() => undefined);
-    this.#told = Promise.resolve();
+    await this.#delivering.catch(() => undefined);
+    this.#delivering = Promise.resolve();
     const client = new BerthClient({
       ...connectionOptions(this.#url),
       application_name: FEED_NAME,
-      query_timeout: believedForMs,
+      query_timeout: staleAfterMs,
     });
     const broken = new AbortController();
     const over = AbortSignal.any([signal, broken.signal]);
@@ -193,11 +193,11 @@ export class CommitFeed {
       await client.query(PREPARE);
       this.#listener.missed();
       // Sent on another connection: a pooler may return only notifications that a connection sent itself.
-      await this.#hearEcho((text) => this.#listener.send(text));
+      await this.#receiveEcho((text) => this.#listener.send(text));
       while (!signal.aborted) {
         const askedAt = performance.now();
-        await this.#hearEcho((text) => this.#listener.hearTime(() => askTime(client, text)));
-        await this.#allTold();
+        await this.#receiveEcho((text) => this.#listener.hearTime(() => askTime(client, text)));
+        await this.#allDelivered();
         broken.signal.throwIfAborted();
         this.#heardAt = askedAt;
         if (this.#isLost) this.#listener.found();
@@ -211,14 +211,14 @@ export class CommitFeed {
   }
 
   /** Sends a notification and waits until it arrives. */
-  async #hearEcho(send: (text: string) => Promise<unknown>): Promise<void> {
+  async #receiveEcho(send: (text: string) => Promise<unknown>): Promise<void> {
     const echo = Promise.withResolvers<void>();
     const number = ++this.#echoes;
     this.#echo = { number, heard: echo.resolve };
     await send(toStatement({ from: this.#self, instances: [], echo: number }));
     const stopped = new AbortController();
-    const { believedForMs } = this.#timing;
-    const limit = pause(believedForMs, undefined, { signal: stopped.signal, ref: false }).then(() => {
+    const { staleAfterMs } = this.#timing;
+    const limit = pause(staleAfterMs, undefined, { signal: stopped.signal, ref: false }).then(() => {
       throw new Error(
         'notifications do not arrive: connect to PostgreSQL directly, without a connection pooler',
       );
@@ -245,32 +245,32 @@ export class CommitFeed {
 
   /** Waits for the answer to the commit during the grace period, then uses the notification. */
   #awaitAnswer(notice: Notice): void {
-    const isTold = (): boolean => notice.commit === undefined || !this.#untold.has(notice.commit);
-    if (isTold()) return;
+    const isDelivered = (): boolean => notice.commit === undefined || !this.#undelivered.has(notice.commit);
+    if (isDelivered()) return;
     const waiting = pause(OWN_ANSWER_AFTER_MS, undefined, { ref: false }).then(() => {
       this.#waiting.delete(waiting);
-      if (!isTold()) this.#notifyListeners(notice);
+      if (!isDelivered()) this.#notifyListeners(notice);
     });
     this.#waiting.add(waiting);
   }
 
   /** Waits until the listeners were notified of everything received. */
-  async #allTold(): Promise<void> {
+  async #allDelivered(): Promise<void> {
     await Promise.all(this.#waiting);
-    await this.#told;
+    await this.#delivering;
   }
 
   #notifyListeners({ instances, volumes_of: volumesOf = [] }: Notice): void {
     if (instances.length === 0 && volumesOf.length === 0) return;
     for (const id of instances) this.#pending.add(id);
     for (const accountId of volumesOf) this.#pendingVolumesOf.add(accountId);
-    this.#told = this.#told.then(() => this.#tell());
+    this.#delivering = this.#delivering.then(() => this.#deliver());
     // The next await receives the rejection. Until then it must not count as unhandled.
-    this.#told.catch(() => undefined);
+    this.#delivering.catch(() => undefined);
   }
 
   /** Notifies listeners of everything received during the previous notification. */
-  async #tell(): Promise<void> {
+  async #deliver(): Promise<void> {
     const ids = [...this.#pending];
     const volumesOf = this.#pendingVolumesOf;
     this.#pending = new Set();

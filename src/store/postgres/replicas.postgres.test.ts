@@ -20,7 +20,7 @@ import { FEED_NAME } from './commit-feed.ts';
 import { openPostgresStore, type PostgresOptions } from './store.ts';
 import { startWire } from './wire.fixture.ts';
 
-const timing = { heartbeatMs: 50, believedForMs: 1_000 };
+const timing = { heartbeatMs: 50, staleAfterMs: 1_000 };
 let server: PostgresServer;
 let url: string;
 let stores: Store[];
@@ -61,14 +61,14 @@ function follow(store: Store): string[] {
   return told;
 }
 
-const hears = async (...listening: Store[]): Promise<void> =>
+const isCurrent = async (...listening: Store[]): Promise<void> =>
   until('every commit is heard', () => listening.every((store) => store.isCommitFeedLive()));
 
 const insert = (store: Store, id: string) => store.transact((tx) => tx.instances.insert(instance(id)));
 
 describe('a replica is notified of', () => {
   it('commits of another replica, after the commit, and not of rollbacks', async () => {
-    await hears(b);
+    await isCurrent(b);
     const told = follow(b);
     await a
       .transact(async (tx) => {
@@ -83,7 +83,7 @@ describe('a replica is notified of', () => {
   });
 
   it('its own commits once', async () => {
-    await hears(a, b);
+    await isCurrent(a, b);
     const told = follow(a);
     await insert(a, 'x');
     await insert(b, 'y');
@@ -96,7 +96,7 @@ describe('a replica is notified of', () => {
     const far = await open({}, wire.url);
     await insert(far, 'x');
     const reads = [a, far].map((store) => new PolledReads(store));
-    await hears(a, far);
+    await isCurrent(a, far);
     const shown = async () => {
       const replies = await Promise.all(reads.map((read) => read.get(accountId, 'x')));
       return replies.map(({ body }) => (JSON.parse(body) as { status: string }).status);
@@ -120,7 +120,7 @@ describe('a replica is notified of', () => {
   });
 
   it('more instances than one notification holds', async () => {
-    await hears(b);
+    await isCurrent(b);
     const told = follow(b);
     const ids = Array.from({ length: 250 }, (_, index) => `inst-${'0'.repeat(29)}${index}`);
     await a.transact(async (tx) => {
@@ -131,7 +131,7 @@ describe('a replica is notified of', () => {
   });
 
   it('missed commits when its connection broke, and of the following commits', async () => {
-    await hears(b);
+    await isCurrent(b);
     const told = follow(b);
     await server.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${FEED_NAME}' AND datname = current_database()`,
@@ -145,8 +145,8 @@ describe('a replica is notified of', () => {
   it('nothing from the moment when its connection broke, and not from the next heartbeat on [feed-cut]', async () => {
     const warnings: object[] = [];
     const log = { warn: (fields: object) => void warnings.push(fields), info: () => undefined };
-    const far = await open({ log, timing: { heartbeatMs: 3_600_000, believedForMs: 3_600_000 } });
-    await hears(far);
+    const far = await open({ log, timing: { heartbeatMs: 3_600_000, staleAfterMs: 3_600_000 } });
+    await isCurrent(far);
     await server.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${FEED_NAME}' AND datname = current_database()`,
       url,
@@ -154,11 +154,11 @@ describe('a replica is notified of', () => {
     await until('it knows that it hears nothing', () => !far.isCommitFeedLive());
     await until('it is told', () => warnings.length > 0);
     expect(warnings).toEqual([{ reason: expect.stringMatching(/terminating connection/) }]);
-    await hears(far);
+    await isCurrent(far);
   });
 
   it('a notification that it cannot read', async () => {
-    await hears(b);
+    await isCurrent(b);
     const told = follow(b);
     await server.query(`NOTIFY berth_commits, 'of a later version'`, url);
     await until('b says so', () => told.includes('missed'));
@@ -166,14 +166,14 @@ describe('a replica is notified of', () => {
 
   it('nothing on a silent connection, and reports that until notifications arrive again', async () => {
     await using wire = await startWire(url);
-    const far = await open({ timing: { heartbeatMs: 20, believedForMs: 200 } }, wire.url);
-    await hears(far);
+    const far = await open({ timing: { heartbeatMs: 20, staleAfterMs: 200 } }, wire.url);
+    await isCurrent(far);
     const told = follow(far);
     wire.silence(true);
     await until('it knows that it hears nothing', () => !far.isCommitFeedLive());
     await insert(a, 'x');
     wire.silence(false);
-    await hears(far);
+    await isCurrent(far);
     expect(told).toContain('missed');
     await far.close();
     stores.splice(stores.indexOf(far), 1);
@@ -187,11 +187,11 @@ describe('a replica is notified of', () => {
       warn: (fields: object, message: string) => void told.push(`${message} ${JSON.stringify(fields)}`),
       info: (_fields: object, message: string) => void told.push(message),
     };
-    const far = await open({ log, timing: { heartbeatMs: 20, believedForMs: 200 } }, wire.url);
+    const far = await open({ log, timing: { heartbeatMs: 20, staleAfterMs: 200 } }, wire.url);
     await until('it is told', () => told.length > 0);
     expect(far.isCommitFeedLive()).toBe(false);
     wire.unsay('');
-    await hears(far);
+    await isCurrent(far);
     expect(told).toEqual([
       expect.stringMatching(/do not arrive.*without a connection pooler/),
       'notifications of other servers arrive again',

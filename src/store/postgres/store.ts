@@ -88,11 +88,11 @@ export async function openPostgresStore(
 
   return {
     isShared: true,
-    isCommitFeedLive: () => feed.hears(),
+    isCommitFeedLive: () => feed.isCurrent(),
     read: readerOn(outside, fromPostgres),
     transact: async (body) => {
       let commit: OwnCommit | undefined;
-      const ended = () => commit && feed.told(commit);
+      const ended = () => commit && feed.markDelivered(commit);
       const { value, changes } = await runTransaction(
         { pool, statementPool, schema },
         inTransaction,

@@ -43,7 +43,7 @@ it('sends its writes together with the commit, and all of it in one packet', asy
   await using wire = await startWire(url);
   // The heartbeat would send packets too.
   const store = await openPostgresStore(wire.url, {
-    timing: { heartbeatMs: 600_000, believedForMs: 600_000 },
+    timing: { heartbeatMs: 600_000, staleAfterMs: 600_000 },
   });
   await until('commits are heard', () => store.isCommitFeedLive());
   const insert = (id: string) =>

@@ -137,8 +137,8 @@ export async function readDeployment(
     endpoint: ipAddress === null ? null : `${loginUser}@${ipAddress}:${sshPort}`,
     failure_details: record.failureDetails,
     action: action === null ? null : `${action.kind} since ${toTime(action.since)}`,
-    suspicion: tellSuspicion(record),
-    ssh: tellProof(record),
+    suspicion: describeSuspicion(record),
+    ssh: describeProof(record),
     cleanup: record.cleanup,
     lost: isLost(record),
     started_at: toTime(record.startedAt),
@@ -148,13 +148,13 @@ export async function readDeployment(
   };
 }
 
-function tellSuspicion({ suspicion }: DeploymentRecord): string | null {
+function describeSuspicion({ suspicion }: DeploymentRecord): string | null {
   if (suspicion === null) return null;
   const { status, since, polls, isListed } = suspicion;
   return `${status} since ${toTime(since)}, in ${polls} polls${isListed ? ' and the list' : ''}`;
 }
 
-function tellProof({ sshProof }: DeploymentRecord): string | null {
+function describeProof({ sshProof }: DeploymentRecord): string | null {
   if (sshProof === null) return null;
   const { provedAt, attempts, failedAt } = sshProof;
   if (provedAt !== null) return `proved ${toTime(provedAt)}`;

@@ -13,7 +13,7 @@ import {
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
-import { type CordonRecord, cordonKinds, isOver, stands } from '../../model/cordon.ts';
+import { type CordonRecord, cordonKinds, isOver } from '../../model/cordon.ts';
 import {
   cancelMaintenance,
   cordon,
@@ -84,7 +84,7 @@ function columnsAt(now: number, csrf: string): readonly Column<CordonRecord>[] {
     },
     {
       head: 'Since',
-      cell: (one) => (stands(one, now) ? ago(one.since, now) : html`begins ${ago(one.since, now)}`),
+      cell: (one) => (isActive(one, now) ? ago(one.since, now) : html`begins ${ago(one.since, now)}`),
     },
     { head: 'Until', cell: ({ until }) => (until === null ? 'removed by hand' : clockTime(until)) },
     { head: 'Why', cell: ({ reason }) => given(reason) },

@@ -21,7 +21,7 @@ import type { InstanceRecord } from '../../model/records.ts';
 import type { Work } from '../../model/work.ts';
 import { destroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';
 import { type Dossier, isFine, toDossier } from '../../operate/views/dossier.ts';
-import { createdEvent, tellBy } from '../../operate/views/instances.ts';
+import { createdEvent, describeBy } from '../../operate/views/instances.ts';
 import type { Page } from '../deps.ts';
 import { statusBadge, toneOf } from '../instance-parts.ts';
 import { type Diagnosis, diagnose, wordsOfStep } from './diagnosis.ts';
@@ -161,7 +161,7 @@ function moment(event: HistoryEvent, before: HistoryEvent | undefined): Html {
   }</div>
 <div class="what"><div>${moved}<strong>${causeOf(event)}</strong>${
     tookMs === null ? '' : html` <span class="soft">took ${took(tookMs)}</span>`
-  }${event.next === null || event.next === 'finish' ? '' : html` <span class="soft">then: ${event.next}</span>`}${by === null ? '' : html` <span class="soft">by ${given(tellBy(by))}</span>`}</div>
+  }${event.next === null || event.next === 'finish' ? '' : html` <span class="soft">then: ${event.next}</span>`}${by === null ? '' : html` <span class="soft">by ${given(describeBy(by))}</span>`}</div>
 ${detail === null ? '' : html`<div>${given(detail)}</div>`}
 ${calls.length === 0 ? '' : html`<ul class="calls">${calls.map(callLine)}</ul>`}</div></li>`;
 }

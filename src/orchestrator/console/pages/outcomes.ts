@@ -56,10 +56,10 @@ function quantile(sorted: readonly number[], share: number): number | undefined 
 }
 
 /** Without `gone`: a machine that disappears is why a create failed. */
-const FINE = new Set(['done', 'pending', 'observed', 'proved']);
+const SUCCESSFUL = new Set(['done', 'pending', 'observed', 'proved']);
 
 /** The last failed call, such as `ssh: auth` or `create: capacity`. If no call failed: the step. */
 function causeOf({ calls, cause }: ProvisionOutcome): string {
-  const failed = calls.findLast(({ outcome }) => !FINE.has(outcome));
+  const failed = calls.findLast(({ outcome }) => !SUCCESSFUL.has(outcome));
   return failed === undefined ? cause : `${failed.call}: ${failed.outcome}`;
 }

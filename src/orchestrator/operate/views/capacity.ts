@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { defineView } from '../../../operators/operation.ts';
 import { toTime } from '../../../operators/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import { standingCordons } from '../../capacity/cordons.ts';
 import { findObstacles, freeUnits, type Obstacle, type Sale, type Stock } from '../../capacity/deployable.ts';
 import type { Catalog, Offer } from '../../catalog/catalog.ts';
 import type { CordonRecord } from '../../model/cordon.ts';
@@ -68,7 +67,7 @@ export async function readCapacity(
     read.claims.use(),
     read.claims.ofFailed(),
     read.storageClaims.use(),
-    standingCordons(read, now),
+    activeCordons(read, now),
     platformsDown(read, new Set([...catalog.offers.values()].map(({ platform }) => platform))),
   ]);
   const stock: Stock = { catalog, platform: sale, cordons };
@@ -129,13 +128,13 @@ function whyUnavailable(
   };
   const tell = (found: Obstacle): Unavailable[number] => ({
     reason: found.reason,
-    text: found.reason === 'cordoned' ? tellCordon(found.cordon) : texts[found.reason],
+    text: found.reason === 'cordoned' ? describeCordon(found.cordon) : texts[found.reason],
   });
   const { region } = row;
   return [...findObstacles(stock, { offer, region }).map(tell), ...noneLeft(row)];
 }
 
-function tellCordon({ kind, name, since, until, isMaintenance, reason, by }: CordonRecord): string {
+function describeCordon({ kind, name, since, until, isMaintenance, reason, by }: CordonRecord): string {
   const what = isMaintenance ? 'under maintenance' : 'cordoned';
   const end = until === null ? '' : ` until ${toTime(until)}`;
   const why = reason === null ? '' : `: ${reason}`;

@@ -38,11 +38,11 @@ export const dossierSchema = z
   .meta({ id: 'FailureDossier' });
 export type Dossier = z.infer<typeof dossierSchema>;
 
-const FINE: ReadonlySet<string> = new Set(['done', 'pending', 'observed', 'gone', 'proved']);
+const SUCCESSFUL: ReadonlySet<string> = new Set(['done', 'pending', 'observed', 'gone', 'proved']);
 
 /** Whether a call to the platform or a proof over SSH succeeded. */
 export function isFine({ outcome }: Pick<PlatformCall, 'outcome'>): boolean {
-  return FINE.has(outcome);
+  return SUCCESSFUL.has(outcome);
 }
 
 /** Null: the instance has not failed. */

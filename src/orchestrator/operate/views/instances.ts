@@ -209,7 +209,7 @@ export async function readInstance(
   return {
     ...toInstanceRow(record, nameOf(record.accountId)),
     ...toWorkFacts(record, work),
-    destroy_order: record.destroyOrder && tellOrder(record.destroyOrder, nameOf(record.destroyOrder.by)),
+    destroy_order: record.destroyOrder && describeOrder(record.destroyOrder, nameOf(record.destroyOrder.by)),
     dossier: toDossier(record, events),
     events: [createdEvent(record), ...events].map(toEvent),
   };
@@ -240,7 +240,7 @@ const REASONS: Readonly<Record<DestroyReason, string>> = {
   policy: 'the policy of server',
 };
 
-function tellOrder({ reason, at, keepsDisks }: DestroyOrder, by: string): string {
+function describeOrder({ reason, at, keepsDisks }: DestroyOrder, by: string): string {
   const kept = keepsDisks ? '; its disks are kept for losses.keep_disks_hours' : '';
   return `${REASONS[reason]} ${by}, ${toTime(at)}${kept}`;
 }
@@ -281,7 +281,7 @@ export function createdEvent({ id, createdAt, spec }: InstanceRecord): HistoryEv
 }
 
 /** A short text that names the requester. `nameOf` gives the name of an account. */
-export function tellBy(
+export function describeBy(
   { account, operator, key, address }: NonNullable<EventView['by']>,
   nameOf: (accountId: string) => string = (id) => id,
 ): string {

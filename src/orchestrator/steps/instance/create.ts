@@ -1,4 +1,4 @@
-import { cordonedHosts, standingCordons } from '../../capacity/cordons.ts';
+import { activeCordons, cordonedHosts } from '../../capacity/cordons.ts';
 import { toNote } from '../../instances/note.ts';
 import { amend } from '../../instances/transition.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../model/platform-driver.ts';
@@ -118,7 +118,7 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   const waitMs = before.answer === 'absent' ? before.waitMs : 0;
   const isAnew = before.answer !== 'observed' && lease.cookie === null && isRepeated(lease);
   if (waitMs > 0 || (isAnew && isPastDeadline(lease, clock.now()))) return { outcome: 'absent', waitMs };
-  const cordons = await standingCordons(context.store.read, clock.now());
+  const cordons = await activeCordons(context.store.read, clock.now());
   const avoidHosts = cordonedHosts(cordons, context.platform);
   const spec = toMachineSpec(context, record, avoidHosts);
   if (driver.place === undefined || lease.cookie !== null || record.host !== null)

@@ -283,7 +283,7 @@ describe('opening', () => {
       heardOften = resolve;
     });
     const store = await openMarketplacePostgresStore(url, {
-      timing: { heartbeatMs: 1, believedForMs: 3_000 },
+      timing: { heartbeatMs: 1, staleAfterMs: 3_000 },
       hearTime: async (ask) => {
         heard.push(await ask());
         if (heard.length === 3) heardOften();

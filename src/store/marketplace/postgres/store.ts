@@ -17,7 +17,7 @@ import { OutcomeUnknown, proveWrites, runSnapshot, runTransaction } from '../../
 import { marketplaceTables } from '../../schema/marketplace.ts';
 import { postgres } from '../../schema/postgres.ts';
 import { readerOn, transactionOn } from '../queries/repositories.ts';
-import { nothingTold, RowSignals, type Told, toTexts } from '../row-signals.ts';
+import { type Notifications, noNotifications, RowSignals, toTexts } from '../row-signals.ts';
 import { SharedRequestCounts } from './request-counts.ts';
 
 /** Other statements have separate connections, so that transactions that wait for locks do not block them. */
@@ -60,7 +60,7 @@ export async function openMarketplacePostgresStore(
   const feed = new CommitFeed(
     url,
     {
-      changed: async (texts) => signals.hear(texts),
+      changed: async (texts) => signals.receive(texts),
       missed: () => signals.missed(),
       lost: (reason) =>
         log?.warn(
@@ -94,21 +94,21 @@ export async function openMarketplacePostgresStore(
     read: readerOn(toConnection(statementPool, tables), toCoreError),
     transact: async (body) => {
       let commit: OwnCommit | undefined;
-      const ended = () => commit && feed.told(commit);
-      const { value, told } = await guarded(
+      const ended = () => commit && feed.markDelivered(commit);
+      const { value, notifications } = await guarded(
         runTransaction({ pool, statementPool, schema }, inTransaction, async (connection) => {
           ended();
-          const told: Told = nothingTold();
-          const value = await body(transactionOn(connection, told));
-          commit = feed.announce(toTexts(told));
-          return { result: { value, told }, last: commit.notices };
+          const notifications: Notifications = noNotifications();
+          const value = await body(transactionOn(connection, notifications));
+          commit = feed.announce(toTexts(notifications));
+          return { result: { value, notifications }, last: commit.notices };
         }),
       ).catch((error) => {
         if (error instanceof OutcomeUnknown) feed.doubtOwn();
         else ended();
         throw error;
       });
-      signals.tell(told);
+      signals.notify(notifications);
       ended();
       return value;
     },

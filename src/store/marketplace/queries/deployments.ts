@@ -36,21 +36,21 @@ const deploymentsByInstance = prepared(
       .orderBy(asc(deployments.createdAt), asc(deployments.id)),
 );
 
-const deploymentsToTend = prepared((connection: Connection, { provider }: { provider: string }) =>
-  deploymentsOf(connection, provider, isToTend(connection)),
+const deploymentsToSync = prepared((connection: Connection, { provider }: { provider: string }) =>
+  deploymentsOf(connection, provider, needsSync(connection)),
 );
 
 /** Selects by the last digits of the ids: uses the same index, and returns only those rows. */
-const deploymentsToTendOf = prepared(
+const deploymentsToSyncOf = prepared(
   (connection: Connection, { provider, digits }: { provider: string; digits: string }) => {
     const { id } = connection.tables.deployments;
     const isMeant = sql`CAST(${digits} AS TEXT) LIKE '%' || substr(${id}, length(${id})) || '%'`;
-    return deploymentsOf(connection, provider, sql`${isToTend(connection)} AND ${isMeant}`);
+    return deploymentsOf(connection, provider, sql`${needsSync(connection)} AND ${isMeant}`);
   },
 );
 
-const newDeploymentsToTend = prepared((connection: Connection, { provider }: { provider: string }) =>
-  deploymentsOf(connection, provider, isNewToTend(connection)),
+const newDeploymentsToSync = prepared((connection: Connection, { provider }: { provider: string }) =>
+  deploymentsOf(connection, provider, needsSyncNow(connection)),
 );
 
 function deploymentsOf({ db, tables: { deployments } }: Connection, provider: string, condition: SQL) {
@@ -137,15 +137,15 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .limit(limit),
     toSync: (provider, digits) =>
       digits === undefined
-        ? deploymentsToTend(connection, { provider })
-        : deploymentsToTendOf(connection, { provider, digits }),
-    newToSync: (provider) => newDeploymentsToTend(connection, { provider }),
+        ? deploymentsToSync(connection, { provider })
+        : deploymentsToSyncOf(connection, { provider, digits }),
+    newToSync: (provider) => newDeploymentsToSync(connection, { provider }),
     lastProvedAt: async (provider) => {
       const provedAt = sql<number | null>`max(CAST(${deployments.sshProof} ->> 'provedAt' AS BIGINT))`;
       const [found] = await db
         .select({ provedAt: provedAt.mapWith(Number) })
         .from(deployments)
-        .where(and(eq(deployments.providerId, provider), isToTend(connection)));
+        .where(and(eq(deployments.providerId, provider), needsSync(connection)));
       return found?.provedAt ?? null;
     },
     byProviderName: async (name) => {
@@ -169,7 +169,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       db
         .select({ providerId: deployments.providerId, count: count() })
         .from(deployments)
-        .where(isToTend(connection))
+        .where(needsSync(connection))
         .groupBy(deployments.providerId)
         .orderBy(asc(deployments.providerId)),
     countActive: async () =>
@@ -237,12 +237,12 @@ function inActive({ status }: Connection['tables']['deployments']): SQL {
 }
 
 /** The same text as the partial index's condition, so that the index is used. */
-function isToTend({ tables: { deployments } }: Connection): SQL {
+function needsSync({ tables: { deployments } }: Connection): SQL {
   return sql`(${deployments.status} IN ('deploying', 'running', 'stopped') OR ${deployments.cleanup} = 'wanted')`;
 }
 
 /** As above, for the index of new deployments. */
-function isNewToTend({ tables: { deployments } }: Connection): SQL {
+function needsSyncNow({ tables: { deployments } }: Connection): SQL {
   return sql`(${deployments.status} = 'deploying' OR ${deployments.cleanup} = 'wanted' OR ${deployments.action} IS NOT NULL)`;
 }
 

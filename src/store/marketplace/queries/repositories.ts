@@ -1,7 +1,7 @@
 import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
 import { auditReader, auditWriter, operatorKeyReader, operatorKeyWriter } from '../../queries/operators.ts';
 import { withErrors } from '../../queries/with-errors.ts';
-import { nothingTold, signalWriter, type Told } from '../row-signals.ts';
+import { type Notifications, noNotifications, signalWriter } from '../row-signals.ts';
 import { catalogReader, catalogWriter } from './catalogs.ts';
 import type { Connection } from './connection.ts';
 import { deploymentReader, deploymentWriter } from './deployments.ts';
@@ -36,9 +36,12 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
   };
 }
 
-/** `told` collects the notifications to be sent after the commit. */
-export function transactionOn(connection: Connection, told: Told = nothingTold()): Transaction {
-  const changed = (id: string) => void told.changed.add(id);
+/** `notifications` collects the notifications to be sent after the commit. */
+export function transactionOn(
+  connection: Connection,
+  notifications: Notifications = noNotifications(),
+): Transaction {
+  const changed = (id: string) => void notifications.changed.add(id);
   return {
     users: userWriter(connection),
     keys: keyWriter(connection),
@@ -53,7 +56,7 @@ export function transactionOn(connection: Connection, told: Told = nothingTold()
     mail: mailWriter(connection),
     catalogs: catalogWriter(connection),
     leases: leaseWriter(connection),
-    signals: signalWriter(told),
+    signals: signalWriter(notifications),
     settings: settingWriter(connection),
     operatorKeys: operatorKeyWriter(connection),
     audit: auditWriter(connection),

@@ -29,8 +29,8 @@ const volumesToSync = prepared((connection: Connection, { provider }: { provider
   idsAtProvider(connection, provider, isLive(connection.tables.volumes)),
 );
 
-const volumesToTend = prepared((connection: Connection, { provider }: { provider: string }) =>
-  idsAtProvider(connection, provider, isToTend(connection)),
+const newVolumesToSync = prepared((connection: Connection, { provider }: { provider: string }) =>
+  idsAtProvider(connection, provider, needsSync(connection)),
 );
 
 function idsAtProvider({ db, tables: { volumes } }: Connection, provider: string, condition: SQL) {
@@ -81,7 +81,7 @@ export function volumeReader(connection: Connection): VolumeReader {
       return { volumes: page, total: all?.count ?? 0 };
     },
     toSync: async (provider) => (await volumesToSync(connection, { provider })).map(({ id }) => id),
-    newToSync: async (provider) => (await volumesToTend(connection, { provider })).map(({ id }) => id),
+    newToSync: async (provider) => (await newVolumesToSync(connection, { provider })).map(({ id }) => id),
     countByProvider: async () =>
       db
         .select({ providerId: volumes.providerId, count: count() })
@@ -123,7 +123,7 @@ export function isLive({ status }: Connection['tables']['volumes']): SQL {
 }
 
 /** The same text as the partial index's condition, so that the index is used. */
-function isToTend({ tables: { volumes } }: Connection): SQL {
+function needsSync({ tables: { volumes } }: Connection): SQL {
   return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted')`;
 }
 

@@ -8,7 +8,7 @@ import { MEMORY, MemoryDatabase, type StoreDatabase } from '../../sqlite/memory.
 import { openReader } from '../../sqlite/open-database.ts';
 import type { OpenOptions } from '../../sqlite/open-options.ts';
 import { readerOn, transactionOn } from '../queries/repositories.ts';
-import { nothingTold, RowSignals } from '../row-signals.ts';
+import { noNotifications, RowSignals } from '../row-signals.ts';
 import { marketplaceFormat } from './marketplace-format.ts';
 import { RequestCounts } from './request-counts.ts';
 
@@ -40,11 +40,11 @@ function storeOn(database: StoreDatabase, openSnapshot: () => Database.Database)
   return {
     read: readerOn(toConnection(database.reader, tables), toCoreError),
     transact: (body) => {
-      const told = nothingTold();
+      const notifications = noNotifications();
       return database
         .transact(
-          () => body(transactionOn(connection, told)),
-          () => signals.tell(told),
+          () => body(transactionOn(connection, notifications)),
+          () => signals.notify(notifications),
         )
         .catch((error) => Promise.reject(toCoreError(error)));
     },
