@@ -8,6 +8,7 @@ import {
 } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Alarms } from '../alarms/alarms.ts';
+import { activeCordons } from '../capacity/cordons.ts';
 import { freeUnits, type Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { type AlarmKind, alarmKinds } from '../model/alarm.ts';
@@ -115,7 +116,7 @@ export class Metrics extends ServerMetrics {
   #addCapacityMetrics({ store: { read }, clock, catalog, sale }: Deps): void {
     const claims = cachedFigure(clock, () => read.claims.use());
     const storage = cachedFigure(clock, () => read.storageClaims.use());
-    const standing = cachedFigure(clock, () => standingCordons(read, clock.now()));
+    const standing = cachedFigure(clock, () => activeCordons(read, clock.now()));
     const add = (
       name: string,
       help: string,

@@ -10,7 +10,8 @@ import {
   USUAL_PAGE,
 } from '../../../operators/views/values.ts';
 import type { MailRecord } from '../../model/ledger-records.ts';
-import type { MailState, Reader, Store } from '../../model/store.ts';
+import type { MailState } from '../../model/ledger-store.ts';
+import type { Reader, Store } from '../../model/store.ts';
 import { afterSchema, fromPageEnd, toPageEnd } from './pages.ts';
 
 export const mailStateSchema = z.enum(['waiting', 'sent', 'given_up']);

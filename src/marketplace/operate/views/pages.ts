@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApiError } from '../../../contract/errors.ts';
-import type { PageEnd } from '../../model/store.ts';
+import type { PageEnd } from '../../model/ledger-records.ts';
 
 const AFTER = /^(\d{1,15})-([\w-]{1,100})$/;
 

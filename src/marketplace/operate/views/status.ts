@@ -4,7 +4,8 @@ import { defineView } from '../../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
-import type { Reader, Store, TeamWithLoad } from '../../model/store.ts';
+import type { TeamWithLoad } from '../../model/people-store.ts';
+import type { Reader, Store } from '../../model/store.ts';
 import { readVerdict } from './books.ts';
 
 const mailsViewSchema = z.object({

@@ -13,7 +13,8 @@ import { teamRoles } from '../../contract/team.ts';
 import { flagSchema } from '../../contract/values.ts';
 import { accrued, mostAccrued } from '../../ledger/balance.ts';
 import { teamOf } from '../../model/own-rows.ts';
-import type { Reader, Store, TeamWithLoad } from '../../model/store.ts';
+import type { TeamWithLoad } from '../../model/people-store.ts';
+import type { Reader, Store } from '../../model/store.ts';
 import { known, textSchema } from './pages.ts';
 
 /** A team with its balance and the rate at which it decreases. */

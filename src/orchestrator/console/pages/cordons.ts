@@ -13,7 +13,7 @@ import {
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
-import { type CordonRecord, cordonKinds, isOver } from '../../model/cordon.ts';
+import { type CordonRecord, cordonKinds, isActive, isOver } from '../../model/cordon.ts';
 import {
   cancelMaintenance,
   cordon,

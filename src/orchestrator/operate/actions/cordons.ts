@@ -5,7 +5,7 @@ import { defineAction, defineView } from '../../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { type CordonRecord, type CordonSubject, cordonKinds, isOver, stands } from '../../model/cordon.ts';
+import { type CordonRecord, type CordonSubject, cordonKinds, isActive, isOver } from '../../model/cordon.ts';
 import type { Reader, Store, Transaction } from '../../model/store.ts';
 import { ActionRefused } from './refused.ts';
 
@@ -144,7 +144,7 @@ export const uncordon = defineAction({
     store.transact(async (tx) => {
       const named = nameSubject(sold, subject);
       const now = clock.now();
-      const found = (await tx.cordons.list()).filter((one) => stands(one, now) && isOn(one, named));
+      const found = (await tx.cordons.list()).filter((one) => isActive(one, now) && isOn(one, named));
       if (found.length === 0)
         throw new ActionRefused(`No cordon on ${describe(named)}: see \`berth cordons\`.`, 'not_found');
       for (const { id } of found) await tx.cordons.remove(id);
@@ -389,7 +389,7 @@ function toCordonRow({ isMaintenance, ...cordon }: CordonRecord, now: number): C
     platform: cordon.platform,
     since: toTime(cordon.since),
     until: toTime(cordon.until),
-    stands: stands({ ...cordon, isMaintenance }, now),
+    stands: isActive({ ...cordon, isMaintenance }, now),
     maintenance: isMaintenance,
     by: cordon.by,
     reason: cordon.reason,

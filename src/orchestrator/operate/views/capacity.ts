@@ -2,10 +2,12 @@ import { z } from 'zod';
 import { defineView } from '../../../operators/operation.ts';
 import { toTime } from '../../../operators/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
+import { activeCordons } from '../../capacity/cordons.ts';
 import { findObstacles, freeUnits, type Obstacle, type Sale, type Stock } from '../../capacity/deployable.ts';
 import type { Catalog, Offer } from '../../catalog/catalog.ts';
 import type { CordonRecord } from '../../model/cordon.ts';
-import { markOf, type Reader, type Store } from '../../model/store.ts';
+import { markOf } from '../../model/marks.ts';
+import type { Reader, Store } from '../../model/store.ts';
 
 const reasons = [
   'platform_frozen',

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { compareNames, sortNames } from '../../../contract/compare-names.ts';
 import { defineView } from '../../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
-import { deviceStates, hostStates, type ObservedHost } from '../../model/platform-driver.ts';
-import { type HostUse, markOf, type Reader, type Store } from '../../model/store.ts';
+import { deviceStates, hostStates, type ObservedHost } from '../../model/inventory.ts';
+import { markOf } from '../../model/marks.ts';
+import type { HostUse, Reader, Store } from '../../model/store.ts';
 
 const shareSchema = z
   .object({ total: z.number(), taken: z.number() })

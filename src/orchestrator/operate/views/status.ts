@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineView } from '../../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
-import { markOf, type Reader, type Store } from '../../model/store.ts';
+import { markOf } from '../../model/marks.ts';
+import type { Reader, Store } from '../../model/store.ts';
 
 /** A summary: instances, platforms, work and alarms. */
 const statusViewSchema = z
