@@ -68,7 +68,7 @@ it('two servers on one PostgreSQL share their limits and their keys', async () =
   expect(await run('verify-ledger')).toMatch('The ledger is consistent');
 });
 
-it('a starting server sells the catalog that another one has read, without a call to the provider [catalog-shared-postgres]', async () => {
+it('a starting server sells the catalog that another one has read, without reading it from the provider [catalog-shared-postgres]', async () => {
   await using provider = await startAnsweringServer(({ url }, response) =>
     answerJson(
       response,
@@ -91,8 +91,10 @@ providers:
   };
   await using first = await serve(file);
   await until('the first has read it', async () => (await sold(first.baseUrl)).length > 0);
-  const asked = provider.received.length;
+  // The first also lists its instances meanwhile.
+  const catalogReads = () => provider.received.filter(({ url }) => url.includes('configurations')).length;
+  const asked = catalogReads();
   await using second = await serve(file);
   expect(await sold(second.baseUrl)).toEqual(await sold(first.baseUrl));
-  expect(provider.received.length).toBe(asked);
+  expect(catalogReads()).toBe(asked);
 });
