@@ -181,7 +181,8 @@ export function defineAction<
       const skipAudit = (): void => {
         isSkipped = true;
       };
-      const row = await audit(input, deps);
+      const given = audit(input, deps);
+      const row = given instanceof Promise ? await given : given;
       const done = (reply: z.output<Schema>) => (isSkipped ? null : (row.done?.(reply) ?? {}));
       return audited(deps, actor, { ...row, done }, (store) =>
         run({ ...deps, store }, input, actor, skipAudit),
