@@ -9,6 +9,7 @@ import {
   describeBy,
   type EventView,
   findInstanceId,
+  type InstanceDetail,
   type InstanceRow,
   listInstances,
   readEvents,
@@ -57,22 +58,26 @@ export function instancesCommand(): Command {
   withOutput(
     onDatabase(
       instances.command('show <instance>'),
-      async ({ store: { read } }, given: string, flags: OutputFlag) => {
+      async ({ store: { read }, clock }, given: string, flags: OutputFlag) => {
         const id = await findInstanceId(read, given);
-        const instance = await readInstance(read, id);
+        const instance = await readInstance(read, id, clock.now());
         if (instance === null) throw nothingKnown(id);
         if (isData(flags)) return printData(flags, instance);
-        const { events, dossier, ...facts } = instance;
+        const { events, dossier, diagnosis, ...facts } = instance;
         printTable(
           ['FACT', 'VALUE'],
           Object.entries(facts).map(([name, value]) => [name, String(value ?? '-')]),
         );
+        printLine('');
+        for (const line of linesOf(diagnosis)) printLine(line);
         if (dossier !== null) tellDossier(dossier);
         printLine('');
         tellEvents(events, await accountNames(read));
       },
     ),
-  ).description('show an instance: its row, its open work, its history, and the details of a failure');
+  ).description(
+    'show an instance: its row, its open work, a diagnosis, its history, and the details of a failure',
+  );
   withList(
     onDatabase(
       instances.command('events <instance>'),
@@ -168,6 +173,11 @@ function tellConsole(console: string): void {
   printLine('');
   printLine('The end of its console:');
   for (const line of console.split('\n')) printLine(`  ${line}`);
+}
+
+/** Why it is in its state, and what to do. */
+function linesOf({ headline, because, todo }: InstanceDetail['diagnosis']): string[] {
+  return [`Diagnosis: ${headline}.`, ...because, ...todo.map((step) => `To do: ${step}`)];
 }
 
 /** Prints why it failed, before the history and the console that show the details. */

@@ -86,7 +86,7 @@ describe('the disks that a DELETE keeps', () => {
     await expect(
       retryInstance.perform({ store, clock: berth.clock }, actor, { instanceId: id, dry_run: false }),
     ).rejects.toThrow('its disks are kept for losses.keep_disks_hours');
-    const read = async () => (await readInstance(store.read, id))?.destroy_order;
+    const read = async () => (await readInstance(store.read, id, berth.clock.now()))?.destroy_order;
     expect(await read()).toMatch(
       /^a DELETE of account \S+, 20.*; its disks are kept for losses\.keep_disks_hours$/,
     );

@@ -42,7 +42,7 @@ describe('the machine of an instance that failed', () => {
   it('is kept with its unit for as long as is configured, and then removed [hold-ends]', async () => {
     await using held = await startHolding(2);
     const { berth, deps, id } = held;
-    const shown = await readInstance(deps.store.read, id);
+    const shown = await readInstance(deps.store.read, id, berth.clock.now());
     expect(shown).toMatchObject({
       work: 'hold',
       kept_until: expect.any(String),
@@ -56,7 +56,7 @@ describe('the machine of an instance that failed', () => {
     expect([berth.platform.machines.size, held.asked.console]).toEqual([1, 1]);
     await berth.clock.advance(MINUTE);
     expect([berth.platform.machines.size, await deps.store.read.claims.isHeldBy(id)]).toEqual([0, false]);
-    expect((await readInstance(deps.store.read, id))?.kept_until).toBeNull();
+    expect((await readInstance(deps.store.read, id, berth.clock.now()))?.kept_until).toBeNull();
   });
 
   it('is told by the capacity as taken by one that failed [hold-capacity]', async () => {

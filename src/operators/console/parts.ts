@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { span } from '../views/values.ts';
 
 export type Html = ReturnType<typeof html>;
 export { html };
@@ -35,19 +36,6 @@ export function cutName(name: string): string {
 
 function toEscape(character: string): string {
   return `\\u${character.codePointAt(0)?.toString(16).padStart(4, '0')}`;
-}
-
-const STEPS = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'min'],
-  [1_000, 's'],
-] as const;
-
-/** Formats a duration in its largest unit: `12 min`. */
-export function span(ms: number): string {
-  const [size, unit] = STEPS.find(([step]) => Math.abs(ms) >= step) ?? [1_000, 's'];
-  return `${Math.round(Math.abs(ms) / size)} ${unit}`;
 }
 
 /** Formats how long a call took: `340 ms`, `2.4 s`, `3 min`. */

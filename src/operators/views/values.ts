@@ -32,3 +32,16 @@ export function cutPage<Row>(
   const last = found.length > limit ? rows.at(-1) : undefined;
   return { rows, next: last === undefined ? null : endOf(last) };
 }
+
+const STEPS = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+] as const;
+
+/** Formats a duration in its largest unit: `12 min`. */
+export function span(ms: number): string {
+  const [size, unit] = STEPS.find(([step]) => Math.abs(ms) >= step) ?? [1_000, 's'];
+  return `${Math.round(Math.abs(ms) / size)} ${unit}`;
+}

@@ -17,7 +17,9 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedHost } from '../model/inventory.ts';
 import { Doctor, type DoctorFinding } from '../operate/doctor.ts';
 import { createConsole } from './app.ts';
+import { STUCK } from './demo-fleet.fixture.ts';
 import type { PlatformState } from './deps.ts';
+import { pages } from './pages/pages.ts';
 
 const up: PlatformState = {
   driver: { manifest: { name: 'libvirt' } },
@@ -142,6 +144,20 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       });
       return reply.headers.get('set-cookie')?.split(';')[0] ?? '';
     },
+    /** Logs in, and sends requests as a browser with that session does. */
+    async openTab() {
+      const cookie = await this.logIn();
+      const get = (path: string, headers: Record<string, string> = {}) =>
+        this.request(path, { headers: { cookie, ...headers } });
+      const read = async (path: string) => (await get(path)).text();
+      const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+        this.request(path, {
+          method: 'POST',
+          headers: { cookie, ...headers },
+          body: new URLSearchParams(fields),
+        });
+      return { cookie, get, read, post };
+    },
     close: built.close,
     /** Serves the console on a free port. Returns its origin. */
     async listen(): Promise<string> {
@@ -158,3 +174,22 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
 }
 
 export type TestConsole = Awaited<ReturnType<typeof startConsole>>;
+export type Tab = Awaited<ReturnType<TestConsole['openTab']>>;
+
+export const csrfOf = (page: string): string => /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
+
+/** Actions with a dry run, and the query of the page that shows it. */
+const toConfirm = {
+  retryInstance: `instanceId=${STUCK}`,
+  destroyInstance: `instanceId=${STUCK}`,
+  cordon: 'kind=offer&name=l40s-1x',
+  planMaintenance: 'kind=offer&name=l40s-1x',
+  acceptLosses: 'platform=west',
+  disableAccount: 'account=marketplace',
+  deleteAccount: 'account=marketplace',
+};
+/** Every page, and every dry run. */
+export const paths = [
+  ...pages.map(([path]) => `/console${path === '/' ? '' : path.replace(':id', STUCK)}`),
+  ...Object.entries(toConfirm).map(([action, query]) => `/console/actions/${action}?${query}`),
+];

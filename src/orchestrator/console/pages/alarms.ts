@@ -11,51 +11,11 @@ import {
   named,
   table,
 } from '../../../operators/console/parts.ts';
-import type { AlarmKind, AlarmRecord } from '../../model/alarm.ts';
+import type { AlarmRecord } from '../../model/alarm.ts';
 import { acknowledgeAlarms } from '../../operate/actions/alarms.ts';
+import { remedyOf } from '../../operate/views/remedies.ts';
 import type { Page } from '../deps.ts';
 import { instanceLink } from '../instance-parts.ts';
-
-/** The remedy for each kind of alarm, a summary of docs/runbook.md. */
-const REMEDIES: Readonly<Record<AlarmKind, string>> = {
-  platform_down: 'Fix the network, the credentials or the platform. Berth then continues by itself.',
-  platform_suspect:
-    'Check that its key and project are still correct; accept the losses only if the machines are gone.',
-  volumes_suspect: 'Check that the storage pool is available. Meanwhile no volume counts as deleted.',
-  inventory_unknown: 'Check the platform with `berth doctor`. After ten minutes it stops selling.',
-  host_unknown: 'Put the host back into the configuration. Accept the losses only if it is gone for good.',
-  losses_held: 'Compare with the platform’s own list. Accept the losses only if the machines are gone.',
-  orphan_machine:
-    'Inspect it on the platform: it may cost money. Then `berth orphans adopt`, `release` or `rm`.',
-  orphan_volume: 'Inspect it on the platform: it may hold data. `berth orphans rm` removes it.',
-  listing_incomplete:
-    'Fix the platform, or the host that does not answer: until the listing is complete, lost rows read 404.',
-  row_lost: 'Create its account if that is missing. Otherwise `berth orphans adopt`, `release` or `rm`.',
-  machine_paused: 'Fix the cause that it names. Once it is STOPPED, let the tenant’s start resume it.',
-  machine_fault: 'Follow its remedy. The instance stays ONLINE meanwhile.',
-  resource_renamed:
-    'Restore its name when you can. Meanwhile Berth tracks it under the new name, and its DELETE works.',
-  resource_copied:
-    'Delete the copy, or remove Berth’s tag from it. Berth never counts, adopts or removes it.',
-  disk_left:
-    'Inspect the disks that it names. Berth removes disks only when their machine or volume was deleted on request.',
-  endpoint_shared:
-    'Find out on the platform which machine has the address, and correct the endpoint of the other.',
-  disk_lost: 'Find out what removed it, and check whether other machines on its host still have their disks.',
-  start_failed: 'Find the cause on the platform. The alarm ends after a successful start, or after a day.',
-  step_failing: 'Fix the cause given by the last attempt; the step then continues by itself.',
-  call_stuck: 'Check the platform. If its driver hangs, restart the server that the alarm names.',
-  clock_skew: 'Check NTP on this server and on the database server. No work is done meanwhile.',
-  certificate_ending: 'Renew it. The API and providers need no restart; the files of Incus do.',
-  reload_refused:
-    'Fix the file that it names, then run `berth reload`. Do not restart the server before that.',
-  disk_low: 'Free some disk space before the disk is full.',
-  store_unwritable: 'Free some disk space, or bring PostgreSQL back. No restart is needed.',
-};
-
-export function remedyOf(kind: AlarmKind): string {
-  return REMEDIES[kind];
-}
 
 /** The open alarms of every server on the database. */
 export const alarmsPage: Page = async ({ store: { read } }, { now, session }) => {

@@ -8,17 +8,18 @@ import {
   html,
   live,
   named,
-  span,
   table,
   usd,
 } from '../../../operators/console/parts.ts';
+import { span } from '../../../operators/views/values.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import { markOf } from '../../model/marks.ts';
 import type { PlacedInstances } from '../../model/store.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
+import { remedyOf } from '../../operate/views/remedies.ts';
 import type { ConsoleDeps, Page } from '../deps.ts';
 import { instanceLink, toneOf } from '../instance-parts.ts';
-import { remedyOf, subjectOf } from './alarms.ts';
+import { subjectOf } from './alarms.ts';
 import { type Outcomes, summarise } from './outcomes.ts';
 
 const HOURS = 24;

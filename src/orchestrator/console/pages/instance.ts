@@ -8,23 +8,23 @@ import {
   html,
   live,
   named,
-  span,
   type Tone,
   table,
   took,
   usd,
 } from '../../../operators/console/parts.ts';
+import { span } from '../../../operators/views/values.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import { markOf } from '../../model/marks.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Work } from '../../model/work.ts';
 import { destroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';
+import { type Diagnosis, diagnose, readTrouble, wordsOfStep } from '../../operate/views/diagnosis.ts';
 import { type Dossier, isFine, toDossier } from '../../operate/views/dossier.ts';
 import { createdEvent, describeBy } from '../../operate/views/instances.ts';
 import type { Page } from '../deps.ts';
 import { statusBadge, toneOf } from '../instance-parts.ts';
-import { type Diagnosis, diagnose, wordsOfStep } from './diagnosis.ts';
 
 /** One instance: why it is in its state, what to do, and its history. */
 export const instancePage: Page = async ({ store: { read } }, { params, now }) => {
@@ -32,22 +32,20 @@ export const instancePage: Page = async ({ store: { read } }, { params, now }) =
   const record = await read.instances.byId(id);
   const history = await read.history.of(id);
   if (record === null) return history.length === 0 ? null : forgotten(id, history);
-  const [work, account, alarms, attachments, downSince] = await Promise.all([
+  const [work, account, trouble, attachments] = await Promise.all([
     read.work.of(id),
     read.credentials.accountById(record.accountId),
-    read.alarms.list(),
+    readTrouble(read, record),
     read.volumes.attachmentsOfInstance(id),
-    read.marks.get(markOf(record.platform, 'platform_down_since')),
   ]);
-  const own = alarms.filter(({ subject }) => subject === id || subject === record.ownerRef);
   const events = [createdEvent(record), ...history];
-  const found = diagnose({ record, work, events, alarms: own, downSince }, now);
+  const found = diagnose({ record, work, events, ...trouble }, now);
   const body = html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(record.status)}
 <span class="soft">${named(record.name)}</span></div>
 ${live('why', whyNotice(found), '')}
 ${record.status === 'DESTROYED' ? '' : html`<div class="row">${actions(record, work)}</div>`}
 <div class="columns">
-${live('work', openWork(work, record, own, now))}
+${live('work', openWork(work, record, trouble.alarms, now))}
 ${live('what', whatItIs(record, account?.name ?? record.accountId, now))}
 </div>
 ${live('timeline', timeline(events))}

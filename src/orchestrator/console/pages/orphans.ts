@@ -9,8 +9,8 @@ import {
   table,
 } from '../../../operators/console/parts.ts';
 import { listOrphans, type Orphan } from '../../operate/views/alarms.ts';
+import { remedyOf } from '../../operate/views/remedies.ts';
 import type { Page } from '../deps.ts';
-import { remedyOf } from './alarms.ts';
 
 const ALARMS = { machine: 'orphan_machine', volume: 'orphan_volume', row_lost: 'row_lost' } as const;
 

@@ -15,8 +15,8 @@ import {
 import { ABOUT_LOSSES, acceptLosses } from '../../operate/actions/losses.ts';
 import { type AlarmRow, listAlarms } from '../../operate/views/alarms.ts';
 import { type HostRow, listPlatforms, type PlatformView } from '../../operate/views/platforms.ts';
+import { remedyOf } from '../../operate/views/remedies.ts';
 import type { Page } from '../deps.ts';
-import { remedyOf } from './alarms.ts';
 import { cordonLink } from './cordons.ts';
 
 /** Each platform: whether it is trusted, its count of free units, and its hosts. */

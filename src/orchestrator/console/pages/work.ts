@@ -9,9 +9,9 @@ import {
   table,
 } from '../../../operators/console/parts.ts';
 import type { OpenWork } from '../../model/work.ts';
+import { wordsOfStep } from '../../operate/views/diagnosis.ts';
 import type { Page } from '../deps.ts';
 import { instanceLink } from '../instance-parts.ts';
-import { wordsOfStep } from './diagnosis.ts';
 
 const SHOWN = 200;
 

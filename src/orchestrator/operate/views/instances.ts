@@ -11,6 +11,7 @@ import {
   toTime,
   USUAL_PAGE,
 } from '../../../operators/views/values.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import type { DestroyOrder, DestroyReason } from '../../model/destroy-order.ts';
 import type { HistoryEvent } from '../../model/history.ts';
@@ -18,6 +19,7 @@ import type { InstanceRecord } from '../../model/records.ts';
 import type { InstanceSearch, ListedInstance, Reader, Store } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
 import { idOfAccount } from './accounts.ts';
+import { diagnose, diagnosisSchema, keptUntil, readTrouble } from './diagnosis.ts';
 import { dossierSchema, toDossier } from './dossier.ts';
 
 /** An instance in the list of the operator API. */
@@ -188,6 +190,7 @@ const instanceDetailSchema = instanceRowSchema
       .string()
       .nullable()
       .meta({ description: 'Who requested its removal, when and why; null: not requested.' }),
+    diagnosis: diagnosisSchema.meta({ description: 'Why it is in its state, and what to do.' }),
     dossier: dossierSchema.nullable().meta({ description: 'Null: it has not failed.' }),
     events: z.array(eventSchema),
   })
@@ -196,22 +199,27 @@ export type InstanceDetail = z.infer<typeof instanceDetailSchema>;
 
 /** Null: there is no row. A destroyed instance has one until its tombstone is pruned. */
 export async function readInstance(
-  read: Pick<Reader, 'instances' | 'work' | 'history' | 'credentials'>,
+  read: Pick<Reader, 'instances' | 'work' | 'history' | 'credentials' | 'alarms' | 'marks'>,
   id: string,
+  now: number,
 ): Promise<InstanceDetail | null> {
   const record = await read.instances.byId(id);
   if (record === null) return null;
-  const [work, events, nameOf] = await Promise.all([
+  const [work, history, trouble, nameOf] = await Promise.all([
     read.work.of(id),
     read.history.of(id),
+    readTrouble(read, record),
     accountNames(read),
   ]);
+  const events = [createdEvent(record), ...history];
+  const { tone: _, ...diagnosis } = diagnose({ record, work, events, ...trouble }, now);
   return {
     ...toInstanceRow(record, nameOf(record.accountId)),
     ...toWorkFacts(record, work),
     destroy_order: record.destroyOrder && describeOrder(record.destroyOrder, nameOf(record.destroyOrder.by)),
-    dossier: toDossier(record, events),
-    events: [createdEvent(record), ...events].map(toEvent),
+    diagnosis,
+    dossier: toDossier(record, history),
+    events: events.map(toEvent),
   };
 }
 
@@ -222,14 +230,6 @@ export async function readEvents(
 ): Promise<EventView[]> {
   const [record, events] = await Promise.all([read.instances.byId(id), read.history.of(id)]);
   return [...(record === null ? [] : [createdEvent(record)]), ...events].map(toEvent);
-}
-
-/**
- * Until when the machine of a failed instance is kept for the operator, in milliseconds since the epoch. Null: not
- * kept, or kept until a request.
- */
-export function keptUntil({ kind, deadlineAt }: Pick<Work, 'kind' | 'deadlineAt'>): number | null {
-  return kind === 'hold' ? deadlineAt : null;
 }
 
 const REASONS: Readonly<Record<DestroyReason, string>> = {
@@ -345,8 +345,8 @@ export const instanceView = defineView({
   input: { instanceId: z.string() },
   errors: ['not_found'],
   reply: ['The instance.', instanceDetailSchema],
-  read: async ({ store }: Deps, { instanceId }) => {
-    const found = await readInstance(store.read, instanceId);
+  read: async ({ store, clock }: Deps & { clock: Pick<Clock, 'now'> }, { instanceId }) => {
+    const found = await readInstance(store.read, instanceId, clock.now());
     if (found === null) throw new ApiError('not_found', 'There is no instance with this id.');
     return found;
   },

@@ -1,10 +1,12 @@
-import { span, type Tone } from '../../../operators/console/parts.ts';
+import { z } from 'zod';
+import { span } from '../../../operators/views/values.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
+import { markOf } from '../../model/marks.ts';
 import type { InstanceRecord } from '../../model/records.ts';
+import type { Reader } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
-import { keptUntil } from '../../operate/views/instances.ts';
-import { remedyOf } from './alarms.ts';
+import { remedyOf } from './remedies.ts';
 
 /** The data about one instance. */
 export interface Known {
@@ -16,12 +18,36 @@ export interface Known {
   downSince: number | null;
 }
 
+export const diagnosisSchema = z.object({
+  headline: z.string(),
+  because: z.array(z.string()).meta({ description: 'Why.' }),
+  todo: z.array(z.string()).meta({ description: 'What to do; empty: no action needed.' }),
+});
+
 /** Why an instance is in its state, and what to do. */
-export interface Diagnosis {
-  tone: Tone;
-  headline: string;
-  because: string[];
-  todo: string[];
+export interface Diagnosis extends z.output<typeof diagnosisSchema> {
+  /** Good, in progress, waiting, bad or neutral. */
+  tone: 'good' | 'busy' | 'wait' | 'bad' | 'none';
+}
+
+/** Reads what a diagnosis of an instance needs besides its row, its work and its history. */
+export async function readTrouble(
+  { alarms, marks }: Pick<Reader, 'alarms' | 'marks'>,
+  { id, ownerRef, platform }: InstanceRecord,
+): Promise<Pick<Known, 'alarms' | 'downSince'>> {
+  const [all, downSince] = await Promise.all([
+    alarms.list(),
+    marks.get(markOf(platform, 'platform_down_since')),
+  ]);
+  return { alarms: all.filter(({ subject }) => subject === id || subject === ownerRef), downSince };
+}
+
+/**
+ * Until when the machine of a failed instance is kept for the operator, in milliseconds since the epoch. Null: not
+ * kept, or kept until a request.
+ */
+export function keptUntil({ kind, deadlineAt }: Pick<Work, 'kind' | 'deadlineAt'>): number | null {
+  return kind === 'hold' ? deadlineAt : null;
 }
 
 /** The meaning of a proof over SSH that failed at a step, and what to check. */
@@ -87,7 +113,7 @@ function held({ record: { platform } }: Known): Diagnosis {
     ],
     todo: [
       'Compare with the platform’s own list. A wrong project or key looks the same as a loss; correct it, and the instance continues as before.',
-      'Only if the machines are really gone: accept the losses on the platform’s page, or with `berth losses accept`.',
+      'Only if the machines are really gone: accept the losses with `berth losses accept`.',
     ],
   };
 }
@@ -103,7 +129,7 @@ function frozen({ record, work }: Known, since: number, now: number): Diagnosis 
     because: [
       `${waits} until the platform answers and its listing is trusted again. Deadlines are extended by the same time.`,
     ],
-    todo: ['See the platform’s page for its error, and fix the network, the credentials or the platform.'],
+    todo: ['See `berth platforms` for its error, and fix the network, the credentials or the platform.'],
   };
 }
 
@@ -132,9 +158,9 @@ function tellLeft({ work, alarms }: Known, now: number): string {
   if (work.kind !== 'hold') return 'Its remains on the platform are being removed.';
   const until = keptUntil(work);
   if (until === null)
-    return 'Its machine stays, and its unit is not sold, until its owner deletes it. “Release” removes it at once.';
+    return 'Its machine stays, and its unit is not sold, until its owner deletes it. `berth instances release` removes it at once.';
   const rest = until <= now ? 'is removed now' : `is kept for you for another ${span(until - now)}`;
-  return `Its machine ${rest}, and its unit is not sold meanwhile. “Release” removes it at once.`;
+  return `Its machine ${rest}, and its unit is not sold meanwhile. \`berth instances release\` removes it at once.`;
 }
 
 function resting({ record: { status }, events, alarms }: Known): Diagnosis {
@@ -144,7 +170,7 @@ function resting({ record: { status }, events, alarms }: Known): Diagnosis {
       tone: 'bad',
       headline: `It is ${status}, but has no open step`,
       because: ['This status always needs an open step. Without one it never changes.'],
-      todo: ['Read it from the platform again with “Try now”, and search the log for its id.'],
+      todo: ['Read it from the platform again with `berth instances retry`, and search the log for its id.'],
     };
   if (alarms.length > 0)
     return {
@@ -193,11 +219,11 @@ function underWay({ events, alarms }: Known, work: Work, now: number): Diagnosis
 }
 
 const MEND =
-  'Fix the cause given by the last attempt; the step then continues by itself. “Try now” skips the wait.';
+  'Fix the cause given by the last attempt; the step then continues by itself. `berth instances retry` skips the wait.';
 const REMEDIES: Readonly<Partial<Record<Work['kind'], readonly string[]>>> = {
   destroy: [
     'The platform does not show that the machine, its disk and its ports are gone. Remove on the platform whatever still carries its owner ref; the next attempt sees it.',
-    '“Try now” skips the wait.',
+    '`berth instances retry` skips the wait.',
   ],
   create: [
     'Fix the cause given by the last attempt: capacity, quota, image or credentials of the platform. The step then continues by itself.',
