@@ -113,12 +113,12 @@ it('cordons an offer: first as a dry run, then for good', async () => {
   await page.goto(`${origin}/console/cordons`);
   await page.fill('input[list=names]', 'l40s-1x');
   await page.selectOption('select[name=kind]', 'offer');
-  await page.getByRole('button', { name: 'Show what it would do' }).click();
+  await page.getByRole('button', { name: 'Preview cordon' }).click();
   await page.getByText('This is a dry run: nothing has changed.').waitFor();
   expect(await shown.store.read.cordons.list()).toEqual([]);
   await page.getByRole('button', { name: 'Cordon it' }).click();
   await page.locator('#cordons').getByText('l40s-1x').waitFor();
-  await page.getByRole('button', { name: 'Sell again' }).click();
+  await page.getByRole('button', { name: 'Remove cordon' }).click();
   await page.getByText('No cordons and no planned maintenance').waitFor();
   expect(await shown.store.read.cordons.list()).toEqual([]);
   expect(complaints).toEqual([]);

@@ -90,7 +90,7 @@ describe('a form', () => {
       { ...offer, until, reason: HOSTILE, by: 'mara' },
     ]);
     const page = await read('/console/cordons');
-    expect(page).toContain('Sell again');
+    expect(page).toContain('Remove cordon');
     expect(page).not.toContain('<script>');
     await post('/console/actions/uncordon', { ...offer, csrf });
     expect(await shown.store.read.cordons.list()).toEqual([]);

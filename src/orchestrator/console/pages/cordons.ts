@@ -30,7 +30,7 @@ export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now,
   return {
     title: 'Cordons',
     body: html`<div class="head"><h1>Cordons and maintenance</h1>
-<span class="soft">nothing new is placed there; running instances are not affected</span></div>
+<span class="soft">nothing new is placed there; running instances are not affected; clients see maintenance, not cordons</span></div>
 ${live('cordons', table(columnsAt(now, session.csrf), cordons, 'No cordons and no planned maintenance.'))}
 <form class="card" action="/console${actionPath(cordon.name)}"><h2>Cordon something</h2>
 <div class="row">
@@ -54,8 +54,8 @@ ${
 }
 <label class="field"><span>For how many hours</span><input name="hours" type="number" min="0.1" max="${MAX_HOURS}" step="any" placeholder="until removed"></label>
 <label class="field grow"><span>Why</span><input name="reason" maxlength="200"></label>
-<button class="primary">Show what a cordon would do</button>
-<button formaction="/console${actionPath(planMaintenance.name)}">Show it as maintenance, which clients see</button>
+<button class="primary">Preview cordon</button>
+<button formaction="/console${actionPath(planMaintenance.name)}">Preview maintenance</button>
 </div></form>
 ${actionForm(
   reload,

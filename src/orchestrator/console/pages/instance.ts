@@ -16,7 +16,6 @@ import {
 import { span } from '../../../operators/views/values.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
-import { markOf } from '../../model/marks.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Work } from '../../model/work.ts';
 import { destroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';

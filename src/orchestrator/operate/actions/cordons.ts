@@ -161,7 +161,7 @@ export const uncordon = defineAction({
       ],
     },
   ],
-  form: { title: 'Remove a cordon', button: 'Sell again', page: () => PAGE },
+  form: { title: 'Remove a cordon', button: 'Remove cordon', page: () => PAGE },
 });
 
 /** Plans a window without new placements. The catalog announces it to clients from now on. */
