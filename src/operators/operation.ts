@@ -49,7 +49,7 @@ export interface CommandWords<Deps, Input, Reply> {
   tell: (reply: Reply, context: TellContext<Deps, Input>) => readonly Told[] | Promise<readonly Told[]>;
 }
 
-interface TellContext<Deps, Input> {
+export interface TellContext<Deps, Input> {
   deps: Deps;
   input: Input;
   actor: Actor;
@@ -120,7 +120,7 @@ export interface ActionDeps {
   clock: Pick<Clock, 'now'>;
 }
 
-interface DryRun {
+export interface DryRun {
   /** False: carry it out. */
   dry_run?: boolean;
 }
