@@ -96,8 +96,7 @@ export class Scheduler {
   runNext(end: number): boolean {
     const next = this.#queue.takeUntil(end);
     if (next === undefined) return false;
-    if (next.at > this.#now) this.#atThisMoment = 0;
-    else if (++this.#atThisMoment > MAX_AT_ONE_MOMENT)
+    if (next.at <= this.#now && ++this.#atThisMoment > MAX_AT_ONE_MOMENT)
       throw new HotLoop('virtual time is stuck: too many callbacks at one moment');
     this.jumpTo(next.at);
     next.item();
@@ -113,7 +112,9 @@ export class Scheduler {
 
   /** Sets the time, unless it is later already. Runs nothing. */
   jumpTo(at: number): void {
-    this.#now = Math.max(this.#now, at);
+    if (at <= this.#now) return;
+    this.#now = at;
+    this.#atThisMoment = 0;
   }
 
   /** Waits until nothing can run unless time passes. */

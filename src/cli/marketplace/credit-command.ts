@@ -15,7 +15,8 @@ import {
   toJsonTime,
   withOutput,
 } from '../print-records.ts';
-import { type CommandDeps, onMarketplaceDatabase, withMarketplaceActions } from './database.ts';
+import { withMarketplaceActions } from './action-commands.ts';
+import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 const SHOWN = 50;
 

@@ -2,9 +2,7 @@ import type { Command } from 'commander';
 import { type MarketplaceStoreDeps, marketplaceStores } from '../../compose/stores/marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
-import { type OperationDeps, operations } from '../../marketplace/operate/operations.ts';
 import { type AuditedAction, audited } from '../../operators/audit.ts';
-import { addActions } from '../action-commands.ts';
 import { actionOn, type Body, withDatabase } from '../database.ts';
 import { localActor } from '../local-actor.ts';
 
@@ -44,13 +42,4 @@ export function onMarketplaceDatabase<Args extends unknown[]>(
   body: Body<CommandDeps, Args>,
 ): Command {
   return withDatabase(command, 'marketplace').action(actionOn(marketplaceStores, loadMarketplaceFor, body));
-}
-
-/** Adds the marketplace's actions to the command of their noun. A command has no providers to ask. */
-export function withMarketplaceActions(noun: Command): Command {
-  return addActions<OperationDeps>(noun, operations, (command, body) =>
-    onMarketplaceDatabase(command, (deps, ...args) =>
-      body(deps as typeof deps & OperationDeps, ...(args as never)),
-    ),
-  );
 }

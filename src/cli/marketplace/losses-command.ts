@@ -13,7 +13,8 @@ import {
   toJsonTime,
   withList,
 } from '../print-records.ts';
-import { type CommandDeps, onMarketplaceDatabase, withMarketplaceActions } from './database.ts';
+import { withMarketplaceActions } from './action-commands.ts';
+import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 /**
  * `berth marketplace losses`: resources that providers answer with 404, and the limit beyond which an operator decides.

@@ -16,13 +16,8 @@ import {
   withList,
   withOutput,
 } from '../print-records.ts';
-import {
-  auditedHere,
-  type CommandDeps,
-  onMarketplaceDatabase,
-  withAllowPrivate,
-  withMarketplaceActions,
-} from './database.ts';
+import { withMarketplaceActions } from './action-commands.ts';
+import { auditedHere, type CommandDeps, onMarketplaceDatabase, withAllowPrivate } from './database.ts';
 
 /** `berth marketplace mail` */
 export function mailCommand(): Command {
