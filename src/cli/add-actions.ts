@@ -54,7 +54,7 @@ function build<Deps extends { clock: { now(): number } }>(
     const isOrdered = options['yes'] === true;
     const input = {
       ...Object.fromEntries([...names.map((name, index) => [name, values[index]]), ...entries]),
-      ...(action.hasDryRun && { dry_run: !isOrdered }),
+      ...(action.dryRun && { dry_run: !isOrdered }),
       ...fixed,
     };
     const actor = localActor(by && (options[optionOf(by).attributeName()] as string | undefined));
@@ -68,7 +68,7 @@ function build<Deps extends { clock: { now(): number } }>(
       else printTable(told.head, told.rows);
   });
   if (description !== undefined) command.description(description);
-  if (action.hasDryRun && fixed['dry_run'] === undefined)
+  if (action.dryRun && fixed['dry_run'] === undefined)
     command.option('--yes', 'do it; without this flag, say what would be done');
   for (const [name, flag] of Object.entries(flags))
     command.addOption(optionOf(flag, kindOf(action.input[name])));

@@ -89,7 +89,8 @@ export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> 
   example?: object;
   isBodyOptional?: boolean;
   check?: readonly [isValid: (body: never) => boolean, problem: { path: string[]; error: string }];
-  hasDryRun?: boolean;
+  /** The reply to a dry run. It changes nothing. */
+  dryRun?: (deps: Deps, input: never) => Promise<unknown>;
   commands?: readonly CommandWords<Deps, never, never>[];
   form?: FormWords<Deps, never, never>;
   perform: (deps: Deps, actor: Actor, input: never) => Promise<unknown>;
@@ -164,15 +165,14 @@ export function defineAction<
   F extends Fields = Record<never, never>,
 >({ audit, dryRun, run, ...described }: ActionParts<Deps, F, Schema>) {
   const { input = {} as F, example } = described;
-  const hasDryRun = dryRun !== undefined;
   return {
     errors: ['not_found', 'invalid_state'] as const,
     status: 200 as const,
     ...described,
     method: 'post' as const,
-    input: hasDryRun ? withDryRun(input, described.path) : input,
-    ...((example || hasDryRun) && { example: { ...(hasDryRun && { dry_run: false }), ...example } }),
-    hasDryRun,
+    input: dryRun ? withDryRun(input, described.path) : input,
+    ...((example || dryRun) && { example: { ...(dryRun && { dry_run: false }), ...example } }),
+    ...(dryRun && { dryRun }),
     /** @throws if it is refused; the audit log then has a row, unless it was a dry run */
     perform: async (deps: Deps, actor: Actor, input: InputOf<F> & DryRun): Promise<z.output<Schema>> => {
       if (dryRun !== undefined && input.dry_run !== false) return dryRun(deps, input);

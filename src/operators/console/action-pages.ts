@@ -48,11 +48,10 @@ export async function actionPage<Deps>(
   { query, now, session }: PageRequest,
 ): Promise<PageContent | null> {
   const { form } = action;
-  if (form === undefined || (!action.hasDryRun && form.preview === undefined)) return null;
+  if (form === undefined || (action.dryRun ?? form.preview) === undefined) return null;
   const given = { ...readFields(action, form, query, now), ...form.dryRunWith };
   const input = parse(action, given);
-  const actor: Actor = { name: session.operator, source: 'console', address: null };
-  const reply = (action.hasDryRun ? await action.perform(deps, actor, input) : undefined) as never;
+  const reply = (await action.dryRun?.(deps, input)) as never;
   const sentences = (await form.preview?.(reply, deps, input)) ?? [];
   const sent = form.send?.(reply) ?? textsOf(given);
   const title = cutName(typeof form.title === 'string' ? form.title : form.title(input));

@@ -60,6 +60,15 @@ describe('a form', () => {
     expect(await shown.store.read.cordons.list()).toEqual([]);
   });
 
+  it.each(['no', 'false', '0', ''])('shows a dry run if the address says dry_run=%s, too', async (dryRun) => {
+    const asked = new URLSearchParams({ instanceId: STUCK, dry_run: dryRun });
+    for (const action of ['destroyInstance', 'retryInstance']) {
+      const page = await read(`/console/actions/${action}?${asked}`);
+      expect(page).toContain('This is a dry run: nothing has changed.');
+    }
+    expect((await shown.store.read.instances.byId(STUCK))?.status).toBe('PROVISIONING');
+  });
+
   it('disables an account with the machines shown in the dry run, and none created since', async () => {
     const { id = '' } = (await shown.store.read.credentials.accountByName('marketplace')) ?? {};
     const page = await read(`/console/actions/disableAccount?account=${id}`);
