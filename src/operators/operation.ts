@@ -197,11 +197,11 @@ function withDryRun(input: Fields, path: string): Fields {
   return { ...params, dry_run: dryRunField, ...rest };
 }
 
-const commandOnly = new WeakSet<z.ZodType>();
+const notInApi = new WeakSet<z.ZodType>();
 
-/** Marks a field of the input that only the command has, not the API. */
-export function forCommandOnly<Schema extends z.ZodType>(schema: Schema): Schema {
-  commandOnly.add(schema);
+/** Marks a field of the input that only commands or forms give: the API does not have it. */
+export function outsideApi<Schema extends z.ZodType>(schema: Schema): Schema {
+  notInApi.add(schema);
   return schema;
 }
 
@@ -220,7 +220,7 @@ export function splitInput({ input, path }: { input: Fields; path: string }): {
   params: Fields;
   rest: Fields;
 } {
-  const entries = Object.entries(input).filter(([, schema]) => !commandOnly.has(schema));
+  const entries = Object.entries(input).filter(([, schema]) => !notInApi.has(schema));
   const isParameter = ([name]: (typeof entries)[number]): boolean => path.includes(`{${name}}`);
   return {
     params: Object.fromEntries(entries.filter(isParameter)),

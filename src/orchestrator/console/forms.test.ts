@@ -153,8 +153,26 @@ describe('a form', () => {
 
   it('accepts no losses of a platform that does not answer, and says why', async () => {
     const csrf = csrfOf(await read('/console'));
-    const reply = await post('/console/actions/acceptLosses', { csrf, platform: 'west' });
-    expect([reply.status, await reply.text()]).toEqual([409, expect.stringContaining('does not answer')]);
+    for (const reply of [
+      await get('/console/actions/acceptLosses?platform=west'),
+      await post('/console/actions/acceptLosses', { csrf, platform: 'west' }),
+    ])
+      expect([reply.status, await reply.text()]).toEqual([409, expect.stringContaining('does not answer')]);
+  });
+
+  it('accepts losses only while the platform is frozen, however old the page is [late-acceptance]', async () => {
+    const alarm = { kind: 'platform_suspect', subject: 'default', platform: 'default' } as const;
+    const text = '2 of 2 machines are missing';
+    const seen = { since: clock.now(), lastSeenAt: clock.now(), acknowledgedBy: null };
+    await shown.store.transact((tx) => tx.alarms.put({ ...alarm, text, ...seen }));
+    const page = await read('/console/actions/acceptLosses?platform=default');
+    expect(page).toContain(text);
+    await shown.store.transact((tx) => tx.alarms.remove(alarm));
+    const fields = { platform: 'default', csrf: csrfOf(page) };
+    const late = await post('/console/actions/acceptLosses', fields);
+    expect([late.status, await late.text()]).toEqual([409, expect.stringContaining('default is not frozen')]);
+    expect((await post('/console/actions/acceptLosses', { csrf: fields.csrf })).status).toBe(409);
+    expect(await shown.store.read.marks.get('losses_accepted_until')).toBeNull();
   });
 
   it('shows the reason when it is refused', async () => {

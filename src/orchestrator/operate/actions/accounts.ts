@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
-import { defineAction, forCommandOnly } from '../../../operators/operation.ts';
+import { defineAction, outsideApi } from '../../../operators/operation.ts';
 import { toTime } from '../../../operators/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
 import * as accounts from '../../accounts/accounts.ts';
@@ -19,7 +19,7 @@ export const createAccount = defineAction({
   path: '/accounts',
   summary: 'Create an account',
   description: 'The account has no key yet.',
-  input: { name: z.string(), id: forCommandOnly(z.string().optional()) },
+  input: { name: z.string(), id: outsideApi(z.string().optional()) },
   example: { name: 'acme' },
   status: 201,
   errors: [],

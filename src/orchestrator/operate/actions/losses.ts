@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
-import { defineAction, defineView } from '../../../operators/operation.ts';
+import { defineAction, defineView, outsideApi } from '../../../operators/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
+import type { AlarmRecord } from '../../model/alarm.ts';
 import { markOf } from '../../model/marks.ts';
 import type { Reader, Store } from '../../model/store.ts';
 import { countLosses } from '../../platform/loss-cap.ts';
@@ -110,6 +111,7 @@ export const acceptLosses = defineAction({
   input: {
     platform: z.string().optional(),
     for_s: z.int().min(60).max(LONGEST_S).default(USUAL_S).meta({ description: 'For how long, in seconds.' }),
+    while_frozen: outsideApi(z.boolean().optional()),
   },
   example: { for_s: USUAL_S },
   reply: ['Until when.', z.object({ platforms: z.array(z.string()), accepted_until: timestampSchema })],
@@ -137,10 +139,10 @@ export const acceptLosses = defineAction({
     button: 'The machines are gone: accept',
     isDangerous: true,
     page: () => '/console/platforms',
-    preview: async (_reply, { store }: Deps, { platform }) => [
-      ...(await store.read.alarms.list())
-        .filter((alarm) => alarm.platform === platform && ABOUT_LOSSES.has(alarm.kind))
-        .map(({ text }) => text),
+    // The page may be hours old when its button is pressed.
+    parse: (field) => ({ platform: field('platform'), while_frozen: true }),
+    preview: async (_reply, { store, platforms }: Deps, input) => [
+      ...assertAcceptable(await store.read.alarms.list(), namedPlatforms(platforms, input.platform), true),
       'Then its listing is accepted for an hour: within a minute the instances and volumes that it no longer has are ended as lost, and stay ended even if they reappear.',
     ],
   },
@@ -149,23 +151,47 @@ export const acceptLosses = defineAction({
     subject: platform ?? '',
     done: ({ platforms, accepted_until: until }) => ({ subject: platforms.join(' '), detail: { until } }),
   }),
-  run: ({ store, clock, platforms }: Deps, { platform, for_s: seconds }) =>
+  run: (
+    { store, clock, platforms }: Deps,
+    { platform, for_s: seconds, while_frozen: isOnlyFrozen = false },
+  ) =>
     store.transact(async (tx) => {
-      const named = [...platforms.keys()].filter((name) => (platform ?? name) === name);
-      if (named.length === 0)
-        throw new ActionRefused(
-          `There is no platform ${platform}: give one of ${[...platforms.keys()].join(', ')}.`,
-          'not_found',
-        );
-      const down = (await tx.alarms.list()).find(
-        (alarm) => alarm.kind === 'platform_down' && named.includes(alarm.platform ?? ''),
-      );
-      if (down !== undefined)
-        throw new ActionRefused(
-          `The platform ${down.platform} does not answer, so the state of its machines is unknown, and no loss of it can be accepted: ${down.text}`,
-        );
+      const named = namedPlatforms(platforms, platform);
+      assertAcceptable(await tx.alarms.list(), named, isOnlyFrozen);
       const until = clock.now() + seconds * 1000;
       for (const name of named) await tx.marks.put(markOf(name, 'losses_accepted_until'), until);
       return { platforms: named, accepted_until: toTime(until) };
     }),
 });
+
+/** The platform of that name, or all. @throws {ActionRefused} if there is none */
+function namedPlatforms(platforms: Deps['platforms'], given: string | undefined): string[] {
+  const named = [...platforms.keys()].filter((name) => (given ?? name) === name);
+  if (named.length > 0) return named;
+  throw new ActionRefused(
+    `There is no platform ${given}: give one of ${[...platforms.keys()].join(', ')}.`,
+    'not_found',
+  );
+}
+
+/**
+ * The texts of the alarms about losses of these platforms.
+ *
+ * @throws {ActionRefused} if a platform does not answer, or if `isOnlyFrozen` and a platform has no such alarm
+ */
+function assertAcceptable(
+  alarms: readonly AlarmRecord[],
+  named: readonly string[],
+  isOnlyFrozen: boolean,
+): string[] {
+  const ofNamed = alarms.filter(({ platform }) => platform !== null && named.includes(platform));
+  const down = ofNamed.find(({ kind }) => kind === 'platform_down');
+  if (down !== undefined)
+    throw new ActionRefused(
+      `The platform ${down.platform} does not answer, so the state of its machines is unknown, and no loss of it can be accepted: ${down.text}`,
+    );
+  const about = ofNamed.filter(({ kind }) => ABOUT_LOSSES.has(kind));
+  const calm = named.find((name) => about.every(({ platform }) => platform !== name));
+  if (isOnlyFrozen && calm !== undefined) throw new ActionRefused(`The platform ${calm} is not frozen.`);
+  return about.map(({ text }) => text);
+}
