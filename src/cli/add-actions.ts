@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
-import { type CommandWords, type Flag, kindOf, type Operation } from '../operators/operation.ts';
+import { type CommandSpec, type Flag, kindOf, type Operation } from '../operators/operation.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import type { Body } from './database.ts';
 import { localActor } from './local-actor.ts';
@@ -16,10 +16,10 @@ export function addActions<Deps extends { clock: { now(): number } }>(
   on: On<Deps>,
 ): Command {
   for (const action of all)
-    for (const words of action.commands ?? []) {
-      const [first, verb] = words.name.split(' ');
+    for (const spec of action.commands ?? []) {
+      const [first, verb] = spec.name.split(' ');
       if (first !== noun.name()) continue;
-      build(verb === undefined ? noun : noun.command(verb), action, words, on);
+      build(verb === undefined ? noun : noun.command(verb), action, spec, on);
     }
   // The help of every noun begins with `create`.
   const isLater = (command: Command): number => Number(command.name() !== 'create');
@@ -30,10 +30,10 @@ export function addActions<Deps extends { clock: { now(): number } }>(
 function build<Deps extends { clock: { now(): number } }>(
   command: Command,
   action: Operation<Deps>,
-  words: CommandWords<Deps, never, never>,
+  spec: CommandSpec<Deps, never, never>,
   on: On<Deps>,
 ): void {
-  const { description, args = {}, flags = {}, fixed = {}, by, prepare, toData, tell } = words;
+  const { description, args = {}, flags = {}, fixed = {}, by, prepare, toData, toText } = spec;
   for (const [name, [syntax, what]] of Object.entries(args)) {
     const argument = new Argument(syntax, what);
     const { options } = action.input[name] as { options?: string[] };
@@ -63,9 +63,9 @@ function build<Deps extends { clock: { now(): number } }>(
     const context = { deps, input: prepared, actor, cutName };
     if (isData(options))
       return printData(options, toData === undefined ? reply : await toData(reply, context));
-    for (const told of await tell(reply, context))
-      if (typeof told === 'string') printLine(told);
-      else printTable(told.head, told.rows);
+    for (const part of await toText(reply, context))
+      if (typeof part === 'string') printLine(part);
+      else printTable(part.head, part.rows);
   });
   if (description !== undefined) command.description(description);
   if (action.dryRun && fixed['dry_run'] === undefined)

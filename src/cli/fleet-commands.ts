@@ -77,7 +77,7 @@ export function platformsCommand(): Command {
         const platforms = await listPlatforms(read, asked ?? platformsOf(config));
         if (isData(flags)) return printData(flags, platforms);
         printRecords(platforms, platformColumns, {});
-        tellHosts(platforms);
+        printHosts(platforms);
         for (const [platform, { problem, advice }] of asked ?? []) {
           if (problem !== undefined) printLine(`${platform} lists no hosts: ${problem.replace(/\.$/, '')}.`);
           if (advice !== undefined) printLine(advice);
@@ -90,7 +90,7 @@ export function platformsCommand(): Command {
   return all;
 }
 
-function tellHosts(platforms: readonly PlatformView[]): void {
+function printHosts(platforms: readonly PlatformView[]): void {
   const hosts = platforms.flatMap(({ platform, hosts }) => hosts.map((host) => ({ platform, ...host })));
   printTable(
     ['PLATFORM', 'HOST', 'STATE', 'VCPU', 'MEMORY GB', 'DISK GB', 'INSTANCES', 'WHY'],
@@ -98,9 +98,9 @@ function tellHosts(platforms: readonly PlatformView[]): void {
       one.platform,
       one.host ?? '-',
       one.state ?? '-',
-      tellShare(one.vcpus),
-      tellShare(one.memory_gb),
-      tellShare(one.disk_gb),
+      formatShare(one.vcpus),
+      formatShare(one.memory_gb),
+      formatShare(one.disk_gb),
       toText(one.instances),
       one.detail ?? '',
     ]),
@@ -120,7 +120,7 @@ function tellHosts(platforms: readonly PlatformView[]): void {
 }
 
 /** Formats the used share of a total. */
-function tellShare(share: { total: number; taken: number } | null): string {
+function formatShare(share: { total: number; taken: number } | null): string {
   return share === null ? '-' : `${share.taken}/${share.total}`;
 }
 

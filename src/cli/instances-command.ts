@@ -25,9 +25,9 @@ import {
   isData,
   type ListFlags,
   type OutputFlag,
+  printCut,
   printData,
   printRecords,
-  tellCut,
   toReadLimit,
   withList,
   withNames,
@@ -70,9 +70,9 @@ export function instancesCommand(): Command {
         );
         printLine('');
         for (const line of linesOf(diagnosis)) printLine(line);
-        if (dossier !== null) tellDossier(dossier);
+        if (dossier !== null) printDossier(dossier);
         printLine('');
-        tellEvents(events, await accountNames(read));
+        printEvents(events, await accountNames(read));
       },
     ),
   ).description(
@@ -87,8 +87,8 @@ export function instancesCommand(): Command {
         const { limit = events.length } = flags;
         const latest = events.slice(-limit);
         if (isData(flags)) return printData(flags, latest);
-        tellEvents(latest, await accountNames(read));
-        tellCut(events.length, flags);
+        printEvents(latest, await accountNames(read));
+        printCut(events.length, flags);
       },
     ),
   ).description(
@@ -151,7 +151,7 @@ const columns = withNames(
   'account',
 );
 
-function tellEvents(events: readonly EventView[], nameOf: (accountId: string) => string): void {
+function printEvents(events: readonly EventView[], nameOf: (accountId: string) => string): void {
   printTable(
     ['TIME', 'CAUSE', 'STATUS', 'TOOK', 'CALLS', 'NEXT', 'DETAIL', 'BY'],
     events.map(({ at, cause, by, attempt, from, to, took_ms: tookMs, calls, next, detail }) => [
@@ -159,17 +159,17 @@ function tellEvents(events: readonly EventView[], nameOf: (accountId: string) =>
       attempt === null || attempt === 1 ? cause : `${cause} (${attempt})`,
       to === null ? '' : `${from ?? ''} → ${to}`.trim(),
       tookMs === null ? '' : `${tookMs} ms`,
-      calls.map(tellCall).join(', '),
+      calls.map(formatCall).join(', '),
       next ?? '',
       detail ?? '',
       by === null ? '' : describeBy(by, (id) => cutName(nameOf(id))),
     ]),
   );
-  for (const { console } of events) if (console !== null) tellConsole(console);
+  for (const { console } of events) if (console !== null) printConsole(console);
 }
 
 /** Indented, so that a guest's text cannot be mistaken for Berth's. */
-function tellConsole(console: string): void {
+function printConsole(console: string): void {
   printLine('');
   printLine('The end of its console:');
   for (const line of console.split('\n')) printLine(`  ${line}`);
@@ -181,7 +181,7 @@ function linesOf({ headline, because, todo }: InstanceDetail['diagnosis']): stri
 }
 
 /** Prints why it failed, before the history and the console that show the details. */
-function tellDossier({ cause, cloud_init: cloudInit, ssh, calls }: Dossier): void {
+function printDossier({ cause, cloud_init: cloudInit, ssh, calls }: Dossier): void {
   const lastSsh = ssh.at(-1);
   const lastCall = calls.at(-1);
   printLine('');
@@ -189,17 +189,17 @@ function tellDossier({ cause, cloud_init: cloudInit, ssh, calls }: Dossier): voi
   printTable(
     ['WHAT', 'FOUND'],
     [
-      ['platform', cause ?? (lastCall && tellFound(lastCall)) ?? 'no call failed'],
-      ['ssh', lastSsh === undefined ? 'it was not tried' : tellFound(lastSsh)],
+      ['platform', cause ?? (lastCall && formatFound(lastCall)) ?? 'no call failed'],
+      ['ssh', lastSsh === undefined ? 'it was not tried' : formatFound(lastSsh)],
       ['cloud-init', cloudInit === null ? 'unknown' : `${cloudInit.status}: ${cloudInit.line}`],
     ],
   );
 }
 
-function tellFound({ call, outcome, detail }: Dossier['calls'][number]): string {
+function formatFound({ call, outcome, detail }: Dossier['calls'][number]): string {
   return `${call} ${outcome}${detail === null ? '' : `: ${detail}`}`;
 }
 
-function tellCall({ call, outcome, took_ms: tookMs, detail }: EventView['calls'][number]): string {
+function formatCall({ call, outcome, took_ms: tookMs, detail }: EventView['calls'][number]): string {
   return `${call} ${outcome} ${tookMs} ms${detail === undefined ? '' : ` (${detail})`}`;
 }

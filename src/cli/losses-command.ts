@@ -4,7 +4,7 @@ import { type Losses, lossesView } from '../orchestrator/operate/actions/losses.
 import { printLine, printTable } from '../runtime/print.ts';
 import { toOperationDeps, withActions } from './action-commands.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { isData, type ListFlags, printData, tellCut, withList } from './print-records.ts';
+import { isData, type ListFlags, printCut, printData, withList } from './print-records.ts';
 
 type PlatformLosses = Losses['platforms'][number];
 type Held = PlatformLosses['held'][number] & { platform: string };
@@ -20,16 +20,16 @@ export function lossesCommand(): Command {
       if (isData(flags)) return printData(flags, toJson(found, held.slice(0, flags.limit)));
       for (const one of platforms) {
         if (platforms.length > 1) printLine(`Platform ${one.platform}:`);
-        tellCount(one, seconds);
-        tellTrouble(one);
+        printCount(one, seconds);
+        printTrouble(one);
       }
-      tellHeld(held, platforms.length > 1, flags);
+      printHeld(held, platforms.length > 1, flags);
     }),
   ).description('show how many instances ended as lost, the cap, and which are held');
   return withActions(losses);
 }
 
-function tellTrouble({
+function printTrouble({
   platform_down_since: frozenSince,
   volumes_doubted_since: volumesDoubtedSince,
 }: PlatformLosses): void {
@@ -43,13 +43,13 @@ function tellTrouble({
     );
 }
 
-function tellCount({ lost, allowed, accepted_until: until }: PlatformLosses, seconds: number): void {
+function printCount({ lost, allowed, accepted_until: until }: PlatformLosses, seconds: number): void {
   const minutes = counted(Math.round(seconds / 60), 'minute');
   printLine(`${counted(lost, 'instance')} lost within ${minutes}; the cap is ${allowed}.`);
   if (until !== null) printLine(`Losses are accepted until ${until}.`);
 }
 
-function tellHeld(held: readonly Held[], areSeveral: boolean, flags: ListFlags): void {
+function printHeld(held: readonly Held[], areSeveral: boolean, flags: ListFlags): void {
   if (held.length === 0) {
     printLine('No instance is held.');
     return;
@@ -60,7 +60,7 @@ function tellHeld(held: readonly Held[], areSeveral: boolean, flags: ListFlags):
       .slice(0, flags.limit)
       .map(({ id, status, region, platform }) => [id, status, region, ...(areSeveral ? [platform] : [])]),
   );
-  tellCut(held.length, flags);
+  printCut(held.length, flags);
   printLine('If they are really lost: berth losses accept');
 }
 

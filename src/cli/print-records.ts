@@ -102,7 +102,7 @@ export function toReadLimit({ limit }: { limit: number }): number {
 }
 
 /** Prints a hint if there are more rows than `--limit`. */
-export function tellCut(found: number, { limit = found }: ListFlags): void {
+export function printCut(found: number, { limit = found }: ListFlags): void {
   if (found > limit) printLine(`There are more rows: give a --limit above ${limit}.`);
 }
 
@@ -133,7 +133,7 @@ export function printRecords<T>(
       columns.map(({ head }) => head),
       records.map((record) => toCells(record, columns)),
     );
-    tellCut(all.length, flags);
+    printCut(all.length, flags);
   }
 }
 

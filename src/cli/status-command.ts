@@ -12,12 +12,12 @@ export function statusCommand(): Command {
     onDatabase(new Command('status'), async ({ store: { read }, clock, config }, flags: OutputFlag) => {
       const status = await readStatus(read, platformsOf(config).keys());
       if (isData(flags)) printData(flags, status);
-      else tell(status, clock.now());
+      else printStatus(status, clock.now());
     }),
   );
 }
 
-function tell(status: StatusView, now: number): void {
+function printStatus(status: StatusView, now: number): void {
   const { instances, platforms, work, alarms } = status;
   if (Object.keys(instances).length === 0) printLine('There is no instance.');
   else

@@ -30,11 +30,11 @@ export function upgradeCommand<Store extends { close(): Promise<void> }>(
       const found = dryRun ? await tryUpgrade(stores, database) : await upgrade(stores, database);
       const { version, newest, changes } = found;
       if (isData(flags)) printData(flags, { dry_run: dryRun === true, version, newest, changes });
-      else tell(found, dryRun === true, (performance.now() - begunAt) / 1000);
+      else printUpgrade(found, dryRun === true, (performance.now() - begunAt) / 1000);
     });
 }
 
-function tell({ version, newest, changes }: Upgrade, isTrial: boolean, seconds: number): void {
+function printUpgrade({ version, newest, changes }: Upgrade, isTrial: boolean, seconds: number): void {
   if (changes.length === 0) {
     printLine(`The database is at version ${version}, the version of this program: there is nothing to do.`);
     return;

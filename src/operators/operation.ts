@@ -25,10 +25,10 @@ interface Described<F extends Fields, Schema extends z.ZodType> {
 }
 
 /** A line of text, or a table. */
-export type Told = string | { head: readonly string[]; rows: readonly (readonly string[])[] };
+export type TextPart = string | { head: readonly string[]; rows: readonly (readonly string[])[] };
 
 /** A command that performs the action. Its flags and arguments become the input. */
-export interface CommandWords<Deps, Input, Reply> {
+export interface CommandSpec<Deps, Input, Reply> {
   /** Such as `instances retry`. */
   name: string;
   /** Absent: the command is a top-level one, which the list of commands describes. */
@@ -44,12 +44,15 @@ export interface CommandWords<Deps, Input, Reply> {
   /** Completes the input, for example with the id of a named object. */
   prepare?: (deps: Deps, input: Input) => Promise<object>;
   /** Data for programs; default: the reply. */
-  toData?: (reply: Reply, context: TellContext<Deps, Input>) => unknown;
+  toData?: (reply: Reply, context: ReplyContext<Deps, Input>) => unknown;
   /** Text for people. `cutName` shortens names that tenants chose. */
-  tell: (reply: Reply, context: TellContext<Deps, Input>) => readonly Told[] | Promise<readonly Told[]>;
+  toText: (
+    reply: Reply,
+    context: ReplyContext<Deps, Input>,
+  ) => readonly TextPart[] | Promise<readonly TextPart[]>;
 }
 
-export interface TellContext<Deps, Input> {
+export interface ReplyContext<Deps, Input> {
   deps: Deps;
   input: Input;
   actor: Actor;
@@ -64,7 +67,7 @@ export type Flag = readonly [
 ];
 
 /** A form of the console that performs the action. */
-export interface FormWords<Deps, Input, Reply> {
+export interface FormSpec<Deps, Input, Reply> {
   title: string | ((input: Input) => string);
   button: string;
   isDangerous?: boolean;
@@ -91,8 +94,8 @@ export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> 
   check?: readonly [isValid: (body: never) => boolean, problem: { path: string[]; error: string }];
   /** The reply to a dry run. It changes nothing. */
   dryRun?: (deps: Deps, input: never) => Promise<unknown>;
-  commands?: readonly CommandWords<Deps, never, never>[];
-  form?: FormWords<Deps, never, never>;
+  commands?: readonly CommandSpec<Deps, never, never>[];
+  form?: FormSpec<Deps, never, never>;
   perform: (deps: Deps, actor: Actor, input: never) => Promise<unknown>;
 }
 
@@ -134,8 +137,8 @@ interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType> extends 
   isBodyOptional?: boolean;
   /** A condition on several fields of its body, and what is expected. */
   check?: readonly [isValid: (body: InputOf<F>) => boolean, problem: { path: string[]; error: string }];
-  commands?: readonly CommandWords<Deps, InputOf<F> & DryRun, z.output<Schema>>[];
-  form?: FormWords<Deps, InputOf<F> & DryRun, z.output<Schema>>;
+  commands?: readonly CommandSpec<Deps, InputOf<F> & DryRun, z.output<Schema>>[];
+  form?: FormSpec<Deps, InputOf<F> & DryRun, z.output<Schema>>;
   /** Its row of the audit log. Absent: it changes nothing, or writes its own row. */
   audit?: (
     input: InputOf<F>,

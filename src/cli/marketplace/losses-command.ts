@@ -24,7 +24,7 @@ export function marketplaceLossesCommand(): Command {
   withList(
     onMarketplaceDatabase(losses.command('ls', { isDefault: true }), async (deps, flags: ListFlags) => {
       const { counts, held } = await readLosses(deps);
-      if (!isData(flags)) return tell(counts, held, flags);
+      if (!isData(flags)) return printLosses(counts, held, flags);
       printData(flags, {
         providers: counts.map((count) => toFields(count, providerColumns)),
         held: held.slice(0, flags.limit).map((record) => toFields(record, heldColumns)),
@@ -59,7 +59,7 @@ async function readLosses({ store: { read }, clock, config }: CommandDeps) {
   return { counts, held };
 }
 
-function tell(counts: readonly LossCount[], held: readonly LossRecord[], flags: ListFlags): void {
+function printLosses(counts: readonly LossCount[], held: readonly LossRecord[], flags: ListFlags): void {
   if (counts.length === 0) {
     printLine('No provider answers 404 for a resource that was not deleted there.');
     return;

@@ -35,7 +35,7 @@ export function statusCommand(): Command {
       const teams = await firstToRunOut(store.read, spending, TEAMS_SHOWN, clock.now());
       const counts = { teams: await store.read.teams.count(), spending: spending.length };
       const mails = await readMails(store.read, clock.now());
-      if (!isData(flags)) return tell(providers, teams, counts, toMailSentence(mails, clock.now()));
+      if (!isData(flags)) return printStatus(providers, teams, counts, toMailSentence(mails, clock.now()));
       printData(flags, {
         providers: providers.map((provider) => toFields(provider, providerColumns)),
         teams: teams.map((team) => toFields(team, teamColumns)),
@@ -76,7 +76,7 @@ const teamColumns: readonly Column<TeamRow>[] = [
   ...burnColumns,
 ];
 
-function tell(
+function printStatus(
   providers: readonly ProviderRow[],
   teams: readonly TeamRow[],
   { teams: all, spending }: { teams: number; spending: number },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../contract/values.ts';
-import { type CommandWords, defineAction, type Flag } from '../../operators/operation.ts';
+import { type CommandSpec, defineAction, type Flag } from '../../operators/operation.ts';
 import { toTime } from '../../operators/views/values.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { toDollars } from '../contract/values.ts';
@@ -93,7 +93,7 @@ function credit(
   kind: string,
   description: string,
   flags: Readonly<Record<string, Flag>>,
-): CommandWords<Deps, unknown, Booking> {
+): CommandSpec<Deps, unknown, Booking> {
   const balanceOf = ({ store, clock }: Deps, { team_id: id }: Booking) =>
     realTimeBalance(store.read, id, clock.now());
   return {
@@ -108,7 +108,7 @@ function credit(
       team_id: booked.team_id,
       balance_usd: usdFromMicroUsd(await balanceOf(deps, booked)),
     }),
-    tell: async (booked, { deps }) => [
+    toText: async (booked, { deps }) => [
       `${booked.memo} (${booked.id}): ${booked.team_id} has ${toDollars(await balanceOf(deps, booked))} left to spend.`,
     ],
   };
@@ -158,7 +158,7 @@ export const acceptProviderLosses = defineAction({
           { default: USUAL_S, shownDefault: '"1h"' },
         ],
       },
-      tell: ({ provider, accepted_until: until }) => [
+      toText: ({ provider, accepted_until: until }) => [
         `Until ${until} a running server ends, within a minute, what ${provider} answers 404 for. It stays ended, ` +
           `even if it turns up again. To stop accepting earlier: berth marketplace losses accept ${provider} --for 1m`,
       ],
@@ -205,7 +205,7 @@ export const cleanUpLost = defineAction({
       name: 'losses clean-up',
       description: 'delete the instance of a deployment that ended because its provider answered 404 for it',
       args: { deploymentId: ['<deployment>'] },
-      tell: ({ id, provider, provider_instance_id: instance }) => [
+      toText: ({ id, provider, provider_instance_id: instance }) => [
         `A running server deletes the instance ${instance} of ${id} at ${provider} with its data within ` +
           `seconds; if it turns up only later, the sweep deletes it. To see when the clean-up is done: berth marketplace deployments show ${id}`,
       ],
@@ -256,7 +256,7 @@ export const resendMail = defineAction({
       description: 'try a waiting or given-up mail now',
       args: { mailId: ['<id>'] },
       toData: ({ id, to }) => ({ id, to }),
-      tell: ({ id, to }) => [`A running server retries the mail ${id} to ${to} within seconds.`],
+      toText: ({ id, to }) => [`A running server retries the mail ${id} to ${to} within seconds.`],
     },
   ],
   form: { title: 'Try a mail now', button: 'Try now', page: () => '/console/mails?state=waiting' },

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { toIssues } from '../../contract/issue-words.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Actor } from '../model.ts';
-import { type FormWords, kindOf, type Operation } from '../operation.ts';
+import { type FormSpec, kindOf, type Operation } from '../operation.ts';
 import type { PageContent, PageRequest } from './deps.ts';
 import { csrfField } from './layout.ts';
 import { cutName, given, type Html, html, withQuery } from './parts.ts';
@@ -70,7 +70,7 @@ interface Shown {
 
 function bodyOf<Deps>(
   action: Operation<Deps>,
-  { isDangerous, asksReason }: FormWords<Deps, never, never>,
+  { isDangerous, asksReason }: FormSpec<Deps, never, never>,
   { title, sentences, reply, sent, csrf, page }: Shown,
 ): Html {
   return html`<h1>${title}</h1>
@@ -102,7 +102,7 @@ export async function performForm<Deps>(
 
 function readFields<Deps>(
   { input }: Operation<Deps>,
-  form: FormWords<Deps, never, never>,
+  form: FormSpec<Deps, never, never>,
   field: Read,
   now: number,
 ): Record<string, unknown> {

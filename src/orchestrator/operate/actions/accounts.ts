@@ -30,7 +30,7 @@ export const createAccount = defineAction({
       description: 'create an account',
       args: { name: ['<name>'] },
       flags: { id: ['--id <id>', 'the former id of an account that is missing from a restored database'] },
-      tell: ({ id, name }) => [
+      toText: ({ id, name }) => [
         `Account ${name} (${id}) is created. Give it a key: berth keys create --account ${name}`,
       ],
     },
@@ -64,7 +64,7 @@ export const createKey = defineAction({
         label: ['--label <text>', 'what it is for'],
         expires_at: ['--expires <when>', 'when it ends: in 30m, 2h or 7d, or at an RFC 3339 time'],
       },
-      tell: ({ id, api_key: key }) => [key, '', `This is key ${id}. Keep it now: it is not shown again.`],
+      toText: ({ id, api_key: key }) => [key, '', `This is key ${id}. Keep it now: it is not shown again.`],
     },
   ],
   audit: async ({ account, label }, { store: { read } }: Deps) => ({
@@ -93,7 +93,7 @@ export const revokeKey = defineAction({
       name: 'keys revoke',
       description: 'end a key, and every token bought with it; a running server follows within seconds',
       args: { keyId: ['<id>'] },
-      tell: ({ id, revoked_at: at }) => [`Key ${id} is revoked since ${at}.`],
+      toText: ({ id, revoked_at: at }) => [`Key ${id} is revoked since ${at}.`],
     },
   ],
   audit: ({ keyId }) => ({ action: 'key.revoke', subject: keyId }),

@@ -37,7 +37,7 @@ export const acknowledgeAlarms = defineAction({
       args: { kind: ['<kind>', 'of alarm'], subject: ['[subject]'] },
       by: ['--by <name>', 'who has taken it on; default: the user of this machine'],
       toData: ({ alarms }, { actor }) => ({ acknowledged: alarms.length, by: actor.name }),
-      tell: ({ alarms }, { actor }) => [
+      toText: ({ alarms }, { actor }) => [
         `${alarms.length} acknowledged by ${actor.name}. An alarm ends when its cause does.`,
       ],
     },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { counted } from '../../../contract/counted.ts';
 import { within } from '../../../operators/audit.ts';
-import { type CommandWords, defineAction } from '../../../operators/operation.ts';
+import { type CommandSpec, defineAction } from '../../../operators/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { DEFAULT_ACCOUNT } from '../../accounts/accounts.ts';
 import { askedBy } from '../../accounts/asked-by.ts';
@@ -51,8 +51,8 @@ interface ClosingTexts {
   summary: string;
   description: string;
   command: Pick<
-    CommandWords<Deps, { account: string }, ClosingPlan>,
-    'name' | 'description' | 'flags' | 'toData' | 'tell'
+    CommandSpec<Deps, { account: string }, ClosingPlan>,
+    'name' | 'description' | 'flags' | 'toData' | 'toText'
   >;
 }
 
@@ -126,7 +126,7 @@ export const disableAccountAction = closingAction('disable', {
       'end all keys, the password and the tokens of an account; refused while it has instances, because it could no longer delete them',
     flags: { drain: ['--drain', DRAIN] },
     toData: ({ account: name, instances }) => ({ name, deleted: false, instances }),
-    tell: ({ account, instances }) => [
+    toText: ({ account, instances }) => [
       `Account ${account} has no access until it gets a key or a password.`,
       'A key from BERTH_API_KEY stays valid: remove it from the environment of the server and restart it.',
       ...(instances > 0 ? [`Being deleted: ${counted(instances, 'instance')}.`] : []),
@@ -143,11 +143,11 @@ export const deleteAccountAction = closingAction('delete', {
     description: 'end an account for good; refused while it has instances or volumes',
     flags: { drain: ['--drain', `${DRAIN}, and then its volumes: run it again until it is done`] },
     toData: ({ account: name, deleted, instances, volumes }) => ({ name, deleted, instances, volumes }),
-    tell: tellDeleted,
+    toText: describeDeleted,
   },
 });
 
-function tellDeleted({ account, instances, volumes, deleted }: ClosingPlan): string[] {
+function describeDeleted({ account, instances, volumes, deleted }: ClosingPlan): string[] {
   if (deleted) return [`Account ${account} is deleted.`];
   const ended = `Account ${account} no longer has access.`;
   const left = `${counted(instances, 'instance')} and ${counted(volumes, 'volume')}`;

@@ -97,7 +97,7 @@ export const cordon = defineAction({
       name: 'cordon',
       args: subjectArgs,
       flags: cordonFlags,
-      tell: (set) => [
+      toText: (set) => [
         `Nothing new is placed on ${describe(set)} until ${endOf(set)}; running instances stay.`,
       ],
     },
@@ -156,7 +156,7 @@ export const uncordon = defineAction({
       args: subjectArgs,
       flags: platformFlag,
       toData: ({ cordons }) => cordons,
-      tell: (_reply, { input: { kind, name } }) => [
+      toText: (_reply, { input: { kind, name } }) => [
         `${kind} ${name} takes new instances again while it has free units.`,
       ],
     },
@@ -187,7 +187,7 @@ export const planMaintenance = defineAction({
           { mayBePast: true },
         ],
       },
-      tell: (planned) => [
+      toText: (planned) => [
         `${planned.id}: maintenance of ${describe(planned)} from ${planned.since} until ${endOf(planned)}. Clients see it in extras.berth.maintenance_windows; nothing new is placed there during it, and running instances stay.`,
       ],
     },
@@ -236,7 +236,7 @@ export const cancelMaintenance = defineAction({
       name: 'maintenance cancel',
       description: 'end a maintenance window, or cancel a planned one',
       args: { maintenanceId: ['<id>'] },
-      tell: (ended) => [`The maintenance of ${describe(ended)} has ended or is cancelled.`],
+      toText: (ended) => [`The maintenance of ${describe(ended)} has ended or is cancelled.`],
     },
   ],
   form: { title: 'Cancel maintenance', button: 'Cancel', page: () => PAGE },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
-import { defineAction, type Told } from '../../../operators/operation.ts';
+import { defineAction, type TextPart } from '../../../operators/operation.ts';
 import { type CordonSubject, concerns } from '../../model/cordon.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Reader } from '../../model/store.ts';
@@ -50,7 +50,7 @@ export const drain = defineAction({
   input: cordonFields,
   example: cordonExample,
   reply: ['The machines left.', drainedSchema],
-  commands: [{ name: 'drain', args: subjectArgs, flags: cordonFlags, tell: tellDrained }],
+  commands: [{ name: 'drain', args: subjectArgs, flags: cordonFlags, toText: describeDrained }],
   run: async (deps: CordonDeps, input, actor) => {
     // Its audit row is that of the cordon. The machines are read after its commit: no create adds one from then on.
     const set = await cordon.perform(deps, actor, input);
@@ -73,7 +73,12 @@ export const drain = defineAction({
   },
 });
 
-function tellDrained({ cordon: set, empty, by_status, instances }: z.output<typeof drainedSchema>): Told[] {
+function describeDrained({
+  cordon: set,
+  empty,
+  by_status,
+  instances,
+}: z.output<typeof drainedSchema>): TextPart[] {
   const isSet = `Nothing new is placed on ${describe(set)} until ${endOf(set)}.`;
   if (empty) return [isSet, 'No machine is left there.'];
   const counts = Object.entries(by_status).map(([status, count]) => `${count} ${status}`);

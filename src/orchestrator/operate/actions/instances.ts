@@ -91,9 +91,9 @@ function instanceAction({ verb, reason, command, form, effect, run, ...texts }: 
           ...input,
           instanceId: await findInstanceId(store.read, input.instanceId),
         }),
-        tell: async (planned, { deps: { store }, cutName }) => {
+        toText: async (planned, { deps: { store }, cutName }) => {
           const owner = await store.read.credentials.accountById(planned.account);
-          return tellPlan(planned, owner && `${cutName(owner.name)} (${planned.account})`);
+          return describePlan(planned, owner && `${cutName(owner.name)} (${planned.account})`);
         },
       },
     ],
@@ -227,7 +227,10 @@ async function find({ instances, work }: Pick<Reader, 'instances' | 'work'>, id:
 type Plan = z.output<typeof planSchema>;
 
 /** `owner`: null if the account was deleted. */
-function tellPlan({ instance, account, status, step, effect, done }: Plan, owner: string | null): string[] {
+function describePlan(
+  { instance, account, status, step, effect, done }: Plan,
+  owner: string | null,
+): string[] {
   const problem = step?.last_problem ? `: ${step.last_problem}` : '';
   const tried = step?.attempt ? `was tried ${counted(step.attempt, 'time')}, and is` : 'is';
   return [

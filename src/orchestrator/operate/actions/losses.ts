@@ -128,7 +128,7 @@ export const acceptLosses = defineAction({
           { default: USUAL_S, shownDefault: '"1h"' },
         ],
       },
-      tell: ({ accepted_until: until }) => [
+      toText: ({ accepted_until: until }) => [
         `Losses are accepted until ${until}: a running server ends, within a minute, the instances that the platform no longer has.`,
         'They stay ended, even if their machines turn up again. To stop accepting earlier: berth losses accept --for 1m',
       ],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { audit } from '../../../operators/audit.ts';
 import type { Actor } from '../../../operators/model.ts';
-import { type CommandWords, defineAction } from '../../../operators/operation.ts';
+import { type CommandSpec, defineAction } from '../../../operators/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Log } from '../../../ports/log.ts';
 import type { Alarms } from '../../alarms/alarms.ts';
@@ -116,13 +116,13 @@ function command(
   verb: string,
   action: OrphanAction,
   description: string,
-): CommandWords<Deps, { ref: string }, OrphanPlan> {
+): CommandSpec<Deps, { ref: string }, OrphanPlan> {
   return {
     name: `orphans ${verb}`,
     description,
     args: { ref: ['<ref>', 'its name on the platform, from `berth orphans ls`'] },
     fixed: { action },
-    tell: ({ problem, effect, done }, { input: { ref } }) => {
+    toText: ({ problem, effect, done }, { input: { ref } }) => {
       if (!done) return [problem, `A dry run; with --yes, ${effect}.`];
       const where = action === 'destroy' ? 'berth work ls' : `berth audit ls --subject ${ref}`;
       return [problem, `Ordered: ${effect}.`, `To see its outcome: ${where}`];
