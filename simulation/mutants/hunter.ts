@@ -25,7 +25,7 @@ if (process.send === undefined) throw new Error('this is a process of npm run si
 process.on('exit', () => {
   for (const { folder } of prepared.values()) rmSync(folder, { recursive: true, force: true });
 });
-// Whoever asked has its answer, or has ended.
+// The parent has all results, or has ended.
 const end = (): never => process.exit(0);
 process.on('disconnect', end);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);

@@ -96,9 +96,8 @@ export function mortalClock(clock: Clock, isAlive: () => boolean): Clock {
 const TURN_MS = 20;
 
 /**
- * A clock for tests with real connections and threads. It goes by this process's turns and not by the wall: a machine
- * that is busy with other work has no less time for anything, and nobody waits for what has nothing to do. A turn takes a
- * millisecond or more of real time.
+ * A clock for tests with real connections and threads. It advances with the turns of this process's event loop, so no
+ * deadline passes early on a busy machine. A turn takes a millisecond or more of real time.
  */
 export class BriskClock implements Clock {
   #now = Date.now();

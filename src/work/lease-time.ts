@@ -1,7 +1,7 @@
 import type { Clock } from '../ports/clock.ts';
 
-// All times of leases. Whoever works under a lease must have stopped when it ends, so the time limits of the work derive
-// from the duration of its lease. There are three kinds of leases:
+// All times of leases. Work under a lease must have stopped when the lease ends, so its time limits derive from the
+// duration of the lease. There are three kinds of leases:
 //
 // | a lease on | lasts | is renewed | its holder stops |
 // |---|---|---|---|

@@ -267,8 +267,8 @@ function settingsOf(config: Config): ReadonlyMap<string, string> {
 }
 
 /**
- * Warns of platforms that are no longer configured. They are not listed, so a create that they complete late costs
- * money and is not removed.
+ * Warns of platforms that were removed from the configuration. Berth does not list them, so a machine that they finish
+ * late costs money and stays.
  */
 async function warnOfLeft(
   { store, log }: Pick<OrchestratorDeps, 'store' | 'log'>,

@@ -114,7 +114,7 @@ function absentUnlessListed(ref: OwnerRef, names: readonly string[], silent: Rea
     : { is: 'absent', silent };
 }
 
-/** `changed`: it was listed, but is no longer there under that name. */
+/** `changed`: between the listing and this read it was renamed or removed. */
 async function findAmong(
   platform: Platform,
   ref: OwnerRef,
