@@ -254,11 +254,12 @@ function readOptions(): Options {
   const { values } = parseArgs({
     options: {
       quick: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
       platform: { type: 'string' },
     },
   });
   return {
-    rounds: values.quick ? 7 : 15,
+    rounds: values.rounds === undefined ? (values.quick ? 7 : 15) : Number(values.rounds),
     requests: values.quick ? 8_000 : 20_000,
     many: values.quick ? 20_000 : 100_000,
     rows: values.quick ? 100_000 : 1_000_000,
