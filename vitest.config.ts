@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { PATIENCE_MS } from './src/testing/until.ts';
+import { PATIENCE_MS } from './testing/until.ts';
 
 /** `….openssh.test.ts` log in as a user would; where there is no OpenSSH client they are left out, aloud. */
 const hasOpenSsh = ['ssh', 'ssh-keygen'].every((program) => spawnSync(program, ['-V']).error === undefined);
@@ -109,6 +109,7 @@ export default defineConfig({
           name: 'together',
           include: [
             'src/**/*.test.ts',
+            'testing/**/*.test.ts',
             'conformance/**/*.test.ts',
             'test/**/*.test.ts',
             'simulation/**/*.test.ts',

@@ -25,7 +25,7 @@ const chunks = await writeChunks(
   DIST,
 );
 cpSync('src/store/migrations', join(DIST, 'migrations'), { recursive: true });
-cpSync('src/operators/console/assets', join(DIST, 'console'), { recursive: true });
+cpSync('src/operator-kit/console/assets', join(DIST, 'console'), { recursive: true });
 const moduleFiles = chunks.flatMap(({ moduleIds }) => moduleIds);
 writeFileSync(join(DIST, 'THIRD-PARTY-NOTICES.txt'), noticesOf([...moduleFiles, ...copySwaggerUi()]));
 

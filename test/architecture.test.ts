@@ -17,11 +17,11 @@ const KEYS = /^src\/keys\//;
 const HTTP = /^src\/http\//;
 const WORK = /^src\/work\//;
 /** Operators' keys, audit log and what is shown of them, for both products; their pages and API stand on the HTTP kit. */
-const OPERATORS = /^src\/operators\/(?!http\/|console\/)/;
-const OPERATORS_HTTP = /^src\/operators\//;
+const OPERATORS = /^src\/operator-kit\/(?!http\/|console\/)/;
+const OPERATORS_HTTP = /^src\/operator-kit\//;
 const CORE = /^src\/(ports|keys|work|contract|orchestrator\/(?!http\/))/;
 /** What an adapter is written against: the records and ports of the orchestrator, and nothing that decides. */
-const MODEL = /^src\/((ports|keys|work|contract|orchestrator\/model)\/|operators\/model\.ts$)/;
+const MODEL = /^src\/((ports|keys|work|contract|orchestrator\/model)\/|operator-kit\/model\.ts$)/;
 const CATALOG = /^src\/orchestrator\/catalog\/catalog\.ts$/;
 const CLOUD_INIT = /^src\/orchestrator\/cloud-init\//;
 /** Everything but the command line, which nothing imports but `main.ts`. */
@@ -35,10 +35,10 @@ const places: readonly Place[] = [
   { path: WORK, mayImport: [PORTS] },
   { path: /^src\/contract\//, mayImport: [], libraries: ['zod', 'node:'] },
   {
-    path: /^src\/operators\/(console|http)\//,
+    path: /^src\/operator-kit\/(console|http)\//,
     mayImport: [PORTS, KEYS, HTTP, /^src\/contract\//, OPERATORS],
   },
-  { path: /^src\/operators\//, mayImport: [PORTS, KEYS, /^src\/contract\//], libraries: ['zod', 'node:'] },
+  { path: /^src\/operator-kit\//, mayImport: [PORTS, KEYS, /^src\/contract\//], libraries: ['zod', 'node:'] },
   { path: /^src\/orchestrator\/console\//, mayImport: [CORE, HTTP, OPERATORS_HTTP] },
   { path: /^src\/orchestrator\/http\//, mayImport: [CORE, HTTP, OPERATORS_HTTP, /^src\/orchestrator\//] },
   { path: /^src\/orchestrator\//, mayImport: [CORE, OPERATORS] },
@@ -116,7 +116,7 @@ const places: readonly Place[] = [
       /^src\/config\/package-root\.ts$/,
     ],
   },
-  { path: /^src\/testing\//, mayImport: [/^src\/(?!(cli|compose|config)\/|(main|index)\.ts$)/] },
+  { path: /^testing\//, mayImport: [/^src\/(?!(cli|compose|config)\/|(main|index)\.ts$)/] },
   { path: /^src\/main\.ts$/, mayImport: [/^src\/(cli|compose|config|runtime)\//, /^conformance\/cli\.ts$/] },
   { path: /^src\/index\.ts$/, mayImport: COMPOSITION },
   { path: /^conformance\//, mayImport: [] },
@@ -137,17 +137,17 @@ const BUILT = [
     'src/main.ts',
     'src/index.ts',
   ],
-  'src/operators/',
-  'src/testing/',
+  'src/operator-kit/',
+  'testing/',
   ...['src/client/', 'src/marketplace/http/', 'src/marketplace/deployments/', 'src/store/marketplace/'],
 ];
 
 /** Tests, the simulation, shared suites and fixtures may import anything, and are imported by their own kind only. */
 const isForTests = (path: string): boolean =>
-  /\.(test|suite|fixture)\.ts$/.test(path) || /^(test|simulation|src\/testing)\//.test(path);
+  /\.(test|suite|fixture)\.ts$/.test(path) || /^(test|simulation|testing)\//.test(path);
 
 /** What tests share. It has a row of the table all the same: it knows rooms, not what is composed of them. */
-const isTesting = (path: string): boolean => /^src\/testing\//.test(path) && !path.endsWith('.test.ts');
+const isTesting = (path: string): boolean => /^testing\//.test(path) && !path.endsWith('.test.ts');
 
 type Files = ReadonlyMap<string, string>;
 
@@ -181,7 +181,7 @@ function violationsOf(path: string, text: string): string[] {
 
 function readSources(): Files {
   const root = join(import.meta.dirname, '..');
-  const patterns = ['src', 'conformance'].filter((folder) => existsSync(join(root, folder)));
+  const patterns = ['src', 'testing', 'conformance'].filter((folder) => existsSync(join(root, folder)));
   const paths = globSync(
     patterns.map((folder) => `${folder}/**/*.{ts,mts,cts,tsx,js,mjs}`),
     { cwd: root },
@@ -209,9 +209,9 @@ it.each([
   ['src/orchestrator/instances/a.ts', "import { x } from '../../marketplace/orders.ts';"],
   ['src/orchestrator/instances/a.ts', "import { x } from '../../config/load.ts';"],
   ['src/orchestrator/instances/a.ts', "import { x } from '../http/app.ts';"],
-  ['src/orchestrator/operate/a.ts', "import { x } from '../../operators/console/app.ts';"],
-  ['src/operators/a.ts', "import { x } from '../orchestrator/model/store.ts';"],
-  ['src/store/queries/a.ts', "import { x } from '../../operators/audit.ts';"],
+  ['src/orchestrator/operate/a.ts', "import { x } from '../../operator-kit/console/app.ts';"],
+  ['src/operator-kit/a.ts', "import { x } from '../orchestrator/model/store.ts';"],
+  ['src/store/queries/a.ts', "import { x } from '../../operator-kit/audit.ts';"],
   ['src/orchestrator/http/app.ts', "const db = await import('../../store/sqlite/store.ts');"],
   ['src/orchestrator/http/routes/a.ts', "import '../../../store/sqlite/store.ts';"],
   ['src/drivers/libvirt/driver.ts', "export type { Guest } from '../simulator/guest.ts';"],
@@ -260,10 +260,10 @@ it.each([
   ['src/compose/a.ts', "import { x } from '../drivers/simulator/simulator.fixture.ts';"],
   ['src/cli/a.ts', "import { x } from '../../test/support/keys.ts';"],
   ['src/cli/a.ts', "import { run } from '../../simulation/orchestrator/run.ts';"],
-  ['src/compose/a.ts', "import { VirtualClock } from '../testing/virtual-clock.ts';"],
-  ['conformance/a.ts', "import { VirtualClock } from '../src/testing/virtual-clock.ts';"],
-  ['src/testing/a.ts', "import { x } from '../compose/orchestrator.ts';"],
-  ['src/testing/a.ts', "import { x } from '../../test/support/orchestrator.ts';"],
+  ['src/compose/a.ts', "import { VirtualClock } from '../../testing/virtual-clock.ts';"],
+  ['conformance/a.ts', "import { VirtualClock } from '../testing/virtual-clock.ts';"],
+  ['testing/a.ts', "import { x } from '../src/compose/orchestrator.ts';"],
+  ['testing/a.ts', "import { x } from '../test/support/orchestrator.ts';"],
   ['src/utils/a.ts', 'export const x = 1;'],
 ])('catches a planted violation: %s with %s', (path, text) => {
   expect(violations(new Map([[path, text]]))).toHaveLength(1);
@@ -281,7 +281,7 @@ it.each([
     "import { x } from '../compose/stores/orchestrator.ts'; import '../orchestrator/accounts/accounts.ts';",
   ],
   ['src/marketplace/a.ts', "import { x } from '../client/client.ts';"],
-  ['src/testing/a.ts', "import './b.ts'; import { x } from '../platform-model/platform.ts';"],
+  ['testing/a.ts', "import './b.ts'; import { x } from '../src/platform-model/platform.ts';"],
   ['src/main.ts', "const { conformance } = await import('../conformance/cli.ts');"],
   ['src/contract/a.ts', "// import '../store/x.ts';\nexport const text = `import '../store/x.ts'`;"],
 ])('lets pass what is allowed: %s with %s', (path, text) => {
@@ -355,7 +355,7 @@ it('only a worker of the marketplace calls a provider', () => {
 });
 
 it('an order to destroy is made only where a request for it is recorded [order-names-request]', () => {
-  const isTest = /\.(test|suite|fixture)\.ts$|^src\/testing\//;
+  const isTest = /\.(test|suite|fixture)\.ts$|^testing\//;
   const root = join(import.meta.dirname, '..');
   const makers = globSync('src/**/*.ts', { cwd: root })
     .filter((file) => !isTest.test(file) && file !== 'src/orchestrator/model/destroy-order.ts')

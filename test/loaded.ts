@@ -46,7 +46,7 @@ function dependsOnRealTime(file: string, seen = new Set<string>()): boolean {
   if (REAL_TIME.test(text)) return true;
   const imports = [...text.matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) => join(dirname(file), path));
   return imports
-    .filter((path) => /^(test\/support|src\/testing)\//.test(path) || /\.(fixture|suite)\.ts$/.test(path))
+    .filter((path) => /^(test\/support|testing)\//.test(path) || /\.(fixture|suite)\.ts$/.test(path))
     .some((path) => dependsOnRealTime(path, seen));
 }
 

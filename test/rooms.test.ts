@@ -42,7 +42,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'http',
   ],
   'src/http': ['wire', 'api'],
-  'src/operators': [
+  'src/operator-kit': [
     'model.ts',
     'audit.ts',
     'operation.ts',

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
 import {
   addRichTeam,
   MARKETPLACE_ENV,
@@ -12,6 +11,7 @@ import {
   writeMarketplaceConfig,
 } from '../../test/support/processes/marketplace.ts';
 import { BerthProcess } from '../../test/support/processes/process.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
 import { BenchClient } from '../support/client.ts';
 import { LifecycleCalls } from './calls.ts';
 

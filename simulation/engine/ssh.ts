@@ -1,6 +1,6 @@
 import type { OwnerRef } from '../../src/orchestrator/model/platform-driver.ts';
 import type { ProbeResult, SshProbe } from '../../src/ports/ssh-probe.ts';
-import type { Scheduler } from '../../src/testing/scheduler.ts';
+import type { Scheduler } from '../../testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import type { Proof } from '../orchestrator/platform/ssh.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
-import { Scheduler, START_AT } from '../../src/testing/scheduler.ts';
+import { Scheduler, START_AT } from '../../testing/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
 import { Journal } from '../kernel/journal.ts';
 import type { ServerProcess } from '../kernel/process.ts';

@@ -1,4 +1,4 @@
-import type { Actor } from '../../src/operators/model.ts';
+import type { Actor } from '../../src/operator-kit/model.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import {
   type CordonRecord,
@@ -17,7 +17,7 @@ import {
   uncordon,
 } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { ActionRefused } from '../../src/orchestrator/operate/actions/refused.ts';
-import type { Scheduler } from '../../src/testing/scheduler.ts';
+import type { Scheduler } from '../../testing/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { Tally } from '../kernel/tally.ts';

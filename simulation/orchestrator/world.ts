@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
-import { Scheduler, START_AT } from '../../src/testing/scheduler.ts';
 import { callTimeoutMs } from '../../src/work/lease-time.ts';
+import { Scheduler, START_AT } from '../../testing/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
 import { Journal } from '../kernel/journal.ts';
 import { emptyTally, type Tally } from '../kernel/tally.ts';

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
-import { audited } from '../operators/audit.ts';
+import { audited } from '../operator-kit/audit.ts';
 import { setPassword } from '../orchestrator/accounts/accounts.ts';
 import { type AccountRow, listAccounts } from '../orchestrator/operate/views/accounts.ts';
 import { printError } from '../runtime/print.ts';

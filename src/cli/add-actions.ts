@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
-import { type CommandSpec, type Flag, kindOf, type Operation } from '../operators/operation.ts';
+import { type CommandSpec, type Flag, kindOf, type Operation } from '../operator-kit/operation.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import type { Body } from './database.ts';
 import { localActor } from './local-actor.ts';

@@ -1,7 +1,7 @@
 import { orchestratorStores } from '../compose/stores/orchestrator.ts';
 import { withExisting } from '../compose/stores/stores.ts';
-import { type AuditedAction, audit, refusalOf } from '../operators/audit.ts';
-import type { AuditEntry } from '../operators/model.ts';
+import { type AuditedAction, audit, refusalOf } from '../operator-kit/audit.ts';
+import type { AuditEntry } from '../operator-kit/model.ts';
 import { printError } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 

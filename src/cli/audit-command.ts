@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type AuditView, listAudit } from '../operators/views/audit.ts';
+import { type AuditView, listAudit } from '../operator-kit/views/audit.ts';
 import type { OnOperators } from './operators-command.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import {

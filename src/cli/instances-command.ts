@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { type InstanceStatus, instanceStatusSchema } from '../contract/instance.ts';
-import { MAX_PAGE } from '../operators/views/values.ts';
+import { MAX_PAGE } from '../operator-kit/views/values.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
 import { findAccount } from '../orchestrator/operate/views/accounts.ts';
 import type { Dossier } from '../orchestrator/operate/views/dossier.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runMain } from '../../test/support/processes/run-main.ts';
+import { dueWork, instance } from '../../testing/orchestrator-rows.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
-import { dueWork, instance } from '../testing/orchestrator-rows.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-actions-'));
 const database = `sqlite:${join(folder, 'berth.db')}`;

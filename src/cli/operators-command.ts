@@ -1,8 +1,13 @@
 import { Command } from 'commander';
-import { audited } from '../operators/audit.ts';
-import { createOperatorKey, revokeOperatorKey } from '../operators/keys.ts';
-import type { AuditReader, AuditWriter, OperatorKeyReader, OperatorKeyWriter } from '../operators/model.ts';
-import { listOperatorKeys, type OperatorKeyView } from '../operators/views/keys.ts';
+import { audited } from '../operator-kit/audit.ts';
+import { createOperatorKey, revokeOperatorKey } from '../operator-kit/keys.ts';
+import type {
+  AuditReader,
+  AuditWriter,
+  OperatorKeyReader,
+  OperatorKeyWriter,
+} from '../operator-kit/model.ts';
+import { listOperatorKeys, type OperatorKeyView } from '../operator-kit/views/keys.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Body } from './database.ts';
 import { printKey, printRevoked } from './keys.ts';

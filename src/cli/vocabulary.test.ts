@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadBerth } from '../../test/documents/command-line.ts';
 import { runMain } from '../../test/support/processes/run-main.ts';
+import { instance } from '../../testing/orchestrator-rows.ts';
 import { openMarketplaceSqliteStore } from '../store/marketplace/sqlite/store.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
-import { instance } from '../testing/orchestrator-rows.ts';
 import { verbs } from './verbs.ts';
 
 /** Every command of the suite is about a target, with its own flags and words. */

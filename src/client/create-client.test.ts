@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { systemClock } from '../runtime/system.ts';
-import { VirtualClock } from '../testing/virtual-clock.ts';
 import {
   answerJson,
   configurationAnswer,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Changes } from '../contract/extensions.ts';
-import { VirtualClock } from '../testing/virtual-clock.ts';
 import { type FollowedChanges, followChanges } from './follow-changes.ts';
 import { type ChangesOptions, ProviderError } from './orchestrator-client.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { collectLog } from '../../testing/log.ts';
 import { StoreUnavailable } from '../ports/errors.ts';
-import { collectLog } from '../testing/log.ts';
 import { withOneStoreAlarm } from './write-health.ts';
 
 it('logs a failure of an unavailable database as a warning, any other as an error', () => {

@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { promisify } from 'node:util';
 import ssh2 from 'ssh2';
 import { afterEach, describe, expect, it } from 'vitest';
+import { PATIENCE_MS } from '../../testing/until.ts';
 import type { SshTarget } from '../ports/ssh-probe.ts';
-import { PATIENCE_MS } from '../testing/until.ts';
 import { hasOpenSshServer, type OpenSshServer, startOpenSshServer } from './openssh-server.fixture.ts';
 import { createSshProbe } from './probe.ts';
 import { publicKeys } from './public-keys.fixture.ts';

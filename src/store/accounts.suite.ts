@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { accountId, instance, now, volume } from '../../testing/orchestrator-rows.ts';
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
 import type { ChangePosition, Store, Transaction } from '../orchestrator/model/store.ts';
 import { nextTurn } from '../ports/clock.ts';
-import { accountId, instance, now, volume } from '../testing/orchestrator-rows.ts';
 
 /** Accounts: credentials, their end, the changes and the requests of each. */
 export function describeAccounts(storeOf: () => Store): void {

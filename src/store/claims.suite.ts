@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { accountId, claim, dueWork, instance, now, volume } from '../../testing/orchestrator-rows.ts';
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
 import type { Store, Transaction } from '../orchestrator/model/store.ts';
-import { accountId, claim, dueWork, instance, now, volume } from '../testing/orchestrator-rows.ts';
 
 /** What rows hold of a platform: capacity, storage, volumes. */
 export function describeClaims(storeOf: () => Store): void {

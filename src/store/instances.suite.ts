@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { accountId, dueWork, instance, now, volume } from '../../testing/orchestrator-rows.ts';
 import { eachLiveInstance } from '../orchestrator/instances/list.ts';
 import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
 import type { ListedInstance, LiveInstance, Store, Transaction } from '../orchestrator/model/store.ts';
-import { accountId, dueWork, instance, now, volume } from '../testing/orchestrator-rows.ts';
 
 /** Instances: rows, tombstones, history, and the search of operators. */
 export function describeInstances(storeOf: () => Store): void {

@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest';
-import type { AuditReader, AuditWriter, OperatorKeyReader, OperatorKeyWriter } from '../operators/model.ts';
+import type {
+  AuditReader,
+  AuditWriter,
+  OperatorKeyReader,
+  OperatorKeyWriter,
+} from '../operator-kit/model.ts';
 
 interface StoreOfOperators {
   read: { operatorKeys: OperatorKeyReader; audit: AuditReader };

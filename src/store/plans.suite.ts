@@ -1,8 +1,8 @@
 import { type Column, getTableColumns } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { account, accountId, anOrder, instance, now, volume } from '../../testing/orchestrator-rows.ts';
 import type { Reader, Transaction } from '../orchestrator/model/store.ts';
 import type { Lease } from '../orchestrator/model/work.ts';
-import { account, accountId, anOrder, instance, now, volume } from '../testing/orchestrator-rows.ts';
 import type { Connection } from './queries/connection.ts';
 import { Changes, readerOn, transactionOn } from './queries/repositories.ts';
 import { claimWork, nextWorkAt } from './queries/work.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { accountId, claim, dueWork, instance, now } from '../../testing/orchestrator-rows.ts';
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
 import type { Store, Transaction } from '../orchestrator/model/store.ts';
-import { accountId, claim, dueWork, instance, now } from '../testing/orchestrator-rows.ts';
 import { describeAccounts } from './accounts.suite.ts';
 import { describeClaims } from './claims.suite.ts';
 import { describeInstances } from './instances.suite.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { VirtualClock } from '../../testing/virtual-clock.ts';
 import { openBooks } from '../marketplace/ledger/ledger.fixture.ts';
 import type { Store, Transaction } from '../marketplace/model/store.ts';
-import type { VirtualClock } from '../testing/virtual-clock.ts';
 import { fenced, LeaseLost, type LeaseRecord } from './lease.ts';
 import { divide, namesOf, RANGES, rangeOf } from './range-division.ts';
 import { RangeLeases } from './range-leases.ts';

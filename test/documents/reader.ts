@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { appendFileSync, chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { PATIENCE_MS } from '../../src/testing/until.ts';
+import { PATIENCE_MS } from '../../testing/until.ts';
 import { until } from '../support/http/http-client.ts';
 import { BerthProcess } from '../support/processes/process.ts';
 import { wordsOf } from './command-line.ts';

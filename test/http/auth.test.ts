@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { digestSecret, generateApiKey } from '../../src/keys/api-key.ts';
 import { createKey, revokeKey, setPassword } from '../../src/orchestrator/accounts/accounts.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { until } from '../../src/testing/until.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { fillPath, type Route, routes } from '../support/http/routes.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations as marketOperations } from '../../src/marketplace/operate/operations.ts';
-import { createOperatorKey } from '../../src/operators/keys.ts';
-import type { Operation } from '../../src/operators/operation.ts';
+import { createOperatorKey } from '../../src/operator-kit/keys.ts';
+import type { Operation } from '../../src/operator-kit/operation.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import { operations } from '../../src/orchestrator/operate/operations.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 

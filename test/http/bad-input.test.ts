@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { PATIENCE_MS } from '../../src/testing/until.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { PATIENCE_MS } from '../../testing/until.ts';
 import { type Reply, startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { type Residue, residueOf } from '../support/processes/residue.ts';
 

@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { Changes } from '../../src/contract/extensions.ts';
-import { collectLog } from '../../src/testing/log.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { until } from '../../src/testing/until.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { collectLog } from '../../testing/log.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOptions } from '../support/orchestrator.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { renderUserData } from '../../src/orchestrator/cloud-init/render.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
+import { instanceRequest } from '../../testing/requests.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 interface Refusal {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withFaults } from '../../src/drivers/kit/faults.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { until } from '../support/http/http-client.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import {

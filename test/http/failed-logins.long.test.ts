@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { setPassword } from '../../src/orchestrator/accounts/accounts.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { until } from '../../src/testing/until.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { until } from '../../testing/until.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 
 const PASSWORD = 'correct horse battery staple';

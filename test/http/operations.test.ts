@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packageVersion } from '../../src/config/package-root.ts';
-import { collectLog } from '../../src/testing/log.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { collectLog } from '../../testing/log.ts';
+import { instanceRequest } from '../../testing/requests.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { fillUp, foreseeFullDisk } from '../support/databases/full-disk.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';

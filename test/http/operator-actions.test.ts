@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { instanceRequest } from '../../src/testing/requests.ts';
+import { instanceRequest } from '../../testing/requests.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 
 const OFFER = 'h100-sxm-1x';

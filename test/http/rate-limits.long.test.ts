@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { insertInstances } from '../support/databases/insert-instances.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RateLimits } from '../../src/orchestrator/http/rate-limits.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { insertInstances } from '../support/databases/insert-instances.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 

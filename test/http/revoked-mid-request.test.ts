@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { digestSecret } from '../../src/keys/api-key.ts';
 import { revokeKey as revokeUserKey } from '../../src/marketplace/teams/keys.ts';
-import { revokeOperatorKey } from '../../src/operators/keys.ts';
+import { revokeOperatorKey } from '../../src/operator-kit/keys.ts';
 import { revokeKey } from '../../src/orchestrator/accounts/accounts.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 

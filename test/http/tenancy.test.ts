@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
 import { until } from '../support/http/http-client.ts';
 import { fillPath, routes } from '../support/http/routes.ts';
 import {

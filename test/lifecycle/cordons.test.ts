@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Configuration } from '../../src/contract/configuration.ts';
-import type { Actor } from '../../src/operators/model.ts';
+import type { Actor } from '../../src/operator-kit/model.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import {
   cancelMaintenance,
@@ -11,7 +11,7 @@ import {
 import { drain } from '../../src/orchestrator/operate/actions/drain.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
+import { instanceRequest } from '../../testing/requests.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };

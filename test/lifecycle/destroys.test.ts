@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Actor } from '../../src/operators/model.ts';
+import type { Actor } from '../../src/operator-kit/model.ts';
 import { destroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { readInstance } from '../../src/orchestrator/operate/views/instances.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Actor } from '../../src/operators/model.ts';
+import type { Actor } from '../../src/operator-kit/model.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { releaseInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { readCapacity } from '../../src/orchestrator/operate/views/capacity.ts';

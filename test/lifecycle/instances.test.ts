@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toHostname } from '../../src/orchestrator/steps/instance/create.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
-import { newPublicKey, publicKeyFixtures } from '../../src/testing/ssh-keys.ts';
+import { instanceRequest } from '../../testing/requests.ts';
+import { newPublicKey, publicKeyFixtures } from '../../testing/ssh-keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 
 async function create(

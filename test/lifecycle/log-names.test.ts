@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { createKey, revokeKey, setPassword } from '../../src/orchestrator/accounts/accounts.ts';
 import type { DriverCall } from '../../src/platform-model/call-faults.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { collectLog } from '../../src/testing/log.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { collectLog } from '../../testing/log.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 type Berth = Awaited<ReturnType<typeof startPlainOrchestrator>>;

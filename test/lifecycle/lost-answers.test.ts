@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
-import { everyProbeWorks, plainEndpoint } from '../../src/testing/plain-platform.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { everyProbeWorks, plainEndpoint } from '../../testing/plain-platform.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 /** The first call of the method meets the fault. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
-import type { Actor } from '../../src/operators/model.ts';
+import type { Actor } from '../../src/operator-kit/model.ts';
 import { destroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { acceptLosses } from '../../src/orchestrator/operate/actions/losses.ts';
 import { decideOrphan } from '../../src/orchestrator/operate/actions/orphans.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Endpoint, MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
-import { everyProbeWorks } from '../../src/testing/plain-platform.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { until } from '../../src/testing/until.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { everyProbeWorks } from '../../testing/plain-platform.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { until } from '../../testing/until.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 

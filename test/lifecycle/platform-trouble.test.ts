@@ -6,11 +6,11 @@ import type {
   Step,
   VolumeDriver,
 } from '../../src/orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { until } from '../../src/testing/until.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { until } from '../../testing/until.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { runMain } from '../support/processes/run-main.ts';
 

@@ -8,9 +8,9 @@ import { transition } from '../../src/orchestrator/instances/transition.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import type { Transaction } from '../../src/orchestrator/model/store.ts';
 import type { Fault } from '../../src/platform-model/call-faults.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
-import { PATIENCE_MS } from '../../src/testing/until.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { instanceRequest } from '../../testing/requests.ts';
+import { PATIENCE_MS } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 
 const states = Object.keys(instanceTransitions) as InstanceStatus[];

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createAccount } from '../../src/orchestrator/accounts/accounts.ts';
 import type { ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
+import { instanceRequest } from '../../testing/requests.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { backUp } from '../support/restored.ts';
 

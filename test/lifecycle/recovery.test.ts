@@ -4,9 +4,9 @@ import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/mod
 import { StoreUnavailable } from '../../src/orchestrator/model/store.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { until } from '../../src/testing/until.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { backUp, type RestoredOptions } from '../support/restored.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { PlatformDriver, Power } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
-import { everyProbeWorks, plainEndpoint } from '../../src/testing/plain-platform.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { everyProbeWorks, plainEndpoint } from '../../testing/plain-platform.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 type Setup = Awaited<ReturnType<typeof startPlainOrchestrator>>;

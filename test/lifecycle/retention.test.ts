@@ -7,8 +7,8 @@ import type {
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import { pruneTombstones } from '../../src/orchestrator/queue/prune-tombstones.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { until } from '../../src/testing/until.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { backUp } from '../support/restored.ts';

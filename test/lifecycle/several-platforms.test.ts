@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Listing, ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
-import { PlainPlatform } from '../../src/testing/plain-platform.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { PlainPlatform } from '../../testing/plain-platform.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { backUp } from '../support/restored.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
 import { acceptLosses } from '../../src/orchestrator/operate/actions/losses.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;

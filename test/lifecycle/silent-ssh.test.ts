@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { collectLog } from '../../src/testing/log.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
+import { collectLog } from '../../testing/log.ts';
+import { instanceRequest } from '../../testing/requests.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 it('a machine whose SSH never answers is in the log at each failed step, and in the metrics, while its window lasts [silent-ssh-is-told]', async () => {

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { ObservedMachine, PlatformDriver, Step } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
-import { until } from '../../src/testing/until.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { instanceRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 

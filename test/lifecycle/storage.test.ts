@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { until } from '../../src/testing/until.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { backUp } from '../support/restored.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { SpanRecord } from '../../src/ports/tracing.ts';
 import { openTracing } from '../../src/runtime/tracing/open-tracing.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
-import { until } from '../../src/testing/until.ts';
+import { instanceRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
 import { type ReceivedSpan, startOtlpReceiver, toRecord } from '../support/otlp-receiver.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 

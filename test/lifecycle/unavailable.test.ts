@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Configuration } from '../../src/contract/configuration.ts';
 import type { BerthExtras } from '../../src/contract/extensions.ts';
-import type { Actor } from '../../src/operators/model.ts';
+import type { Actor } from '../../src/operator-kit/model.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import type { ObservedHost } from '../../src/orchestrator/model/inventory.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { cordon, planMaintenance, uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
+import { instanceRequest } from '../../testing/requests.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };

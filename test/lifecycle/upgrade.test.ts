@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { instanceRequest } from '../../src/testing/requests.ts';
-import { until } from '../../src/testing/until.ts';
+import { instanceRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { backUp, startOn } from '../support/restored.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { OwnerRef, Presence, Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../src/testing/orchestrator-rows.ts';
-import { plainEndpoint } from '../../src/testing/plain-platform.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { plainEndpoint } from '../../testing/plain-platform.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const VISIBLE_MS = 3_000;

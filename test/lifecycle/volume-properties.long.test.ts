@@ -4,8 +4,8 @@ import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { type Store, StoreUnavailable } from '../../src/orchestrator/model/store.ts';
 import type { Fault } from '../../src/platform-model/call-faults.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { until } from '../../src/testing/until.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 
 type Command =

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { instanceRequest } from '../../src/testing/requests.ts';
+import { instanceRequest } from '../../testing/requests.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 /** An offer of which the catalog has three units there. */

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Store, StoreUnavailable } from '../../src/marketplace/model/store.ts';
-import { PlainProvider } from '../../src/testing/plain-provider.ts';
-import type { ProviderMethod } from '../../src/testing/provider-faults.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { openTestMarketStore } from '../../src/testing/stores.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { RANGE_LEASE } from '../../src/work/lease-time.ts';
+import { PlainProvider } from '../../testing/plain-provider.ts';
+import type { ProviderMethod } from '../../testing/provider-faults.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { openTestMarketStore } from '../../testing/stores.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 
 const REREAD_MS = 3_000;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Offer, OfferPage } from '../../src/marketplace/contract/offer.ts';
-import { discount } from '../../src/testing/marketplace-rows.ts';
-import { PlainProvider } from '../../src/testing/plain-provider.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { discount } from '../../testing/marketplace-rows.ts';
+import { PlainProvider } from '../../testing/plain-provider.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 
 const clock = new VirtualClock();

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PlainProvider } from '../../src/testing/plain-provider.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { PlainProvider } from '../../testing/plain-provider.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { type MarketRequest, startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../src/client/orchestrator-client.ts';
 import type { CatalogOffer } from '../../src/marketplace/providers/provider.ts';
-import { PlainProvider } from '../../src/testing/plain-provider.ts';
-import type { ProviderFault, ProviderMethod } from '../../src/testing/provider-faults.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { PlainProvider } from '../../testing/plain-provider.ts';
+import type { ProviderFault, ProviderMethod } from '../../testing/provider-faults.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 
 let clock: VirtualClock;

@@ -4,9 +4,9 @@ import { adjust, topUp } from '../../src/marketplace/ledger/credit.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
 import { defaultOptions } from '../../src/marketplace/model/options.ts';
 import { changeUser } from '../../src/marketplace/teams/users.ts';
-import { PlainProvider } from '../../src/testing/plain-provider.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { PlainProvider } from '../../testing/plain-provider.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { watchMarketplaceLocks } from '../support/databases/marketplace-locks.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { collectLog } from '../../src/testing/log.ts';
-import { PlainProvider } from '../../src/testing/plain-provider.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { collectLog } from '../../testing/log.ts';
+import { PlainProvider } from '../../testing/plain-provider.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
 
 it('the line of a create names what it made, its team and its request, as the lines of the work do', async () => {

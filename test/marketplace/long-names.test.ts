@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { deployment } from '../../src/testing/marketplace-rows.ts';
+import { deployment } from '../../testing/marketplace-rows.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 
 const MB = 1024 * 1024;

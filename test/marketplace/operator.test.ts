@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createTeam } from '../../src/marketplace/teams/teams.ts';
-import { createOperatorKey, revokeOperatorKey } from '../../src/operators/keys.ts';
+import { createOperatorKey, revokeOperatorKey } from '../../src/operator-kit/keys.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { deployment, mail, runningDeployment, segment, volume } from '../../src/testing/marketplace-rows.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { deployment, mail, runningDeployment, segment, volume } from '../../testing/marketplace-rows.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 
 let clock: VirtualClock;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import {
   type MarketReply,
   startTestMarketplace,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createClient } from '../../src/client/create-client.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { loadCatalog } from '../../src/config/load.ts';
 import { packageRoot } from '../../src/config/package-root.ts';
 import type { Instance } from '../../src/contract/instance.ts';
-import { everyProbeWorks, PlainPlatform } from '../../src/testing/plain-platform.ts';
-import type { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { everyProbeWorks, PlainPlatform } from '../../testing/plain-platform.ts';
+import type { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PlainProvider } from '../../src/testing/plain-provider.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { PlainProvider } from '../../testing/plain-provider.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace, type TestUser } from '../support/marketplace.ts';
 
 interface Ids {

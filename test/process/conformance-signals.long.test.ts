@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { until } from '../../src/testing/until.ts';
+import { until } from '../../testing/until.ts';
 import { createClient } from '../support/http/http-client.ts';
 import {
   BerthProcess,

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { instanceRequest } from '../../src/testing/requests.ts';
+import { instanceRequest } from '../../testing/requests.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { instanceRequest } from '../../src/testing/requests.ts';
+import { instanceRequest } from '../../testing/requests.ts';
 import { beginCreate, isRefusingConnections } from '../support/http/begin-create.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';

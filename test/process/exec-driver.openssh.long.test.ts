@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import { generateKeyPair, ssh } from '../support/processes/openssh.ts';
 import {

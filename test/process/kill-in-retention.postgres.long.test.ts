@@ -10,8 +10,8 @@ import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
 import type { Posting } from '../../src/marketplace/model/ledger-records.ts';
 import type { Store as MarketplaceStore, Transaction } from '../../src/marketplace/model/store.ts';
 import { systemRandom as random } from '../../src/runtime/system.ts';
-import { runningDeployment, seed, segment, teamId } from '../../src/testing/marketplace-rows.ts';
-import { account, instance, now } from '../../src/testing/orchestrator-rows.ts';
+import { runningDeployment, seed, segment, teamId } from '../../testing/marketplace-rows.ts';
+import { account, instance, now } from '../../testing/orchestrator-rows.ts';
 import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
 import { BerthProcess, type Ended, temporaryFolder } from '../support/processes/process.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { newPublicKey } from '../../src/testing/ssh-keys.ts';
-import { PATIENCE_MS } from '../../src/testing/until.ts';
+import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { PATIENCE_MS } from '../../testing/until.ts';
 import { type Client, createClient } from '../support/http/http-client.ts';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { instanceRequest } from '../../src/testing/requests.ts';
-import { until } from '../../src/testing/until.ts';
+import { instanceRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
 import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
 import { type Client, createClient } from '../support/http/http-client.ts';
 import {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { instanceRequest } from '../../src/testing/requests.ts';
+import { instanceRequest } from '../../testing/requests.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 

@@ -1,8 +1,8 @@
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { Certificates } from '../../src/runtime/certificates.ts';
-import { PlainProvider } from '../../src/testing/plain-provider.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { PlainProvider } from '../../testing/plain-provider.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 

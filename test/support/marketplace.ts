@@ -27,9 +27,9 @@ import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import type { Certificates } from '../../src/runtime/certificates.ts';
 import { systemClock } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { steadyRandom } from '../../src/testing/random.ts';
-import { putEmptyDatabase } from '../../src/testing/stores.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { steadyRandom } from '../../testing/random.ts';
+import { putEmptyDatabase } from '../../testing/stores.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { assertKeepsMarketplaceContract } from './http/contract.ts';
 import { type InProcessRequest, serveInProcess } from './http/in-process-server.ts';
 

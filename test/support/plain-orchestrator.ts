@@ -1,9 +1,9 @@
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { DriverManifest } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
-import { everyProbeWorks, PlainPlatform, type Room } from '../../src/testing/plain-platform.ts';
-import { instanceRequest, volumeRequest } from '../../src/testing/requests.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { everyProbeWorks, PlainPlatform, type Room } from '../../testing/plain-platform.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestOrchestrator, type TestOptions } from './orchestrator.ts';
 
 /** What goes wrong with the n-th call (from 1) of a method. */

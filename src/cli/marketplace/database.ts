@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type MarketplaceStoreDeps, marketplaceStores } from '../../compose/stores/marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
-import { type AuditedAction, audited } from '../../operators/audit.ts';
+import { type AuditedAction, audited } from '../../operator-kit/audit.ts';
 import { actionOn, type Body, withDatabase } from '../database.ts';
 import { localActor } from '../local-actor.ts';
 

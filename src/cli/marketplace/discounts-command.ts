@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { assignDiscount, endDiscount } from '../../marketplace/discounts/discounts.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';
 import type { DiscountRecord } from '../../marketplace/model/people.ts';
-import { auditedLookup } from '../../operators/audit.ts';
+import { auditedLookup } from '../../operator-kit/audit.ts';
 import { localActor } from '../local-actor.ts';
 import { parseCount, parseTime } from '../parse.ts';
 import {

@@ -6,10 +6,10 @@ import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runMain } from '../../../test/support/processes/run-main.ts';
 import { snapshotOf } from '../../../test/support/snapshot.ts';
+import { now, runningDeployment, seed, segment, volume } from '../../../testing/marketplace-rows.ts';
 import { serveMarketplace } from '../../compose/serve/marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
-import { now, runningDeployment, seed, segment, volume } from '../../testing/marketplace-rows.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-cli-'));
 const config = join(folder, 'marketplace.yaml');

@@ -4,15 +4,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runMain } from '../../../test/support/processes/run-main.ts';
 import {
-  answerJson,
-  configurationAnswer,
-  startAnsweringServer,
-} from '../../client/answering-server.fixture.ts';
-import { grant } from '../../marketplace/ledger/credit.ts';
-import { readBooks } from '../../marketplace/operate/views/books.ts';
-import { systemRandom } from '../../runtime/system.ts';
-import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
-import {
   deployment,
   mail,
   now,
@@ -21,7 +12,16 @@ import {
   segment,
   teamId,
   volume,
-} from '../../testing/marketplace-rows.ts';
+} from '../../../testing/marketplace-rows.ts';
+import {
+  answerJson,
+  configurationAnswer,
+  startAnsweringServer,
+} from '../../client/answering-server.fixture.ts';
+import { grant } from '../../marketplace/ledger/credit.ts';
+import { readBooks } from '../../marketplace/operate/views/books.ts';
+import { systemRandom } from '../../runtime/system.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 
 const HOUR_MS = 3_600_000;
 const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-operator-'));

@@ -6,7 +6,7 @@ import type { MemberRecord, TeamRecord } from '../../marketplace/model/people.ts
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../marketplace/operate/views/teams.ts';
 import { removeMember, setMember } from '../../marketplace/teams/members.ts';
 import { createTeam, switchTeam } from '../../marketplace/teams/teams.ts';
-import type { AuditedAction } from '../../operators/audit.ts';
+import type { AuditedAction } from '../../operator-kit/audit.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import {

@@ -5,6 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { collectLog } from '../../../testing/log.ts';
+import { account, instance } from '../../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { loadConfig } from '../../config/load.ts';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
 import { takeStateLock } from '../../drivers/simulator/platform/state-file.ts';
@@ -13,9 +16,6 @@ import { ensureInstallation } from '../../orchestrator/reconciliation/installati
 import type { Clock } from '../../ports/clock.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
-import { collectLog } from '../../testing/log.ts';
-import { account, instance } from '../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
 import { diagnose } from './doctor.ts';
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { collectLog } from '../../../testing/log.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { loadConfig } from '../../config/load.ts';
-import { collectLog } from '../../testing/log.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { askPlatforms } from './ask-platforms.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-ask-'));

@@ -6,7 +6,7 @@ import { isInStock } from '../../marketplace/offers/to-offer.ts';
 import type { KnownProviders } from '../../marketplace/operate/views/providers.ts';
 import type { LiveProviders } from '../../marketplace/providers/create-providers.ts';
 import type { ProviderWorkers } from '../../marketplace/sync/provider-workers.ts';
-import { Operators } from '../../operators/keys.ts';
+import { Operators } from '../../operator-kit/keys.ts';
 import type { Certificates } from '../../runtime/certificates.ts';
 
 export interface MarketplaceOperators {

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import tls from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../../conformance/http/certificates.fixture.ts';
+import { collectLog } from '../../../testing/log.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { configurationAnswer } from '../../client/answering-server.fixture.ts';
 import { createClient } from '../../client/create-client.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -15,8 +17,6 @@ import { infoAnswer, setting } from '../../drivers/exec/program.fixture.ts';
 import { incus } from '../../drivers/incus/driver.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { Certificates } from '../../runtime/certificates.ts';
-import { collectLog } from '../../testing/log.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { serveOrchestrator } from './orchestrator.ts';
 
 const HOUR_MS = 3_600_000;

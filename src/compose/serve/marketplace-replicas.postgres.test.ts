@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { runMain } from '../../../test/support/processes/run-main.ts';
+import { until } from '../../../testing/until.ts';
 import {
   answerJson,
   configurationAnswer,
   startAnsweringServer,
 } from '../../client/answering-server.fixture.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
-import { until } from '../../testing/until.ts';
 import { serveMarketplace } from './marketplace.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-replicas-'));

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { instanceRequest } from '../../../testing/requests.ts';
+import { until } from '../../../testing/until.ts';
 import { bundledCatalogFile, loadConfig } from '../../config/load.ts';
 import type { Configuration } from '../../contract/configuration.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { type Serving, serveOrchestrator } from './orchestrator.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-reload-'));

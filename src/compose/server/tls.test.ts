@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { HttpServer } from '../../http/wire/server.ts';
 import { refuseWire } from '../../orchestrator/http/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { readTls, renewTls, stampOf } from './tls.ts';
 
 const hasOpenSsl = spawnSync('openssl', ['version']).error === undefined;

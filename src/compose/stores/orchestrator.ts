@@ -1,6 +1,6 @@
 import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
-import { audited } from '../../operators/audit.ts';
-import type { Actor } from '../../operators/model.ts';
+import { audited } from '../../operator-kit/audit.ts';
+import type { Actor } from '../../operator-kit/model.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { backUpDatabase } from '../../store/sqlite/backup.ts';

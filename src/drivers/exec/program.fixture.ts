@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { collectLog, type LogLine } from '../../../testing/log.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
-import { collectLog, type LogLine } from '../../testing/log.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { exec } from './driver.ts';
 import type { ExecConfig } from './options.ts';

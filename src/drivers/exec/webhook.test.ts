@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
+import { collectLog } from '../../../testing/log.ts';
+import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
-import { collectLog } from '../../testing/log.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { exec } from './driver.ts';
 import { infoAnswer, setting } from './program.fixture.ts';
 import type { Request } from './protocol/protocol.ts';

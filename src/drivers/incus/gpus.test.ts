@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { anOrder } from '../../../testing/orchestrator-rows.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { IncusApi, type Instance } from './api.ts';
 import type { IncusClient } from './client.ts';
 import { driverOver } from './driver.fixture.ts';

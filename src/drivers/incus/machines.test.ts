@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../../testing/orchestrator-rows.ts';
 import { recordedOrder } from '../../orchestrator/model/destroy-order.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { IncusRefusal } from './errors.ts';
 import { aMachine, anIncus, REF, running, STOPPED, spec } from './fake-incus.fixture.ts';
 import { mark } from './translate.ts';

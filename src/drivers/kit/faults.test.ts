@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { type Fault, InjectedFault } from '../../platform-model/call-faults.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { withFaults } from './faults.ts';
 
 /** A platform with one machine that records the calls that reach it. */

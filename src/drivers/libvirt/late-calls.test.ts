@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../../testing/orchestrator-rows.ts';
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
 import type { MemoryHost } from './memory-host.fixture.ts';
 import { aMachine, openMemoryPlatform } from './platform.fixture.ts';
 

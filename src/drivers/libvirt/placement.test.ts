@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
+import { anOrder } from '../../../testing/orchestrator-rows.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import { MemoryHost } from './memory-host.fixture.ts';
 import { openMemoryPlatform } from './platform.fixture.ts';

@@ -1,7 +1,7 @@
+import { collectLog } from '../../../testing/log.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
-import { collectLog } from '../../testing/log.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { Bench, type DriverContext } from '../kit/checks/bench.ts';
 import { aCatalog } from './catalog.fixture.ts';
 import { fleetOf } from './fleet.ts';

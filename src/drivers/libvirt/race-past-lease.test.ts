@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { anOrder } from '../../../testing/orchestrator-rows.ts';
 import type { Call, MachineSpec } from '../../orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
 import type { Bench } from '../kit/checks/bench.ts';
 import { readDomainXml } from './domain-xml.ts';
 import { MemoryHost } from './memory-host.fixture.ts';

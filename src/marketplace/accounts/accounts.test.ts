@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { openTestMarketStore } from '../../../testing/stores.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { systemRandom } from '../../runtime/system.ts';
-import { openTestMarketStore } from '../../testing/stores.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Store } from '../model/store.ts';
 import { Authenticator } from '../teams/authenticate.ts';
 import { createKey, revokeKey } from '../teams/keys.ts';

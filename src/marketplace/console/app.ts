@@ -1,8 +1,8 @@
-import { assembleConsole, type Console } from '../../operators/console/app.ts';
-import { auditPageOf } from '../../operators/console/audit-page.ts';
-import type { ConsoleParts } from '../../operators/console/deps.ts';
-import type { Look } from '../../operators/console/layout.ts';
-import { operatorsPage } from '../../operators/console/operators-page.ts';
+import { assembleConsole, type Console } from '../../operator-kit/console/app.ts';
+import { auditPageOf } from '../../operator-kit/console/audit-page.ts';
+import type { ConsoleParts } from '../../operator-kit/console/deps.ts';
+import type { Look } from '../../operator-kit/console/layout.ts';
+import { operatorsPage } from '../../operator-kit/console/operators-page.ts';
 import { operations } from '../operate/operations.ts';
 import type { ConsoleDeps } from './deps.ts';
 import { billPage, booksPage } from './pages/books.ts';

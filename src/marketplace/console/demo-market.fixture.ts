@@ -1,4 +1,3 @@
-import { systemRandom } from '../../runtime/system.ts';
 import {
   deployment,
   mail,
@@ -7,7 +6,8 @@ import {
   segment,
   team,
   user,
-} from '../../testing/marketplace-rows.ts';
+} from '../../../testing/marketplace-rows.ts';
+import { systemRandom } from '../../runtime/system.ts';
 import type { FailureReason } from '../contract/deployment.ts';
 import { grant, topUp } from '../ledger/credit.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';

@@ -1,4 +1,4 @@
-import type { Page as AnyPage, ConsoleBase } from '../../operators/console/deps.ts';
+import type { Page as AnyPage, ConsoleBase } from '../../operator-kit/console/deps.ts';
 import type { OperationDeps } from '../operate/operations.ts';
 
 /** Dependencies of the console. */

@@ -1,4 +1,4 @@
-import { badge, type Html, html, named, type Tone } from '../../operators/console/parts.ts';
+import { badge, type Html, html, named, type Tone } from '../../operator-kit/console/parts.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { ProviderRow } from '../operate/views/providers.ts';
 

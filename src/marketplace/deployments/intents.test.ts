@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { intent } from '../../../testing/marketplace-rows.ts';
+import type { ProviderFault } from '../../../testing/provider-faults.ts';
 import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
-import { intent } from '../../testing/marketplace-rows.ts';
-import type { ProviderFault } from '../../testing/provider-faults.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import {
   caller,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { intent } from '../../../testing/marketplace-rows.ts';
 import { canTransition } from '../../contract/transitions.ts';
-import { intent } from '../../testing/marketplace-rows.ts';
 import { deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
 import { instanceTypes } from '../contract/values.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';

@@ -1,5 +1,5 @@
+import { deployment, runningDeployment, now as start } from '../../../testing/marketplace-rows.ts';
 import type { Instance, InstanceStatus } from '../../contract/instance.ts';
-import { deployment, runningDeployment, now as start } from '../../testing/marketplace-rows.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { defaultOptions } from '../model/options.ts';

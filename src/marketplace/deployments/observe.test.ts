@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { intent } from '../../../testing/marketplace-rows.ts';
 import type { Instance, InstanceStatus } from '../../contract/instance.ts';
-import { intent } from '../../testing/marketplace-rows.ts';
 import { instanceTypes } from '../contract/values.ts';
 import type { DeploymentIntent, DeploymentRecord } from '../model/deployment-record.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { discount } from '../../../testing/marketplace-rows.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
-import { discount } from '../../testing/marketplace-rows.ts';
 import { stopQuoteSchema } from '../contract/deployment.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import { caller, deploy, type Market, openMarket, outcomeOf, read, stranger } from './market.fixture.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { discount, intent } from '../../../testing/marketplace-rows.ts';
+import { unreadableAnswers } from '../../../testing/provider-faults.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { discount, intent } from '../../testing/marketplace-rows.ts';
-import { unreadableAnswers } from '../../testing/provider-faults.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { applyObservation } from './apply-observation.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { intent } from '../../../testing/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { intent } from '../../testing/marketplace-rows.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import {

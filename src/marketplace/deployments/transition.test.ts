@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { discount, intent, sshKey, volume } from '../../../testing/marketplace-rows.ts';
 import { IllegalTransition } from '../../contract/transitions.ts';
-import { discount, intent, sshKey, volume } from '../../testing/marketplace-rows.ts';
 import { type DeploymentStatus, deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
 import { Accrual } from '../ledger/accrual.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';

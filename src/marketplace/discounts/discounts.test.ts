@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { teamId } from '../../../testing/marketplace-rows.ts';
 import { DAY_MS } from '../../ports/clock.ts';
-import { teamId } from '../../testing/marketplace-rows.ts';
 import { openBooks } from '../ledger/ledger.fixture.ts';
 import { OperatorError } from '../model/own-rows.ts';
 import { assignDiscount, endDiscount } from './discounts.ts';

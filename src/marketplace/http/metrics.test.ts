@@ -1,8 +1,8 @@
 import type { SMTPServerOptions } from 'smtp-server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { mail } from '../../../testing/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { DAY_MS } from '../../ports/clock.ts';
-import { mail } from '../../testing/marketplace-rows.ts';
 import { MailDispatcher } from '../mail/dispatch.ts';
 import { startSmtpServer } from '../mail/smtp.fixture.ts';
 import { keepVerdict } from '../operate/views/books.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import { member, now, team, teamId, user } from '../../../testing/marketplace-rows.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import { DAY_MS } from '../../ports/clock.ts';
-import { member, now, team, teamId, user } from '../../testing/marketplace-rows.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
 import { type Store, StoreUnavailable, type Transaction } from '../model/store.ts';
 import { Accrual } from './accrual.ts';

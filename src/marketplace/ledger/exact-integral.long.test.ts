@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { runningDeployment, team } from '../../../testing/marketplace-rows.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
-import { runningDeployment, team } from '../../testing/marketplace-rows.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
 import { priceFor } from '../discounts/price.ts';
 import type { DiscountRecord } from '../model/people.ts';

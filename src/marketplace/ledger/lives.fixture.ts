@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { Dice } from '../../../test/marketplace/dice.ts';
+import { member, runningDeployment, team, user, volume } from '../../../testing/marketplace-rows.ts';
 import { nextTurn } from '../../ports/clock.ts';
-import { member, runningDeployment, team, user, volume } from '../../testing/marketplace-rows.ts';
 import { ApiError } from '../contract/errors.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
 import { priceFor } from '../discounts/price.ts';

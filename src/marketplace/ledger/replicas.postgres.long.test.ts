@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
+import { now, runningDeployment, seed, teamId, volume } from '../../../testing/marketplace-rows.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';
-import { now, runningDeployment, seed, teamId, volume } from '../../testing/marketplace-rows.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { assignDiscount } from '../discounts/discounts.ts';
 import { priceFor } from '../discounts/price.ts';
 import { defaultOptions } from '../model/options.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { teamId } from '../../../testing/marketplace-rows.ts';
 import { DAY_MS } from '../../ports/clock.ts';
-import { teamId } from '../../testing/marketplace-rows.ts';
 import { quietWatch } from './balance-watch.ts';
 import { grant } from './credit.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';

@@ -3,7 +3,7 @@ import type {
   AuditWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
-} from '../../operators/model.ts';
+} from '../../operator-kit/model.ts';
 import type { LeaseWriter as NamedLeases } from '../../work/lease.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { VolumeStatus } from '../contract/volume.ts';

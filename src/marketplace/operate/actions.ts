@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../contract/values.ts';
-import { type CommandSpec, defineAction, type Flag } from '../../operators/operation.ts';
-import { toTime } from '../../operators/views/values.ts';
+import { type CommandSpec, defineAction, type Flag } from '../../operator-kit/operation.ts';
+import { toTime } from '../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { toDollars } from '../contract/values.ts';
 import { realTimeBalance } from '../ledger/balance.ts';

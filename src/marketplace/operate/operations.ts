@@ -1,6 +1,6 @@
-import type { Operation } from '../../operators/operation.ts';
-import { auditView } from '../../operators/views/audit.ts';
-import { operatorKeysView } from '../../operators/views/keys.ts';
+import type { Operation } from '../../operator-kit/operation.ts';
+import { auditView } from '../../operator-kit/views/audit.ts';
+import { operatorKeysView } from '../../operator-kit/views/keys.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { LossCapOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { openTestMarketStore } from '../../../testing/stores.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Configuration } from '../../contract/configuration.ts';
-import { openTestMarketStore } from '../../testing/stores.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { type ConfiguredProvider, createProviders } from './create-providers.ts';
 import { noMarkups } from './markup.ts';
 import { configurationOf, gpuTypes, profileOf } from './offer.fixture.ts';

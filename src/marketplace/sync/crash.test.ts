@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { mortalClock } from '../../../testing/virtual-clock.ts';
 import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
-import { mortalClock } from '../../testing/virtual-clock.ts';
 import { transition } from '../deployments/transition.ts';
 import type { Deps } from '../deps.ts';
 import type { Store } from '../model/store.ts';

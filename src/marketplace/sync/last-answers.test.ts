@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { intent } from '../../../testing/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { intent } from '../../testing/marketplace-rows.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Reader, Store } from '../model/store.ts';
 import type { SyncContext } from './context.ts';

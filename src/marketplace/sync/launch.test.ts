@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { plainConfigurations } from '../../../testing/configurations.ts';
+import type { ProviderFault } from '../../../testing/provider-faults.ts';
 import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
 import type { UnavailableReason } from '../../contract/extensions.ts';
-import { plainConfigurations } from '../../testing/configurations.ts';
-import type { ProviderFault } from '../../testing/provider-faults.ts';
 import { toProviderName } from '../model/names.ts';
 import { launch } from './launch.ts';
 import {

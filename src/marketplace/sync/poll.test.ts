@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { intent } from '../../../testing/marketplace-rows.ts';
+import { unreadableAnswers } from '../../../testing/provider-faults.ts';
 import { type MarkedInstance, ProviderError } from '../../client/orchestrator-client.ts';
-import { intent } from '../../testing/marketplace-rows.ts';
-import { unreadableAnswers } from '../../testing/provider-faults.ts';
 import { caller } from '../deployments/market.fixture.ts';
 import { pauseDeployment } from '../deployments/pause.ts';
 import {

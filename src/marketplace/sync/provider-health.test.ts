@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { ProviderHealth } from './provider-health.ts';
 
 let clock: VirtualClock;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { intent, volume } from '../../../testing/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { intent, volume } from '../../testing/marketplace-rows.ts';
 import { namesOf } from '../../work/range-division.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { openWorld, placeOf, type World } from '../volumes/seven-providers.fixture.ts';

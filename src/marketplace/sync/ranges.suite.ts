@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { runningDeployment, seed } from '../../../testing/marketplace-rows.ts';
 import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
-import { runningDeployment, seed } from '../../testing/marketplace-rows.ts';
 import { LeaseLost } from '../../work/lease.ts';
 import { namesOf, RANGES } from '../../work/range-division.ts';
 import { type Market, marketOn, publicKey } from '../deployments/market.fixture.ts';

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { putEmptyDatabase } from '../../../testing/stores.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
-import { putEmptyDatabase } from '../../testing/stores.ts';
 import { describeRanges } from './ranges.suite.ts';
 
 describeRanges({

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
+import { deployment, intent, seed, volume } from '../../../testing/marketplace-rows.ts';
 import type { Volume as ProviderVolume } from '../../contract/volume.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';
-import { deployment, intent, seed, volume } from '../../testing/marketplace-rows.ts';
 import { type Market, marketOn, publicKey } from '../deployments/market.fixture.ts';
 import type { Store } from '../model/store.ts';
 import { readProvider } from '../volumes/seven-providers.fixture.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runningDeployment } from '../../testing/marketplace-rows.ts';
-import type { ProviderFaultPlan } from '../../testing/provider-faults.ts';
+import { runningDeployment } from '../../../testing/marketplace-rows.ts';
+import type { ProviderFaultPlan } from '../../../testing/provider-faults.ts';
 import { transition } from '../deployments/transition.ts';
 import { cleanUpLost } from '../operate/actions.ts';
 import {

@@ -1,10 +1,10 @@
+import { deployment, sshKey } from '../../../testing/marketplace-rows.ts';
+import { PlainProvider, type PlainProviderOptions } from '../../../testing/plain-provider.ts';
+import { PlainSsh } from '../../../testing/plain-ssh.ts';
+import type { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { deployment, sshKey } from '../../testing/marketplace-rows.ts';
-import { PlainProvider, type PlainProviderOptions } from '../../testing/plain-provider.ts';
-import { PlainSsh } from '../../testing/plain-ssh.ts';
-import type { VirtualClock } from '../../testing/virtual-clock.ts';
 import { openMarket, publicKey } from '../deployments/market.fixture.ts';
 import { toLaunchRequest } from '../deployments/plan-deployment.ts';
 import type { Deps } from '../deps.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { grant, intent, volume } from '../../../testing/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { grant, intent, volume } from '../../testing/marketplace-rows.ts';
 import { accrue } from '../ledger/accrue.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import { attachVolume, detachVolume } from './attach.ts';

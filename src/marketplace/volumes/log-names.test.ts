@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import type { ProviderFaultPlan } from '../../../testing/provider-faults.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import type { ProviderFaultPlan } from '../../testing/provider-faults.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';

@@ -2,11 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
-import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
-import type { Log } from '../../ports/log.ts';
-import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
-import { plainConfigurations } from '../../testing/configurations.ts';
+import { plainConfigurations } from '../../../testing/configurations.ts';
 import {
   member,
   now,
@@ -16,10 +12,14 @@ import {
   teamId,
   user,
   userId,
-} from '../../testing/marketplace-rows.ts';
-import { PlainProvider as Plain, type PlainProvider } from '../../testing/plain-provider.ts';
-import { putEmptyDatabase } from '../../testing/stores.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+} from '../../../testing/marketplace-rows.ts';
+import { PlainProvider as Plain, type PlainProvider } from '../../../testing/plain-provider.ts';
+import { putEmptyDatabase } from '../../../testing/stores.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
+import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
+import type { Log } from '../../ports/log.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { fencedStore } from '../model/fenced-store.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { teamId } from '../../../testing/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { systemRandom } from '../../runtime/system.ts';
-import { teamId } from '../../testing/marketplace-rows.ts';
 import { createEnforcement } from '../deployments/enforcement.ts';
 import { Accrual } from '../ledger/accrual.ts';
 import { realTimeBalance } from '../ledger/balance.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import { openTestStore } from '../../../testing/stores.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { digestSecret } from '../../keys/api-key.ts';
 import { systemRandom } from '../../runtime/system.ts';
-import { openTestStore } from '../../testing/stores.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { createAccount, createKey, revokeKey, setPassword } from './accounts.ts';
 import type { Authenticator } from './authenticate.ts';
 import { issueToken } from './issue-token.ts';

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { account, accountId, instance } from '../../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
-import { account, accountId, instance } from '../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { ChangeWaits } from './change-waits.ts';
 import { listChanges } from './list-changes.ts';
 

@@ -1,5 +1,5 @@
-import { assembleConsole, type Console } from '../../operators/console/app.ts';
-import type { Look } from '../../operators/console/layout.ts';
+import { assembleConsole, type Console } from '../../operator-kit/console/app.ts';
+import type { Look } from '../../operator-kit/console/layout.ts';
 import { operations } from '../operate/operations.ts';
 import type { ConsoleDeps } from './deps.ts';
 import { pages } from './pages/pages.ts';

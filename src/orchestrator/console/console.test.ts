@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
-import { SESSION_MS } from '../../operators/console/sessions.ts';
-import { revokeOperatorKey } from '../../operators/keys.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { SESSION_MS } from '../../operator-kit/console/sessions.ts';
+import { revokeOperatorKey } from '../../operator-kit/keys.ts';
 import { csrfOf, paths, startConsole, type Tab, type TestConsole } from './console.fixture.ts';
 import { FAILED, HOSTILE, LINGERING, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
 

@@ -1,5 +1,5 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
-import { badge, type Html, html, type Tone } from '../../operators/console/parts.ts';
+import { badge, type Html, html, type Tone } from '../../operator-kit/console/parts.ts';
 
 const TONES: Readonly<Record<InstanceStatus, Tone>> = {
   PROVISIONING: 'busy',

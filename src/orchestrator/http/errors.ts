@@ -3,7 +3,7 @@ import { invalidRequest } from '../../contract/errors.ts';
 import { toIssues } from '../../contract/issue-words.ts';
 import { newRouter } from '../../http/api/create-app.ts';
 import type { WireProblem, WireRefusal } from '../../http/wire/server.ts';
-import { envelopeErrors } from '../../operators/http/errors.ts';
+import { envelopeErrors } from '../../operator-kit/http/errors.ts';
 import type { HttpEnv } from './deps.ts';
 
 /** O: Errors: the envelope of every error, with the status of its code. */

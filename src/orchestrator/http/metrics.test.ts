@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { loadCatalog } from '../../config/load.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Store } from '../model/store.ts';
 import { Metrics } from './metrics.ts';
 import { WorkMetrics } from './work-metrics.ts';

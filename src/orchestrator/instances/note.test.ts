@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { instance } from '../../../testing/orchestrator-rows.ts';
+import { newPublicKey } from '../../../testing/ssh-keys.ts';
 import { instanceTypeSchema } from '../../contract/configuration.ts';
 import { nameSchema } from '../../contract/instance.ts';
-import { instance } from '../../testing/orchestrator-rows.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
 import { MAX_NOTE_BYTES, readNote } from '../model/platform-resource.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { instanceNoteSchema, toNote } from './note.ts';

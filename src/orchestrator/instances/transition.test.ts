@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { instance } from '../../../testing/orchestrator-rows.ts';
 import { type Instance, instanceSchema } from '../../contract/instance.ts';
-import { instance } from '../../testing/orchestrator-rows.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 import { toInstance } from './to-instance.ts';

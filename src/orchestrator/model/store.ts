@@ -4,7 +4,7 @@ import type {
   AuditWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
-} from '../../operators/model.ts';
+} from '../../operator-kit/model.ts';
 import type { AlarmReader, AlarmWriter } from './alarm.ts';
 import type { AttemptReader, AttemptWriter, Pruned, PruneRequest } from './attempt.ts';
 import type {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type ActionDeps, defineAction, defineView } from '../../operators/operation.ts';
-import { timeOrNullSchema, toTime } from '../../operators/views/values.ts';
+import { type ActionDeps, defineAction, defineView } from '../../operator-kit/operation.ts';
+import { timeOrNullSchema, toTime } from '../../operator-kit/views/values.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';
 

@@ -1,7 +1,7 @@
-import type { Actor } from '../../operators/model.ts';
-import type { Operation } from '../../operators/operation.ts';
-import { auditView } from '../../operators/views/audit.ts';
-import { operatorKeysView } from '../../operators/views/keys.ts';
+import type { Actor } from '../../operator-kit/model.ts';
+import type { Operation } from '../../operator-kit/operation.ts';
+import { auditView } from '../../operator-kit/views/audit.ts';
+import { operatorKeysView } from '../../operator-kit/views/keys.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';

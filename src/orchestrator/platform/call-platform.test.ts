@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import { callStep, LeaseEnding, observe, prove } from './call-platform.ts';

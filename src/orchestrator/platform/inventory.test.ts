@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { unstoredAlarms } from '../../testing/alarms.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { HeldClaim } from '../model/claims.ts';
 import type { Inventory } from '../model/inventory.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, expect, it } from 'vitest';
-import { unstoredAlarms } from '../../testing/alarms.ts';
-import { accountId, instance } from '../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../testing/stores.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { accountId, instance } from '../../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../../testing/stores.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import type { ReconcileContext } from './context.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { unstoredAlarms } from '../../testing/alarms.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { ExpectedMachine } from './expected-machines.ts';
 import { MachineAlarms } from './machine-alarms.ts';
 import { RunningEndpoints } from './running-endpoints.ts';

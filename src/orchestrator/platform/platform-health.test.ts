@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
-import { unstoredAlarms } from '../../testing/alarms.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Store } from '../model/store.ts';
 import { PlatformHealth } from './platform-health.ts';
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { unstoredAlarms } from '../../testing/alarms.ts';
-import { account, accountId, now, volume } from '../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../testing/stores.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { account, accountId, now, volume } from '../../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../../testing/stores.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { recordedOrder } from '../model/destroy-order.ts';
 import type { ObservedVolume, Presence } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { Step } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { afterCreate } from '../steps/adopt-or-create.ts';

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { audit } from '../../operators/audit.ts';
+import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { account, instance, volume } from '../../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../../testing/stores.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { audit } from '../../operator-kit/audit.ts';
 import type { Log } from '../../ports/log.ts';
-import { unstoredAlarms } from '../../testing/alarms.ts';
-import { account, instance, volume } from '../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../testing/stores.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Store } from '../model/store.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { pruneTombstones } from './prune-tombstones.ts';

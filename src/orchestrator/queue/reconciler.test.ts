@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../testing/alarms.ts';
 import type { Timer } from '../../ports/clock.ts';
-import { unstoredAlarms } from '../../testing/alarms.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { Reconciler } from './reconciler.ts';

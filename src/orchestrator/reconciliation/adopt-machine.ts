@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { audit } from '../../operators/audit.ts';
-import type { Actor } from '../../operators/model.ts';
+import { audit } from '../../operator-kit/audit.ts';
+import type { Actor } from '../../operator-kit/model.ts';
 import { isAccountId } from '../accounts/accounts.ts';
 import { fromNote, instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
 import { amend } from '../instances/transition.ts';

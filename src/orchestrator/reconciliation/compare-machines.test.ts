@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { unstoredAlarms } from '../../testing/alarms.ts';
-import { instance } from '../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { instance } from '../../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { CommitListener, Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { ExpectedMachines } from '../platform/expected-machines.ts';

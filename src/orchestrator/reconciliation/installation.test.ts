@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { account, instance, volume } from '../../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../../testing/stores.ts';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
-import { account, instance, volume } from '../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../testing/stores.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import { ensureInstallation, knownPlatforms, leftPlatforms, PlatformMismatch } from './installation.ts';

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { account, anOrder, instance } from '../../../testing/orchestrator-rows.ts';
+import { PlainPlatform } from '../../../testing/plain-platform.ts';
+import { openTestStore } from '../../../testing/stores.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { withFaults } from '../../drivers/kit/faults.ts';
 import { machineSpec } from '../../drivers/simulator/simulator.fixture.ts';
-import { unstoredAlarms } from '../../testing/alarms.ts';
-import { account, anOrder, instance } from '../../testing/orchestrator-rows.ts';
-import { PlainPlatform } from '../../testing/plain-platform.ts';
-import { openTestStore } from '../../testing/stores.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';

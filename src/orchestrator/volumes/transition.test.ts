@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { account, accountId, instance, now, volume } from '../../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../../testing/stores.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
-import { account, accountId, instance, now, volume } from '../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../testing/stores.ts';
 import { recordedOrder } from '../model/destroy-order.ts';
 import type { Attachment, VolumeRecord } from '../model/records.ts';
 import { deleteVolume } from './delete.ts';

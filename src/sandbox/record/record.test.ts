@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../../../testing/ssh-keys.ts';
 import { Recorder } from './recorder.ts';
 import { Replay } from './replay.ts';
 

@@ -1,5 +1,5 @@
+import { posting, segment, teamId, usage } from '../../../testing/marketplace-rows.ts';
 import type { LedgerReader, LedgerWriter } from '../../marketplace/model/ledger-store.ts';
-import { posting, segment, teamId, usage } from '../../testing/marketplace-rows.ts';
 
 /** Tables that grow with the marketplace's use. No everyday statement reads all of one. */
 export const growing = [

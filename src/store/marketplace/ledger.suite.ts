@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { LedgerAccount } from '../../marketplace/model/ledger-records.ts';
-import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import {
   discount,
   grant,
@@ -11,7 +9,9 @@ import {
   team,
   teamId,
   usage,
-} from '../../testing/marketplace-rows.ts';
+} from '../../../testing/marketplace-rows.ts';
+import type { LedgerAccount } from '../../marketplace/model/ledger-records.ts';
+import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import { describeSlices } from './slices.suite.ts';
 
 /** The requirements for the ledger of every marketplace store. */

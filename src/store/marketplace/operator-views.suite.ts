@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { DeploymentSearch, Store, Transaction } from '../../marketplace/model/store.ts';
 import {
   deployment,
   grant,
@@ -10,7 +9,8 @@ import {
   segment,
   team,
   teamId,
-} from '../../testing/marketplace-rows.ts';
+} from '../../../testing/marketplace-rows.ts';
+import type { DeploymentSearch, Store, Transaction } from '../../marketplace/model/store.ts';
 
 /** What operators list and count. */
 export function describeOperatorViews(storeOf: () => Store): void {

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Store, Transaction } from '../../marketplace/model/store.ts';
 import {
   apiKey,
   discount,
@@ -12,7 +11,8 @@ import {
   teamId,
   user,
   userId,
-} from '../../testing/marketplace-rows.ts';
+} from '../../../testing/marketplace-rows.ts';
+import type { Store, Transaction } from '../../marketplace/model/store.ts';
 
 /** Users, teams and their keys; mail to them. */
 export function describePeople(storeOf: () => Store): void {

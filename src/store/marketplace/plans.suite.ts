@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { deployment, now, providerId, teamId, userId } from '../../../testing/marketplace-rows.ts';
 import type { Transaction } from '../../marketplace/model/store.ts';
-import { deployment, now, providerId, teamId, userId } from '../../testing/marketplace-rows.ts';
 
 /** How a database accesses the rows of one table. */
 export interface Access {

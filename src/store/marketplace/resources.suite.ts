@@ -1,6 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { activeStatuses } from '../../marketplace/contract/deployment.ts';
-import type { Store, Transaction } from '../../marketplace/model/store.ts';
 import {
   deployment,
   intent,
@@ -13,7 +11,9 @@ import {
   teamId,
   user,
   volume,
-} from '../../testing/marketplace-rows.ts';
+} from '../../../testing/marketplace-rows.ts';
+import { activeStatuses } from '../../marketplace/contract/deployment.ts';
+import type { Store, Transaction } from '../../marketplace/model/store.ts';
 
 /** Deployments and volumes. */
 export function describeResources(storeOf: () => Store): void {

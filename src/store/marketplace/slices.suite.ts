@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import {
   deployment,
   now,
@@ -10,7 +9,8 @@ import {
   teamId,
   usage,
   volume,
-} from '../../testing/marketplace-rows.ts';
+} from '../../../testing/marketplace-rows.ts';
+import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 
 /** Slices, the day lines that replace them, and the audit of both. */
 export function describeSlices(storeOf: () => Store): void {

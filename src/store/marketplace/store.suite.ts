@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { CatalogRecord } from '../../marketplace/model/catalog-record.ts';
-import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import {
   apiKey,
   deployment,
@@ -13,7 +11,9 @@ import {
   user,
   userId,
   volume,
-} from '../../testing/marketplace-rows.ts';
+} from '../../../testing/marketplace-rows.ts';
+import type { CatalogRecord } from '../../marketplace/model/catalog-record.ts';
+import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import type { LeaseRecord } from '../../work/lease.ts';
 import { describeOperators } from '../operators.suite.ts';
 import { describeLedger } from './ledger.suite.ts';

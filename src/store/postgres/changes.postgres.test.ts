@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
+import { account, accountId, instance, volume } from '../../../testing/orchestrator-rows.ts';
+import { until } from '../../../testing/until.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { ChangeWaits } from '../../orchestrator/changes/change-waits.ts';
 import { listChanges } from '../../orchestrator/changes/list-changes.ts';
 import type { ChangePosition, Store } from '../../orchestrator/model/store.ts';
-import { account, accountId, instance, volume } from '../../testing/orchestrator-rows.ts';
-import { until } from '../../testing/until.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { openPostgresStore } from './store.ts';
 
 let server: PostgresServer;

@@ -6,9 +6,9 @@ import {
   startEmbedded,
   startPostgres,
 } from '../../../test/support/databases/postgres.ts';
+import { account, claim, dueWork, instance } from '../../../testing/orchestrator-rows.ts';
+import { until } from '../../../testing/until.ts';
 import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';
-import { account, claim, dueWork, instance } from '../../testing/orchestrator-rows.ts';
-import { until } from '../../testing/until.ts';
 import { createPool } from './pool.ts';
 import { openPostgresStore } from './store.ts';
 import { OutcomeUnknown } from './transaction.ts';

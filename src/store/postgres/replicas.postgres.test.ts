@@ -1,11 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
-import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
-import { createOnce } from '../../orchestrator/accounts/create-once.ts';
-import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
-import type { Store, Transaction } from '../../orchestrator/model/store.ts';
-import { ensureInstallation } from '../../orchestrator/reconciliation/installation.ts';
-import { systemClock, systemRandom } from '../../runtime/system.ts';
 import {
   account,
   accountId,
@@ -14,8 +8,14 @@ import {
   instance,
   now,
   volume,
-} from '../../testing/orchestrator-rows.ts';
-import { until } from '../../testing/until.ts';
+} from '../../../testing/orchestrator-rows.ts';
+import { until } from '../../../testing/until.ts';
+import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
+import { createOnce } from '../../orchestrator/accounts/create-once.ts';
+import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
+import type { Store, Transaction } from '../../orchestrator/model/store.ts';
+import { ensureInstallation } from '../../orchestrator/reconciliation/installation.ts';
+import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { FEED_NAME } from './commit-feed.ts';
 import { openPostgresStore, type PostgresOptions } from './store.ts';
 import { startWire } from './wire.fixture.ts';

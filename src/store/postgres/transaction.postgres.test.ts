@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
+import { account, dueWork, instance } from '../../../testing/orchestrator-rows.ts';
+import { until } from '../../../testing/until.ts';
 import type { Transaction } from '../../orchestrator/model/store.ts';
-import { account, dueWork, instance } from '../../testing/orchestrator-rows.ts';
-import { until } from '../../testing/until.ts';
 import { openPostgresStore } from './store.ts';
 import { startWire } from './wire.fixture.ts';
 

@@ -4,7 +4,7 @@ import type {
   AuditWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
-} from '../../operators/model.ts';
+} from '../../operator-kit/model.ts';
 import type { operatorTables } from '../schema/operators.ts';
 import type { Connection as AnyConnection } from './connection.ts';
 import { prepared } from './prepared.ts';

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../operators/model.ts';
+import type { AuditEntry } from '../../operator-kit/model.ts';
 import type { Dialect } from './postgres.ts';
 
 /** The operator tables, which are the same in either product's database. */

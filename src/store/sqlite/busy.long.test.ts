@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { account, claim, dueWork, instance } from '../../../testing/orchestrator-rows.ts';
 import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';
-import { account, claim, dueWork, instance } from '../../testing/orchestrator-rows.ts';
 import { openSqliteStore } from './store.ts';
 
 let folder: string;

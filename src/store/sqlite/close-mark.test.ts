@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { account, instance } from '../../../testing/orchestrator-rows.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
-import { account, instance } from '../../testing/orchestrator-rows.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import { checkDatabaseFile } from './check-file.ts';
 import { openReader } from './open-database.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { anOrder } from '../../../src/testing/orchestrator-rows.ts';
+import { anOrder } from '../../../testing/orchestrator-rows.ts';
 import { generateKeyPair, type KeyPair } from '../../support/processes/openssh.ts';
 import { runBerth } from '../../support/processes/process.ts';
 import { LabServer, nameOf } from '../lab-server.ts';

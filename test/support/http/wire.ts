@@ -5,7 +5,7 @@ import { requestIds } from '../../../src/http/api/request-context.ts';
 import { HttpServer, type ServerOptions } from '../../../src/http/wire/server.ts';
 import { refuseWire } from '../../../src/orchestrator/http/errors.ts';
 import { systemRandom } from '../../../src/runtime/system.ts';
-import { PATIENCE_MS } from '../../../src/testing/until.ts';
+import { PATIENCE_MS } from '../../../testing/until.ts';
 import { assertKeepsContract } from './contract.ts';
 
 /** A listener behind the real server, on a free port; an orchestrator's, unless `refuse` is another's. `await using` ends it. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { PATIENCE_MS } from '../../../src/testing/until.ts';
+import { PATIENCE_MS } from '../../../testing/until.ts';
 import { type Client, type ClientReply, until } from '../http/http-client.ts';
 import { faultsOf, type Ledger, readLedger } from '../ledger.ts';
 import { type FastConfig, writeFastConfig } from './process.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PATIENCE_MS } from '../../../src/testing/until.ts';
+import { PATIENCE_MS } from '../../../testing/until.ts';
 
 const mainFile = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const compileCache = fileURLToPath(new URL('../../../node_modules/.cache/berth-tests', import.meta.url));

@@ -5,7 +5,7 @@ import { defaultOptions } from '../../../src/marketplace/model/options.ts';
 import { pruneTombstones } from '../../../src/orchestrator/queue/prune-tombstones.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { systemRandom as random } from '../../../src/runtime/system.ts';
-import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
 
 // One life of a process that rolls a ledger up, or prunes tombstones, until nothing is left to do. It says `begun` at its
 // first transaction; at the one that `dieAt` counts it kills itself before the commit.

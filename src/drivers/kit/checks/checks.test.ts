@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
+import { anOrder } from '../../../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../../../testing/virtual-clock.ts';
 import type {
   ObservedMachine,
   PlatformDriver,
   Step,
   VolumeDriver,
 } from '../../../orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { createSimulator } from '../../simulator/platform/simulator.ts';
 import { machineSpec } from '../../simulator/simulator.fixture.ts';
 import type { DriverContext } from './bench.ts';

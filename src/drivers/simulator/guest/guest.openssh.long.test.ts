@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { anOrder } from '../../../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../../../testing/virtual-clock.ts';
 import type { MachineSpec, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { createSimulator } from '../platform/simulator.ts';
 import {
   doneValue,

@@ -2,10 +2,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Worker } from 'node:worker_threads';
 import ssh2, { type Client } from 'ssh2';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { PATIENCE_MS } from '../../../../testing/until.ts';
+import { VirtualClock } from '../../../../testing/virtual-clock.ts';
 import type { Endpoint, MachineSpec, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import { PATIENCE_MS } from '../../../testing/until.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { createSimulator } from '../platform/simulator.ts';
 import { doneValue, endpointOf, instantly, machineSpec, observe, realClock } from '../simulator.fixture.ts';
 

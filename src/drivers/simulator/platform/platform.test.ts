@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { anOrder } from '../../../../testing/orchestrator-rows.ts';
+import { VirtualClock } from '../../../../testing/virtual-clock.ts';
 import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { type SimulatorOptions, simulatorConfigSchema } from '../options.ts';
 import { doneValue, endpointOf, instantly, machineSpec, observe } from '../simulator.fixture.ts';
 import { createSimulator } from './simulator.ts';

@@ -11,7 +11,7 @@ import {
   live,
   table,
   withQuery,
-} from '../../../operators/console/parts.ts';
+} from '../../../operator-kit/console/parts.ts';
 import { usdToDollars } from '../../contract/values.ts';
 import { type BillView, type BookingRow, explainBillOf, readBooks } from '../../operate/views/books.ts';
 import { isAfter } from '../../operate/views/pages.ts';

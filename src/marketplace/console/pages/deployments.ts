@@ -1,4 +1,4 @@
-import { actionForm } from '../../../operators/console/action-pages.ts';
+import { actionForm } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
   type Column,
@@ -12,7 +12,7 @@ import {
   named,
   table,
   withQuery,
-} from '../../../operators/console/parts.ts';
+} from '../../../operator-kit/console/parts.ts';
 import { deploymentStatuses } from '../../contract/deployment.ts';
 import { usdToDollars } from '../../contract/values.ts';
 import { cleanUpLost } from '../../operate/actions.ts';

@@ -1,4 +1,4 @@
-import { actionForm } from '../../../operators/console/action-pages.ts';
+import { actionForm } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
   badge,
@@ -11,7 +11,7 @@ import {
   named,
   table,
   withQuery,
-} from '../../../operators/console/parts.ts';
+} from '../../../operator-kit/console/parts.ts';
 import { resendMail } from '../../operate/actions.ts';
 import { listMails, type MailRow, mailStateSchema } from '../../operate/views/mails.ts';
 import { isAfter } from '../../operate/views/pages.ts';

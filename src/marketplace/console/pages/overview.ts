@@ -1,4 +1,4 @@
-import { ago, count, figure, html, live, table } from '../../../operators/console/parts.ts';
+import { ago, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { activeStatuses } from '../../contract/deployment.ts';
 import { usdToDollars } from '../../contract/values.ts';
 import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';

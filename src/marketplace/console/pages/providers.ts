@@ -1,4 +1,4 @@
-import { ago, count, facts, given, type Html, html, live } from '../../../operators/console/parts.ts';
+import { ago, count, facts, given, type Html, html, live } from '../../../operator-kit/console/parts.ts';
 import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
 import type { Page } from '../deps.ts';
 import { providerBadge } from '../parts.ts';

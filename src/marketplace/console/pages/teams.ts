@@ -11,7 +11,7 @@ import {
   named,
   table,
   withQuery,
-} from '../../../operators/console/parts.ts';
+} from '../../../operator-kit/console/parts.ts';
 import { usdToDollars } from '../../contract/values.ts';
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../operate/views/teams.ts';
 import type { Page } from '../deps.ts';

@@ -1,8 +1,8 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
-import { envelopeErrors } from '../../../operators/http/errors.ts';
-import { operationRoutes } from '../../../operators/http/operation-routes.ts';
-import { assembleOperatorApp, type OperatorEnv } from '../../../operators/http/router.ts';
-import type { Operators } from '../../../operators/keys.ts';
+import { envelopeErrors } from '../../../operator-kit/http/errors.ts';
+import { operationRoutes } from '../../../operator-kit/http/operation-routes.ts';
+import { assembleOperatorApp, type OperatorEnv } from '../../../operator-kit/http/router.ts';
+import type { Operators } from '../../../operator-kit/keys.ts';
 import type { Log } from '../../../ports/log.ts';
 import { OperatorError } from '../../model/own-rows.ts';
 import { type OperationDeps, operations } from '../../operate/operations.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
-import { defineView } from '../../../operators/operation.ts';
-import { cutPage, limitSchema, nextSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
+import { cutPage, limitSchema, nextSchema, toTime, USUAL_PAGE } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { flagSchema } from '../../contract/values.ts';
 import { billToJson, readBill } from '../../ledger/explain-bill.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
-import { defineView } from '../../../operators/operation.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
 import {
   cutPage,
   limitSchema,
@@ -8,7 +8,7 @@ import {
   timeOrNullSchema,
   toTime,
   USUAL_PAGE,
-} from '../../../operators/views/values.ts';
+} from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { activeStatuses, type DeploymentStatus, deploymentStatuses } from '../../contract/deployment.ts';
 import { costsOf } from '../../ledger/balance.ts';

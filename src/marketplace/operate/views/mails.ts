@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
-import { defineView } from '../../../operators/operation.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
 import {
   cutPage,
   limitSchema,
@@ -8,7 +8,7 @@ import {
   timeOrNullSchema,
   toTime,
   USUAL_PAGE,
-} from '../../../operators/views/values.ts';
+} from '../../../operator-kit/views/values.ts';
 import type { MailRecord } from '../../model/ledger-records.ts';
 import type { MailState } from '../../model/ledger-store.ts';
 import type { Reader, Store } from '../../model/store.ts';

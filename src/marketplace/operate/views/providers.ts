@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineView } from '../../../operators/operation.ts';
-import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
+import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
 import type { LossCapOptions } from '../../model/options.ts';

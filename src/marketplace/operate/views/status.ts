@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { usdFromMicroUsd } from '../../../contract/values.ts';
-import { defineView } from '../../../operators/operation.ts';
-import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
+import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
 import type { TeamWithLoad } from '../../model/people-store.ts';

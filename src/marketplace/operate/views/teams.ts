@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
-import { defineView } from '../../../operators/operation.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
 import {
   limitSchema,
   nextSchema,
   timeOrNullSchema,
   toTime,
   USUAL_PAGE,
-} from '../../../operators/views/values.ts';
+} from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { teamRoles } from '../../contract/team.ts';
 import { flagSchema } from '../../contract/values.ts';

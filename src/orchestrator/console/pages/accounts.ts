@@ -1,5 +1,5 @@
-import { actionLink } from '../../../operators/console/action-pages.ts';
-import { operatorKeyColumns } from '../../../operators/console/operators-page.ts';
+import { actionLink } from '../../../operator-kit/console/action-pages.ts';
+import { operatorKeyColumns } from '../../../operator-kit/console/operators-page.ts';
 import {
   ago,
   badge,
@@ -10,8 +10,8 @@ import {
   named,
   table,
   withQuery,
-} from '../../../operators/console/parts.ts';
-import { listOperatorKeys } from '../../../operators/views/keys.ts';
+} from '../../../operator-kit/console/parts.ts';
+import { listOperatorKeys } from '../../../operator-kit/views/keys.ts';
 import { deleteAccountAction, disableAccountAction } from '../../operate/actions/close-account.ts';
 import { type AccountRow, type ApiKeyRow, listAccounts, listApiKeys } from '../../operate/views/accounts.ts';
 import type { Page } from '../deps.ts';

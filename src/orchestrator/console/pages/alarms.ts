@@ -1,5 +1,5 @@
 import { counted } from '../../../contract/counted.ts';
-import { actionForm } from '../../../operators/console/action-pages.ts';
+import { actionForm } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
   badge,
@@ -10,7 +10,7 @@ import {
   live,
   named,
   table,
-} from '../../../operators/console/parts.ts';
+} from '../../../operator-kit/console/parts.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import { acknowledgeAlarms } from '../../operate/actions/alarms.ts';
 import { remedyOf } from '../../operate/views/remedies.ts';

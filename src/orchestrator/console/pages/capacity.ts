@@ -1,5 +1,13 @@
-import { shareBar } from '../../../operators/console/charts.ts';
-import { badge, type Column, count, html, live, table, withQuery } from '../../../operators/console/parts.ts';
+import { shareBar } from '../../../operator-kit/console/charts.ts';
+import {
+  badge,
+  type Column,
+  count,
+  html,
+  live,
+  table,
+  withQuery,
+} from '../../../operator-kit/console/parts.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
 import type { Page } from '../deps.ts';
 import { cordonLink } from './cordons.ts';

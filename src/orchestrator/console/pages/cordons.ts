@@ -1,5 +1,5 @@
 import { sortNames } from '../../../contract/compare-names.ts';
-import { actionForm, actionPath } from '../../../operators/console/action-pages.ts';
+import { actionForm, actionPath } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
   badge,
@@ -12,7 +12,7 @@ import {
   named,
   table,
   withQuery,
-} from '../../../operators/console/parts.ts';
+} from '../../../operator-kit/console/parts.ts';
 import { type CordonRecord, cordonKinds, isActive, isOver } from '../../model/cordon.ts';
 import {
   cancelMaintenance,

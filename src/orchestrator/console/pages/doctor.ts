@@ -1,5 +1,5 @@
-import { actionForm } from '../../../operators/console/action-pages.ts';
-import { ago, badge, facts, given, html, live, table } from '../../../operators/console/parts.ts';
+import { actionForm } from '../../../operator-kit/console/action-pages.ts';
+import { ago, badge, facts, given, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { type DoctorReport, runDoctor } from '../../operate/doctor.ts';
 import type { Page } from '../deps.ts';
 

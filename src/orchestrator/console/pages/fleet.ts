@@ -1,4 +1,4 @@
-import { columns, shareBar } from '../../../operators/console/charts.ts';
+import { columns, shareBar } from '../../../operator-kit/console/charts.ts';
 import {
   ago,
   badge,
@@ -10,8 +10,8 @@ import {
   named,
   table,
   usd,
-} from '../../../operators/console/parts.ts';
-import { span } from '../../../operators/views/values.ts';
+} from '../../../operator-kit/console/parts.ts';
+import { span } from '../../../operator-kit/views/values.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import { markOf } from '../../model/marks.ts';
 import type { PlacedInstances } from '../../model/store.ts';

@@ -1,4 +1,4 @@
-import { actionLink } from '../../../operators/console/action-pages.ts';
+import { actionLink } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
   clockTime,
@@ -12,8 +12,8 @@ import {
   table,
   took,
   usd,
-} from '../../../operators/console/parts.ts';
-import { span } from '../../../operators/views/values.ts';
+} from '../../../operator-kit/console/parts.ts';
+import { span } from '../../../operator-kit/views/values.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';

@@ -12,7 +12,7 @@ import {
   named,
   table,
   withQuery,
-} from '../../../operators/console/parts.ts';
+} from '../../../operator-kit/console/parts.ts';
 import { type InstanceRow, isAfter, listInstances } from '../../operate/views/instances.ts';
 import type { Page } from '../deps.ts';
 import { instanceLink, statusBadge } from '../instance-parts.ts';

@@ -7,7 +7,7 @@ import {
   live,
   named,
   table,
-} from '../../../operators/console/parts.ts';
+} from '../../../operator-kit/console/parts.ts';
 import { listOrphans, type Orphan } from '../../operate/views/alarms.ts';
 import { remedyOf } from '../../operate/views/remedies.ts';
 import type { Page } from '../deps.ts';

@@ -1,5 +1,5 @@
-import { auditPageOf } from '../../../operators/console/audit-page.ts';
-import { named } from '../../../operators/console/parts.ts';
+import { auditPageOf } from '../../../operator-kit/console/audit-page.ts';
+import { named } from '../../../operator-kit/console/parts.ts';
 import type { Page } from '../deps.ts';
 import { instanceLink } from '../instance-parts.ts';
 import { accountsPage } from './accounts.ts';

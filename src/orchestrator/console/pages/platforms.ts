@@ -1,4 +1,4 @@
-import { actionLink } from '../../../operators/console/action-pages.ts';
+import { actionLink } from '../../../operator-kit/console/action-pages.ts';
 import {
   ago,
   badge,
@@ -11,7 +11,7 @@ import {
   named,
   table,
   withQuery,
-} from '../../../operators/console/parts.ts';
+} from '../../../operator-kit/console/parts.ts';
 import { ABOUT_LOSSES, acceptLosses } from '../../operate/actions/losses.ts';
 import { type AlarmRow, listAlarms } from '../../operate/views/alarms.ts';
 import { type HostRow, listPlatforms, type PlatformView } from '../../operate/views/platforms.ts';

@@ -7,7 +7,7 @@ import {
   html,
   live,
   table,
-} from '../../../operators/console/parts.ts';
+} from '../../../operator-kit/console/parts.ts';
 import type { OpenWork } from '../../model/work.ts';
 import { wordsOfStep } from '../../operate/views/diagnosis.ts';
 import type { Page } from '../deps.ts';

@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
-import { operationRoutes } from '../../../operators/http/operation-routes.ts';
-import { assembleOperatorApp, type OperatorEnv } from '../../../operators/http/router.ts';
-import type { Operators } from '../../../operators/keys.ts';
+import { operationRoutes } from '../../../operator-kit/http/operation-routes.ts';
+import { assembleOperatorApp, type OperatorEnv } from '../../../operator-kit/http/router.ts';
+import type { Operators } from '../../../operator-kit/keys.ts';
 import type { Log } from '../../../ports/log.ts';
 import { AccountsError } from '../../accounts/accounts.ts';
 import { ActionRefused } from '../../operate/actions/refused.ts';

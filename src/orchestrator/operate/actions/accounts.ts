@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
-import { defineAction, outsideApi } from '../../../operators/operation.ts';
-import { toTime } from '../../../operators/views/values.ts';
+import { defineAction, outsideApi } from '../../../operator-kit/operation.ts';
+import { toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
 import * as accounts from '../../accounts/accounts.ts';
 import type { Store } from '../../model/store.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApiError } from '../../../contract/errors.ts';
-import { defineAction } from '../../../operators/operation.ts';
+import { defineAction } from '../../../operator-kit/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { alarmKinds } from '../../model/alarm.ts';
 import type { Store } from '../../model/store.ts';

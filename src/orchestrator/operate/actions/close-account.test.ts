@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startPlainOrchestrator } from '../../../../test/support/plain-orchestrator.ts';
+import { instance } from '../../../../testing/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../../../../testing/requests.ts';
+import { VirtualClock } from '../../../../testing/virtual-clock.ts';
 import { digestSecret } from '../../../keys/api-key.ts';
 import { systemRandom } from '../../../runtime/system.ts';
 import { openMemoryStore } from '../../../store/sqlite/store.ts';
-import { instance } from '../../../testing/orchestrator-rows.ts';
-import { instanceRequest, volumeRequest } from '../../../testing/requests.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { createAccount, createKey, ensureAccess, setPassword } from '../../accounts/accounts.ts';
 import { Authenticator } from '../../accounts/authenticate.ts';
 import { deleteAccount, disableAccount, disableAccountAction } from './close-account.ts';

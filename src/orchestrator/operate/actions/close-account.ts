@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { counted } from '../../../contract/counted.ts';
-import { within } from '../../../operators/audit.ts';
-import { type CommandSpec, defineAction } from '../../../operators/operation.ts';
+import { within } from '../../../operator-kit/audit.ts';
+import { type CommandSpec, defineAction } from '../../../operator-kit/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { DEFAULT_ACCOUNT } from '../../accounts/accounts.ts';
 import { askedBy } from '../../accounts/asked-by.ts';

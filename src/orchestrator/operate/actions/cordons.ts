@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
-import type { AuditedAction } from '../../../operators/audit.ts';
-import { defineAction, defineView } from '../../../operators/operation.ts';
-import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import type { AuditedAction } from '../../../operator-kit/audit.ts';
+import { defineAction, defineView } from '../../../operator-kit/operation.ts';
+import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { type CordonRecord, type CordonSubject, cordonKinds, isActive, isOver } from '../../model/cordon.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
-import { defineAction, type TextPart } from '../../../operators/operation.ts';
+import { defineAction, type TextPart } from '../../../operator-kit/operation.ts';
 import { type CordonSubject, concerns } from '../../model/cordon.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Reader } from '../../model/store.ts';

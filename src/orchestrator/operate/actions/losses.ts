@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
-import { defineAction, defineView, outsideApi } from '../../../operators/operation.ts';
-import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import { defineAction, defineView, outsideApi } from '../../../operator-kit/operation.ts';
+import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import { markOf } from '../../model/marks.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { audit } from '../../../operators/audit.ts';
-import type { Actor } from '../../../operators/model.ts';
-import { type CommandSpec, defineAction } from '../../../operators/operation.ts';
+import { audit } from '../../../operator-kit/audit.ts';
+import type { Actor } from '../../../operator-kit/model.ts';
+import { type CommandSpec, defineAction } from '../../../operator-kit/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Log } from '../../../ports/log.ts';
 import type { Alarms } from '../../alarms/alarms.ts';

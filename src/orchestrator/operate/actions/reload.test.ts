@@ -1,8 +1,8 @@
 import { afterEach, expect, it } from 'vitest';
-import type { Actor } from '../../../operators/model.ts';
+import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import type { Actor } from '../../../operator-kit/model.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import { openMemoryStore } from '../../../store/sqlite/store.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { Alarms } from '../../alarms/alarms.ts';
 import { Reloader, requestReload } from './reload.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { audited } from '../../../operators/audit.ts';
-import type { Actor } from '../../../operators/model.ts';
-import { defineAction } from '../../../operators/operation.ts';
+import { audited } from '../../../operator-kit/audit.ts';
+import type { Actor } from '../../../operator-kit/model.ts';
+import { defineAction } from '../../../operator-kit/operation.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import type { Log } from '../../../ports/log.ts';

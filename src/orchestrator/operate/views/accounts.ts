@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { ApiError } from '../../../contract/errors.ts';
 import { timestampSchema } from '../../../contract/values.ts';
-import { defineView } from '../../../operators/operation.ts';
-import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
+import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { AccountRecord } from '../../model/records.ts';
 import type { Reader, Store } from '../../model/store.ts';

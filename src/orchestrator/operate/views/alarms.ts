@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
-import { defineView } from '../../../operators/operation.ts';
-import { toTime } from '../../../operators/views/values.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
+import { toTime } from '../../../operator-kit/views/values.ts';
 import { type AlarmRecord, alarmKinds } from '../../model/alarm.ts';
 import type { Reader, Store } from '../../model/store.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineView } from '../../../operators/operation.ts';
-import { toTime } from '../../../operators/views/values.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
+import { toTime } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { activeCordons } from '../../capacity/cordons.ts';
 import { findObstacles, freeUnits, type Obstacle, type Sale, type Stock } from '../../capacity/deployable.ts';

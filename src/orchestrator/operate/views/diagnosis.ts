@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { span } from '../../../operators/views/values.ts';
+import { span } from '../../../operator-kit/views/values.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import { markOf } from '../../model/marks.ts';

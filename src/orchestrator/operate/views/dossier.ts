@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
-import { toTime } from '../../../operators/views/values.ts';
+import { toTime } from '../../../operator-kit/views/values.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { cloudInitStates, readCloudInit } from './cloud-init.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ApiError } from '../../../contract/errors.ts';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
-import { defineView } from '../../../operators/operation.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
 import {
   cutPage,
   limitSchema,
@@ -10,7 +10,7 @@ import {
   timeOrNullSchema,
   toTime,
   USUAL_PAGE,
-} from '../../../operators/views/values.ts';
+} from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import type { DestroyOrder, DestroyReason } from '../../model/destroy-order.ts';

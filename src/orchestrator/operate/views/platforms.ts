@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { compareNames, sortNames } from '../../../contract/compare-names.ts';
-import { defineView } from '../../../operators/operation.ts';
-import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
+import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
 import { deviceStates, hostStates, type ObservedHost } from '../../model/inventory.ts';
 import { markOf } from '../../model/marks.ts';
 import type { HostUse, Reader, Store } from '../../model/store.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
-import { defineView } from '../../../operators/operation.ts';
-import { limitSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import { defineView } from '../../../operator-kit/operation.ts';
+import { limitSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Reader, Store } from '../../model/store.ts';
 

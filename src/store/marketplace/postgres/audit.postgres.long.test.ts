@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../../test/support/databases/postgres.ts';
+import { seed, teamId } from '../../../../testing/marketplace-rows.ts';
 import { StoreUnavailable } from '../../../marketplace/model/store.ts';
-import { seed, teamId } from '../../../testing/marketplace-rows.ts';
 import { openMarketplacePostgresStore } from './store.ts';
 
 /** Longer than the limits for a read, here and on the server. */

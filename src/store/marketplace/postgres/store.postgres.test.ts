@@ -1,9 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../../test/support/databases/postgres.ts';
-import { defaultOptions } from '../../../marketplace/model/options.ts';
-import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/model/store.ts';
-import { admitLoss } from '../../../marketplace/providers/loss-cap.ts';
-import type { Clock } from '../../../ports/clock.ts';
 import {
   deployment,
   forgedLine,
@@ -16,7 +12,11 @@ import {
   segment,
   teamId,
   userId,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../../testing/marketplace-rows.ts';
+import { defaultOptions } from '../../../marketplace/model/options.ts';
+import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/model/store.ts';
+import { admitLoss } from '../../../marketplace/providers/loss-cap.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { DatabaseRefused } from '../../database-refused.ts';
 import { openPostgresStore } from '../../postgres/store.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';

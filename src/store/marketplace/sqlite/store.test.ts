@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { StoreUnavailable } from '../../../marketplace/model/store.ts';
 import {
   deployment,
   forgedLine,
@@ -12,7 +11,8 @@ import {
   seed,
   segment,
   teamId,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../../testing/marketplace-rows.ts';
+import { StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
 import { openMarketplaceSqliteStore } from './store.ts';
 

@@ -1,6 +1,10 @@
-import { recordedOrder } from '../orchestrator/model/destroy-order.ts';
-import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
-import { type InstanceRecord, untouchedInstance, type VolumeRecord } from '../orchestrator/model/records.ts';
+import { recordedOrder } from '../src/orchestrator/model/destroy-order.ts';
+import { CREATE_IS_OPEN } from '../src/orchestrator/model/platform-resource.ts';
+import {
+  type InstanceRecord,
+  untouchedInstance,
+  type VolumeRecord,
+} from '../src/orchestrator/model/records.ts';
 import { START_AT } from './scheduler.ts';
 
 export const accountId = 'acct-1';

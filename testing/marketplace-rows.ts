@@ -1,12 +1,12 @@
-import { type DeploymentRecord, untouchedDeployment } from '../marketplace/model/deployment-record.ts';
-import type { Intent } from '../marketplace/model/intent.ts';
+import { type DeploymentRecord, untouchedDeployment } from '../src/marketplace/model/deployment-record.ts';
+import type { Intent } from '../src/marketplace/model/intent.ts';
 import type {
   LedgerEntryRecord,
   LedgerTransactionRecord,
   MailRecord,
   Posting,
   SegmentRecord,
-} from '../marketplace/model/ledger-records.ts';
+} from '../src/marketplace/model/ledger-records.ts';
 import type {
   ApiKeyRecord,
   BalanceWatch,
@@ -16,9 +16,9 @@ import type {
   StockAlertRecord,
   TeamRecord,
   UserRecord,
-} from '../marketplace/model/people.ts';
-import type { Store, Transaction } from '../marketplace/model/store.ts';
-import type { VolumeRecord } from '../marketplace/model/volume-record.ts';
+} from '../src/marketplace/model/people.ts';
+import type { Store, Transaction } from '../src/marketplace/model/store.ts';
+import type { VolumeRecord } from '../src/marketplace/model/volume-record.ts';
 import { START_AT } from './scheduler.ts';
 
 /** Samples of every record. They belong to the unchanged {@link user} and {@link team}. */

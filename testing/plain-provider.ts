@@ -1,8 +1,8 @@
-import { type OrchestratorClient, ProviderError } from '../client/orchestrator-client.ts';
-import type { Configuration } from '../contract/configuration.ts';
-import type { CreateInstanceRequest, Instance, InstanceStatus } from '../contract/instance.ts';
-import type { CreateVolumeRequest, Volume, VolumeLocation } from '../contract/volume.ts';
-import type { Clock } from '../ports/clock.ts';
+import { type OrchestratorClient, ProviderError } from '../src/client/orchestrator-client.ts';
+import type { Configuration } from '../src/contract/configuration.ts';
+import type { CreateInstanceRequest, Instance, InstanceStatus } from '../src/contract/instance.ts';
+import type { CreateVolumeRequest, Volume, VolumeLocation } from '../src/contract/volume.ts';
+import type { Clock } from '../src/ports/clock.ts';
 import { plainConfigurations } from './configurations.ts';
 import { ProviderFaults } from './provider-faults.ts';
 

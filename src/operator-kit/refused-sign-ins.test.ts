@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { systemRandom } from '../runtime/system.ts';
 import { openMemoryStore } from '../store/sqlite/store.ts';
-import { VirtualClock } from '../testing/virtual-clock.ts';
 import { createOperatorKey, Operators, revokeOperatorKey } from './keys.ts';
 
 const MINUTE_MS = 60_000;

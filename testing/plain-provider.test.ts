@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ProviderError } from '../client/orchestrator-client.ts';
+import type { ProviderError } from '../src/client/orchestrator-client.ts';
 import { PlainProvider } from './plain-provider.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
