@@ -141,7 +141,6 @@ export function describePlans(name: string, open: () => Promise<PlannedDatabase>
 /** Copies one row of each table many times. As after a year, most instances and volumes are gone. */
 async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
   const connection = connect();
-  const { tables } = connection;
   const tx = transactionOn(connection, new Changes());
   const token = { digest, accountId, parentDigest: digest, createdAt: now, expiresAt: now };
   await tx.credentials.insertAccount(account);
@@ -162,7 +161,7 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
 
   const isGone = `number > ${LIVE}`;
   await run(
-    copyOf('instances', tables.instances, {
+    copyOf('instances', connection.instances, {
       id: "'instance-' || number",
       owner_ref: "'instance-' || number",
       status: `CASE WHEN ${isGone} THEN 'DESTROYED' ELSE 'ONLINE' END`,
@@ -171,7 +170,7 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
     }),
   );
   await run(
-    copyOf('volumes', tables.volumes, {
+    copyOf('volumes', connection.volumes, {
       id: "'volume-' || number",
       owner_ref: "'volume-' || number",
       changed_in: 'number',
@@ -180,18 +179,18 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
   );
   const ofInstance = { instance_id: "'instance-' || number" };
   const ofVolume = { volume_id: "'volume-' || number" };
-  await run(copyOf('claims', tables.claims, { ...ofInstance, offer_id: "'offer-' || (number % 50)" }));
+  await run(copyOf('claims', connection.claims, { ...ofInstance, offer_id: "'offer-' || (number % 50)" }));
   await run(
-    copyOf('storage_claims', tables.storageClaims, { ...ofVolume, region: "'region-' || (number % 50)" }),
+    copyOf('storage_claims', connection.storageClaims, { ...ofVolume, region: "'region-' || (number % 50)" }),
   );
-  await run(copyOf('attachments', tables.attachments, { ...ofInstance, ...ofVolume }));
-  await run(copyOf('attempts', tables.attempts, { ref: "'attempt-' || number" }));
-  await run(copyOf('losses', tables.losses, { ...ofInstance, at: 'at - number * 1000' }));
+  await run(copyOf('attachments', connection.attachments, { ...ofInstance, ...ofVolume }));
+  await run(copyOf('attempts', connection.attempts, { ref: "'attempt-' || number" }));
+  await run(copyOf('losses', connection.losses, { ...ofInstance, at: 'at - number * 1000' }));
   await run(
-    copyOf('work', tables.work, { resource_id: "'work-' || number", not_before: 'not_before + number' }),
+    copyOf('work', connection.work, { resource_id: "'work-' || number", not_before: 'not_before + number' }),
   );
-  await run(copyOf('idempotency', tables.idempotency, { key: "'key-' || number" }));
-  await run(copyOf('tokens', tables.tokens, { digest: `CAST('token-' || number AS ${bytes})` }));
+  await run(copyOf('idempotency', connection.idempotency, { key: "'key-' || number" }));
+  await run(copyOf('tokens', connection.tokens, { digest: `CAST('token-' || number AS ${bytes})` }));
   await run('ANALYZE');
 }
 

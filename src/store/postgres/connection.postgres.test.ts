@@ -10,9 +10,8 @@ import { prepareDatabase } from './open-database.ts';
 import { createPool, TRANSACTIONS } from './pool.ts';
 
 const tables = orchestratorTables(postgres);
-const markByName = prepared(
-  ({ db, tables: { marks }, locking }: Connection, { name }: { name: 'restored_from' }) =>
-    locking.rows(db.select().from(marks).where(eq(marks.name, name))),
+const markByName = prepared(({ db, marks, locking }: Connection, { name }: { name: 'restored_from' }) =>
+  locking.rows(db.select().from(marks).where(eq(marks.name, name))),
 );
 const PREPARED = 'SELECT statement FROM pg_prepared_statements ORDER BY prepare_time';
 

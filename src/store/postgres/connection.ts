@@ -38,14 +38,14 @@ export function toConnection<Schema>(
   tables: Schema,
   locking: Locking = noLocking,
 ): Connection<Schema> {
-  return { db: drizzle(pool), tables, locking, lower, changes, write: awaitWrite };
+  return { db: drizzle(pool), ...tables, locking, lower, changes, write: awaitWrite };
 }
 
 /** A client in a transaction. */
-export interface ClientConnection<Schema> extends Connection<Schema> {
+export type ClientConnection<Schema> = Connection<Schema> & {
   /** Writes that were sent without waiting for the answer. */
   unanswered: Promise<unknown>[];
-}
+};
 
 /**
  * Returns the connection of a client for the shared queries. It is the same each time, because statements stay prepared
@@ -78,7 +78,15 @@ function connectionsOf<Schema>(
       sent.catch(() => undefined);
       unanswered.push(sent);
     };
-    const connection = { db, tables, locking: toLocking({ db, write }), lower, changes, write, unanswered };
+    const connection = {
+      db,
+      ...tables,
+      locking: toLocking({ db, write }),
+      lower,
+      changes,
+      write,
+      unanswered,
+    };
     connections.set(client, connection);
     return connection;
   };

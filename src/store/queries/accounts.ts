@@ -6,18 +6,16 @@ import { toGb } from './claims.ts';
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
 
-const keyByDigest = prepared(
-  ({ db, tables: { accounts, apiKeys } }: Connection, { digest }: { digest: Buffer }) =>
-    db
-      .select({ ...getTableColumns(apiKeys), closedAt: accounts.closedAt })
-      .from(apiKeys)
-      .innerJoin(accounts, eq(accounts.id, apiKeys.accountId))
-      .where(eq(apiKeys.digest, digest)),
+const keyByDigest = prepared(({ db, accounts, apiKeys }: Connection, { digest }: { digest: Buffer }) =>
+  db
+    .select({ ...getTableColumns(apiKeys), closedAt: accounts.closedAt })
+    .from(apiKeys)
+    .innerJoin(accounts, eq(accounts.id, apiKeys.accountId))
+    .where(eq(apiKeys.digest, digest)),
 );
 
 export function credentialReader(connection: Connection): CredentialReader {
-  const { db, tables } = connection;
-  const { accounts, apiKeys, tokens } = tables;
+  const { db, accounts, apiKeys, tokens } = connection;
   return {
     accountById: async (id) => (await db.select().from(accounts).where(eq(accounts.id, id)))[0] ?? null,
     accountByName: async (name) =>
@@ -40,23 +38,20 @@ export function credentialReader(connection: Connection): CredentialReader {
   };
 }
 
-const closedAccounts = prepared(({ db, tables: { accounts } }: Connection, _values: object) =>
+const closedAccounts = prepared(({ db, accounts }: Connection, _values: object) =>
   db.select({ id: accounts.id }).from(accounts).where(isNotNull(accounts.closedAt)),
 );
 
-const deleteExpiredTokens = preparedWrite(
-  ({ db, tables: { tokens } }: Connection, { time }: { time: number }) =>
-    db.delete(tokens).where(lt(tokens.expiresAt, time)),
+const deleteExpiredTokens = preparedWrite(({ db, tokens }: Connection, { time }: { time: number }) =>
+  db.delete(tokens).where(lt(tokens.expiresAt, time)),
 );
 
-const deleteOldIdempotency = preparedWrite(
-  ({ db, tables: { idempotency } }: Connection, { time }: { time: number }) =>
-    db.delete(idempotency).where(lt(idempotency.createdAt, time)),
+const deleteOldIdempotency = preparedWrite(({ db, idempotency }: Connection, { time }: { time: number }) =>
+  db.delete(idempotency).where(lt(idempotency.createdAt, time)),
 );
 
 export function credentialWriter(connection: Connection): CredentialWriter {
-  const { db, tables } = connection;
-  const { accounts, apiKeys, idempotency, instances, tokens, volumes } = tables;
+  const { db, accounts, apiKeys, idempotency, instances, tokens, volumes } = connection;
   const deleteAccount = async (accountId: string): Promise<boolean> => {
     for (const resources of [instances, volumes]) {
       const ofAccount = db.select({ id: resources.id }).from(resources);
@@ -103,7 +98,10 @@ export function credentialWriter(connection: Connection): CredentialWriter {
 /** The usage of an account that its quotas limit. */
 export function accountUse({
   db,
-  tables: { instances, storageClaims, tokens, volumes },
+  instances,
+  storageClaims,
+  tokens,
+  volumes,
   locking,
 }: Connection): AccountUse {
   return {
@@ -143,11 +141,7 @@ export function accountUse({
 }
 
 export function idempotencyWriter(connection: Connection): Transaction['idempotency'] {
-  const {
-    db,
-    tables: { idempotency },
-    locking,
-  } = connection;
+  const { db, idempotency, locking } = connection;
   return {
     find: async (accountId, key) => {
       // Of two concurrent requests with the same key, the second waits here and then finds the first one's record.

@@ -4,9 +4,7 @@ import type { AlarmReader, AlarmWriter } from '../../orchestrator/model/alarm.ts
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 
-const allAlarms = prepared(({ db, tables: { alarms } }: Connection, _values: object) =>
-  db.select().from(alarms),
-);
+const allAlarms = prepared(({ db, alarms }: Connection, _values: object) => db.select().from(alarms));
 
 export function alarmReader(connection: Connection): AlarmReader {
   return {
@@ -20,10 +18,7 @@ export function alarmReader(connection: Connection): AlarmReader {
 }
 
 export function alarmWriter(connection: Connection): AlarmWriter {
-  const {
-    db,
-    tables: { alarms },
-  } = connection;
+  const { db, alarms } = connection;
   return {
     ...alarmReader(connection),
     put: async (alarm) => {

@@ -3,21 +3,16 @@ import type { AttemptReader, AttemptWriter } from '../../orchestrator/model/atte
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 
-const attemptsOf = prepared(
-  ({ db, tables: { attempts } }: Connection, { resourceId }: { resourceId: string }) =>
-    db
-      .select()
-      .from(attempts)
-      .where(eq(attempts.resourceId, resourceId))
-      .orderBy(asc(attempts.openedAt), asc(attempts.ref)),
+const attemptsOf = prepared(({ db, attempts }: Connection, { resourceId }: { resourceId: string }) =>
+  db
+    .select()
+    .from(attempts)
+    .where(eq(attempts.resourceId, resourceId))
+    .orderBy(asc(attempts.openedAt), asc(attempts.ref)),
 );
 
 export function attemptReader(connection: Connection): AttemptReader {
-  const {
-    db,
-    tables: { attempts },
-    locking,
-  } = connection;
+  const { db, attempts, locking } = connection;
   return {
     byRef: async (ref) =>
       (await locking.rows(db.select().from(attempts).where(eq(attempts.ref, ref))))[0] ?? null,
@@ -26,10 +21,7 @@ export function attemptReader(connection: Connection): AttemptReader {
 }
 
 export function attemptWriter(connection: Connection): AttemptWriter {
-  const {
-    db,
-    tables: { attempts },
-  } = connection;
+  const { db, attempts } = connection;
   return {
     ...attemptReader(connection),
     put: async ({ ref, ...rest }) =>
@@ -39,7 +31,7 @@ export function attemptWriter(connection: Connection): AttemptWriter {
         .onConflictDoUpdate({ target: attempts.ref, set: rest })),
     remove: async (ref) => void (await db.delete(attempts).where(eq(attempts.ref, ref))),
     prune: async ({ platform, endedBefore, limit }) => {
-      const { instances, volumes } = connection.tables;
+      const { instances, volumes } = connection;
       const one = sql`1`;
       const isOver = and(
         eq(attempts.platform, platform),

@@ -36,7 +36,7 @@ interface PageValues {
 
 const pageOfChanges = prepared(
   (
-    { db, tables: { instances, volumes }, changes }: Connection,
+    { db, instances, volumes, changes }: Connection,
     { accountId, from, afterId, open, limit }: PageValues,
   ) => {
     /** One query for each range of the index: a single one with OR might read all rows of the account. */

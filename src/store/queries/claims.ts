@@ -8,16 +8,15 @@ import type {
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 
-const claimsOfInstance = prepared(
-  ({ db, tables: { claims } }: Connection, { instanceId }: { instanceId: string }) =>
-    db.select().from(claims).where(eq(claims.instanceId, instanceId)),
+const claimsOfInstance = prepared(({ db, claims }: Connection, { instanceId }: { instanceId: string }) =>
+  db.select().from(claims).where(eq(claims.instanceId, instanceId)),
 );
 
 type Claim = Parameters<ClaimWriter['take']>[0];
 
 /** Returns a row if a unit was free and the instance held none. */
 const insertClaim = prepared(
-  ({ db, tables: { claims } }: Connection, { instanceId, offerId, region, capacity }: Claim) => {
+  ({ db, claims }: Connection, { instanceId, offerId, region, capacity }: Claim) => {
     const isThere = and(eq(claims.offerId, offerId), eq(claims.region, region));
     const taken = db.select({ count: count() }).from(claims).where(isThere);
     return db
@@ -28,16 +27,12 @@ const insertClaim = prepared(
   },
 );
 
-const deleteClaim = prepared(
-  ({ db, tables: { claims } }: Connection, { instanceId }: { instanceId: string }) =>
-    db.delete(claims).where(eq(claims.instanceId, instanceId)).returning(),
+const deleteClaim = prepared(({ db, claims }: Connection, { instanceId }: { instanceId: string }) =>
+  db.delete(claims).where(eq(claims.instanceId, instanceId)).returning(),
 );
 
 export function claimReader(connection: Connection): ClaimReader {
-  const {
-    db,
-    tables: { claims, instances, work },
-  } = connection;
+  const { db, claims, instances, work } = connection;
   return {
     held: async () => {
       const rows = await db
@@ -98,7 +93,7 @@ export function toGb(mb: number): number {
   return mb / 1e3;
 }
 
-export function storageClaimReader({ db, tables: { storageClaims } }: Connection): StorageClaimReader {
+export function storageClaimReader({ db, storageClaims }: Connection): StorageClaimReader {
   return {
     use: async () => {
       const sums = await db
@@ -116,11 +111,7 @@ export function storageClaimReader({ db, tables: { storageClaims } }: Connection
 
 /** Free storage is computed from the claims, like free units. */
 export function storageClaimWriter(connection: Connection): StorageClaimWriter {
-  const {
-    db,
-    tables: { storageClaims },
-    locking,
-  } = connection;
+  const { db, storageClaims, locking } = connection;
   const sumOf = async (condition: SQL | undefined): Promise<number> => {
     const [found] = await db
       .select({ mb: sum(storageClaims.mb) })

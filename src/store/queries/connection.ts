@@ -54,16 +54,17 @@ export interface ChangeNumbers {
   /** A condition that excludes numbers of restored rows from another server. Absent: there are none. */
   isBelowEnd?(column: SQL): SQL;
   /** Prevents reuse of numbers after their rows are pruned. Absent: reuse is impossible. */
-  keepAbove?(connection: Pick<Connection, 'db' | 'tables'>, number: number): Promise<void>;
+  keepAbove?(connection: Connection, number: number): Promise<void>;
 }
 
 /**
- * The connection for the queries of both stores. It lives as long as its database connection: statements are prepared
- * on it.
+ * The connection for the queries of both stores, with the tables of its schema. It lives as long as its database
+ * connection: statements are prepared on it.
  */
-export interface Connection<Schema = Tables> {
+export type Connection<Schema = Tables> = DatabaseAccess & Schema;
+
+interface DatabaseAccess {
   db: Db;
-  tables: Schema;
   locking: Locking;
   /**
    * A text with A to Z in lower case, and no other letter. The result is the same in each database, whatever its

@@ -3,11 +3,11 @@ import type { CordonReader, CordonWriter } from '../../orchestrator/model/cordon
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
 
-const allCordons = prepared(({ db, tables: { cordons } }: Connection, _values: object) =>
+const allCordons = prepared(({ db, cordons }: Connection, _values: object) =>
   db.select().from(cordons).orderBy(asc(cordons.since), asc(cordons.id)),
 );
 
-const removeEnded = preparedWrite(({ db, tables: { cordons } }: Connection, { time }: { time: number }) =>
+const removeEnded = preparedWrite(({ db, cordons }: Connection, { time }: { time: number }) =>
   db.delete(cordons).where(lt(cordons.until, time)),
 );
 
@@ -16,10 +16,7 @@ export function cordonReader(connection: Connection): CordonReader {
 }
 
 export function cordonWriter(connection: Connection): CordonWriter {
-  const {
-    db,
-    tables: { cordons },
-  } = connection;
+  const { db, cordons } = connection;
   return {
     ...cordonReader(connection),
     insert: async (cordon) => void (await db.insert(cordons).values(cordon)),

@@ -6,7 +6,7 @@ import { prepared, preparedWrite } from './prepared.ts';
 /** History events added by a transaction, by instance. */
 export type AddedHistory = Map<string, HistoryEvent>;
 
-const insertEvent = preparedWrite(({ db, tables: { history } }: Connection, event: HistoryEvent) =>
+const insertEvent = preparedWrite(({ db, history }: Connection, event: HistoryEvent) =>
   db.insert(history).values(event),
 );
 
@@ -15,7 +15,7 @@ export async function writeHistory(connection: Connection, added: AddedHistory):
   for (const event of added.values()) await insertEvent(connection, event);
 }
 
-export function historyReader({ db, tables: { history, instances } }: Connection): HistoryReader {
+export function historyReader({ db, history, instances }: Connection): HistoryReader {
   return {
     provisionOutcomes: async ({ since, newest }) => {
       const { id, instanceId, at, cause, toStatus, calls, fromStatus } = history;
@@ -44,7 +44,7 @@ export function historyReader({ db, tables: { history, instances } }: Connection
 }
 
 const pruneOldest = prepared(
-  ({ db, tables: { history } }: Connection, { before, limit }: { before: number; limit: number }) => {
+  ({ db, history }: Connection, { before, limit }: { before: number; limit: number }) => {
     const oldest = db.select({ id: history.id }).from(history).orderBy(asc(history.id)).limit(limit);
     return db
       .delete(history)

@@ -22,19 +22,19 @@ import { instanceColumns } from './changes.ts';
 import { type Connection, contains } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
 
-const instanceById = prepared(({ db, tables: { instances }, locking }: Connection, { id }: { id: string }) =>
+const instanceById = prepared(({ db, instances, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select(instanceColumns(instances)).from(instances).where(eq(instances.id, id))),
 );
 
 const instanceByOwnerRef = prepared(
-  ({ db, tables: { instances }, locking }: Connection, { ownerRef }: { ownerRef: string }) =>
+  ({ db, instances, locking }: Connection, { ownerRef }: { ownerRef: string }) =>
     locking.rows(
       db.select(instanceColumns(instances)).from(instances).where(eq(instances.ownerRef, ownerRef)),
     ),
 );
 
 /** The same text as the condition of the partial indexes, so that they are used. */
-const isLive = ({ status }: Connection['tables']['instances']): SQL => sql`${status} <> 'DESTROYED'`;
+const isLive = ({ status }: Connection['instances']): SQL => sql`${status} <> 'DESTROYED'`;
 
 interface PageValues {
   accountId: string;
@@ -45,10 +45,7 @@ interface PageValues {
 }
 
 const pageOfAccount = prepared(
-  (
-    { db, tables: { instances } }: Connection,
-    { accountId, region, afterCreatedAt, afterId, limit }: PageValues,
-  ) =>
+  ({ db, instances }: Connection, { accountId, region, afterCreatedAt, afterId, limit }: PageValues) =>
     db
       .select({ id: instances.id, createdAt: instances.createdAt })
       .from(instances)
@@ -75,10 +72,7 @@ interface LivePageValues {
 }
 
 const pageOfLive = prepared(
-  (
-    { db, tables: { instances } }: Connection,
-    { afterAccountId, afterCreatedAt, afterId, limit }: LivePageValues,
-  ) => {
+  ({ db, instances }: Connection, { afterAccountId, afterCreatedAt, afterId, limit }: LivePageValues) => {
     const { id, accountId, createdAt, ownerRef, status, endpoint, updatedAt, version } = instances;
     const { createOpenUntil, platform, host } = instances;
     const shown = { id, accountId, createdAt, ownerRef, status, endpoint, updatedAt, version };
@@ -103,21 +97,21 @@ const pageOfLive = prepared(
  * not read.
  */
 function hasText(connection: Connection, part: string): SQL | undefined {
-  const { db, tables } = connection;
-  const { id, name, ownerRef, error, endpoint, status } = tables.instances;
-  const { instanceId, toStatus, detail } = tables.history;
+  const { db, instances, history } = connection;
+  const { id, name, ownerRef, error, endpoint, status } = instances;
+  const { instanceId, toStatus, detail } = history;
   const texts = [id, name, ownerRef, error, sql`cast(${endpoint} as text)`];
   const ends = db
     .select({ id: instanceId })
-    .from(tables.history)
+    .from(history)
     .where(and(eq(instanceId, id), eq(toStatus, 'ERROR'), contains(connection, detail, part)));
   return or(...texts.map((text) => contains(connection, text, part)), and(eq(status, 'ERROR'), exists(ends)));
 }
 
 function isFound(connection: Connection, of: InstanceSearch): SQL | undefined {
-  const { accountId, status, offerId, region, platform, host, name } = connection.tables.instances;
+  const { accountId, status, offerId, region, platform, host, name } = connection.instances;
   return and(
-    isLive(connection.tables.instances),
+    isLive(connection.instances),
     of.accountId === undefined ? undefined : eq(accountId, of.accountId),
     of.status === undefined ? undefined : eq(status, of.status),
     of.offerId === undefined ? undefined : eq(offerId, of.offerId),
@@ -130,10 +124,7 @@ function isFound(connection: Connection, of: InstanceSearch): SQL | undefined {
 }
 
 export function instanceReader(connection: Connection): InstanceReader {
-  const {
-    db,
-    tables: { instances },
-  } = connection;
+  const { db, instances } = connection;
   return {
     byId: async (id) => {
       const [record] = await instanceById(connection, { id });
@@ -245,7 +236,7 @@ export function instanceReader(connection: Connection): InstanceReader {
 
 /** The existing rows, including tombstones, in no order. */
 export async function instancesByIds(
-  { db, tables: { instances } }: Connection,
+  { db, instances }: Connection,
   ids: readonly string[],
 ): Promise<InstanceRecord[]> {
   return db
@@ -265,7 +256,7 @@ function toWritten({ endpoint, destroyOrder, ...row }: InstanceRecord): Written 
 }
 
 const insertInstance = preparedWrite(
-  ({ db, tables: { instances }, changes }: Connection, { endpoint, destroyOrder, ...row }: Written) =>
+  ({ db, instances, changes }: Connection, { endpoint, destroyOrder, ...row }: Written) =>
     db.insert(instances).values({
       ...row,
       endpoint: endpoint ?? null,
@@ -275,7 +266,7 @@ const insertInstance = preparedWrite(
 );
 
 const updateInstance = preparedWrite(
-  ({ db, tables: { instances }, changes }: Connection, { id, endpoint, destroyOrder, ...row }: Written) =>
+  ({ db, instances, changes }: Connection, { id, endpoint, destroyOrder, ...row }: Written) =>
     db
       .update(instances)
       .set({
@@ -292,11 +283,7 @@ const prunable = prepared(
     connection: Connection,
     { platform, endedBefore, limit }: { platform: string; endedBefore: number; limit: number },
   ) => {
-    const {
-      db,
-      tables: { instances },
-      locking,
-    } = connection;
+    const { db, instances, locking } = connection;
     const isOver = or(isNull(instances.createOpenUntil), lt(instances.createOpenUntil, endedBefore));
     return locking.freeRows(
       db
@@ -319,10 +306,7 @@ const prunable = prepared(
 );
 
 export function instanceWriter(connection: Connection, written: Map<string, InstanceRecord>): InstanceWriter {
-  const {
-    db,
-    tables: { instances, losses },
-  } = connection;
+  const { db, instances, losses } = connection;
   return {
     ...instanceReader(connection),
     insert: async (record) => {
@@ -353,7 +337,7 @@ const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => 
 /**
  * No other row refers to the instance: no work, no unit, no attachment, and no Idempotency-Key that may be sent again.
  */
-function unneeded({ db, tables: { attachments, claims, idempotency, instances, work } }: Connection): SQL[] {
+function unneeded({ db, attachments, claims, idempotency, instances, work }: Connection): SQL[] {
   const { id, createdAt } = instances;
   // A key has the age of its instance, and an index by age exists.
   const isKept = and(eq(idempotency.createdAt, createdAt), eq(idempotency.resourceId, id));

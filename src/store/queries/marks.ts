@@ -9,7 +9,7 @@ import type {
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 
-const markByName = prepared(({ db, tables: { marks } }: Connection, { name }: { name: MarkName }) =>
+const markByName = prepared(({ db, marks }: Connection, { name }: { name: MarkName }) =>
   db.select().from(marks).where(eq(marks.name, name)),
 );
 
@@ -26,10 +26,7 @@ export function markReader(connection: Connection): MarkReader {
 }
 
 export function markWriter(connection: Connection): MarkWriter {
-  const {
-    db,
-    tables: { marks },
-  } = connection;
+  const { db, marks } = connection;
   return {
     ...markReader(connection),
     put: async (name, at) =>
@@ -41,11 +38,7 @@ export function markWriter(connection: Connection): MarkWriter {
   };
 }
 
-export function installationReader({
-  db,
-  tables: { installation },
-  locking,
-}: Connection): InstallationReader {
+export function installationReader({ db, installation, locking }: Connection): InstallationReader {
   return {
     get: async () => {
       await locking.name('installation');
@@ -56,10 +49,7 @@ export function installationReader({
 }
 
 export function installationWriter(connection: Connection): InstallationWriter {
-  const {
-    db,
-    tables: { installation },
-  } = connection;
+  const { db, installation } = connection;
   return {
     ...installationReader(connection),
     put: async (values) =>
@@ -70,7 +60,7 @@ export function installationWriter(connection: Connection): InstallationWriter {
   };
 }
 
-export function lossReader({ db, tables: { instances, losses }, locking }: Connection): LossReader {
+export function lossReader({ db, instances, losses, locking }: Connection): LossReader {
   return {
     includes: async (instanceId) =>
       (await db.select().from(losses).where(eq(losses.instanceId, instanceId))).length > 0,
@@ -88,10 +78,7 @@ export function lossReader({ db, tables: { instances, losses }, locking }: Conne
 }
 
 export function lossWriter(connection: Connection): LossWriter {
-  const {
-    db,
-    tables: { losses },
-  } = connection;
+  const { db, losses } = connection;
   return {
     ...lossReader(connection),
     add: async (loss) =>

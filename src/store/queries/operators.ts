@@ -12,15 +12,12 @@ import { prepared } from './prepared.ts';
 /** A connection to the database of either product. */
 type Connection = AnyConnection<ReturnType<typeof operatorTables>>;
 
-const keyById = prepared(({ db, tables: { operatorKeys } }: Connection, { id }: { id: string }) =>
+const keyById = prepared(({ db, operatorKeys }: Connection, { id }: { id: string }) =>
   db.select().from(operatorKeys).where(eq(operatorKeys.id, id)),
 );
 
 export function operatorKeyReader(connection: Connection): OperatorKeyReader {
-  const {
-    db,
-    tables: { operatorKeys },
-  } = connection;
+  const { db, operatorKeys } = connection;
   return {
     byDigest: async (digest) =>
       (await db.select().from(operatorKeys).where(eq(operatorKeys.digest, digest)))[0] ?? null,
@@ -31,10 +28,7 @@ export function operatorKeyReader(connection: Connection): OperatorKeyReader {
 }
 
 export function operatorKeyWriter(connection: Connection): OperatorKeyWriter {
-  const {
-    db,
-    tables: { operatorKeys },
-  } = connection;
+  const { db, operatorKeys } = connection;
   return {
     ...operatorKeyReader(connection),
     insert: async (record) => void (await db.insert(operatorKeys).values(record)),
@@ -45,7 +39,7 @@ export function operatorKeyWriter(connection: Connection): OperatorKeyWriter {
   };
 }
 
-export function auditReader({ db, tables: { audit } }: Connection): AuditReader {
+export function auditReader({ db, audit }: Connection): AuditReader {
   return {
     page: async ({ before, limit, actor, action, subject }) =>
       db
@@ -65,7 +59,7 @@ export function auditReader({ db, tables: { audit } }: Connection): AuditReader 
 }
 
 const pruneOldest = prepared(
-  ({ db, tables: { audit } }: Connection, { before, limit }: { before: number; limit: number }) => {
+  ({ db, audit }: Connection, { before, limit }: { before: number; limit: number }) => {
     const oldest = db.select({ id: audit.id }).from(audit).orderBy(asc(audit.id)).limit(limit);
     return db
       .delete(audit)
@@ -75,10 +69,7 @@ const pruneOldest = prepared(
 );
 
 export function auditWriter(connection: Connection): AuditWriter {
-  const {
-    db,
-    tables: { audit },
-  } = connection;
+  const { db, audit } = connection;
   return {
     ...auditReader(connection),
     add: async (entry) => void (await db.insert(audit).values(entry)),

@@ -25,7 +25,7 @@ function connect(): Notes {
 
 it('builds a query once for each connection, and runs it with the values of each call', async () => {
   let built = 0;
-  const noteById = prepared(({ db, tables: { notes } }: Notes, { id }: { id: string }) => {
+  const noteById = prepared(({ db, notes }: Notes, { id }: { id: string }) => {
     built++;
     return db.select().from(notes).where(eq(notes.id, id));
   });
@@ -39,7 +39,7 @@ it('builds a query once for each connection, and runs it with the values of each
 
 it('sets only the columns whose values are given', async () => {
   const update = prepared(
-    ({ db, tables: { notes } }: Notes, { id, ...set }: { id: string; text?: string | null; at?: number }) =>
+    ({ db, notes }: Notes, { id, ...set }: { id: string; text?: string | null; at?: number }) =>
       db.update(notes).set(set).where(eq(notes.id, id)).returning(),
   );
   const connection = connect();

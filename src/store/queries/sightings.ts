@@ -3,19 +3,15 @@ import type { SightingReader, SightingWriter } from '../../orchestrator/model/si
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 
-const withoutRow = prepared(
-  ({ db, tables: { sightings } }: Connection, { resourceId }: { resourceId: string }) =>
-    db
-      .select({ name: sightings.name })
-      .from(sightings)
-      .where(and(eq(sightings.resourceId, resourceId), eq(sightings.what, 'no_row'))),
+const withoutRow = prepared(({ db, sightings }: Connection, { resourceId }: { resourceId: string }) =>
+  db
+    .select({ name: sightings.name })
+    .from(sightings)
+    .where(and(eq(sightings.resourceId, resourceId), eq(sightings.what, 'no_row'))),
 );
 
 export function sightingReader(connection: Connection): SightingReader {
-  const {
-    db,
-    tables: { listings, sightings },
-  } = connection;
+  const { db, listings, sightings } = connection;
   return {
     listing: async (platform, resourceKind) => {
       const isOf = and(eq(listings.platform, platform), eq(listings.resourceKind, resourceKind));
@@ -32,10 +28,7 @@ export function sightingReader(connection: Connection): SightingReader {
 }
 
 export function sightingWriter(connection: Connection): SightingWriter {
-  const {
-    db,
-    tables: { listings, sightings },
-  } = connection;
+  const { db, listings, sightings } = connection;
   return {
     ...sightingReader(connection),
     putListing: async ({ platform, resourceKind, ...rest }) =>

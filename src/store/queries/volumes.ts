@@ -18,30 +18,26 @@ import type { Connection } from './connection.ts';
 import { toPruned } from './instances.ts';
 import { prepared } from './prepared.ts';
 
-const volumeById = prepared(({ db, tables: { volumes }, locking }: Connection, { id }: { id: string }) =>
+const volumeById = prepared(({ db, volumes, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select(volumeColumns(volumes)).from(volumes).where(eq(volumes.id, id))),
 );
 
 const volumeByOwnerRef = prepared(
-  ({ db, tables: { volumes }, locking }: Connection, { ownerRef }: { ownerRef: string }) =>
+  ({ db, volumes, locking }: Connection, { ownerRef }: { ownerRef: string }) =>
     locking.rows(db.select(volumeColumns(volumes)).from(volumes).where(eq(volumes.ownerRef, ownerRef))),
 );
 
-const attachmentsOfVolume = prepared(
-  ({ db, tables: { attachments } }: Connection, { volumeId }: { volumeId: string }) =>
-    db.select().from(attachments).where(eq(attachments.volumeId, volumeId)),
+const attachmentsOfVolume = prepared(({ db, attachments }: Connection, { volumeId }: { volumeId: string }) =>
+  db.select().from(attachments).where(eq(attachments.volumeId, volumeId)),
 );
 
 const attachmentsOfInstance = prepared(
-  ({ db, tables: { attachments } }: Connection, { instanceId }: { instanceId: string }) =>
+  ({ db, attachments }: Connection, { instanceId }: { instanceId: string }) =>
     db.select().from(attachments).where(eq(attachments.instanceId, instanceId)),
 );
 
 export function volumeReader(connection: Connection): VolumeReader {
-  const {
-    db,
-    tables: { volumes },
-  } = connection;
+  const { db, volumes } = connection;
   return {
     byId: async (id) => (await volumeById(connection, { id }))[0] ?? null,
     byOwnerRef: async (ownerRef) => (await volumeByOwnerRef(connection, { ownerRef }))[0] ?? null,
@@ -77,11 +73,7 @@ const prunable = prepared(
     connection: Connection,
     { platform, endedBefore, limit }: { platform: string; endedBefore: number; limit: number },
   ) => {
-    const {
-      db,
-      tables: { volumes },
-      locking,
-    } = connection;
+    const { db, volumes, locking } = connection;
     const isOver = or(isNull(volumes.createOpenUntil), lt(volumes.createOpenUntil, endedBefore));
     // With a clock that was ahead, its creation time may be after its end. The mark must not pass volumes that are
     // created from now on.
@@ -100,11 +92,7 @@ const prunable = prepared(
 
 /** `onWrite` is called with the account of each written volume. */
 export function volumeWriter(connection: Connection, onWrite: (accountId: string) => void): VolumeWriter {
-  const {
-    db,
-    tables: { attachments, volumes },
-    changes,
-  } = connection;
+  const { db, attachments, volumes, changes } = connection;
   const nextVersion = sql`${volumes.version} + 1`;
   /** A volume's representation includes its attachments. */
   const attachmentsChanged = async (id: string): Promise<void> => {
@@ -162,10 +150,7 @@ export function volumeWriter(connection: Connection, onWrite: (accountId: string
 /**
  * No other row refers to the volume: no work, no storage, no attachment, and no Idempotency-Key that may be sent again.
  */
-function unneeded({
-  db,
-  tables: { attachments, idempotency, storageClaims, volumes, work },
-}: Connection): SQL[] {
+function unneeded({ db, attachments, idempotency, storageClaims, volumes, work }: Connection): SQL[] {
   const { id, createdAt } = volumes;
   const isKept = and(eq(idempotency.createdAt, createdAt), eq(idempotency.resourceId, id));
   return [

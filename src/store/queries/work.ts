@@ -20,27 +20,25 @@ import { FARTHEST_MS } from '../../work/lease-time.ts';
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
 
-type WorkTable = Connection['tables']['work'];
+type WorkTable = Connection['work'];
 
-const workOf = prepared(
-  ({ db, tables: { work }, locking }: Connection, { resourceId }: { resourceId: string }) =>
-    locking.rows(db.select().from(work).where(eq(work.resourceId, resourceId))),
+const workOf = prepared(({ db, work, locking }: Connection, { resourceId }: { resourceId: string }) =>
+  locking.rows(db.select().from(work).where(eq(work.resourceId, resourceId))),
 );
 
-const leasedWork = prepared(
-  ({ db, tables: { work }, locking }: Connection, lease: Pick<Lease, 'resourceId' | 'token'>) =>
-    locking.rows(db.select().from(work).where(isHeldBy(work, lease))),
+const leasedWork = prepared(({ db, work, locking }: Connection, lease: Pick<Lease, 'resourceId' | 'token'>) =>
+  locking.rows(db.select().from(work).where(isHeldBy(work, lease))),
 );
 
 const releaseLease = preparedWrite(
   (
-    { db, tables: { work } }: Connection,
+    { db, work }: Connection,
     { resourceId, token, ...set }: Pick<Lease, 'resourceId' | 'token'> & Partial<Work>,
   ) => db.update(work).set(set).where(isHeldBy(work, { resourceId, token })),
 );
 
 /** The earliest row without a lease, from the index, and the earliest end among the few leased rows. */
-const nextMoments = prepared(({ db, tables: { work } }: Connection, { platform }: { platform: string }) => {
+const nextMoments = prepared(({ db, work }: Connection, { platform }: { platform: string }) => {
   const { notBefore, leaseUntil } = work;
   const isHere = eq(work.platform, platform);
   const freeAt = sql`CASE WHEN ${notBefore} > ${leaseUntil} THEN ${notBefore} ELSE ${leaseUntil} END`;
@@ -57,10 +55,7 @@ const nextMoments = prepared(({ db, tables: { work } }: Connection, { platform }
 });
 
 export function workReader(connection: Connection): WorkReader {
-  const {
-    db,
-    tables: { work },
-  } = connection;
+  const { db, work } = connection;
   return {
     of: async (resourceId) => {
       const [row] = await workOf(connection, { resourceId });
@@ -98,7 +93,7 @@ const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
 
 const replaceWork = preparedWrite(
   (
-    { db, tables: { work } }: Connection,
+    { db, work }: Connection,
     {
       resourceId,
       token,
@@ -116,8 +111,10 @@ const replaceWork = preparedWrite(
 type Put = Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt' | 'cookie'>;
 
 const putWork = preparedWrite(
-  ({ db, tables }: Connection, { resourceId, resourceKind, notBefore, ...put }: Put) => {
-    const { attempts, instances, volumes, work } = tables;
+  (
+    { db, attempts, instances, volumes, work }: Connection,
+    { resourceId, resourceKind, notBefore, ...put }: Put,
+  ) => {
     const step = { ...newStep, ...put, notBefore, waitsSince: notBefore };
     // Read from the resource, so that a caller cannot pass another one.
     const platform = sql<string>`coalesce(
@@ -132,16 +129,12 @@ const putWork = preparedWrite(
   },
 );
 
-const finishWork = preparedWrite(
-  ({ db, tables: { work } }: Connection, lease: Pick<Lease, 'resourceId' | 'token'>) =>
-    db.delete(work).where(isHeldBy(work, lease)),
+const finishWork = preparedWrite(({ db, work }: Connection, lease: Pick<Lease, 'resourceId' | 'token'>) =>
+  db.delete(work).where(isHeldBy(work, lease)),
 );
 
 export function workWriter(connection: Connection, onWrite: () => void): WorkWriter {
-  const {
-    db,
-    tables: { work },
-  } = connection;
+  const { db, work } = connection;
   return {
     ...workReader(connection),
     put: async ({ resourceId, resourceKind, kind, notBefore, deadlineAt, cookie = null }) => {
@@ -198,7 +191,7 @@ type Claim = Parameters<Store['claimWork']>[0] & { token: string; farthest: numb
 
 const claimDue = prepared(
   (
-    { db, tables: { work }, locking, onlyIf }: Connection,
+    { db, work, locking, onlyIf }: Connection,
     { platform, owner, now, farthest, leaseUntil, limit, resourceKind, token }: Claim,
   ) => {
     const { notBefore } = work;
@@ -261,7 +254,7 @@ export async function nextWorkAt(connection: Connection, platform: string): Prom
   return moments.length === 0 ? null : Math.min(...moments);
 }
 
-export async function endAbandonedLeases({ db, tables: { work } }: Connection): Promise<void> {
+export async function endAbandonedLeases({ db, work }: Connection): Promise<void> {
   await db.update(work).set(noLease);
 }
 

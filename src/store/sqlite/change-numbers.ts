@@ -18,7 +18,7 @@ export function changeNumbers(epoch: string = randomUUID()): ChangeNumbers {
     next: (accountId) => sql`${last(accountId)} + 1`,
     snapshot: (accountId) => sql`format('%d:%d:', ${last(accountId)} + 1, ${last(accountId)} + 1)`,
     epoch: sql`${epoch}`,
-    keepAbove: async ({ db, tables: { marks } }, number) =>
+    keepAbove: async ({ db, marks }, number) =>
       void (await db
         .insert(marks)
         .values({ name: PRUNED, at: number })

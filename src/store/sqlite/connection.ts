@@ -22,7 +22,7 @@ export function toConnection<Schema>(
 ): Connection<Schema> {
   return {
     db: drizzle(compilingOnce(connection)) as unknown as Db,
-    tables,
+    ...tables,
     locking: noLocking,
     lower: (text) => sql`lower(${text})`,
     changes,

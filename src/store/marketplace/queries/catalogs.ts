@@ -3,16 +3,12 @@ import type { CatalogReader, CatalogWriter } from '../../../marketplace/model/st
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
-const catalogOfProvider = prepared(
-  ({ db, tables: { catalogs } }: Connection, { providerId }: { providerId: string }) =>
-    db.select().from(catalogs).where(eq(catalogs.providerId, providerId)),
+const catalogOfProvider = prepared(({ db, catalogs }: Connection, { providerId }: { providerId: string }) =>
+  db.select().from(catalogs).where(eq(catalogs.providerId, providerId)),
 );
 
 export function catalogReader(connection: Connection): CatalogReader {
-  const {
-    db,
-    tables: { catalogs },
-  } = connection;
+  const { db, catalogs } = connection;
   return {
     byProvider: async (providerId) => {
       const [catalog] = await catalogOfProvider(connection, { providerId });
@@ -26,10 +22,7 @@ export function catalogReader(connection: Connection): CatalogReader {
 }
 
 export function catalogWriter(connection: Connection): CatalogWriter {
-  const {
-    db,
-    tables: { catalogs },
-  } = connection;
+  const { db, catalogs } = connection;
   return {
     ...catalogReader(connection),
     put: async ({ providerId, ...values }) =>

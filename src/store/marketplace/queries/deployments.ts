@@ -14,21 +14,16 @@ import { isAfter } from './pages.ts';
 /** Maximum observations in one statement. */
 const OBSERVATIONS_AT_ONCE = 500;
 
-const deploymentById = prepared(
-  ({ db, tables: { deployments }, locking }: Connection, { id }: { id: string }) =>
-    locking.rows(db.select().from(deployments).where(eq(deployments.id, id))),
+const deploymentById = prepared(({ db, deployments, locking }: Connection, { id }: { id: string }) =>
+  locking.rows(db.select().from(deployments).where(eq(deployments.id, id))),
 );
 
-const deploymentByProviderName = prepared(
-  ({ db, tables: { deployments } }: Connection, { name }: { name: string }) =>
-    db.select().from(deployments).where(eq(deployments.providerName, name)),
+const deploymentByProviderName = prepared(({ db, deployments }: Connection, { name }: { name: string }) =>
+  db.select().from(deployments).where(eq(deployments.providerName, name)),
 );
 
 const deploymentsByInstance = prepared(
-  (
-    { db, tables: { deployments } }: Connection,
-    { provider, instance }: { provider: string; instance: string },
-  ) =>
+  ({ db, deployments }: Connection, { provider, instance }: { provider: string; instance: string }) =>
     db
       .select()
       .from(deployments)
@@ -43,7 +38,7 @@ const deploymentsToSync = prepared((connection: Connection, { provider }: { prov
 /** Selects by the last digits of the ids: uses the same index, and returns only those rows. */
 const deploymentsToSyncOf = prepared(
   (connection: Connection, { provider, digits }: { provider: string; digits: string }) => {
-    const { id } = connection.tables.deployments;
+    const { id } = connection.deployments;
     const isMeant = sql`CAST(${digits} AS TEXT) LIKE '%' || substr(${id}, length(${id})) || '%'`;
     return deploymentsOf(connection, provider, sql`${needsSync(connection)} AND ${isMeant}`);
   },
@@ -53,7 +48,7 @@ const newDeploymentsToSync = prepared((connection: Connection, { provider }: { p
   deploymentsOf(connection, provider, needsSyncNow(connection)),
 );
 
-function deploymentsOf({ db, tables: { deployments } }: Connection, provider: string, condition: SQL) {
+function deploymentsOf({ db, deployments }: Connection, provider: string, condition: SQL) {
   return db
     .select({
       id: deployments.id,
@@ -71,31 +66,26 @@ function deploymentsOf({ db, tables: { deployments } }: Connection, provider: st
 }
 
 /** One statement, so that no deployment is counted in two states. */
-const pricesOfTeam = prepared(
-  ({ db, tables: { deployments } }: Connection, { teamId }: { teamId: string }) => {
-    const { status, action, originalRateMicroUsd, originalStoppedRateMicroUsd } = deployments;
-    const prices = { status, originalRateMicroUsd, originalStoppedRateMicroUsd };
-    const pricesWhere = (isResuming: boolean, condition: SQL) =>
-      db
-        .select({
-          ...prices,
-          isResuming: sql<number>`${sql.raw(isResuming ? '1' : '0')}`,
-          count: count(),
-        })
-        .from(deployments)
-        .where(and(eq(deployments.teamId, teamId), condition))
-        .groupBy(status, originalRateMicroUsd, originalStoppedRateMicroUsd);
-    // The first two conditions are those of a partial index.
-    const resumes = sql`${status} = 'stopped' AND ${action} IS NOT NULL AND ${action} ->> 'kind' = 'resume'`;
-    return pricesWhere(false, inActive(deployments)).unionAll(pricesWhere(true, resumes));
-  },
-);
+const pricesOfTeam = prepared(({ db, deployments }: Connection, { teamId }: { teamId: string }) => {
+  const { status, action, originalRateMicroUsd, originalStoppedRateMicroUsd } = deployments;
+  const prices = { status, originalRateMicroUsd, originalStoppedRateMicroUsd };
+  const pricesWhere = (isResuming: boolean, condition: SQL) =>
+    db
+      .select({
+        ...prices,
+        isResuming: sql<number>`${sql.raw(isResuming ? '1' : '0')}`,
+        count: count(),
+      })
+      .from(deployments)
+      .where(and(eq(deployments.teamId, teamId), condition))
+      .groupBy(status, originalRateMicroUsd, originalStoppedRateMicroUsd);
+  // The first two conditions are those of a partial index.
+  const resumes = sql`${status} = 'stopped' AND ${action} IS NOT NULL AND ${action} ->> 'kind' = 'resume'`;
+  return pricesWhere(false, inActive(deployments)).unionAll(pricesWhere(true, resumes));
+});
 
 export function deploymentReader(connection: Connection): DeploymentReader {
-  const {
-    db,
-    tables: { deployments },
-  } = connection;
+  const { db, deployments } = connection;
   return {
     byId: async (id) => {
       const [record] = await deploymentById(connection, { id });
@@ -225,34 +215,32 @@ export function deploymentReader(connection: Connection): DeploymentReader {
 }
 
 function isFound(connection: Connection, text: string): SQL | undefined {
-  const { id, name, providerName, providerInstanceId, ipAddress, failureReason } =
-    connection.tables.deployments;
+  const { id, name, providerName, providerInstanceId, ipAddress, failureReason } = connection.deployments;
   const shown = [id, sql`CAST(${name} AS TEXT)`, providerName, providerInstanceId, ipAddress, failureReason];
   return or(...shown.map((column) => contains(connection, column, text)));
 }
 
 /** The same text as the partial indexes' condition, so that the rows are counted in the index. */
-function inActive({ status }: Connection['tables']['deployments']): SQL {
+function inActive({ status }: Connection['deployments']): SQL {
   return sql`${status} IN ('deploying', 'running', 'stopped')`;
 }
 
 /** The same text as the partial index's condition, so that the index is used. */
-function needsSync({ tables: { deployments } }: Connection): SQL {
+function needsSync({ deployments }: Connection): SQL {
   return sql`(${deployments.status} IN ('deploying', 'running', 'stopped') OR ${deployments.cleanup} = 'wanted')`;
 }
 
 /** As above, for the index of new deployments. */
-function needsSyncNow({ tables: { deployments } }: Connection): SQL {
+function needsSyncNow({ deployments }: Connection): SQL {
   return sql`(${deployments.status} = 'deploying' OR ${deployments.cleanup} = 'wanted' OR ${deployments.action} IS NOT NULL)`;
 }
 
-const insertDeployment = prepared(({ db, tables: { deployments } }: Connection, row: DeploymentRecord) =>
+const insertDeployment = prepared(({ db, deployments }: Connection, row: DeploymentRecord) =>
   db.insert(deployments).values(asEncoded(row)),
 );
 
-const updateDeployment = prepared(
-  ({ db, tables: { deployments } }: Connection, { id, ...changes }: Changes) =>
-    db.update(deployments).set(asEncoded(changes)).where(eq(deployments.id, id)),
+const updateDeployment = prepared(({ db, deployments }: Connection, { id, ...changes }: Changes) =>
+  db.update(deployments).set(asEncoded(changes)).where(eq(deployments.id, id)),
 );
 
 /**
@@ -281,10 +269,7 @@ function toChanges(record: DeploymentRecord): Changes {
 
 /** `changed` is called with the id of each written row. */
 export function deploymentWriter(connection: Connection, changed: (id: string) => void): DeploymentWriter {
-  const {
-    db,
-    tables: { deployments },
-  } = connection;
+  const { db, deployments } = connection;
   return {
     ...deploymentReader(connection),
     insert: async (record) => {
@@ -312,7 +297,7 @@ export function deploymentWriter(connection: Connection, changed: (id: string) =
 
 /** Both databases name the columns of a VALUES list column1, column2 … */
 async function recordBatch(
-  { db, tables: { deployments } }: Connection,
+  { db, deployments }: Connection,
   batch: readonly { id: string; revision: number; at: number }[],
 ): Promise<string[]> {
   const rows = batch.map(

@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts';
 
 const heldLease = prepared(
   (
-    { db, tables: { leases }, locking }: Connection,
+    { db, leases, locking }: Connection,
     { name, token, holder }: Pick<LeaseRecord, 'name' | 'token' | 'holder'>,
   ) =>
     locking.sharedRows(
@@ -18,15 +18,12 @@ const heldLease = prepared(
     ),
 );
 
-const settingByName = prepared(({ db, tables: { settings } }: Connection, { name }: { name: string }) =>
+const settingByName = prepared(({ db, settings }: Connection, { name }: { name: string }) =>
   db.select().from(settings).where(eq(settings.name, name)),
 );
 
 export function leaseWriter(connection: Connection): LeaseWriter {
-  const {
-    db,
-    tables: { leases },
-  } = connection;
+  const { db, leases } = connection;
   return {
     claim: async (names, holder, now, ttlMs) =>
       db
@@ -78,10 +75,7 @@ export function settingReader(connection: Connection): SettingReader {
 }
 
 export function settingWriter(connection: Connection): SettingWriter {
-  const {
-    db,
-    tables: { settings },
-  } = connection;
+  const { db, settings } = connection;
   const reader = settingReader(connection);
   return {
     ...reader,

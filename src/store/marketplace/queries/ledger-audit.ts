@@ -8,8 +8,8 @@ type Audit = Pick<
 >;
 
 /** Audits the ledger from its own rows only. Each page is one statement. */
-export function ledgerAudit({ db, tables }: Connection): Audit {
-  const { deployments, ledgerEntries, ledgerTransactions, segments, volumes } = tables;
+export function ledgerAudit(connection: Connection): Audit {
+  const { db, deployments, ledgerEntries, ledgerTransactions, segments, volumes } = connection;
   const { account, amountMicroUsd, transactionId } = ledgerEntries;
   return {
     balances: async () =>
@@ -19,7 +19,7 @@ export function ledgerAudit({ db, tables }: Connection): Audit {
         .groupBy(account)
         .orderBy(asc(account)),
     wrongLoads: async () => {
-      const { teams } = tables;
+      const { teams } = connection;
       const found = await db
         .select({ id: teams.id })
         .from(teams)

@@ -10,12 +10,12 @@ import { book, lockBilled, post, rollUp } from './postings.ts';
 import { rollUpReader } from './roll-up.ts';
 import { becomesDue } from './teams.ts';
 
-const segmentById = prepared(({ db, tables: { segments }, locking }: Connection, { id }: { id: string }) =>
+const segmentById = prepared(({ db, segments, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(segments).where(eq(segments.id, id))),
 );
 
 const segmentsOf = prepared(
-  ({ db, tables: { segments } }: Connection, subject: { kind: SubjectKind; subjectId: string }) =>
+  ({ db, segments }: Connection, subject: { kind: SubjectKind; subjectId: string }) =>
     db
       .select()
       .from(segments)
@@ -24,7 +24,7 @@ const segmentsOf = prepared(
 );
 
 const openSegmentsOfTeam = prepared(
-  ({ db, tables: { deployments, segments } }: Connection, { teamId }: { teamId: string }) =>
+  ({ db, deployments, segments }: Connection, { teamId }: { teamId: string }) =>
     db
       .select({ segment: segments, confirmedUntil: deployments.observedAt })
       .from(segments)
@@ -37,7 +37,7 @@ const openSegmentsOfTeam = prepared(
 );
 
 const openSegments = prepared(
-  ({ db, tables: { segments } }: Connection, { afterId, limit }: { afterId: string; limit: number }) =>
+  ({ db, segments }: Connection, { afterId, limit }: { afterId: string; limit: number }) =>
     db
       .select()
       .from(segments)
@@ -47,7 +47,7 @@ const openSegments = prepared(
 );
 
 const billedSegmentsOfTeam = prepared(
-  ({ db, tables: { deployments, segments, volumes } }: Connection, { teamId }: { teamId: string }) =>
+  ({ db, deployments, segments, volumes }: Connection, { teamId }: { teamId: string }) =>
     db
       .select({
         segment: segments,
@@ -70,11 +70,7 @@ const AMOUNT_OF_TEAM = sql<number>`(SELECT amount_micro_usd FROM ledger_entries 
   WHERE entry.transaction_id = ledger_transactions.id AND entry.account = 'team:' || ledger_transactions.team_id)`;
 
 export function ledgerReader(connection: Connection): LedgerReader {
-  const {
-    db,
-    tables: { deployments, ledgerEntries, ledgerTransactions, segments, slices },
-    locking,
-  } = connection;
+  const { db, deployments, ledgerEntries, ledgerTransactions, segments, slices, locking } = connection;
   const findSegment = async (condition: SQL | undefined): Promise<SegmentRecord | null> =>
     (await locking.rows(db.select().from(segments).where(condition)))[0] ?? null;
   return {
@@ -165,15 +161,12 @@ export function ledgerReader(connection: Connection): LedgerReader {
   };
 }
 
-const updateSegment = prepared(({ db, tables: { segments } }: Connection, record: SegmentRecord) =>
+const updateSegment = prepared(({ db, segments }: Connection, record: SegmentRecord) =>
   db.update(segments).set(record).where(eq(segments.id, record.id)),
 );
 
 export function ledgerWriter(connection: Connection): LedgerWriter {
-  const {
-    db,
-    tables: { segments },
-  } = connection;
+  const { db, segments } = connection;
   return {
     ...ledgerReader(connection),
     insertSegment: async (record) => {

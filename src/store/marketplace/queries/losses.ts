@@ -3,7 +3,7 @@ import type { LossReader, LossWriter } from '../../../marketplace/model/ledger-s
 import type { Connection } from './connection.ts';
 import { isLive } from './volumes.ts';
 
-export function lossReader({ db, tables: { losses, deployments, volumes } }: Connection): LossReader {
+export function lossReader({ db, losses, deployments, volumes }: Connection): LossReader {
   // The same text as the partial index's condition, so that the index is used.
   const isHeld = sql`${losses.isHeld}`;
   return {
@@ -58,11 +58,7 @@ export function lossReader({ db, tables: { losses, deployments, volumes } }: Con
 }
 
 export function lossWriter(connection: Connection): LossWriter {
-  const {
-    db,
-    tables: { losses },
-    locking,
-  } = connection;
+  const { db, losses, locking } = connection;
   return {
     ...lossReader(connection),
     lock: (providerId) => locking.name(`losses ${providerId}`),

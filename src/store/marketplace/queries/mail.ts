@@ -20,18 +20,18 @@ import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 import { isAfter } from './pages.ts';
 
-function isOpen({ tables: { mails } }: Connection): SQL | undefined {
+function isOpen({ mails }: Connection): SQL | undefined {
   return and(isNull(mails.sentAt), isNull(mails.failedAt));
 }
 
 function isIn(connection: Connection, state: MailState): SQL | undefined {
-  const { mails } = connection.tables;
+  const { mails } = connection;
   if (state === 'waiting') return isOpen(connection);
   return state === 'sent' ? isNotNull(mails.sentAt) : isNotNull(mails.failedAt);
 }
 
 const dueMails = prepared((connection: Connection, { at, most }: { at: number; most: number }) => {
-  const { mails } = connection.tables;
+  const { mails } = connection;
   return connection.db
     .select()
     .from(mails)
@@ -41,10 +41,7 @@ const dueMails = prepared((connection: Connection, { at, most }: { at: number; m
 });
 
 export function mailReader(connection: Connection): MailReader {
-  const {
-    db,
-    tables: { mails },
-  } = connection;
+  const { db, mails } = connection;
   return {
     due: (at, most) => dueMails(connection, { at, most }),
     list: async ({ to, state, after, limit }) =>
@@ -75,11 +72,7 @@ export function mailReader(connection: Connection): MailReader {
 }
 
 export function mailWriter(connection: Connection): MailWriter {
-  const {
-    db,
-    tables: { mails },
-    locking,
-  } = connection;
+  const { db, mails, locking } = connection;
   return {
     ...mailReader(connection),
     byId: async (id) => (await locking.rows(db.select().from(mails).where(eq(mails.id, id))))[0] ?? null,
@@ -99,7 +92,7 @@ export function mailWriter(connection: Connection): MailWriter {
   };
 }
 
-export function stockAlertReader({ db, tables: { stockAlerts } }: Connection): StockAlertReader {
+export function stockAlertReader({ db, stockAlerts }: Connection): StockAlertReader {
   const byAge = [asc(stockAlerts.createdAt), asc(stockAlerts.id)];
   return {
     list: async () =>
@@ -117,11 +110,7 @@ export function stockAlertReader({ db, tables: { stockAlerts } }: Connection): S
 }
 
 export function stockAlertWriter(connection: Connection): StockAlertWriter {
-  const {
-    db,
-    tables: { stockAlerts },
-    locking,
-  } = connection;
+  const { db, stockAlerts, locking } = connection;
   return {
     ...stockAlertReader(connection),
     byId: async (id) =>

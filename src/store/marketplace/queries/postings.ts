@@ -16,7 +16,7 @@ interface Booking {
 }
 
 const addToBalance = prepared(
-  ({ db, tables: { teams } }: Connection, { id, amountMicroUsd }: { id: string; amountMicroUsd: number }) =>
+  ({ db, teams }: Connection, { id, amountMicroUsd }: { id: string; amountMicroUsd: number }) =>
     db
       .update(teams)
       .set({ balanceMicroUsd: sql`${teams.balanceMicroUsd} + ${amountMicroUsd}` })
@@ -47,7 +47,7 @@ async function addToBalances(connection: Connection, sums: ReadonlyMap<string, n
 }
 
 async function addToMany(
-  { db, tables: { teams }, locking }: Connection,
+  { db, teams, locking }: Connection,
   amounts: readonly (readonly [id: string, amountMicroUsd: number])[],
 ): Promise<{ id: string }[]> {
   if (amounts.length === 0) return [];
@@ -69,7 +69,7 @@ async function addToMany(
 }
 
 async function insertBookings(
-  { db, tables: { ledgerEntries, ledgerTransactions } }: Connection,
+  { db, ledgerEntries, ledgerTransactions }: Connection,
   bookings: readonly Booking[],
 ): Promise<void> {
   for (const booking of bookings) assertBalanced(booking);
@@ -119,7 +119,7 @@ export async function post(connection: Connection, postings: readonly Posting[])
     amountMicroUsd,
     transactionId: transaction.id,
   }));
-  await inParts(slices, (part) => connection.db.insert(connection.tables.slices).values(part));
+  await inParts(slices, (part) => connection.db.insert(connection.slices).values(part));
   for (const kind of ['deployment', 'volume'] as const) {
     const rows = [...costsOf(kind, taken)].map(([id, { amountMicroUsd, at }]) => row(id, amountMicroUsd, at));
     if (rows.length > 0) await addCosts(connection, kind, rows);
@@ -149,10 +149,7 @@ function row(id: string, ...numbers: readonly number[]): SQL {
   return sql`(${sql.join([sql`CAST(${id} AS TEXT)`, ...columns], sql`, `)})`;
 }
 
-async function updatePosted(
-  { db, tables: { segments } }: Connection,
-  postings: readonly Posting[],
-): Promise<void> {
+async function updatePosted({ db, segments }: Connection, postings: readonly Posting[]): Promise<void> {
   // Of several slices of one segment, the last has the current posting state.
   const last = new Map(postings.map(({ segment }) => [segment.id, segment]));
   const rows = [...last.values()].map((segment) =>
@@ -170,7 +167,7 @@ async function updatePosted(
 }
 
 async function addCosts(
-  { db, tables: { deployments, volumes } }: Connection,
+  { db, deployments, volumes }: Connection,
   kind: SubjectKind,
   rows: readonly SQL[],
 ): Promise<void> {
@@ -195,7 +192,7 @@ async function addCosts(
 
 /** Locks subjects first, as all code does, so that two transactions cannot deadlock. */
 export async function lockBilled(
-  { db, tables: { deployments, segments, volumes }, locking }: Connection,
+  { db, deployments, segments, volumes, locking }: Connection,
   wanted: readonly SegmentRecord[],
 ): Promise<BilledSegment[]> {
   const idsOf = (kind: SubjectKind) =>
@@ -251,7 +248,7 @@ export async function rollUp(connection: Connection, lines: readonly DayLine[]):
     connection,
     lines.map(({ usage }) => usage),
   );
-  await connection.db.insert(connection.tables.dayLines).values(
+  await connection.db.insert(connection.dayLines).values(
     lines.map(({ usage: { transaction, amountMicroUsd }, ...line }) => ({
       ...line,
       sliceEnd: transaction.at,

@@ -7,7 +7,8 @@ const DAY_MS = 86_400_000;
 /** Reads slices, and the lines into which they were merged. */
 export function rollUpReader({
   db,
-  tables: { segments, slices },
+  segments,
+  slices,
   locking,
 }: Connection): Pick<LedgerReader, 'daysOf' | 'toRollUp' | 'sumSlices'> {
   return {

@@ -11,22 +11,18 @@ import type { Connection } from './connection.ts';
 import { isLater, readDue } from './pages.ts';
 
 /** The columns of a team's record, without its load, which triggers maintain, and its due times. */
-function recordOf({ tables: { teams } }: Connection) {
+function recordOf({ teams }: Connection) {
   const { openSegments, openRateMilliUsd, openPosted, postedUntil, nextCheckAt, ...record } =
     getTableColumns(teams);
   return record;
 }
 
 const teamById = prepared((connection: Connection, { id }: { id: string }) => {
-  const {
-    db,
-    tables: { teams },
-    locking,
-  } = connection;
+  const { db, teams, locking } = connection;
   return locking.rows(db.select(recordOf(connection)).from(teams).where(eq(teams.id, id)));
 });
 
-const loadOfTeam = prepared(({ db, tables: { teams } }: Connection, { id }: { id: string }) =>
+const loadOfTeam = prepared(({ db, teams }: Connection, { id }: { id: string }) =>
   db
     .select({
       openSegments: teams.openSegments,
@@ -38,7 +34,7 @@ const loadOfTeam = prepared(({ db, tables: { teams } }: Connection, { id }: { id
     .where(eq(teams.id, id)),
 );
 
-const setDue = preparedWrite(({ db, tables: { teams } }: Connection, { id }: { id: string }) =>
+const setDue = preparedWrite(({ db, teams }: Connection, { id }: { id: string }) =>
   db
     .update(teams)
     .set({ nextCheckAt: 0 })
@@ -50,7 +46,7 @@ export async function becomesDue(connection: Connection, id: string): Promise<vo
   await setDue(connection, { id });
 }
 
-const membershipsOf = prepared(({ db, tables: { members } }: Connection, { userId }: { userId: string }) =>
+const membershipsOf = prepared(({ db, members }: Connection, { userId }: { userId: string }) =>
   db
     .select()
     .from(members)
@@ -59,27 +55,23 @@ const membershipsOf = prepared(({ db, tables: { members } }: Connection, { userI
 );
 
 const memberOf = prepared(
-  ({ db, tables: { members } }: Connection, { teamId, userId }: { teamId: string; userId: string }) =>
+  ({ db, members }: Connection, { teamId, userId }: { teamId: string; userId: string }) =>
     db
       .select()
       .from(members)
       .where(and(eq(members.teamId, teamId), eq(members.userId, userId))),
 );
 
-const discountsOfTeam = prepared(
-  ({ db, tables: { discounts } }: Connection, { teamId }: { teamId: string }) =>
-    db
-      .select()
-      .from(discounts)
-      .where(eq(discounts.teamId, teamId))
-      .orderBy(asc(discounts.startsAt), asc(discounts.id)),
+const discountsOfTeam = prepared(({ db, discounts }: Connection, { teamId }: { teamId: string }) =>
+  db
+    .select()
+    .from(discounts)
+    .where(eq(discounts.teamId, teamId))
+    .orderBy(asc(discounts.startsAt), asc(discounts.id)),
 );
 
 export function teamReader(connection: Connection): TeamReader {
-  const {
-    db,
-    tables: { members, teams },
-  } = connection;
+  const { db, members, teams } = connection;
   return {
     byId: async (id) => {
       const [record] = await teamById(connection, { id });
@@ -140,10 +132,7 @@ export function teamReader(connection: Connection): TeamReader {
 }
 
 export function teamWriter(connection: Connection): TeamWriter {
-  const {
-    db,
-    tables: { members, teams },
-  } = connection;
+  const { db, members, teams } = connection;
   return {
     ...teamReader(connection),
     insert: async (record) => void (await db.insert(teams).values(record)),
@@ -166,11 +155,7 @@ export function teamWriter(connection: Connection): TeamWriter {
 }
 
 export function discountReader(connection: Connection): DiscountReader {
-  const {
-    db,
-    tables: { discounts },
-    locking,
-  } = connection;
+  const { db, discounts, locking } = connection;
   return {
     byId: async (id) =>
       (await locking.rows(db.select().from(discounts).where(eq(discounts.id, id))))[0] ?? null,
@@ -186,10 +171,7 @@ export function discountReader(connection: Connection): DiscountReader {
 }
 
 export function discountWriter(connection: Connection): DiscountWriter {
-  const {
-    db,
-    tables: { discounts },
-  } = connection;
+  const { db, discounts } = connection;
   return {
     ...discountReader(connection),
     insert: async (record) => {

@@ -11,24 +11,20 @@ import type {
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
-const userById = prepared(({ db, tables: { users }, locking }: Connection, { id }: { id: string }) =>
+const userById = prepared(({ db, users, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(users).where(eq(users.id, id))),
 );
 
-const keyByDigest = prepared(({ db, tables: { apiKeys } }: Connection, { digest }: { digest: Buffer }) =>
+const keyByDigest = prepared(({ db, apiKeys }: Connection, { digest }: { digest: Buffer }) =>
   db.select().from(apiKeys).where(eq(apiKeys.digest, digest)),
 );
 
-const recordKeyUse = prepared(
-  ({ db, tables: { apiKeys } }: Connection, { id, at }: { id: string; at: number }) =>
-    db.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, id)),
+const recordKeyUse = prepared(({ db, apiKeys }: Connection, { id, at }: { id: string; at: number }) =>
+  db.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, id)),
 );
 
 export function userReader(connection: Connection): UserReader {
-  const {
-    db,
-    tables: { users },
-  } = connection;
+  const { db, users } = connection;
   return {
     byId: async (id) => {
       const [record] = await userById(connection, { id });
@@ -40,10 +36,7 @@ export function userReader(connection: Connection): UserReader {
 }
 
 export function userWriter(connection: Connection): UserWriter {
-  const {
-    db,
-    tables: { users },
-  } = connection;
+  const { db, users } = connection;
   return {
     ...userReader(connection),
     insert: async (record) => void (await db.insert(users).values(record)),
@@ -52,11 +45,7 @@ export function userWriter(connection: Connection): UserWriter {
 }
 
 export function keyReader(connection: Connection): KeyReader {
-  const {
-    db,
-    tables: { apiKeys },
-    locking,
-  } = connection;
+  const { db, apiKeys, locking } = connection;
   return {
     byDigest: async (digest) => {
       const [record] = await keyByDigest(connection, { digest });
@@ -73,10 +62,7 @@ export function keyReader(connection: Connection): KeyReader {
 }
 
 export function keyWriter(connection: Connection): KeyWriter {
-  const {
-    db,
-    tables: { apiKeys },
-  } = connection;
+  const { db, apiKeys } = connection;
   return {
     ...keyReader(connection),
     insert: async (record) => void (await db.insert(apiKeys).values(record)),
@@ -86,23 +72,20 @@ export function keyWriter(connection: Connection): KeyWriter {
   };
 }
 
-const sshKeyById = prepared(({ db, tables: { sshKeys }, locking }: Connection, { id }: { id: string }) =>
+const sshKeyById = prepared(({ db, sshKeys, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(sshKeys).where(eq(sshKeys.id, id))),
 );
 
-const insertSshKey = prepared(({ db, tables: { sshKeys } }: Connection, record: SshKeyRecord) =>
+const insertSshKey = prepared(({ db, sshKeys }: Connection, record: SshKeyRecord) =>
   db.insert(sshKeys).values(record),
 );
 
-const removeSshKey = prepared(({ db, tables: { sshKeys } }: Connection, { id }: { id: string }) =>
+const removeSshKey = prepared(({ db, sshKeys }: Connection, { id }: { id: string }) =>
   db.delete(sshKeys).where(eq(sshKeys.id, id)),
 );
 
 export function sshKeyReader(connection: Connection): SshKeyReader {
-  const {
-    db,
-    tables: { sshKeys },
-  } = connection;
+  const { db, sshKeys } = connection;
   return {
     byId: async (id) => {
       const [record] = await sshKeyById(connection, { id });

@@ -4,12 +4,12 @@ import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/model/
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
-const volumeById = prepared(({ db, tables: { volumes }, locking }: Connection, { id }: { id: string }) =>
+const volumeById = prepared(({ db, volumes, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(volumes).where(eq(volumes.id, id))),
 );
 
 const volumesByProviderVolume = prepared(
-  ({ db, tables: { volumes } }: Connection, { provider, volume }: { provider: string; volume: string }) =>
+  ({ db, volumes }: Connection, { provider, volume }: { provider: string; volume: string }) =>
     db
       .select()
       .from(volumes)
@@ -17,7 +17,7 @@ const volumesByProviderVolume = prepared(
       .orderBy(asc(volumes.createdAt), asc(volumes.id)),
 );
 
-const volumesOfTeam = prepared(({ db, tables: { volumes } }: Connection, { teamId }: { teamId: string }) =>
+const volumesOfTeam = prepared(({ db, volumes }: Connection, { teamId }: { teamId: string }) =>
   db
     .select()
     .from(volumes)
@@ -26,14 +26,14 @@ const volumesOfTeam = prepared(({ db, tables: { volumes } }: Connection, { teamI
 );
 
 const volumesToSync = prepared((connection: Connection, { provider }: { provider: string }) =>
-  idsAtProvider(connection, provider, isLive(connection.tables.volumes)),
+  idsAtProvider(connection, provider, isLive(connection.volumes)),
 );
 
 const newVolumesToSync = prepared((connection: Connection, { provider }: { provider: string }) =>
   idsAtProvider(connection, provider, needsSync(connection)),
 );
 
-function idsAtProvider({ db, tables: { volumes } }: Connection, provider: string, condition: SQL) {
+function idsAtProvider({ db, volumes }: Connection, provider: string, condition: SQL) {
   return db
     .select({ id: volumes.id })
     .from(volumes)
@@ -41,21 +41,16 @@ function idsAtProvider({ db, tables: { volumes } }: Connection, provider: string
     .orderBy(asc(volumes.id));
 }
 
-const attachmentsOfVolume = prepared(
-  ({ db, tables: { attachments } }: Connection, { volumeId }: { volumeId: string }) =>
-    db
-      .select()
-      .from(attachments)
-      .where(eq(attachments.volumeId, volumeId))
-      .orderBy(asc(attachments.volumeId), asc(attachments.deploymentId)),
+const attachmentsOfVolume = prepared(({ db, attachments }: Connection, { volumeId }: { volumeId: string }) =>
+  db
+    .select()
+    .from(attachments)
+    .where(eq(attachments.volumeId, volumeId))
+    .orderBy(asc(attachments.volumeId), asc(attachments.deploymentId)),
 );
 
 export function volumeReader(connection: Connection): VolumeReader {
-  const {
-    db,
-    tables: { volumes },
-    locking,
-  } = connection;
+  const { db, volumes, locking } = connection;
   const find = async (condition: SQL): Promise<VolumeRecord | null> =>
     (await locking.rows(db.select().from(volumes).where(condition)))[0] ?? null;
   return {
@@ -99,10 +94,7 @@ async function attachmentsOf(
   connection: Connection,
   { volumeId, deploymentId }: AttachmentsWanted,
 ): Promise<AttachmentRecord[]> {
-  const {
-    db,
-    tables: { attachments },
-  } = connection;
+  const { db, attachments } = connection;
   const select = (...conditions: SQL[]) =>
     db
       .select()
@@ -118,21 +110,18 @@ async function attachmentsOf(
 }
 
 /** The same text as the partial indexes' condition, so that they are used. */
-export function isLive({ status }: Connection['tables']['volumes']): SQL {
+export function isLive({ status }: Connection['volumes']): SQL {
   return sql`${status} <> 'deleted'`;
 }
 
 /** The same text as the partial index's condition, so that the index is used. */
-function needsSync({ tables: { volumes } }: Connection): SQL {
+function needsSync({ volumes }: Connection): SQL {
   return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted')`;
 }
 
 /** `changed` is called with the id of each written row. */
 export function volumeWriter(connection: Connection, changed: (id: string) => void): VolumeWriter {
-  const {
-    db,
-    tables: { attachments, volumes },
-  } = connection;
+  const { db, attachments, volumes } = connection;
   return {
     ...volumeReader(connection),
     insert: async (record) => {
