@@ -26,7 +26,7 @@ const ENDS_IN_ID = /^(.*) \[([a-z0-9]+(?:-[a-z0-9]+)+)\]$/s;
 
 /** The ids of all test files and shared suites. */
 export function readTestIds(): TestId[] {
-  const files = ['src', 'conformance', 'simulation', 'test'].flatMap((room) =>
+  const files = ['src', 'conformance', 'simulation', 'test', 'testing'].flatMap((room) =>
     readdirSync(join(root, room), { recursive: true, encoding: 'utf8' }).map((file) => join(room, file)),
   );
   return files
