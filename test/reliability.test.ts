@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { findProblem, readTestIds, testIdsOf } from './support/test-ids.ts';
 
 const docs = join(import.meta.dirname, '../docs');
@@ -8,12 +9,14 @@ const testIds = readTestIds();
 
 const readPage = (page: string): string => readFileSync(join(docs, page), 'utf8');
 
-/** The lines of docs/reliability.md such as `- **F1: the fault.** What Berth does. `test-id`, `other-id``. */
-const faults = [
-  ...readPage('reliability.md').matchAll(/^- \*\*([FX]\d+): (.+?)\*\* (.+?) ((?:`[^`]+`(?:, )?)*)$/gm),
-];
+/** The lines of docs/reliability.md such as `- **F1: the fault.** What Berth does.` */
+const faults = [...readPage('reliability.md').matchAll(/^- \*\*([FX]\d+): .+?\*\* ./gm)].map(([, id]) => id);
 
-/** Those of docs/track-record.md such as `- I3, `run` at `commit`: what went wrong. `test-id``. */
+const testsOf: Record<string, string[]> = parse(
+  readFileSync(join(import.meta.dirname, 'faults.yaml'), 'utf8'),
+);
+
+/** Those of docs/track-record.md such as `- I3, `seed commands` `commit`: what went wrong. `test-id``. */
 const records = [
   ...readPage('track-record.md').matchAll(/^- ((?:I\d+(?:, )?)+), (.+?): (.+?) (`[^` ]+`)$/gm),
 ];
@@ -26,25 +29,24 @@ function findProblems(cell = '', all = testIds): string[] {
   });
 }
 
-describe('docs/reliability.md', () => {
-  it('has every fault of the matrix, F1 to F65, and those of our own', () => {
+describe('docs/reliability.md and test/faults.yaml', () => {
+  it('have every fault of the matrix, F1 to F65, and those of our own', () => {
     const matrix = Array.from({ length: 65 }, (_, index) => `F${index + 1}`);
     const own = Array.from({ length: 19 }, (_, index) => `X${index + 1}`);
-    expect(faults.map(([, fault]) => fault)).toEqual([...matrix, ...own]);
+    expect(faults).toEqual([...matrix, ...own]);
+    expect(Object.keys(testsOf)).toEqual(faults);
   });
 
-  it.each(faults.map(([, fault, , , tests]) => [fault, tests]))(
-    'names tests that exist for %s',
-    (_, tests) => {
-      expect(findProblems(tests)).toEqual([]);
-    },
-  );
+  it.each(Object.entries(testsOf))('name tests that exist for %s', (_, ids) => {
+    expect(ids.length).toBeGreaterThan(0);
+    expect(ids.flatMap((id) => findProblem(id, testIds) ?? [])).toEqual([]);
+  });
 
-  it('explains every invariant that a planted fault or the track record names', () => {
-    const idsOf = (pattern: RegExp): string[] =>
-      [...readPage('reliability.md').matchAll(pattern)].map(([, id = '']) => id);
-    const explained = new Set(idsOf(/^- (I\d+): ./gm));
-    const planted = idsOf(/^[\w-]+ (I\d+) \d+$/gm);
+  it('explain every invariant that a planted fault or the track record names', () => {
+    const idsOf = (page: string, pattern: RegExp): string[] =>
+      [...readPage(page).matchAll(pattern)].map(([, id = '']) => id);
+    const explained = new Set(idsOf('reliability.md', /^- (I\d+): ./gm));
+    const planted = idsOf('../simulation/mutants/seeds.md', /^[\w-]+ (I\d+) \d+$/gm);
     const found = records.flatMap(([, ids = '']) => ids.split(', '));
     expect(planted.length).toBeGreaterThan(30);
     expect([...planted, ...found].filter((id) => !explained.has(id))).toEqual([]);

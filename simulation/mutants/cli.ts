@@ -21,7 +21,7 @@ const { values } = parseArgs({
   },
 });
 if (values.update && values.repeat) throw new Error('--update and --repeat exclude each other');
-const document = new URL('../../docs/reliability.md', import.meta.url);
+const document = new URL('./seeds.md', import.meta.url);
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
@@ -52,7 +52,7 @@ function publish(table: string): boolean {
   const after = replaceTable(before, table);
   if (values.update) writeFileSync(document, after);
   else if (after !== before)
-    say('The table in docs/reliability.md is not this one: npm run sim:mutants -- --update');
+    say('The table in simulation/mutants/seeds.md is not this one: npm run sim:mutants -- --update');
   return values.update || after === before;
 }
 

@@ -5,7 +5,7 @@ import { marketplaceMutants } from './marketplace-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { orchestratorMutants } from './orchestrator-mutants.ts';
 
-/** Every planted fault, in the order of the table in docs/reliability.md. */
+/** Every planted fault, in the order of seeds.md. */
 export const mutants: readonly Mutant[] = [
   ...leakMutants,
   ...orchestratorMutants,
