@@ -4,10 +4,7 @@ import { loadBerth } from '../documents/command-line.ts';
 /** docs/cli.md: every command with its flags, from what the commands say of themselves. */
 export async function cliPage(): Promise<string> {
   const everything = (await loadBerth()).commands.flatMap(toSections);
-  const common = repeatedIn(
-    everything.flatMap(({ commands }) => commands),
-    COMMON_FROM,
-  );
+  const common = commonIn(everything);
   const own = new Set(everything.flatMap(({ commands }) => commands.map(toKey)));
   const isRepeated = (command: Described): boolean =>
     command.usage.startsWith('berth marketplace ') &&
@@ -23,16 +20,15 @@ export async function cliPage(): Promise<string> {
     '# The command line',
     '',
     'In a checkout: `npm run -s berth -- <command>`. `npm pack` makes `berth-<version>.tgz`; where it is installed: `berth <command>`,',
-    'on Node 24.2 or later (`berth conformance` and `sandbox`: 22.14). `--help` after any command prints its part of this page,',
-    'which is generated (`npm run generate`).',
+    'on Node 24.2 or later (`berth conformance` and `sandbox`: 22.14). `--help` prints the part of this generated page about a command.',
     '',
     '`ls` may be written `list`; `show`, `get`; `create`, `add`; `rm`, `delete`, `remove` or `destroy`. Invisible characters, and',
     'those that a terminal would act on, are printed as escapes such as `\\u001b`. `berth instances show NAME` also finds an',
     'instance by its name. A flag overrides an environment variable, which overrides the file: [configuration.md](configuration.md).',
     '',
-    'A heading is the beginning of the commands below it. Each takes `--database`, `--config`, `-o` and `--json`, unless it says',
-    'otherwise; other common flags are named in brackets. Under `berth marketplace`, `--config` names a marketplace.yaml, and the default database is',
-    '`sqlite:./.berth/marketplace.db`. YAML has the same data as JSON.',
+    'Each command begins with its heading and takes `--database`, `--config`, `-o` and `--json`, unless it says otherwise; each `ls`',
+    'also takes `--limit`. Brackets name other common flags. Under `berth marketplace`, `--config` names a marketplace.yaml, and the',
+    'default database is `sqlite:./.berth/marketplace.db`. YAML has the same data as JSON.',
     '',
     ...[...common].filter(([, count]) => count > 0).map(([flag]) => flag),
     ...toLines({ title: 'berth', commands: singles }, new Set(common.keys())),
@@ -45,8 +41,8 @@ export async function cliPage(): Promise<string> {
   ].join('\n');
 }
 
-/** A flag with the same text at that many commands has its text once, at the top of the page. */
-const COMMON_FROM = 6;
+/** What has the same text at that many commands, in several sections, has it once, at the top of the page. */
+const COMMON_FROM = 3;
 /** A command that takes these does not list them; the marketplace's have the same names. */
 const EXPECTED = ['--database', '--config', '--output', '--json'];
 
@@ -59,7 +55,7 @@ interface Described {
 
 /** What makes two commands the same to a reader, but for their databases. */
 const toKey = ({ usage, about, flags, arguments: own }: Described): string =>
-  [usage, about, ...own, ...flags.filter((flag) => !EXPECTED.includes(nameOfFlag(flag)))].join('\n');
+  [usage, about, ...own, ...flags.filter((flag) => !EXPECTED.includes(nameOfRow(flag)))].join('\n');
 
 interface Section {
   title: string;
@@ -94,45 +90,62 @@ function described(command: Command): Described {
 const nameOf = (command: Command): string =>
   command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
 
-/** The flags that at least so many commands have with the same text; 0: those of `berth marketplace` that are not shown. */
-function repeatedIn(commands: readonly Described[], least: number): Map<string, number> {
+/** What commands of several sections have with one text; 0: the texts of `berth marketplace` that are not shown. */
+function commonIn(sections: readonly Section[]): Map<string, number> {
+  const rows = sections.flatMap(({ commands }) => commands.flatMap(rowsOf));
   const counts = new Map<string, number>();
-  for (const { flags } of commands) for (const flag of flags) counts.set(flag, (counts.get(flag) ?? 0) + 1);
-  const repeated = [...counts].filter(([, count]) => count >= least);
-  const names = repeated.map(([flag]) => nameOfFlag(flag));
+  for (const row of rows) counts.set(row, (counts.get(row) ?? 0) + 1);
+  const isSpread = (row: string): boolean =>
+    sections.filter(({ commands }) => commands.some((command) => rowsOf(command).includes(row))).length > 1;
+  const repeated = [...counts].filter(([row, count]) => count >= COMMON_FROM && isSpread(row));
+  const names = repeated.map(([row]) => nameOfRow(row));
   return new Map(
-    repeated.map(([flag, count], index) => [flag, names.indexOf(nameOfFlag(flag)) === index ? count : 0]),
+    repeated
+      .map(([row, count], index): [string, number] => [
+        row,
+        names.indexOf(nameOfRow(row)) === index ? count : 0,
+      ])
+      .filter(([row, count]) => count > 0 || EXPECTED.includes(nameOfRow(row))),
   );
 }
 
-const nameOfFlag = (flag: string): string => flag.match(/--[a-z-]+/)?.[0] ?? '';
+const rowsOf = ({ arguments: own, flags }: Described): string[] => [...own, ...flags];
+
+const nameOfRow = (row: string): string => /--[a-z-]+|[<[][a-z]+/.exec(row)?.[0] ?? '';
 
 function toLines({ title, commands }: Section, common: ReadonlySet<string>): string[] {
   const shared = sharedBy(commands, common);
-  const bundle = bundleOf(commands, shared);
+  const bundles = bundlesOf(commands, shared);
+  const bundled = new Set([...bundles.values()].flat());
   const missing = commands.map(({ flags }) => missingIn(flags));
   const always = EXPECTED.filter((name) => missing.every((names) => names.includes(name)));
   const lines = commands.flatMap((command, index) => {
-    const rows = [...command.arguments, ...command.flags];
-    const short = command.flags.filter(
-      (row) => common.has(row) || (shared.has(row) && !bundle.includes(row)),
-    );
-    const named = short.map(nameOfFlag).filter((name) => !EXPECTED.includes(name));
-    const codes = named.map((name) => `\`${name}\``);
-    const all = bundle.some((row) => command.flags.includes(row)) ? ['flags of a run', ...codes] : codes;
-    const unless = missing[index]?.filter((name) => !always.includes(name)) ?? [];
+    const isList = / ls\b/.test(command.usage);
+    const named = command.flags
+      .filter((row) => common.has(row) || (shared.has(row) && !bundled.has(row)))
+      .map(nameOfRow)
+      .filter((name) => !EXPECTED.includes(name) && !(name === '--limit' && isList));
+    const taken = [...bundles].filter(([, rows]) => rows.some((row) => command.flags.includes(row)));
+    const all = [...taken.map(([name]) => `*${name}*`), ...named.map((name) => `\`${name}\``)];
+    const unlimited = isList && !command.flags.some((row) => nameOfRow(row) === '--limit');
+    const unless = [
+      ...(missing[index] ?? []).filter((name) => !always.includes(name)),
+      ...(unlimited ? ['--limit'] : []),
+    ];
     return [
       `- \`${shortUsage(command, title)}\`${all.length > 0 ? ` (${all.join(', ')})` : ''}: ${command.about}.${toNo(unless)}`,
-      ...rows.filter((row) => !common.has(row) && !shared.has(row)).map((row) => `  ${row}`),
+      ...rowsOf(command)
+        .filter((row) => !common.has(row) && !shared.has(row))
+        .map((row) => `  ${row}`),
     ];
   });
   return [
     ...['', `## ${title}`, ''],
     ...(always.length > 0 ? [`${toNo(always).trim()}`, ''] : []),
     ...lines,
-    ...(bundle.length > 0 ? ['', 'Flags of a run:', '', ...bundle] : []),
-    ...(shared.size > bundle.length ? ['', 'Of several of these:', ''] : []),
-    ...[...shared].filter((row) => !bundle.includes(row)),
+    ...[...bundles].flatMap(([name, rows]) => ['', `*${name}*:`, '', ...rows]),
+    ...(shared.size > bundled.size ? ['', 'Of several of these:', ''] : []),
+    ...[...shared].filter((row) => !bundled.has(row)),
   ];
 }
 
@@ -141,30 +154,44 @@ const shortUsage = ({ usage }: Described, title: string): string =>
   /^ [a-z]/.test(usage.slice(title.length)) ? usage.slice(title.length + 1) : usage;
 
 const missingIn = (flags: readonly string[]): string[] =>
-  EXPECTED.filter((name) => !flags.some((flag) => nameOfFlag(flag) === name));
+  EXPECTED.filter((name) => !flags.some((flag) => nameOfRow(flag) === name));
 
 const toNo = (names: readonly string[]): string =>
   names.length > 0 ? ` No ${names.map((name) => `\`${name}\``).join(', ')}.` : '';
 
 /** What several commands of a section have with the same text. */
 function sharedBy(commands: readonly Described[], common: ReadonlySet<string>): Set<string> {
-  const rows = commands.flatMap(({ arguments: own, flags }) => [...own, ...flags]);
+  const rows = commands.flatMap(rowsOf);
   const repeated = rows.filter((row, index) => rows.indexOf(row) !== index && !common.has(row));
   return new Set(rows.filter((row) => repeated.includes(row)));
 }
 
-/** The flags that the same three or more commands have, if they are many. */
-function bundleOf(commands: readonly Described[], shared: ReadonlySet<string>): string[] {
+/** A name for three or more flags that the same commands have, by the first of them. */
+const BUNDLES: Readonly<Record<string, string>> = {
+  '--level': 'run',
+  '--api-key-file': 'target',
+  '--json': 'report',
+  '--name': 'settings',
+};
+
+function bundlesOf(commands: readonly Described[], shared: ReadonlySet<string>): Map<string, string[]> {
   const holders = (row: string): string =>
     commands.flatMap(({ flags }, index) => (flags.includes(row) ? index : [])).join(' ');
-  const bundles = [...Map.groupBy(shared, holders)].filter(([key]) => key.split(' ').length > 2);
-  return bundles.map(([, rows]) => rows).find((rows) => rows.length > 5) ?? [];
+  const bundles = [...Map.groupBy(shared, holders).values()].filter((rows) => rows.length > 2);
+  return new Map(
+    bundles.flatMap((rows) => {
+      const name = BUNDLES[nameOfRow(String(rows[0]))];
+      return name === undefined ? [] : [[name, rows]];
+    }),
+  );
 }
 
 function showArgument(argument: Argument): string {
   const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
   return argument.required ? ` <${name}>` : ` [${name}]`;
 }
+
+const MOST_CHOICES = 10;
 
 function item(name: string, about: Argument | Option): string {
   const { description, argChoices: choices, defaultValue, defaultValueDescription } = about;
@@ -174,7 +201,13 @@ function item(name: string, about: Argument | Option): string {
     '',
   );
   const notes = [
-    ...(choices === undefined ? [] : [choices.map((choice) => `\`${choice}\``).join(', ')]),
+    ...(choices === undefined
+      ? []
+      : [
+          choices.length > MOST_CHOICES
+            ? 'listed by `--help`'
+            : choices.map((choice) => `\`${choice}\``).join(', '),
+        ]),
     ...(otherwise === undefined ? [] : [`default \`${otherwise}\``]),
   ];
   return `- \`${name}\`: ${[toText(description), ...notes].join('; ')}`;
