@@ -88,7 +88,6 @@ const scenes: Record<string, Scene> = {
     },
     prints: [...(firstMachine.prints ?? []), /CONFORMANT/],
   },
-  'docs/tutorial.md': firstMachine,
   'docs/marketplace.md': {
     after: async (reader, command, printed) => {
       if (command.startsWith('cat > provider-d.yaml')) reader.append('provider-d.yaml', PLATFORM);

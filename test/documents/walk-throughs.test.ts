@@ -6,7 +6,7 @@ import { commandsOf, readPage, root, shellBlocksOf } from './pages.ts';
 
 const read = (page: string): string => readPage(page).replaceAll('\\\n', ' ');
 
-describe.each(['README.md', 'docs/tutorial.md', 'docs/marketplace.md'])('the walk-through of %s', (path) => {
+describe.each(['README.md', 'docs/marketplace.md'])('the walk-through of %s', (path) => {
   const text = read(path);
 
   it('logs in without a question about the host key, and remembers none', () => {
