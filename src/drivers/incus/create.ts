@@ -1,22 +1,20 @@
 import type {
-  Call,
   MachineSpec,
   ObservedMachine,
   OwnerRef,
-  Placing,
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
 import { type Instance, targetOf } from './api.ts';
 import { reach } from './endpoints.ts';
-import { isConflict, isNotFound } from './errors.ts';
-import { type Found, findByName, findMachine } from './finder.ts';
+import { isNotFound, unlessConflict } from './errors.ts';
+import { type Found, findByName, findMachine, note } from './finder.ts';
 import { isJudgeable, NO_MEMBER, offerOf } from './fleet.ts';
 import { giveUpGpus, settleGpus } from './gpus.ts';
 import { identifyAll } from './identity.ts';
-import { failureOf, operationOf, operationsOn, POLL_MS, pathOf, setPower, withEffect } from './operations.ts';
+import { failureOf, operationOf, operationsOn, POLL_MS, setPower, withEffect } from './operations.ts';
 import { countedRefs, freeGpus, NO_ROOM, placesFor, toPlacing } from './placement.ts';
-import type { Platform } from './platform.ts';
+import type { MachineMethod, Platform } from './platform.ts';
 import {
   imageOf,
   isName,
@@ -34,11 +32,7 @@ const SHOWN_WITHIN_MS = 3_000;
 const SHOWN_POLL_MS = 50;
 
 /** @throws as {@link IncusApi} */
-export async function placeMachine(
-  platform: Platform,
-  spec: MachineSpec,
-  avoidHosts: readonly string[],
-): Promise<Placing> {
+export const placeMachine: MachineMethod<'place'> = async (platform, spec, avoidHosts) => {
   if (!isName(spec.ref)) return { answer: 'refused', code: 'invalid', detail: notAName(spec.ref) };
   const { options, catalog, fleet } = platform;
   const offer = offerOf(catalog.offers.get(spec.offerId));
@@ -48,24 +42,18 @@ export async function placeMachine(
   if (missing !== undefined) return { answer: 'refused', code: 'image_missing', detail: missing };
   const places = placesFor({ ...spec, avoidHosts }, now, offer, options);
   return toPlacing(places, now, countedRefs(now), spec.host);
-}
+};
 
-export async function createMachine(
-  platform: Platform,
-  spec: MachineSpec,
-  cookie: string | null,
-  call?: Call,
-): Promise<Step<ObservedMachine>> {
+export const createMachine: MachineMethod<'create'> = async (platform, spec, cookie) => {
   if (!isName(spec.ref)) return failed('invalid', notAName(spec.ref));
-  return createFrom(platform, await findByName(platform, spec.ref), spec, cookie, call);
-}
+  return createFrom(platform, await findByName(platform, spec.ref), spec, cookie);
+};
 
 async function createFrom(
   platform: Platform,
   found: Found,
   spec: MachineSpec,
   cookie: string | null,
-  call?: Call,
 ): Promise<Step<ObservedMachine>> {
   switch (found.is) {
     case 'unknown':
@@ -75,10 +63,10 @@ async function createFrom(
     case 'coming':
       return pending('make', POLL_MS);
     case 'absent':
-      return (await failureOf(platform.api, cookie)) ?? make(platform, spec, cookie, call);
+      return (await failureOf(platform.api, cookie)) ?? make(platform, spec, cookie);
     case 'ours':
       if (found.isMoving) return pending(cookie ?? 'make', POLL_MS);
-      return withEffect(() => finish(platform, found.instance, cookie, call));
+      return withEffect(() => finish(platform, found.instance, cookie));
   }
 }
 
@@ -87,53 +75,37 @@ async function finish(
   platform: Platform,
   instance: Instance,
   cookie: string | null,
-  call?: Call,
 ): Promise<Step<ObservedMachine>> {
   const { api } = platform;
   const phase = instance.config[mark.phase];
-  if (phase === undefined) return afterMaking(platform, instance, cookie, call);
+  if (phase === undefined) return afterMaking(platform, instance, cookie);
   if (isStopped(instance)) {
     const problem = await failureOf(api, cookie, 'boot');
-    return problem ?? boot(platform, instance, call);
+    return problem ?? boot(platform, instance);
   }
   if (!isRunning(instance)) return pending(cookie ?? 'boot', POLL_MS);
-  const step = await reach(platform, instance, call);
+  const step = await reach(platform, instance);
   if (step.outcome !== 'done' || phase === phases.created) return step;
-  if (!(await setPhase(platform, instance, phases.created, call))) return pending('created', POLL_MS);
+  if (!(await setPhase(platform, instance, phases.created))) return pending('created', POLL_MS);
   return done({ ...step.value, power: 'running' });
 }
 
-/**
- * Sets the phase and the id in the mark, before a copy can be made. False: the instance has changed since it was
- * read.
- */
-async function setPhase(
-  platform: Platform,
-  { name, config, etag }: Instance,
-  phase: string,
-  call?: Call,
-): Promise<boolean> {
-  const uuid = config[UUID];
-  const marks = { [mark.phase]: phase, ...(uuid !== undefined && { [mark.uuid]: uuid }) };
-  try {
-    await platform.api.client.send('PATCH', pathOf(name), { body: { config: marks }, etag, call });
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
-  }
+/** Sets the phase and the id in the mark, before a copy can be made. False: as {@link note}. */
+function setPhase(platform: Platform, instance: Instance, phase: string): Promise<boolean> {
+  const uuid = instance.config[UUID];
+  return note(platform, instance, { [mark.phase]: phase, ...(uuid !== undefined && { [mark.uuid]: uuid }) });
 }
 
 /**
  * Starts the machine for the first time, once it holds its GPUs. If another machine has them, the core makes it
  * again under the next name.
  */
-async function boot(platform: Platform, instance: Instance, call?: Call): Promise<Step<ObservedMachine>> {
+async function boot(platform: Platform, instance: Instance): Promise<Step<ObservedMachine>> {
   const { name, config } = instance;
-  const verdict = await settleGpus(platform, instance, call);
-  if (verdict === 'held') return setPower(platform.api, name, { action: 'start' }, 'boot', call);
+  const verdict = await settleGpus(platform, instance);
+  if (verdict === 'held') return setPower(platform, name, { action: 'start' }, 'boot');
   if (verdict === 'lost' && config[mark.phase] !== phases.created) {
-    await giveUpGpus(platform, instance, call);
+    await giveUpGpus(platform, instance);
     return unfinished('its GPUs are in use by another machine');
   }
   return pending('make', POLL_MS);
@@ -143,21 +115,16 @@ async function make(
   platform: Platform,
   spec: MachineSpec,
   cookie: string | null,
-  call?: Call,
 ): Promise<Step<ObservedMachine>> {
-  const step = await platform.alone(() => begin(platform, spec, call));
+  const step = await platform.alone(() => begin(platform, spec));
   if (step !== 'renamed') return step;
   const found = await findMachine(platform, spec.ref);
-  return found.is === 'absent' ? pending('make', POLL_MS) : createFrom(platform, found, spec, cookie, call);
+  return found.is === 'absent' ? pending('make', POLL_MS) : createFrom(platform, found, spec, cookie);
 }
 
 /** `renamed`: the machine exists under another name. */
-async function begin(
-  platform: Platform,
-  spec: MachineSpec,
-  call?: Call,
-): Promise<Step<ObservedMachine> | 'renamed'> {
-  const { api, options, catalog, fleet } = platform;
+async function begin(platform: Platform, spec: MachineSpec): Promise<Step<ObservedMachine> | 'renamed'> {
+  const { api, options, catalog, fleet, call } = platform;
   const offer = offerOf(catalog.offers.get(spec.offerId));
   const now = await fleet.read();
   if (!isJudgeable(now)) return failed('transient', NO_MEMBER);
@@ -170,15 +137,11 @@ async function begin(
   const gpus = freeGpus(place.host, now, offer).slice(0, spec.gpuCount);
   const query = targetOf(place.host.name);
   const body = toPlatform(spec, offer, options, gpus);
-  try {
-    const { operation } = await api.client.send('POST', '/1.0/instances', { query, body, call });
-    await untilShown(platform, spec.ref, operation, call).catch(() => undefined);
-    return pending(`make:${operation}`, POLL_MS);
-  } catch (error) {
-    // An earlier request of this attempt took effect after all.
-    if (isConflict(error)) return pending('make', POLL_MS);
-    throw error;
-  }
+  const made = await unlessConflict(api.client.send('POST', '/1.0/instances', { query, body, call }));
+  // An earlier request of this attempt took effect after all.
+  if (made === undefined) return pending('make', POLL_MS);
+  await untilShown(platform, spec.ref, made.operation).catch(() => undefined);
+  return pending(`make:${made.operation}`, POLL_MS);
 }
 
 async function missingImage(platform: Platform, spec: MachineSpec): Promise<string | undefined> {
@@ -188,13 +151,8 @@ async function missingImage(platform: Platform, spec: MachineSpec): Promise<stri
 }
 
 /** Waits until the new instance is visible, or its operation has ended. */
-async function untilShown(
-  platform: Platform,
-  ref: OwnerRef,
-  operation: string | undefined,
-  call?: Call,
-): Promise<void> {
-  const { api, wait } = platform;
+async function untilShown(platform: Platform, ref: OwnerRef, operation: string | undefined): Promise<void> {
+  const { api, wait, call } = platform;
   for (let waited = 0; waited < SHOWN_WITHIN_MS; waited += SHOWN_POLL_MS) {
     if (call?.signal.aborted || (await api.instance(ref)) !== undefined) return;
     const running = operation === undefined ? undefined : await api.operation(operation);
@@ -211,7 +169,6 @@ async function afterMaking(
   platform: Platform,
   instance: Instance,
   cookie: string | null,
-  call?: Call,
 ): Promise<Step<ObservedMachine>> {
   const { api } = platform;
   const { name } = instance;
@@ -220,11 +177,11 @@ async function afterMaking(
     (await operationsOn(api, name)).find(({ description }) => /^Creating/.test(description));
   if (operation !== undefined && operation.status_code < 200) return pending(`make:${operation.id}`, POLL_MS);
   if (operation?.status_code === 200) {
-    const built = (await setPhase(platform, instance, phases.built, call)) && (await api.instance(name));
-    return built ? boot(platform, built, call) : pending(cookie ?? 'make', POLL_MS);
+    const built = (await setPhase(platform, instance, phases.built)) && (await api.instance(name));
+    return built ? boot(platform, built) : pending(cookie ?? 'make', POLL_MS);
   }
   if (isRunning(instance)) return failed('conflict', 'it runs, but its creation never completed', 'certain');
-  await platform.alone(() => dropImageCopy(platform, instance, call));
+  await platform.alone(() => dropImageCopy(platform, instance));
   return unfinished('its creation was interrupted, and its disk may be incomplete');
 }
 
@@ -236,9 +193,8 @@ async function afterMaking(
 async function dropImageCopy(
   platform: Platform,
   { config, expanded_devices: devices, location }: Instance,
-  call?: Call,
 ): Promise<void> {
-  const { api } = platform;
+  const { api, call } = platform;
   const fingerprint = config['volatile.base_image'];
   const pool = rootOf(devices)?.['pool'];
   if (fingerprint === undefined || pool === undefined) return;

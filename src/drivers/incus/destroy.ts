@@ -1,21 +1,15 @@
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
-import type { Call, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import type { Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
 import { removeForwards } from './endpoints.ts';
 import { isConflict, isNotFound } from './errors.ts';
 import { noteIdentity, searchMachine } from './finder.ts';
 import { failureOf, operationOf, operationsOn, POLL_MS, pathOf, setPower } from './operations.ts';
-import type { Platform } from './platform.ts';
+import type { MachineMethod, Platform } from './platform.ts';
 import { isStopped, mark, refOf } from './translate.ts';
 
-export async function destroyMachine(
-  platform: Platform,
-  ref: OwnerRef,
-  cookie: string | null,
-  order: DestroyOrder,
-  call?: Call,
-): Promise<Step<null>> {
+export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, cookie, order) => {
   const found = await searchMachine(platform, ref);
   switch (found.is) {
     case 'unknown':
@@ -25,7 +19,7 @@ export async function destroyMachine(
     case 'foreign':
     case 'absent':
       // Another Berth with an older read of the forwards may have restored the machine's ports, so check again.
-      return (await removeForwards(platform, ref, order, call)) ? pending('destroy', POLL_MS) : done(null);
+      return (await removeForwards(platform, ref, order)) ? pending('destroy', POLL_MS) : done(null);
     case 'ours':
       if (found.isMoving) return pending(cookie ?? 'destroy', POLL_MS);
       // Once the machine is gone, one of these would be taken for it.
@@ -34,16 +28,15 @@ export async function destroyMachine(
           'conflict',
           `${found.doubtful.join(', ')} also has the mark of ${ref}, and may be a copy: unset ${mark.ref} there`,
         );
-      return removeMachine(platform, found.instance, cookie, order, call);
+      return removeMachine(platform, found.instance, cookie, order);
   }
-}
+};
 
 async function removeMachine(
   platform: Platform,
   instance: Instance,
   cookie: string | null,
   order: DestroyOrder,
-  call?: Call,
 ): Promise<Step<null>> {
   const { name } = instance;
   const problem = await failureOf(platform.api, cookie, 'delete');
@@ -53,24 +46,23 @@ async function removeMachine(
   const busy = (await operationsOn(platform.api, name)).find(({ status_code: code }) => code < 200);
   if (busy !== undefined) return pending(`wait:${busy.id}`, POLL_MS);
   if (!isStopped(instance))
-    return setPower(platform.api, name, { action: 'stop', force: true, timeout: -1 }, 'off', call);
-  await removeForwards(platform, refOf(instance), order, call);
+    return setPower(platform, name, { action: 'stop', force: true, timeout: -1 }, 'off');
+  await removeForwards(platform, refOf(instance), order);
   // The id is noted, so that a copy made from now on is recognised as a copy. An interrupted record is left
   // unchanged: for a change Incus makes an empty folder in place of a missing disk, and then cannot delete it.
   const isBuilt = instance.config[mark.phase] !== undefined;
-  if (isBuilt && !(await noteIdentity(platform, instance, call))) return pending('destroy', POLL_MS);
-  return pending(`delete:${await deleteInstance(platform, name, order, call)}`, POLL_MS);
+  if (isBuilt && !(await noteIdentity(platform, instance))) return pending('destroy', POLL_MS);
+  return pending(`delete:${await deleteInstance(platform, name, order)}`, POLL_MS);
 }
 
 /** Undefined: the instance is gone already, or running. @throws as {@link IncusApi} */
 async function deleteInstance(
-  platform: Platform,
+  { api, call }: Platform,
   name: string,
   order: DestroyOrder,
-  call?: Call,
 ): Promise<string | undefined> {
   try {
-    return (await platform.api.client.send('DELETE', pathOf(name), { order, call })).operation;
+    return (await api.client.send('DELETE', pathOf(name), { order, call })).operation;
   } catch (error) {
     if (isNotFound(error) || isConflict(error)) return undefined;
     throw error;

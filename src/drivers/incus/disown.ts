@@ -1,12 +1,12 @@
-import type { Call, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
-import { releaseForwards } from './endpoints.ts';
-import { isConflict } from './errors.ts';
+import { removeForwards } from './endpoints.ts';
+import { unlessConflict } from './errors.ts';
 import { searchMachine } from './finder.ts';
 import { isGpuName } from './gpus.ts';
 import { failureOf, operationOf, POLL_MS, pathOf } from './operations.ts';
-import type { Platform } from './platform.ts';
+import type { MachineMethod, Platform } from './platform.ts';
 import { isMarked, isMarkKey, isStopped, mark, phases } from './translate.ts';
 import { poolOf } from './volume-records.ts';
 
@@ -17,12 +17,7 @@ const POLLS = 10;
  * Removes Berth's mark, GPUs and volumes from a stopped instance, in one request. Its ports are removed before: the
  * instance is found again only while it has the mark.
  */
-export async function disownMachine(
-  platform: Platform,
-  ref: OwnerRef,
-  cookie: string | null,
-  call?: Call,
-): Promise<Step<null>> {
+export const disownMachine: MachineMethod<'disown'> = async (platform, ref, cookie) => {
   const { api } = platform;
   const found = await searchMachine(platform, ref);
   switch (found.is) {
@@ -34,7 +29,7 @@ export async function disownMachine(
     case 'absent':
       if (found.silent.size > 0)
         return failed('transient', `${[...found.silent].join(', ')} may have ${ref}, but does not answer`);
-      await releaseForwards(platform, ref, call);
+      await removeForwards(platform, ref);
       return done(null);
     case 'ours': {
       const operation = await operationOf(api, cookie);
@@ -48,17 +43,17 @@ export async function disownMachine(
           'conflict',
           `${found.doubtful.join(', ')} also has the mark of ${ref}, and may be a copy: unset ${mark.ref} there`,
         );
-      return unmark(platform, ref, found.instance.name, call);
+      return unmark(platform, ref, found.instance.name);
     }
   }
-}
+};
 
 /**
  * If the tagged record says stopped, the instance is still stopped when the change applies, because a start changes
  * the tag.
  */
-async function unmark(platform: Platform, ref: OwnerRef, name: string, call?: Call): Promise<Step<null>> {
-  const { api, wait } = platform;
+async function unmark(platform: Platform, ref: OwnerRef, name: string): Promise<Step<null>> {
+  const { api, wait, call } = platform;
   const pool = poolOf(platform);
   const [read, volumes] = await Promise.all([api.instanceToReplace(name), api.volumes(pool)]);
   if (read === undefined) return pending('disown', POLL_MS);
@@ -69,7 +64,7 @@ async function unmark(platform: Platform, ref: OwnerRef, name: string, call?: Ca
     return failed('conflict', `${name} is ${String(value['status']).toLowerCase()}: stop it first`);
   if (config[mark.phase] !== phases.created)
     return failed('conflict', `${name} was not created completely: destroy it instead`);
-  await releaseForwards(platform, ref, call);
+  await removeForwards(platform, ref);
   const ours = new Set(volumes.filter(isMarked).map((volume) => volume.name));
   const isOurs = ({ type, source = '', pool: of = pool }: Record<string, string>): boolean =>
     type === 'disk' && of === pool && ours.has(source);
@@ -80,14 +75,9 @@ async function unmark(platform: Platform, ref: OwnerRef, name: string, call?: Ca
       Object.entries(devices).filter(([device, one]) => !isGpuName(device) && !isOurs(one)),
     ),
   };
-  let cookie: string;
-  try {
-    cookie = `disown:${(await api.client.send('PUT', pathOf(name), { body, etag, call })).operation}`;
-  } catch (error) {
-    // The machine has changed since it was read.
-    if (isConflict(error)) return pending('disown', POLL_MS);
-    throw error;
-  }
+  const reply = await unlessConflict(api.client.send('PUT', pathOf(name), { body, etag, call }));
+  if (reply === undefined) return pending('disown', POLL_MS);
+  const cookie = `disown:${reply.operation}`;
   for (let polls = 0; polls < POLLS; polls++) {
     const operation = await operationOf(api, cookie);
     if (operation === undefined || operation.status_code >= 200) break;

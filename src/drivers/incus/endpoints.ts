@@ -1,11 +1,5 @@
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
-import type {
-  Call,
-  Endpoint,
-  ObservedMachine,
-  OwnerRef,
-  Step,
-} from '../../orchestrator/model/platform-driver.ts';
+import type { Endpoint, ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Forward, Instance } from './api.ts';
 import { isConflict } from './errors.ts';
@@ -17,14 +11,10 @@ import type { Platform } from './platform.ts';
 import { addressOf, fromPlatform, isRunning, mark, phases, SSH_PORT } from './translate.ts';
 
 /** Pending until the machine has an endpoint. */
-export async function reach(
-  platform: Platform,
-  instance: Instance,
-  call?: Call,
-): Promise<Step<ObservedMachine>> {
+export async function reach(platform: Platform, instance: Instance): Promise<Step<ObservedMachine>> {
   if (addressOf(instance) === undefined) return pending('address', POLL_MS);
   try {
-    await ensurePorts(platform, instance, call);
+    await ensurePorts(platform, instance);
   } catch (error) {
     if (error instanceof NoPortLeft) return failed('capacity', error.message, 'certain');
     if (isConflict(error)) return pending('address', POLL_MS);
@@ -60,9 +50,10 @@ export function isMissingPorts(
   );
 }
 
-async function ensurePorts(platform: Platform, instance: Instance, call?: Call): Promise<void> {
+async function ensurePorts(platform: Platform, instance: Instance): Promise<void> {
   const offer = offerOfInstance(platform, instance);
-  await platform.forwards?.ensure(instance, offer.network ?? platform.options.network, offer, call);
+  const { forwards, options, call } = platform;
+  await forwards?.ensure(instance, offer.network ?? options.network, offer, call);
 }
 
 export async function showMachine(
@@ -92,16 +83,16 @@ export function endpointOf(
   return publicIp === undefined ? undefined : { publicIp, sshPort: SSH_PORT, sshUsername };
 }
 
-/** Removes the forwards to a machine that is being removed; returns whether there were any. */
+/** Removes the forwards to a machine; returns whether there were any. Without an order it keeps the shared objects. */
 export async function removeForwards(
   platform: Platform,
   ref: OwnerRef,
-  order: DestroyOrder,
-  call?: Call,
+  order?: DestroyOrder,
 ): Promise<boolean> {
+  const { forwards, call } = platform;
   let hadSome = false;
   for (const network of networksOf(platform))
-    if (await platform.forwards?.remove(ref, network, order, call)) hadSome = true;
+    if (await forwards?.remove(ref, network, { order, call })) hadSome = true;
   return hadSome;
 }
 
@@ -113,12 +104,7 @@ export async function sweepForwards(
   isGone: (ref: OwnerRef) => Promise<boolean>,
 ): Promise<void> {
   for (const ref of platform.forwards?.strays(forwards, known) ?? [])
-    if (await isGone(ref)) await releaseForwards(platform, ref);
-}
-
-/** Removes the machine's ports, but keeps the shared forward objects. */
-export async function releaseForwards(platform: Platform, ref: OwnerRef, call?: Call): Promise<void> {
-  for (const network of networksOf(platform)) await platform.forwards?.sweep(ref, network, call);
+    if (await isGone(ref)) await removeForwards(platform, ref);
 }
 
 function networksOf(platform: Platform): string[] {

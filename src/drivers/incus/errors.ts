@@ -115,7 +115,14 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof IncusRefusal && error.status === 404;
 }
 
-/** Another change of the same resource is under way: read it again and repeat. */
 export function isConflict(error: unknown): boolean {
   return error instanceof IncusRefusal && classify(error) === 'conflict';
+}
+
+/** The reply. Undefined: another change of the resource is under way, so read it again and repeat. */
+export function unlessConflict<T>(reply: Promise<T>): Promise<T | undefined> {
+  return reply.catch((error) => {
+    if (isConflict(error)) return undefined;
+    throw error;
+  });
 }

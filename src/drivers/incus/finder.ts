@@ -1,7 +1,7 @@
-import type { Call, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
-import { isConflict } from './errors.ts';
+import { unlessConflict } from './errors.ts';
 import { type Identified, identify, isProvedCopy, isTemporary } from './identity.ts';
 import { areMoving, type Failure, isMove, operationsOn, pathOf } from './operations.ts';
 import type { Platform } from './platform.ts';
@@ -148,11 +148,7 @@ export async function refsOf(platform: Platform, names: readonly string[]): Prom
 }
 
 /** The machine under its current name, after its id was noted in its mark. */
-export async function findOwn(
-  platform: Platform,
-  ref: OwnerRef,
-  call?: Call,
-): Promise<{ instance: Instance } | Failure> {
+export async function findOwn(platform: Platform, ref: OwnerRef): Promise<{ instance: Instance } | Failure> {
   const found = await findMachine(platform, ref);
   if (found.is !== 'ours')
     return (
@@ -163,7 +159,7 @@ export async function findOwn(
   if (found.isMoving) return failed('transient', `Incus is moving ${ref}`) as Failure;
   const { instance } = found;
   if (await isNoted(instance)) return { instance };
-  await noteIdentity(platform, instance, call);
+  await noteIdentity(platform, instance);
   return { instance: (await platform.api.instance(instance.name)) ?? instance };
 }
 
@@ -173,26 +169,20 @@ export async function findOwn(
  *
  * @returns false: the instance has changed since it was read
  */
-export async function noteIdentity(platform: Platform, instance: Instance, call?: Call): Promise<boolean> {
+export async function noteIdentity(platform: Platform, instance: Instance): Promise<boolean> {
   if (isNoted(instance)) return true;
   const { all } = await findMarked(platform, refOf(instance));
-  return all.length !== 1 || note(platform, instance, { [mark.uuid]: instance.config[UUID] }, call);
+  return all.length !== 1 || note(platform, instance, { [mark.uuid]: instance.config[UUID] });
 }
 
-/** False: the instance has changed since it was read. */
+/** Changes its configuration. False: the instance has changed since it was read. */
 export async function note(
-  platform: Platform,
+  { api, call }: Platform,
   { name, etag }: Instance,
   config: object,
-  call?: Call,
 ): Promise<boolean> {
-  try {
-    await platform.api.client.send('PATCH', pathOf(name), { body: { config }, etag, call });
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
-  }
+  const sending = api.client.send('PATCH', pathOf(name), { body: { config }, etag, call });
+  return (await unlessConflict(sending)) !== undefined;
 }
 
 function isNoted({ config }: Instance): boolean {

@@ -226,10 +226,10 @@ it('only an order deletes the network forward with its last port: a sweep leaves
   };
   const api = { forwards: async () => stored, client: { project: 'default', send } } as unknown as IncusApi;
   const forwards = new Forwards(api, { ports: [22_000, 22_009], addresses: { none: '192.0.2.1' } });
-  await forwards.sweep('berth-a', 'incusbr0');
+  await forwards.remove('berth-a', 'incusbr0', {});
   expect(stored).toMatchObject([{ ports: [] }]);
-  await forwards.sweep('berth-a', 'incusbr0');
+  await forwards.remove('berth-a', 'incusbr0', {});
   expect(stored).toHaveLength(1);
-  await forwards.remove('berth-b', 'incusbr0', anOrder);
+  await forwards.remove('berth-b', 'incusbr0', { order: anOrder });
   expect(stored).toEqual([]);
 });

@@ -19,6 +19,8 @@ import {
 const OURS = 'ports of machines of Berth';
 
 type Settings = NonNullable<IncusConfig['port_forwards']>;
+/** Without an order, nothing is deleted: ports are only taken out of the shared objects. */
+type Why = { order?: DestroyOrder | undefined; call?: Call | undefined };
 
 /** No port is left on the member. */
 export class NoPortLeft extends Error {
@@ -98,16 +100,7 @@ export class Forwards {
   }
 
   /** Removes the machine's forwards on every member; returns whether there were any. */
-  remove(ref: OwnerRef, network: string, order: DestroyOrder, call?: Call): Promise<boolean> {
-    return this.#takeBack(ref, network, { order, call });
-  }
-
-  /** Removes forwards of a machine that no longer exists. */
-  async sweep(ref: OwnerRef, network: string, call?: Call): Promise<void> {
-    await this.#takeBack(ref, network, { call });
-  }
-
-  #takeBack(ref: OwnerRef, network: string, why: { order?: DestroyOrder; call?: Call | undefined }) {
+  remove(ref: OwnerRef, network: string, why: Why): Promise<boolean> {
     return this.#turns('forwards', async () => {
       let hadSome = false;
       for (const forward of await this.#api.forwards(network)) {
@@ -183,7 +176,7 @@ export class Forwards {
     address: string,
     known: Forward | undefined,
     ports: readonly ForwardPort[],
-    { order, call }: { order?: DestroyOrder; call?: Call | undefined },
+    { order, call }: Why,
   ): Promise<void> {
     const query = targetOf(location);
     const { client } = this.#api;

@@ -1,10 +1,10 @@
 import type { Offer } from '../../orchestrator/catalog/catalog.ts';
-import type { Call, Step } from '../../orchestrator/model/platform-driver.ts';
+import type { Step } from '../../orchestrator/model/platform-driver.ts';
 import { failed, pending } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
-import { isConflict } from './errors.ts';
+import { note } from './finder.ts';
 import { normalPci, offerOf } from './fleet.ts';
-import { POLL_MS } from './operations.ts';
+import { POLL_MS, pathOf } from './operations.ts';
 import { freeGpus } from './placement.ts';
 import type { Platform } from './platform.ts';
 import { gpuClaims, gpuDevices, mark } from './translate.ts';
@@ -24,9 +24,9 @@ export type GpuVerdict = 'held' | 'wait' | 'lost';
  * claim, and starts only if no other machine then names one. Of two, the second writer sees the first; if both are
  * open, their names decide.
  */
-export async function settleGpus(platform: Platform, instance: Instance, call?: Call): Promise<GpuVerdict> {
-  const { api, fleet } = platform;
-  const { name, location, config } = instance;
+export async function settleGpus(platform: Platform, instance: Instance): Promise<GpuVerdict> {
+  const { fleet } = platform;
+  const { location, config } = instance;
   if (config[mark.gpus] !== gpuClaims.open) return 'held';
   // The machine has given them up.
   if (gpuNames(instance).length < countOf(platform, instance)) return 'lost';
@@ -42,29 +42,18 @@ export async function settleGpus(platform: Platform, instance: Instance, call?: 
   if (rivals.some((one) => one.config[mark.gpus] !== gpuClaims.open || keyOf(one) < keyOf(instance)))
     return 'lost';
   if (rivals.length > 0) return 'wait';
-  try {
-    const body = { config: { [mark.gpus]: gpuClaims.held } };
-    await api.client.send('PATCH', `/1.0/instances/${name}`, { body, etag: instance.etag, call });
-  } catch (error) {
-    if (isConflict(error)) return 'wait';
-    throw error;
-  }
-  return 'held';
+  return (await note(platform, instance, { [mark.gpus]: gpuClaims.held })) ? 'held' : 'wait';
 }
 
 /** Assigns GPUs to a stopped machine again. Undefined: it has its GPUs and may start. */
-export async function claimGpus(
-  platform: Platform,
-  instance: Instance,
-  call?: Call,
-): Promise<Step<never> | undefined> {
+export async function claimGpus(platform: Platform, instance: Instance): Promise<Step<never> | undefined> {
   const { fleet } = platform;
   const offer = offerOfInstance(platform, instance);
   const count = countOf(platform, instance);
   if (gpuNames(instance).length >= count) {
-    const verdict = await settleGpus(platform, instance, call);
+    const verdict = await settleGpus(platform, instance);
     if (verdict === 'held') return undefined;
-    if (verdict === 'lost') await giveUpGpus(platform, instance, call);
+    if (verdict === 'lost') await giveUpGpus(platform, instance);
     return pending('start', POLL_MS);
   }
   const now = await fleet.read();
@@ -74,30 +63,25 @@ export async function claimGpus(
   const free = freeGpus(host, now, offerOf(offer));
   if (free.length < count)
     return failed('capacity', `${free.length} of ${count} GPUs are free on ${instance.location}`);
-  await replaceDevices(
-    platform,
-    instance.name,
-    (devices) => ({ ...devices, ...gpuDevices(free.slice(0, count)) }),
-    call,
-  );
+  await replaceDevices(platform, instance.name, (devices) => ({
+    ...devices,
+    ...gpuDevices(free.slice(0, count)),
+  }));
   return pending('start', POLL_MS);
 }
 
 /** Releases the GPUs of a stopped machine whose offer releases capacity; returns whether it had any. */
-export async function releaseGpus(platform: Platform, instance: Instance, call?: Call): Promise<boolean> {
+export async function releaseGpus(platform: Platform, instance: Instance): Promise<boolean> {
   if (offerOfInstance(platform, instance)?.onStop !== 'release' || gpuNames(instance).length === 0)
     return false;
-  await giveUpGpus(platform, instance, call);
+  await giveUpGpus(platform, instance);
   return true;
 }
 
 /** Removes the GPUs from a machine that does not run. */
-export function giveUpGpus(platform: Platform, { name }: Instance, call?: Call): Promise<void> {
-  return replaceDevices(
-    platform,
-    name,
-    (devices) => Object.fromEntries(Object.entries(devices).filter(([device]) => !isGpuName(device))),
-    call,
+export function giveUpGpus(platform: Platform, { name }: Instance): Promise<void> {
+  return replaceDevices(platform, name, (devices) =>
+    Object.fromEntries(Object.entries(devices).filter(([device]) => !isGpuName(device))),
   );
 }
 
@@ -110,18 +94,16 @@ function countOf(platform: Platform, instance: Instance): number {
 }
 
 async function replaceDevices(
-  platform: Platform,
+  { api, call }: Platform,
   name: string,
   change: (devices: Record<string, unknown>) => Record<string, unknown>,
-  call: Call | undefined,
 ): Promise<void> {
-  const { api } = platform;
   const found = await api.instanceToReplace(name);
   if (found === undefined) return;
   const devices = change((found.value['devices'] ?? {}) as Record<string, unknown>);
   const config = { ...(found.value['config'] as object), [mark.gpus]: gpuClaims.open };
   const body = { ...found.value, devices, config };
-  await api.client.send('PUT', `/1.0/instances/${name}`, { body, etag: found.etag, call });
+  await api.client.send('PUT', pathOf(name), { body, etag: found.etag, call });
 }
 
 /** Unique among the instances of all projects. */

@@ -1,9 +1,4 @@
-import type {
-  Listing,
-  ObservedMachine,
-  OwnerRef,
-  Presence,
-} from '../../orchestrator/model/platform-driver.ts';
+import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Forward, Instance } from './api.ts';
 import {
   endpointOf,
@@ -16,10 +11,10 @@ import {
 import { findMachine, noteIdentity } from './finder.ts';
 import { type Identified, identifyAll, isTemporary } from './identity.ts';
 import { areMoving, pathOf } from './operations.ts';
-import type { Platform } from './platform.ts';
+import type { MachineMethod, Platform } from './platform.ts';
 import { fromPlatform, isRunning, isUnknown, refOf } from './translate.ts';
 
-export async function getMachine(platform: Platform, ref: OwnerRef): Promise<Presence<ObservedMachine>> {
+export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
   const found = await findMachine(platform, ref);
   switch (found.is) {
     case 'unknown':
@@ -36,10 +31,10 @@ export async function getMachine(platform: Platform, ref: OwnerRef): Promise<Pre
       return { answer: 'gone', hosts: hostsOf(answered, found.silent) };
     }
   }
-}
+};
 
 /** Omits the instances of a silent member. Their absence proves nothing, and `get` answers unknown for them. */
-export async function listMachines(platform: Platform): Promise<Listing<ObservedMachine>> {
+export const listMachines: MachineMethod<'list'> = async (platform) => {
   const { api, instances: reader } = platform;
   const [{ instances, names, silent }, { answered }, forwards] = await Promise.all([
     reader.read({ state: true }),
@@ -71,7 +66,7 @@ export async function listMachines(platform: Platform): Promise<Listing<Observed
     ),
     hosts: hostsOf(answered, silent),
   };
-}
+};
 
 /**
  * Restores missing ports of running machines, such as after a move to another member. The next listing then shows

@@ -1,4 +1,10 @@
-import type { DriverManifest, PlatformDriver, Step } from '../../orchestrator/model/platform-driver.ts';
+import type {
+  Call,
+  DriverManifest,
+  PlatformDriver,
+  Step,
+  VolumeDriver,
+} from '../../orchestrator/model/platform-driver.ts';
 import { orFailure, orUnknown } from '../kit/answers.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { IncusApi } from './api.ts';
@@ -41,39 +47,42 @@ export function openIncus(
   return { ...driver, close: () => client.close() };
 }
 
+type IncusDriver = Required<Omit<PlatformDriver, 'close' | 'volumes'>> & { volumes: Required<VolumeDriver> };
+
 /** Makes the driver for a platform. */
-export function driverOf(platform: Platform) {
+export function driverOf(platform: Platform): IncusDriver {
+  const change = <T>(call: Call | undefined, task: (platform: Platform) => Promise<Step<T>>) =>
+    orFailure(() => task({ ...platform, call }), toFailure);
   return {
     manifest: manifestOf(platform.options),
     get: (ref) => orUnknown(() => getMachine(platform, ref)),
     list: () => orUnknown(() => listMachines(platform)),
     place: (spec, avoidHosts) => orUnknown(() => placeMachine(platform, spec, avoidHosts)),
-    create: (...args) => step(() => createMachine(platform, ...args)),
-    stop: (...args) => step(() => stopMachine(platform, ...args)),
-    start: (...args) => step(() => startMachine(platform, ...args)),
-    restart: (...args) => step(() => restartMachine(platform, ...args)),
-    destroy: (...args) => step(() => destroyMachine(platform, ...args)),
-    disown: (...args) => step(() => disownMachine(platform, ...args)),
+    create: (spec, cookie, call) => change(call, (within) => createMachine(within, spec, cookie)),
+    stop: (ref, cookie, call) => change(call, (within) => stopMachine(within, ref, cookie)),
+    start: (ref, cookie, call) => change(call, (within) => startMachine(within, ref, cookie)),
+    restart: (ref, id, cookie, call) => change(call, (within) => restartMachine(within, ref, id, cookie)),
+    destroy: (ref, cookie, order, call) =>
+      change(call, (within) => destroyMachine(within, ref, cookie, order)),
+    disown: (ref, cookie, call) => change(call, (within) => disownMachine(within, ref, cookie)),
     volumes: {
       get: (ref) => orUnknown(() => getVolume(platform, ref)),
       list: () => orUnknown(() => listVolumes(platform)),
       place: (spec, avoidHosts) => orUnknown(() => placeVolume(platform, spec, avoidHosts)),
-      create: (...args) => step(() => createVolume(platform, ...args)),
-      attach: (...args) => step(() => attachVolume(platform, ...args)),
-      detach: (...args) => step(() => detachVolume(platform, ...args)),
-      resize: (...args) => step(() => resizeVolume(platform, ...args)),
-      copy: (...args) => step(() => copyVolume(platform, ...args)),
-      destroy: (...args) => step(() => destroyVolume(platform, ...args)),
+      create: (spec, _cookie, call) => change(call, (within) => createVolume(within, spec)),
+      attach: (ref, machine, _cookie, call) => change(call, (within) => attachVolume(within, ref, machine)),
+      detach: (ref, machine, _cookie, call) => change(call, (within) => detachVolume(within, ref, machine)),
+      resize: (ref, sizeGb, _cookie, call) => change(call, (within) => resizeVolume(within, ref, sizeGb)),
+      copy: (ref, spec, cookie, call) => change(call, (within) => copyVolume(within, ref, spec, cookie)),
+      destroy: (ref, _cookie, order, call) => change(call, (within) => destroyVolume(within, ref, order)),
     },
     inventory: (avoidHosts) => orUnknown(() => readInventory(platform, avoidHosts)),
     async consoleTail(ref) {
       const log = Buffer.from(await readConsole(platform, ref));
       return log.length === 0 ? undefined : log.subarray(-MAX_CONSOLE_BYTES).toString();
     },
-  } satisfies Omit<PlatformDriver, 'close'>;
+  };
 }
-
-const step = <T>(call: () => Promise<Step<T>>): Promise<Step<T>> => orFailure(call, toFailure);
 
 export function manifestOf({ volume_content: content }: Pick<IncusConfig, 'volume_content'>): DriverManifest {
   return {

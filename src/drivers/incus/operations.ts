@@ -1,7 +1,8 @@
-import type { Call, Step } from '../../orchestrator/model/platform-driver.ts';
+import type { Step } from '../../orchestrator/model/platform-driver.ts';
 import { pending } from '../../platform-model/steps.ts';
 import type { IncusApi, Operation } from './api.ts';
-import { IncusRefusal, isConflict, toFailure } from './errors.ts';
+import { IncusRefusal, toFailure, unlessConflict } from './errors.ts';
+import type { Platform } from './platform.ts';
 
 export const POLL_MS = 300;
 
@@ -50,22 +51,14 @@ export async function failureOf(
 
 /** Starts or stops an instance. Incus checks no tag for that, so read the instance immediately before. */
 export async function setPower(
-  api: IncusApi,
+  { api, call }: Platform,
   name: string,
   body: object,
   kind: string,
-  call?: Call,
   note = '',
 ): Promise<Step<never>> {
-  try {
-    const path = `${pathOf(name)}/state`;
-    const { operation } = await api.client.send('PUT', path, { body, call });
-    return pending(`${kind}:${operation}${note}`, POLL_MS);
-  } catch (error) {
-    // Another change of the instance is under way.
-    if (isConflict(error)) return pending(kind, POLL_MS);
-    throw error;
-  }
+  const reply = await unlessConflict(api.client.send('PUT', `${pathOf(name)}/state`, { body, call }));
+  return pending(reply === undefined ? kind : `${kind}:${reply.operation}${note}`, POLL_MS);
 }
 
 /** A move creates a copy of the instance and then renames it. */

@@ -1,4 +1,6 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { Call, PlatformDriver, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
+import type * as port from '../kit/method.ts';
 import { createTurns } from '../kit/turns.ts';
 import type { IncusApi } from './api.ts';
 import { FleetReader } from './fleet.ts';
@@ -18,7 +20,12 @@ export interface Platform {
   /** Serialises calls that read the fleet and then take capacity from it. */
   alone: <T>(call: () => Promise<T>) => Promise<T>;
   wait: (ms: number) => Promise<void>;
+  /** The limits of the driver's call that makes the change. Absent: it is a read, or a person tries the driver. */
+  call?: Call | undefined;
 }
+
+export type MachineMethod<Name extends keyof PlatformDriver> = port.MachineMethod<Platform, Name>;
+export type VolumeMethod<Name extends keyof VolumeDriver> = port.VolumeMethod<Platform, Name>;
 
 export function platformOf(
   api: IncusApi,

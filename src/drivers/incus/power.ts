@@ -1,26 +1,20 @@
-import type { Call, ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
 import { reach, showMachine } from './endpoints.ts';
 import { findOwn, note } from './finder.ts';
 import { claimGpus, releaseGpus } from './gpus.ts';
 import { failureOf, operationOf, operationsOn, POLL_MS, setPower } from './operations.ts';
-import type { Platform } from './platform.ts';
+import type { MachineMethod } from './platform.ts';
 import { isFrozen, isRunning, isStopped, mark } from './translate.ts';
 
 /** Stops one run of the machine. If it was started again since, the new run gets its own shutdown request. */
-export async function stopMachine(
-  platform: Platform,
-  ref: OwnerRef,
-  cookie: string | null,
-  call?: Call,
-): Promise<Step<ObservedMachine>> {
-  const found = await findOwn(platform, ref, call);
+export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) => {
+  const found = await findOwn(platform, ref);
   if ('outcome' in found) return found;
   const { instance } = found;
   const { options } = platform;
   if (isStopped(instance)) {
-    if (await releaseGpus(platform, instance, call)) return pending('stopped', POLL_MS);
+    if (await releaseGpus(platform, instance)) return pending('stopped', POLL_MS);
     return done(await showMachine(platform, instance));
   }
   const operation = await operationOf(platform.api, cookie);
@@ -37,55 +31,42 @@ export async function stopMachine(
   const body = isForced
     ? { action: 'stop', force: true, timeout: -1 }
     : { action: 'stop', timeout: options.shutdown_s };
-  return setPower(platform.api, instance.name, body, isForced ? 'force' : 'stop', call, `:${run}`);
-}
+  return setPower(platform, instance.name, body, isForced ? 'force' : 'stop', `:${run}`);
+};
 
-export async function startMachine(
-  platform: Platform,
-  ref: OwnerRef,
-  cookie: string | null,
-  call?: Call,
-): Promise<Step<ObservedMachine>> {
-  const found = await findOwn(platform, ref, call);
+export const startMachine: MachineMethod<'start'> = async (platform, ref, cookie) => {
+  const found = await findOwn(platform, ref);
   if ('outcome' in found) return found;
   const { instance } = found;
-  const order = (action: string, kind: string) =>
-    setPower(platform.api, instance.name, { action }, kind, call);
-  if (isRunning(instance)) return reach(platform, instance, call);
+  const order = (action: string, kind: string) => setPower(platform, instance.name, { action }, kind);
+  if (isRunning(instance)) return reach(platform, instance);
   if (isFrozen(instance)) return order('unfreeze', 'resume');
   if (!isStopped(instance)) return pending(cookie ?? 'start', POLL_MS);
   const problem = await failureOf(platform.api, cookie, 'start');
   if (problem !== undefined) return problem;
-  const step = await platform.alone(() => claimGpus(platform, instance, call));
+  const step = await platform.alone(() => claimGpus(platform, instance));
   return step ?? order('start', 'start');
-}
+};
 
 /** Restarts once per id. The start time of the current run is recorded first. */
-export async function restartMachine(
-  platform: Platform,
-  ref: OwnerRef,
-  id: string,
-  cookie: string | null,
-  call?: Call,
-): Promise<Step<ObservedMachine>> {
-  const found = await findOwn(platform, ref, call);
+export const restartMachine: MachineMethod<'restart'> = async (platform, ref, id, cookie) => {
+  const found = await findOwn(platform, ref);
   if ('outcome' in found) return found;
   const { instance } = found;
   const { name } = instance;
   const noted = parseRestart(instance.config[mark.restart]);
   const since = instance.state?.started_at ?? '';
-  const record = (value: Restart) =>
-    note(platform, instance, { [mark.restart]: JSON.stringify(value) }, call);
+  const record = (value: Restart) => note(platform, instance, { [mark.restart]: JSON.stringify(value) });
   const reset = { action: 'restart', force: true, timeout: -1 };
   if (noted?.id !== id) {
     if (!isRunning(instance)) return failed('conflict', 'it does not run');
     if (!(await record({ id, since, isDone: false }))) return pending('restart', POLL_MS);
-    return setPower(platform.api, name, reset, 'restart', call);
+    return setPower(platform, name, reset, 'restart');
   }
   if (noted.isDone)
-    return isRunning(instance) ? reach(platform, instance, call) : failed('conflict', 'it does not run');
+    return isRunning(instance) ? reach(platform, instance) : failed('conflict', 'it does not run');
   if (isRunning(instance) && since !== noted.since) {
-    const step = await reach(platform, instance, call);
+    const step = await reach(platform, instance);
     if (step.outcome !== 'done' || (await record({ ...noted, isDone: true }))) return step;
     return pending('restart', POLL_MS);
   }
@@ -94,8 +75,8 @@ export async function restartMachine(
   if (operation !== undefined && operation.status_code < 200)
     return pending(`restart:${operation.id}`, POLL_MS);
   if (![isRunning, isFrozen, isStopped].some((is) => is(instance))) return pending('restart', POLL_MS);
-  return setPower(platform.api, name, isStopped(instance) ? { action: 'start' } : reset, 'restart', call);
-}
+  return setPower(platform, name, isStopped(instance) ? { action: 'start' } : reset, 'restart');
+};
 
 /** Identifies a run of the machine by its start time. */
 function runOf({ state }: Instance): string {

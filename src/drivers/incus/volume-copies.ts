@@ -1,14 +1,8 @@
-import type {
-  Call,
-  ObservedVolume,
-  OwnerRef,
-  Step,
-  VolumeSpec,
-} from '../../orchestrator/model/platform-driver.ts';
+import type { ObservedVolume, OwnerRef, Step, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
 import { targetOf, type Volume } from './api.ts';
 import { failureOf, operationOf, withEffect } from './operations.ts';
-import type { Platform } from './platform.ts';
+import type { Platform, VolumeMethod } from './platform.ts';
 import { bytesOf, isName, mark, usersOf } from './translate.ts';
 import {
   changeVolume,
@@ -29,13 +23,7 @@ const POLL_MS = 200;
  * Copies to the member `spec.host`, under the name `spec.ref`. The copy gets Berth's mark only if Incus reports
  * success, its size and content type match, and the original is still not attached. Removes nothing.
  */
-export async function copyVolume(
-  platform: Platform,
-  ref: OwnerRef,
-  spec: VolumeSpec,
-  cookie: string | null,
-  call?: Call,
-): Promise<Step<ObservedVolume>> {
+export const copyVolume: VolumeMethod<'copy'> = async (platform, ref, spec, cookie) => {
   if (!isName(spec.ref) || spec.ref === ref)
     return failed('invalid', `a copy of ${ref} cannot be called ${spec.ref}`);
   const [volume, named] = [await findVolume(platform, ref), await volumesNamed(platform, spec.ref)];
@@ -47,7 +35,7 @@ export async function copyVolume(
   const copy = named.find(isIncomplete);
   if (copy !== undefined)
     return operation?.status_code === 200 && volume !== undefined
-      ? withEffect(() => completeCopy(platform, volume, copy, spec, cookie, call))
+      ? withEffect(() => completeCopy(platform, volume, copy, spec, cookie))
       : unfinished('a copy was interrupted and may be incomplete');
   if (named.length > 0)
     return failed('already_exists', `a volume ${spec.ref} already exists, and it is not Berth's`);
@@ -56,9 +44,10 @@ export async function copyVolume(
   if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
   const users = usersOf(volume);
   if (users.length > 0) return failed('conflict', `it is attached to ${users.join(', ')}`);
-  if (!(await changeVolume(platform, volume, { [mark.copiedTo]: spec.ref }, call)))
-    return pending('copy', POLL_MS);
-  const { operation: id } = await platform.api.client.send('POST', volumePath(platform), {
+  if (!(await changeVolume(platform, volume, { [mark.copiedTo]: spec.ref }))) return pending('copy', POLL_MS);
+  const { api, call } = platform;
+  const { operation: id } = await api.client.send('POST', volumePath(platform), {
+    call,
     query: targetOf(spec.host ?? volume.location),
     body: {
       name: spec.ref,
@@ -66,10 +55,9 @@ export async function copyVolume(
       config: { ...settingsOf(volume), [mark.copyOf]: ref },
       source: { type: 'copy', name: ref, pool: poolOf(platform), location: volume.location },
     },
-    call,
   });
   return pending(`copy:${id}`, POLL_MS);
-}
+};
 
 /** A copy with Berth's mark is complete. It is usable only if the original has not been written to since. */
 async function judgeCopy(
@@ -95,7 +83,6 @@ async function completeCopy(
   copy: Volume,
   spec: VolumeSpec,
   cookie: string | null,
-  call?: Call,
 ): Promise<Step<ObservedVolume>> {
   const [size, needed] = [bytesOf(copy.config['size']), bytesOf(volume.config['size'])];
   const problem =
@@ -116,7 +103,7 @@ async function completeCopy(
     [mark.createdAt]: volume.config[mark.createdAt] ?? volume.created_at,
     [mark.createdBy]: volume.config[mark.createdBy],
   };
-  if (!(await changeVolume(platform, copy, marks, call))) return pending(cookie ?? 'copy', POLL_MS);
+  if (!(await changeVolume(platform, copy, marks))) return pending(cookie ?? 'copy', POLL_MS);
   const made = await findVolume(platform, spec.ref);
   return made === undefined ? pending('copied', POLL_MS) : done(await showVolume(platform, made));
 }

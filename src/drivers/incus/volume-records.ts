@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Call, ObservedVolume, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { ObservedVolume, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import { targetOf, type Volume } from './api.ts';
-import { IncusRefusal, isConflict } from './errors.ts';
+import { IncusRefusal, unlessConflict } from './errors.ts';
 import { refsOf } from './finder.ts';
 import type { Platform } from './platform.ts';
 import { fromPlatformVolume, hasPartOfMark, hostOf, isMarked, isOurs, mark, usersOf } from './translate.ts';
@@ -52,19 +52,13 @@ export async function changeVolume(
   platform: Platform,
   { name, location, config }: Volume,
   changes: object,
-  call?: Call,
 ): Promise<boolean> {
-  const { api } = platform;
+  const { api, call } = platform;
   const found = await api.volume(poolOf(platform), name, location);
   if (found === undefined || !areSame(found.value.config, config)) return false;
-  try {
-    const options = { query: targetOf(location), body: { config: changes }, etag: found.etag, call };
-    await api.client.send('PATCH', volumePath(platform, name), options);
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
-  }
+  const options = { query: targetOf(location), body: { config: changes }, etag: found.etag, call };
+  const sending = api.client.send('PATCH', volumePath(platform, name), options);
+  return (await unlessConflict(sending)) !== undefined;
 }
 
 /** Whether an operation on the volume is running. */

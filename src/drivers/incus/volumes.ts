@@ -1,23 +1,13 @@
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
-import type {
-  Call,
-  Listing,
-  ObservedVolume,
-  OwnerRef,
-  Placing,
-  Presence,
-  Step,
-  VolumeSpec,
-} from '../../orchestrator/model/platform-driver.ts';
+import type { ObservedVolume, OwnerRef, Step, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
-import type { Volume } from './api.ts';
-import { type Instance, targetOf } from './api.ts';
-import { IncusRefusal, isConflict, isNotFound } from './errors.ts';
+import { type Instance, targetOf, type Volume } from './api.ts';
+import { IncusRefusal, isConflict, isNotFound, unlessConflict } from './errors.ts';
 import { findMachine } from './finder.ts';
 import { isJudgeable, NO_MEMBER } from './fleet.ts';
 import { pathOf } from './operations.ts';
 import { NO_ROOM, placesForVolume, toPlacing } from './placement.ts';
-import type { Platform } from './platform.ts';
+import type { Platform, VolumeMethod } from './platform.ts';
 import {
   deviceOf,
   gib,
@@ -48,13 +38,13 @@ import {
 
 const POLL_MS = 200;
 
-export async function getVolume(platform: Platform, ref: OwnerRef): Promise<Presence<ObservedVolume>> {
+export const getVolume: VolumeMethod<'get'> = async (platform, ref) => {
   const volume = await findVolume(platform, ref);
   if (volume === undefined) return { answer: 'gone' };
   return { answer: 'observed', value: await showVolume(platform, volume) };
-}
+};
 
-export async function listVolumes(platform: Platform): Promise<Listing<ObservedVolume>> {
+export const listVolumes: VolumeMethod<'list'> = async (platform) => {
   const volumes = await readVolumes(platform);
   const groups = [...Map.groupBy(volumes.filter(isOurs), ({ name }) => name).values()];
   const items = groups.map(original).filter((one) => one !== undefined);
@@ -73,28 +63,20 @@ export async function listVolumes(platform: Platform): Promise<Listing<ObservedV
         ...hostField(one),
       })),
   };
-}
+};
 
-export async function placeVolume(
-  platform: Platform,
-  spec: VolumeSpec,
-  avoidHosts: readonly string[],
-): Promise<Placing> {
+export const placeVolume: VolumeMethod<'place'> = async (platform, spec, avoidHosts) => {
   const { options, fleet } = platform;
   const now = await fleet.read();
   if (!isJudgeable(now)) return { answer: 'unknown', reason: NO_MEMBER };
   const counted = [...new Set(now.volumes.map(({ name }) => name))];
   return toPlacing(placesForVolume({ ...spec, avoidHosts }, now, options), now, counted, spec.host);
-}
+};
 
-export async function createVolume(
-  platform: Platform,
-  spec: VolumeSpec,
-  _cookie: string | null,
-  call?: Call,
-): Promise<Step<ObservedVolume>> {
+/** Continues from what the platform shows, so it needs no cookie. So do the changes below. */
+export async function createVolume(platform: Platform, spec: VolumeSpec): Promise<Step<ObservedVolume>> {
   if (!isName(spec.ref)) return failed('invalid', `${spec.ref} is not a valid Incus name`);
-  const { api, options, fleet } = platform;
+  const { api, options, fleet, call } = platform;
   const known = await findVolume(platform, spec.ref);
   if (known !== undefined) return done(await showVolume(platform, known));
   if ((await volumesNamed(platform, spec.ref)).some(isIncomplete))
@@ -113,10 +95,8 @@ export async function attachVolume(
   platform: Platform,
   ref: OwnerRef,
   machine: OwnerRef,
-  _cookie: string | null,
-  call?: Call,
 ): Promise<Step<null>> {
-  const { api, options } = platform;
+  const { api, options, call } = platform;
   const [volume, instance] = await Promise.all([findVolume(platform, ref), machineOf(platform, machine)]);
   if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
   if (instance === undefined) return failed('gone', `there is no instance ${machine}`);
@@ -124,7 +104,7 @@ export async function attachVolume(
   if (!isOn(volume, instance.location))
     return failed('elsewhere', `it is on ${volume.location}, and ${machine} is on ${instance.location}`);
   // Earlier copies miss everything that is written from now on.
-  if (volume.config[mark.copiedTo] && !(await changeVolume(platform, volume, { [mark.copiedTo]: '' }, call)))
+  if (volume.config[mark.copiedTo] && !(await changeVolume(platform, volume, { [mark.copiedTo]: '' })))
     return pending('attach', POLL_MS);
   const name = deviceOf(ref);
   if (instance.devices[name] !== undefined)
@@ -136,53 +116,39 @@ export async function attachVolume(
     source: ref,
     ...(isMounted && { path: `/mnt/${name}` }),
   };
-  const body = { devices: { [name]: device }, config: changeOf(ref, call) };
-  try {
-    await api.client.send('PATCH', pathOf(instance.name), { body, etag: instance.etag, call });
-    return done(null);
-  } catch (error) {
-    // Another part of the machine has changed since it was read.
-    if (isConflict(error)) return pending('attach', POLL_MS);
-    throw error;
-  }
+  const body = { devices: { [name]: device }, config: changeOf(ref, platform) };
+  const sending = api.client.send('PATCH', pathOf(instance.name), { body, etag: instance.etag, call });
+  // Another part of the machine may have changed since it was read.
+  return (await unlessConflict(sending)) === undefined ? pending('attach', POLL_MS) : done(null);
 }
 
 export async function detachVolume(
   platform: Platform,
   ref: OwnerRef,
   machine: OwnerRef,
-  _cookie: string | null,
-  call?: Call,
 ): Promise<Step<null>> {
   const instance = await machineOf(platform, machine);
-  return instance === undefined ? done(null) : detachFrom(platform, ref, instance.name, call);
+  return instance === undefined ? done(null) : detachFrom(platform, ref, instance.name);
 }
 
-async function detachFrom(platform: Platform, ref: OwnerRef, name: string, call?: Call): Promise<Step<null>> {
-  const { api } = platform;
+async function detachFrom(platform: Platform, ref: OwnerRef, name: string): Promise<Step<null>> {
+  const { api, call } = platform;
   const found = await api.instanceToReplace(name);
   if (found === undefined) return done(null);
   const all = (found.value['devices'] ?? {}) as Instance['devices'];
   const device = deviceFor({ devices: all }, ref, poolOf(platform));
   if (device === undefined) return done(null);
   const { [device]: _detached, ...devices } = all;
-  try {
-    const config = { ...(found.value['config'] as Instance['config'] | null), ...changeOf(ref, call) };
-    const body = { ...found.value, devices, config };
-    const { operation } = await api.client.send('PUT', pathOf(name), { body, etag: found.etag, call });
-    return pending(`detach:${operation}`, POLL_MS);
-  } catch (error) {
-    if (isConflict(error)) return pending('detach', POLL_MS);
-    throw error;
-  }
+  const config = { ...(found.value['config'] as Instance['config'] | null), ...changeOf(ref, platform) };
+  const body = { ...found.value, devices, config };
+  const reply = await unlessConflict(api.client.send('PUT', pathOf(name), { body, etag: found.etag, call }));
+  return pending(reply === undefined ? 'detach' : `detach:${reply.operation}`, POLL_MS);
 }
 
 export async function resizeVolume(
   platform: Platform,
   ref: OwnerRef,
   sizeGb: number,
-  _cookie: string | null,
-  call?: Call,
 ): Promise<Step<ObservedVolume>> {
   const { options } = platform;
   const volume = await findVolume(platform, ref);
@@ -193,7 +159,7 @@ export async function resizeVolume(
   if (options.volume_content === 'block' && usersOf(volume).length > 0)
     return failed('conflict', 'a block volume grows only while it is not attached');
   const changes = { size: gib(sizeGb), ...(volume.config[mark.copiedTo] && { [mark.copiedTo]: '' }) };
-  const isAsRead = await changeVolume(platform, volume, changes, call);
+  const isAsRead = await changeVolume(platform, volume, changes);
   return isAsRead ? done({ ...shown, sizeGb }) : pending('resize', POLL_MS);
 }
 
@@ -201,10 +167,9 @@ export async function resizeVolume(
 export async function destroyVolume(
   platform: Platform,
   ref: OwnerRef,
-  _cookie: string | null,
   order: DestroyOrder,
-  call?: Call,
 ): Promise<Step<null>> {
+  const { api, call } = platform;
   const ours = async () =>
     (await volumesNamed(platform, ref)).filter((one) => isOurs(one) || isIncomplete(one));
   // Throws for a volume with only part of the mark, so that it is not destroyed.
@@ -212,14 +177,14 @@ export async function destroyVolume(
   const found = await ours();
   if (found.length === 0) return done(null);
   for (const name of new Set(found.flatMap(usersOf))) {
-    const step = await detachFrom(platform, ref, name, call);
+    const step = await detachFrom(platform, ref, name);
     if (step.outcome !== 'done') return step;
   }
   if (await isVolumeBusy(platform, ref)) return pending('destroy', POLL_MS);
   for (const { location } of found) {
     try {
       const query = targetOf(location);
-      await platform.api.client.send('DELETE', volumePath(platform, ref), { query, order, call });
+      await api.client.send('DELETE', volumePath(platform, ref), { query, order, call });
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
@@ -237,7 +202,7 @@ async function machineOf(platform: Platform, ref: OwnerRef): Promise<Instance | 
 }
 
 /** Makes the tag differ, even if a machine was changed twice and is as it was before. */
-function changeOf(ref: OwnerRef, call: Call | undefined): Instance['config'] {
+function changeOf(ref: OwnerRef, { call }: Platform): Instance['config'] {
   return call === undefined ? {} : { [mark.change]: `${call.fence} ${ref}` };
 }
 
