@@ -6,7 +6,7 @@ import { generateHostKey } from '../kit/host-key.ts';
 import type { Change } from './change.ts';
 import { define, mend, remark } from './definition.ts';
 import { macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
-import { VirshError } from './errors.ts';
+import { hasProblem, onProblem, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
@@ -18,7 +18,7 @@ import type { NatMark } from './machine-mark.ts';
 import { freeNat, NETWORK_FILTER, takenPorts, toNetworkConfig } from './network.ts';
 import { type Image, imageOf, type LibvirtOffer } from './options.ts';
 import { offerOf, placeOnHosts, viewOf, wantedOf } from './placement.ts';
-import type { Platform } from './platform.ts';
+import type { ChangingPlatform, MachineMethod, Platform } from './platform.ts';
 import { filesOf, makeOverlay, poolFolder, writeFile } from './pool.ts';
 import { toObserved } from './translate.ts';
 
@@ -29,15 +29,10 @@ const CLAIM_POLL_MS = 250;
  * Creates a machine in parts, one per call: claim and define, disk and seed, power on. The definition records the
  * progress, so any server can continue a repeated create. The cookie is the host's name.
  */
-export async function createMachine(
-  platform: Platform,
-  change: Change,
-  spec: MachineSpec,
-  cookie: string | null,
-): Promise<Step<ObservedMachine>> {
+export const createMachine: MachineMethod<'create'> = async (platform, spec, cookie) => {
   const { fleet } = platform;
   const search = await fleet.find(spec.ref, spec.host);
-  if (search.answer === 'found') return goOn(platform, change, spec, search.machine);
+  if (search.answer === 'found') return goOn(platform, spec, search.machine);
   const name = spec.host ?? cookie ?? (await firstHost(platform, spec));
   if (typeof name !== 'string') return name;
   const host = fleet.hosts.find((one) => one.name === name);
@@ -48,8 +43,8 @@ export async function createMachine(
   // An operator may have moved the domain to a silent host, and a second one would have the same name.
   if (cookie !== null)
     return unfinished(`${name} no longer has the domain that an earlier call defined there`);
-  return fleet.alone(`place on ${name}`, () => claim(platform, change, host, spec));
-}
+  return fleet.alone(`place on ${name}`, () => claim(platform, host, spec));
+};
 
 async function firstHost(platform: Platform, spec: MachineSpec): Promise<string | Step<never>> {
   const placing = await placeOnHosts(platform, spec, spec.avoidHosts);
@@ -60,8 +55,7 @@ async function firstHost(platform: Platform, spec: MachineSpec): Promise<string 
 
 /** Defines the machine on the host if it fits. */
 async function claim(
-  platform: Platform,
-  change: Change,
+  platform: ChangingPlatform,
   host: Member,
   spec: MachineSpec,
 ): Promise<Step<ObservedMachine>> {
@@ -80,7 +74,7 @@ async function claim(
   const left = [disk, seed].filter((file) => view.volumes.has(file));
   if (left.length > 0) {
     const machine = await readMachine(host, spec.ref);
-    if (machine !== undefined) return goOn(platform, change, spec, machine);
+    if (machine !== undefined) return goOn(platform, spec, machine);
     return unfinished(`${host.name} has ${left.join(', ')} of an earlier call, but not its domain`);
   }
   const obstacle = obstacleOf(view, wanted);
@@ -92,8 +86,8 @@ async function claim(
   if (nat === 'none') return failed('capacity', `${host.name} has no free port and address`);
   const gpus = chooseGpus(view, wanted);
   const pciFunctions = functionsOf(view, gpus);
-  await defineMachine(platform, change, host, spec, { offer, image, nat, gpus, pciFunctions });
-  return settle(platform, change, host, spec);
+  await defineMachine(platform, host, spec, { offer, image, nat, gpus, pciFunctions });
+  return settle(platform, host, spec);
 }
 
 /** An address and ports that no domain of the host uses; undefined: machines of this host need none. */
@@ -108,8 +102,7 @@ function natFor(
 }
 
 async function defineMachine(
-  { clock, catalog }: Platform,
-  change: Change,
+  { clock, catalog, change }: ChangingPlatform,
   host: Member,
   spec: MachineSpec,
   chosen: {
@@ -164,8 +157,7 @@ async function defineMachine(
 
 /** Confirms the claim if there is room for it and no other process has assigned the same port. */
 async function settle(
-  { config }: Platform,
-  change: Change,
+  { config, change }: ChangingPlatform,
   host: Member,
   spec: MachineSpec,
 ): Promise<Step<ObservedMachine>> {
@@ -191,26 +183,24 @@ async function settle(
 }
 
 async function goOn(
-  platform: Platform,
-  change: Change,
+  platform: ChangingPlatform,
   spec: MachineSpec,
   machine: FoundMachine,
 ): Promise<Step<ObservedMachine>> {
   const { host, running, domain } = machine;
   const { memo, claim: state } = domain.mark;
   if (!running && memo === 'create') {
-    if (state === 'open') return settle(platform, change, host, spec);
-    await prepare(platform, change, spec, machine);
+    if (state === 'open') return settle(platform, host, spec);
+    await prepare(platform, spec, machine);
     return pending(host.name, SOON_MS);
   }
-  if (!running && memo === 'boot') await powerOn(change, machine);
-  return finishBoot(change, host, spec.ref);
+  if (!running && memo === 'boot') await powerOn(platform.change, machine);
+  return finishBoot(platform.change, host, spec.ref);
 }
 
 /** Makes disk and seed, or completes those of an earlier call. */
 async function prepare(
-  { config, catalog }: Platform,
-  change: Change,
+  { config, catalog, change }: ChangingPlatform,
   spec: MachineSpec,
   machine: FoundMachine,
 ): Promise<void> {
@@ -235,8 +225,7 @@ const noImage = (host: Member, { volume }: Image): string =>
 
 /** A missing volume during disk creation is the base image. */
 function unlessNoImage(error: unknown, host: Member, image: Image): never {
-  const isMissing = error instanceof VirshError && error.problem === 'no_volume';
-  throw isMissing ? new VirshError('no_image', noImage(host, image)) : error;
+  throw hasProblem(error, 'no_volume') ? new VirshError('no_image', noImage(host, image)) : error;
 }
 
 function seedOf(
@@ -261,11 +250,8 @@ function seedOf(
 
 /** @throws {VirshError} */
 export async function powerOn(change: Change, { host, domain }: FoundMachine): Promise<void> {
-  try {
-    await change.virsh(host, ['start', '--', domain.uuid], { timeoutMs: 60_000 });
-  } catch (error) {
-    if (!(error instanceof VirshError && error.problem === 'already_running')) throw error;
-  }
+  const starting = change.virsh(host, ['start', '--', domain.uuid], { timeoutMs: 60_000 });
+  await starting.catch(onProblem('already_running', ''));
 }
 
 /** The running machine once it has an endpoint; pending until then. */

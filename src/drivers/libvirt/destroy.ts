@@ -3,13 +3,13 @@ import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Change } from './change.ts';
-import { VirshError } from './errors.ts';
+import { hasProblem, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { runHostScript } from './hosts/host-facts.ts';
 import { listDomains } from './hosts/host-view.ts';
 import { deleteLeftFiles, hasDisk, heldByCopy } from './leftovers.ts';
-import type { Platform } from './platform.ts';
+import type { ChangingPlatform, MachineMethod } from './platform.ts';
 import { deleteFile, filesOf, isFileOf, listFiles, poolFolder } from './pool.ts';
 import { cutPower } from './power.ts';
 
@@ -20,38 +20,32 @@ const POLL_MS = 1_000;
  * can be found. Files of the machine on hosts without its domain are deleted too. If no host has the domain, a silent
  * host may have it.
  */
-export async function destroyMachine(
-  platform: Platform,
-  change: Change,
-  ref: OwnerRef,
-  order: DestroyOrder,
-): Promise<Step<null>> {
-  const { fleet } = platform;
+export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, _cookie, order) => {
+  const { fleet, change } = platform;
   const search = await fleet.find(ref);
   if (search.answer === 'unknown' && search.hosts === undefined)
     throw new VirshError('unreachable', search.reason);
   const machines = search.answer === 'found' ? [search.machine, ...search.others] : [];
   let step: Step<null> = done(null);
   for (const machine of machines) {
-    const removed = await removeMachine(platform, change, machine, order);
+    const removed = await removeMachine(platform, machine, order);
     if (removed.outcome === 'failed') return removed;
     if (removed.outcome === 'pending') step = removed;
   }
   if (step.outcome !== 'done') return step;
   const { answered, silent } = search.hosts ?? { answered: [], silent: [] };
-  const untold = [...silent];
+  const unread = [...silent];
   for (const host of fleet.hosts.filter(({ name }) => answered.includes(name))) {
     try {
       const held = await deleteLeftFiles(change, host, ref, order);
       if (held !== undefined) return failed('conflict', held);
     } catch (error) {
-      const isOfHost = error instanceof VirshError && ['unreachable', 'no_pool'].includes(error.problem);
-      if (!isOfHost) throw error;
-      untold.push(host.name);
+      if (!hasProblem(error, 'unreachable', 'no_pool')) throw error;
+      unread.push(host.name);
     }
   }
-  return machines.length > 0 ? step : unlessSilent(ref, untold);
-}
+  return machines.length > 0 ? step : unlessSilent(ref, unread);
+};
 
 /** Done, or failed if a silent host may still have the resource. */
 export function unlessSilent(ref: OwnerRef, silent: readonly string[]): Step<null> {
@@ -60,8 +54,7 @@ export function unlessSilent(ref: OwnerRef, silent: readonly string[]): Step<nul
 }
 
 async function removeMachine(
-  { config, log }: Platform,
-  change: Change,
+  { config, log, change }: ChangingPlatform,
   machine: FoundMachine,
   order: DestroyOrder,
 ): Promise<Step<null>> {

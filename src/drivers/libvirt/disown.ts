@@ -1,13 +1,11 @@
-import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed } from '../../platform-model/steps.ts';
-import type { Change } from './change.ts';
 import { unmark } from './definition.ts';
 import { unlessSilent } from './destroy.ts';
 import { VirshError } from './errors.ts';
 import type { FoundMachine } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { proveGone } from './leftovers.ts';
-import type { Platform } from './platform.ts';
+import type { ChangingPlatform, MachineMethod } from './platform.ts';
 import { powerOf } from './translate.ts';
 
 /**
@@ -15,8 +13,8 @@ import { powerOf } from './translate.ts';
  * unchanged for their new owner. Its volumes stay Berth's and are detached. Its address stays taken, since its guest
  * uses it.
  */
-export async function disownMachine(platform: Platform, change: Change, ref: OwnerRef): Promise<Step<null>> {
-  const { fleet, clock } = platform;
+export const disownMachine: MachineMethod<'disown'> = async (platform, ref, cookie) => {
+  const { fleet, clock, change } = platform;
   const search = await fleet.find(ref);
   if (search.answer === 'unknown' && search.hosts === undefined)
     throw new VirshError('unreachable', search.reason);
@@ -32,10 +30,10 @@ export async function disownMachine(platform: Platform, change: Change, ref: Own
   // A start from an earlier call may have arrived since the read.
   let mayBeOld = false;
   for (const { host } of machines) mayBeOld = (await change.fence(host)) || mayBeOld;
-  if (mayBeOld) return disownMachine(platform, change, ref);
-  for (const machine of machines) await disownOn(platform, change, machine, clock.now());
+  if (mayBeOld) return disownMachine(platform, ref, cookie);
+  for (const machine of machines) await disownOn(platform, machine, clock.now());
   return done(null);
-}
+};
 
 /** Why the machine cannot be released; undefined: it can. */
 async function obstacleOf(machine: FoundMachine): Promise<string | undefined> {
@@ -50,8 +48,7 @@ async function obstacleOf(machine: FoundMachine): Promise<string | undefined> {
 }
 
 async function disownOn(
-  { config, log }: Platform,
-  change: Change,
+  { config, log, change }: ChangingPlatform,
   machine: FoundMachine,
   at: number,
 ): Promise<void> {

@@ -45,6 +45,23 @@ export class VirshError extends Error {
   }
 }
 
+export const hasProblem = (error: unknown, ...problems: readonly VirshProblem[]): boolean =>
+  error instanceof VirshError && problems.includes(error.problem);
+
+/** For `catch`: returns the value for one of these problems, and throws any other error. */
+export function onProblem<T>(problems: VirshProblem | readonly VirshProblem[], value: T) {
+  return (error: unknown): T => {
+    if (hasProblem(error, ...[problems].flat())) return value;
+    throw error;
+  };
+}
+
+/** For `catch`: the answer of a read that failed. Other errors are thrown. */
+export function unknownOf(error: unknown): { answer: 'unknown'; reason: string } {
+  if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
+  throw error;
+}
+
 /** The failure concerns only the host, and gives no information on the resource. */
 export const tellsNothing = ({ problem }: VirshError): boolean =>
   problem === 'unreachable' || problem === 'refused';

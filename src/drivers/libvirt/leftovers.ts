@@ -52,7 +52,7 @@ export async function proveGone(
   ref: OwnerRef,
   { answered, silent }: AskedHosts,
 ): Promise<{ hosts: AskedHosts; left?: string; reason?: string }> {
-  const untold: string[] = [];
+  const unread: string[] = [];
   const found: string[] = [];
   let reason: string | undefined;
   const ask = async (host: Host): Promise<void> => {
@@ -63,15 +63,15 @@ export async function proveGone(
     } catch (error) {
       if (!(error instanceof VirshError)) throw error;
       if (!tellsNothing(error) && error.problem !== 'no_pool') throw error;
-      untold.push(host.name);
+      unread.push(host.name);
       reason = error.message;
     }
   };
   await Promise.all(hosts.filter(({ name }) => answered.includes(name)).map(ask));
   return {
     hosts: {
-      answered: answered.filter((name) => !untold.includes(name)),
-      silent: [...silent, ...untold],
+      answered: answered.filter((name) => !unread.includes(name)),
+      silent: [...silent, ...unread],
     },
     ...(found.length > 0 && { left: found.join('; ') }),
     ...(reason !== undefined && { reason }),

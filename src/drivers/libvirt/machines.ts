@@ -9,7 +9,7 @@ import type {
 } from '../../orchestrator/model/platform-driver.ts';
 import { mend } from './definition.ts';
 import { isMachine } from './domain-xml.ts';
-import { tellsNothing, VirshError } from './errors.ts';
+import { onProblem, tellsNothing, VirshError } from './errors.ts';
 import { hostsOf, inTime, type Member, rankOf } from './fleet.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { copiesIn, findLeftovers, proveGone } from './leftovers.ts';
@@ -25,15 +25,10 @@ export async function getMachine({ fleet }: Platform, ref: OwnerRef): Promise<Pr
   if (search.answer === 'found')
     return { answer: 'observed', value: await toObserved(await mend(search.machine)) };
   if (search.hosts === undefined) return search;
-  try {
-    const { hosts, left, reason: unread } = await proveGone(fleet.hosts, ref, search.hosts);
-    if (left !== undefined) return { answer: 'unknown', reason: left };
-    const reason = search.answer === 'unknown' ? search.reason : unread;
-    return reason === undefined ? { answer: 'gone', hosts } : { answer: 'unknown', reason, hosts };
-  } catch (error) {
-    if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
-    throw error;
-  }
+  const { hosts, left, reason: unread } = await proveGone(fleet.hosts, ref, search.hosts);
+  if (left !== undefined) return { answer: 'unknown', reason: left };
+  const reason = search.answer === 'unknown' ? search.reason : unread;
+  return reason === undefined ? { answer: 'gone', hosts } : { answer: 'unknown', reason, hosts };
 }
 
 /** One host's listing. `rank` decides if several hosts have the same machine. */
@@ -56,28 +51,23 @@ export async function listMachines(platform: Platform): Promise<Listing<Observed
         return [];
       },
     );
-  try {
-    const listings = (await Promise.all(hosts.map(listOne))).flat();
-    if (silent.size === hosts.length) return { answer: 'unknown', reason: [...silent.values()].join('; ') };
-    const all = listings.flatMap(({ items }) => items).toSorted((a, b) => b.rank - a.rank);
-    const items = new Map<OwnerRef, ObservedMachine>();
-    for (const { machine } of all) if (!items.has(machine.ref)) items.set(machine.ref, machine);
-    return {
-      answer: 'listed',
-      items: [...items.values()],
-      copies: listings.flatMap(({ copies }) => copies),
-      // Hosts may share a folder.
-      leftovers: listings.flatMap(({ leftovers }) => leftovers).filter(({ ref }) => !items.has(ref)),
-      hosts: hostsOf(hosts, silent),
-    };
-  } catch (error) {
-    if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
-    throw error;
-  }
+  const listings = (await Promise.all(hosts.map(listOne))).flat();
+  if (silent.size === hosts.length) return { answer: 'unknown', reason: [...silent.values()].join('; ') };
+  const all = listings.flatMap(({ items }) => items).toSorted((a, b) => b.rank - a.rank);
+  const items = new Map<OwnerRef, ObservedMachine>();
+  for (const { machine } of all) if (!items.has(machine.ref)) items.set(machine.ref, machine);
+  return {
+    answer: 'listed',
+    items: [...items.values()],
+    copies: listings.flatMap(({ copies }) => copies),
+    // Hosts may share a folder.
+    leftovers: listings.flatMap(({ leftovers }) => leftovers).filter(({ ref }) => !items.has(ref)),
+    hosts: hostsOf(hosts, silent),
+  };
 }
 
 async function listHost(platform: Platform, host: Member): Promise<HostListing> {
-  const files = await listKnownFiles(host).catch(unlessNoPool);
+  const files = await listKnownFiles(host).catch(onProblem<string[]>('no_pool', []));
   const domains = await listDomains(host);
   const ours = domains.flatMap(({ mark, ...domain }) =>
     mark === undefined || !isMachine({ ...domain, mark }) ? [] : [{ ...domain, mark }],
@@ -109,7 +99,7 @@ async function readLeftovers(
 ): Promise<Leftover[]> {
   const found = findLeftovers(files, domains, imageVolumes(config, catalog));
   if (found.size === 0) return [];
-  const still = await listFiles(host).catch(unlessNoPool);
+  const still = await listFiles(host).catch(onProblem<string[]>('no_pool', []));
   return [...found].flatMap(([ref, names]) => {
     const left = names.filter((name) => still.includes(name));
     return left.length === 0 ? [] : [{ ref, host: host.name, detail: left.join(', ') }];
@@ -121,9 +111,4 @@ function imageVolumes({ images }: LibvirtConfig, { offers }: Catalog): ReadonlyS
     Object.values(libvirtOfferSchema.parse(machine).images),
   );
   return new Set([...Object.values(images), ...all].map(({ volume }) => volume));
-}
-
-function unlessNoPool(error: unknown): string[] {
-  if (error instanceof VirshError && error.problem === 'no_pool') return [];
-  throw error;
 }

@@ -6,18 +6,18 @@ import type {
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
-import { Change } from './change.ts';
 import { createMachine } from './create.ts';
 import { destroyMachine } from './destroy.ts';
 import { disownMachine } from './disown.ts';
-import { toFailure } from './errors.ts';
+import { unknownOf } from './errors.ts';
 import { openFleet } from './fleet.ts';
 import { getMachine, listMachines } from './machines.ts';
 import type { LibvirtConfig } from './options.ts';
 import { placeOnHosts, readInventory } from './placement.ts';
-import type { Platform } from './platform.ts';
+import { type ChangingPlatform, changing, type Platform } from './platform.ts';
 import { filesOf, readEnd } from './pool.ts';
 import { restartMachine, startMachine, stopMachine } from './power.ts';
+import { VolumeReader } from './volume-reader.ts';
 import { volumesOf } from './volumes.ts';
 
 const CONSOLE_BYTES = 16 * 1024;
@@ -45,34 +45,29 @@ export const manifest: DriverManifest = {
 };
 
 /** Makes the driver for a fleet. */
-export function driverOf(platform: Platform): PlatformDriver {
-  const { fleet } = platform;
-  const alone = <T>(
+export function driverOf(given: Omit<Platform, 'volumes'>): PlatformDriver {
+  const { fleet } = given;
+  const platform = { ...given, volumes: new VolumeReader(fleet.hosts) };
+  const machine = <T>(
     ref: OwnerRef,
-    call: Call | undefined,
     cookie: string | null,
-    task: (change: Change) => Promise<Step<T>>,
-  ): Promise<Step<T>> => {
-    const change = new Change(platform.clock, `${ref}.machine`, call);
-    return fleet.alone(ref, () =>
-      task(change).catch((error) => toFailure(error, change.hasChanged || cookie !== null)),
-    );
-  };
+    call: Call | undefined,
+    task: (platform: ChangingPlatform) => Promise<Step<T>>,
+  ) => changing(platform, [ref, 'machine'], { call, cookie }, task);
   return {
     manifest,
-    get: (ref) => getMachine(platform, ref),
-    list: () => listMachines(platform),
+    get: (ref) => getMachine(platform, ref).catch(unknownOf),
+    list: () => listMachines(platform).catch(unknownOf),
     place: (spec, avoidHosts) => placeOnHosts(platform, spec, avoidHosts),
     create: (spec, cookie, call) =>
-      alone(spec.ref, call, cookie, (change) => createMachine(platform, change, spec, cookie)),
-    stop: (ref, cookie, call) =>
-      alone(ref, call, cookie, (change) => stopMachine(platform, change, ref, cookie)),
-    start: (ref, cookie, call) => alone(ref, call, cookie, (change) => startMachine(platform, change, ref)),
+      machine(spec.ref, cookie, call, (within) => createMachine(within, spec, cookie)),
+    stop: (ref, cookie, call) => machine(ref, cookie, call, (within) => stopMachine(within, ref, cookie)),
+    start: (ref, cookie, call) => machine(ref, cookie, call, (within) => startMachine(within, ref, cookie)),
     restart: (ref, id, cookie, call) =>
-      alone(ref, call, cookie, (change) => restartMachine(platform, change, ref, id)),
+      machine(ref, cookie, call, (within) => restartMachine(within, ref, id, cookie)),
     destroy: (ref, cookie, order, call) =>
-      alone(ref, call, cookie, (change) => destroyMachine(platform, change, ref, order)),
-    disown: (ref, cookie, call) => alone(ref, call, cookie, (change) => disownMachine(platform, change, ref)),
+      machine(ref, cookie, call, (within) => destroyMachine(within, ref, cookie, order)),
+    disown: (ref, cookie, call) => machine(ref, cookie, call, (within) => disownMachine(within, ref, cookie)),
     volumes: volumesOf(platform),
     inventory: (avoidHosts) => readInventory(platform, avoidHosts),
     async consoleTail(ref) {

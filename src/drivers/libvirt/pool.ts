@@ -3,7 +3,7 @@ import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Change } from './change.ts';
 import type { Host } from './client.ts';
-import { VirshError } from './errors.ts';
+import { onProblem, VirshError } from './errors.ts';
 import { descend, parseXml, textOf } from './xml.ts';
 
 const MIB = 1024 ** 2;
@@ -68,14 +68,8 @@ export async function writeFile(
 }
 
 /** False: it exists already. @throws {VirshError} */
-async function isMade(change: Change, host: Host, create: readonly string[]): Promise<boolean> {
-  try {
-    await change.virsh(host, create);
-    return true;
-  } catch (error) {
-    if (error instanceof VirshError && error.problem === 'exists') return false;
-    throw error;
-  }
+function isMade(change: Change, host: Host, create: readonly string[]): Promise<boolean> {
+  return change.virsh(host, create).then(() => true, onProblem('exists', false));
 }
 
 const halfMade = (host: Host, name: string): VirshError =>
@@ -90,11 +84,8 @@ export async function deleteFile(
   name: string,
   _order: DestroyOrder,
 ): Promise<void> {
-  try {
-    await change.virsh(host, ['vol-delete', '--pool', host.options.pool, '--', name]);
-  } catch (error) {
-    if (!(error instanceof VirshError && error.problem === 'no_volume')) throw error;
-  }
+  const deleting = change.virsh(host, ['vol-delete', '--pool', host.options.pool, '--', name]);
+  await deleting.catch(onProblem('no_volume', ''));
 }
 
 /**

@@ -1,15 +1,15 @@
-import type { ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Change } from './change.ts';
 import { finishBoot, powerOn } from './create.ts';
 import { remark } from './definition.ts';
-import { isRefusal, tellsNothing, VirshError } from './errors.ts';
+import { isRefusal, onProblem, tellsNothing, VirshError } from './errors.ts';
 import { type FoundMachine, rankOf, readMachine } from './fleet.ts';
 import { functionsOf, markGpus, sweepHost } from './gpus/machine-gpus.ts';
 import { readHostView } from './hosts/host-view.ts';
 import { chooseGpus } from './hosts/place.ts';
 import { settleClaim } from './hosts/settle-claim.ts';
-import type { Platform } from './platform.ts';
+import type { ChangingPlatform, MachineMethod, Platform } from './platform.ts';
 import { isDiskLost } from './pool.ts';
 import { toObserved } from './translate.ts';
 
@@ -27,12 +27,8 @@ async function findOrFail({ fleet }: Platform, ref: OwnerRef): Promise<Found> {
 }
 
 /** Presses the power button repeatedly, and cuts the power after the grace period. The cookie is `since:presses`. */
-export async function stopMachine(
-  platform: Platform,
-  change: Change,
-  ref: OwnerRef,
-  cookie: string | null,
-): Promise<Step<ObservedMachine>> {
+export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) => {
+  const { change } = platform;
   const found = await findOrFail(platform, ref);
   if ('step' in found) return found.step;
   const { machine } = found;
@@ -42,9 +38,9 @@ export async function stopMachine(
     if (domain.mark.claim !== claim || domain.mark.memo !== undefined)
       await (claim === 'held'
         ? remark(change, machine, { claim, memo: undefined })
-        : release(platform, change, machine));
+        : release(platform, machine));
     // A start from an earlier call may have arrived since the read.
-    else if (await change.fence(host)) return stopMachine(platform, change, ref, cookie);
+    else if (await change.fence(host)) return stopMachine(platform, ref, cookie);
     const stopped = await readMachine(host, ref);
     return stopped === undefined ? failed('gone', `no host has ${ref}`) : done(await toObserved(stopped));
   }
@@ -56,9 +52,9 @@ export async function stopMachine(
     return pending(`${since}:${presses}`, 1);
   }
   if (now - since < presses * PRESS_EVERY_MS) return pending(`${since}:${presses}`, POLL_MS);
-  await unlessOff(change.virsh(host, ['shutdown', '--mode', 'acpi', '--', run.id], { run }));
+  await change.virsh(host, ['shutdown', '--mode', 'acpi', '--', run.id], { run }).catch(unlessOff);
   return pending(`${since}:${presses + 1}`, POLL_MS);
-}
+};
 
 /** A halted machine does not see its power button, so it is resumed first. If it halts again, its power is cut. */
 async function stopPaused(
@@ -73,11 +69,8 @@ async function stopPaused(
 }
 
 /** Starts a machine. If it released its resources when it stopped, it claims them again. */
-export async function startMachine(
-  platform: Platform,
-  change: Change,
-  ref: OwnerRef,
-): Promise<Step<ObservedMachine>> {
+export const startMachine: MachineMethod<'start'> = async (platform, ref, cookie) => {
+  const { change } = platform;
   const found = await findOrFail(platform, ref);
   if ('step' in found) return found.step;
   const { machine, others } = found;
@@ -85,7 +78,7 @@ export async function startMachine(
   if (machine.running) {
     if (machine.pause?.passes === false) await resumes(change, machine);
     // A stop from an earlier call may have arrived since the read.
-    else if (await change.fence(host)) return startMachine(platform, change, ref);
+    else if (await change.fence(host)) return startMachine(platform, ref, cookie);
     return finishBoot(change, host, ref);
   }
   const rival = others.find((other) => rankOf(other) === rankOf(machine));
@@ -97,26 +90,26 @@ export async function startMachine(
   if (await isDiskLost(host, domain.disks[0]?.path))
     return failed('disk_lost', `${domain.disks[0]?.path} is not in the pool of ${host.name}`);
   if (domain.mark.claim === 'released')
-    return platform.fleet.alone(`place on ${host.name}`, () => reclaim(platform, change, machine));
-  const refusal = domain.mark.claim === 'open' ? await holdClaim(platform, change, machine) : undefined;
+    return platform.fleet.alone(`place on ${host.name}`, () => reclaim(platform, machine));
+  const refusal = domain.mark.claim === 'open' ? await holdClaim(platform, machine) : undefined;
   if (refusal !== undefined) return refusal;
   await powerOn(change, machine);
   return finishBoot(change, host, ref);
-}
+};
 
 /** Confirms an open claim. Returns why the machine cannot start now; undefined: the claim is held. */
 async function holdClaim(
-  platform: Platform,
-  change: Change,
+  platform: ChangingPlatform,
   machine: FoundMachine,
 ): Promise<Step<never> | undefined> {
+  const { change } = platform;
   const { host, domain } = machine;
   const { ref, gpus } = domain.mark;
   const claim = settleClaim(await readHostView(host, host.shell, platform.config.gpu_types), ref);
   if (claim.verdict === 'wait') return pending(host.name, POLL_MS);
   const taken = claim.verdict === 'held' ? await markGpus(change, host, ref, gpus) : claim.gpu;
   if (claim.verdict === 'lost' || taken !== undefined) {
-    await release(platform, change, machine);
+    await release(platform, machine);
     // Other claims came first: it chooses again from the remaining GPUs.
     if (claim.verdict === 'held' || taken !== undefined) return pending(host.name, 1);
     return failed('capacity', `${host.name}, which has its disk, is full: ${claim.reason}`);
@@ -126,14 +119,14 @@ async function holdClaim(
 }
 
 /** Releases the machine's resources except its disk, and its GPUs for other machines. */
-async function release({ config, log }: Platform, change: Change, machine: FoundMachine): Promise<void> {
+async function release({ config, log, change }: ChangingPlatform, machine: FoundMachine): Promise<void> {
   const hadGpus = machine.domain.mark.gpus.length > 0;
   await remark(change, machine, { claim: 'released', memo: undefined, gpus: [] }, hadGpus ? [] : undefined);
   if (hadGpus) await sweepHost(machine.host, config.gpu_types, log, change);
 }
 
 /** Opens a claim for the machine's resources again. It may get other GPUs; all were reset in between. */
-async function reclaim({ config }: Platform, change: Change, machine: FoundMachine): Promise<Step<never>> {
+async function reclaim({ config, change }: ChangingPlatform, machine: FoundMachine): Promise<Step<never>> {
   const { host, domain } = machine;
   const { gpuCount, gpuType } = domain.mark;
   if (gpuCount === 0) await remark(change, machine, { claim: 'open' });
@@ -154,12 +147,8 @@ async function reclaim({ config }: Platform, change: Change, machine: FoundMachi
  * Restarts by cutting and restoring the power. The id is written to the stored definition first, which takes effect
  * at the next start. So a machine that runs with the id has been restarted; one without it has not.
  */
-export async function restartMachine(
-  platform: Platform,
-  change: Change,
-  ref: OwnerRef,
-  id: string,
-): Promise<Step<ObservedMachine>> {
+export const restartMachine: MachineMethod<'restart'> = async (platform, ref, id) => {
+  const { change } = platform;
   const found = await findOrFail(platform, ref);
   if ('step' in found) return found.step;
   const { machine } = found;
@@ -179,7 +168,7 @@ export async function restartMachine(
   if (!running) await powerOn(change, machine);
   await remark(change, machine, { memo: `restarted ${id}` });
   return finishBoot(change, host, ref);
-}
+};
 
 /** Resumes a paused machine; false: libvirt refuses, for example after a crash. */
 async function resumes(change: Change, { host, domain, pause }: FoundMachine): Promise<boolean> {
@@ -195,14 +184,8 @@ async function resumes(change: Change, { host, domain, pause }: FoundMachine): P
 /** Cuts the power of the run that was read, so that a late command does not end the next run. */
 export async function cutPower(change: Change, { host, run }: FoundMachine): Promise<void> {
   if (run === undefined) return;
-  await unlessOff(change.virsh(host, ['destroy', '--', run.id], { run, timeoutMs: 30_000 }));
+  await change.virsh(host, ['destroy', '--', run.id], { run, timeoutMs: 30_000 }).catch(unlessOff);
 }
 
 /** The run may have ended in the meantime. */
-async function unlessOff(call: Promise<unknown>): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!(error instanceof VirshError && ['not_running', 'no_domain'].includes(error.problem))) throw error;
-  }
-}
+const unlessOff = onProblem(['not_running', 'no_domain'], '');

@@ -1,5 +1,4 @@
 import { idOf } from '../../orchestrator/model/attempt.ts';
-import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type {
   Call,
   Leftover,
@@ -12,23 +11,16 @@ import type {
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
-import { Change } from './change.ts';
+import type { Change } from './change.ts';
 import { unlessSilent } from './destroy.ts';
 import { type DomainDisk, isMachine, toDiskXml } from './domain-xml.ts';
-import { isRefusal, tellsNothing, toFailure, VirshError } from './errors.ts';
+import { isRefusal, tellsNothing, unknownOf, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { placeVolume } from './placement.ts';
-import type { Platform } from './platform.ts';
+import { type ChangingPlatform, changing, type Platform, type VolumeMethod } from './platform.ts';
 import { deleteFile, listFiles, writeFile } from './pool.ts';
-import {
-  diskFile,
-  type FoundVolume,
-  markFile,
-  type VolumeMark,
-  VolumeReader,
-  volumesIn,
-} from './volume-reader.ts';
+import { diskFile, type FoundVolume, markFile, type VolumeMark, volumesIn } from './volume-reader.ts';
 
 const POLL_MS = 500;
 /** Length of a serial that virtio-blk shows. */
@@ -37,48 +29,37 @@ const SERIAL_CHARACTERS = 20;
 const CREATE_WITHIN_MS = 60 * 60_000;
 
 /** Volumes are qcow2 files in the pool of one host. Machines on other hosts cannot attach them. */
-export function volumesOf(of: Platform): VolumeDriver {
-  const platform = { ...of, reader: new VolumeReader(of.fleet.hosts) };
-  const { clock, fleet } = platform;
-  const alone = <T>(
+export function volumesOf(platform: Platform): VolumeDriver {
+  const { fleet } = platform;
+  const volume = <T>(
     ref: OwnerRef,
-    call: Call | undefined,
     cookie: string | null,
-    task: (change: Change) => Promise<Step<T>>,
-  ): Promise<Step<T>> => {
-    const change = new Change(clock, `${ref}.volume`, call);
-    return fleet.alone(`volume ${ref}`, () =>
-      task(change).catch((error) => toFailure(error, change.hasChanged || cookie !== null)),
-    );
-  };
+    call: Call | undefined,
+    task: (platform: ChangingPlatform) => Promise<Step<T>>,
+  ) => changing(platform, [ref, 'volume'], { call, cookie }, task);
   return {
-    get: (ref) => getVolume(platform, ref),
+    get: (ref) => getVolume(platform, ref).catch(unknownOf),
     list: () => listVolumes(platform),
     place: (spec, avoidHosts) => placeVolume(platform, spec, avoidHosts),
     create: (spec, cookie, call) =>
-      alone(spec.ref, call, cookie, (change) => createVolume(platform, change, spec, cookie)),
+      volume(spec.ref, cookie, call, (within) => createVolume(within, spec, cookie)),
     attach: (ref, machine, cookie, call) =>
-      alone(ref, call, cookie, (change) =>
-        fleet.alone(machine, () => attachVolume(platform, change, ref, machine)),
+      volume(ref, cookie, call, (within) =>
+        fleet.alone(machine, () => attachVolume(within, ref, machine, cookie)),
       ),
     detach: (ref, machine, cookie, call) =>
-      alone(ref, call, cookie, (change) =>
-        fleet.alone(machine, () => detachVolume(platform, change, ref, machine)),
+      volume(ref, cookie, call, (within) =>
+        fleet.alone(machine, () => detachVolume(within, ref, machine, cookie)),
       ),
     resize: (ref, sizeGb, cookie, call) =>
-      alone(ref, call, cookie, (change) => resizeVolume(platform, change, ref, sizeGb)),
+      volume(ref, cookie, call, (within) => resizeVolume(within, ref, sizeGb, cookie)),
     destroy: (ref, cookie, order, call) =>
-      alone(ref, call, cookie, (change) => destroyVolume(platform, change, ref, order)),
+      volume(ref, cookie, call, (within) => destroyVolume(within, ref, cookie, order)),
   };
 }
 
-interface VolumePlatform extends Platform {
-  reader: VolumeReader;
-}
-
-async function getVolume({ reader }: VolumePlatform, ref: OwnerRef): Promise<Presence<ObservedVolume>> {
-  const search = await reader.searchAll().catch(unknownOf);
-  if ('answer' in search) return search;
+async function getVolume(platform: Platform, ref: OwnerRef): Promise<Presence<ObservedVolume>> {
+  const search = await platform.volumes.searchAll();
   const { hosts, reason, found } = search;
   const volume = volumesIn(search).find(({ observed }) => observed.ref === ref);
   if (volume !== undefined) return { answer: 'observed', value: volume.observed };
@@ -91,8 +72,8 @@ async function getVolume({ reader }: VolumePlatform, ref: OwnerRef): Promise<Pre
   return reason === undefined ? { answer: 'gone', hosts } : { answer: 'unknown', reason, hosts };
 }
 
-async function listVolumes(platform: VolumePlatform): Promise<Listing<ObservedVolume>> {
-  const search = await platform.reader.searchAll().catch(unknownOf);
+async function listVolumes(platform: Platform): Promise<Listing<ObservedVolume>> {
+  const search = await platform.volumes.searchAll().catch(unknownOf);
   if ('answer' in search) return search;
   const { hosts, reason, found } = search;
   if (reason !== undefined && hosts.answered.length === 0) return { answer: 'unknown', reason };
@@ -103,37 +84,28 @@ async function listVolumes(platform: VolumePlatform): Promise<Listing<ObservedVo
   return { answer: 'listed', items: volumesIn(search).map(({ observed }) => observed), leftovers, hosts };
 }
 
-async function isLeftover(
-  platform: VolumePlatform,
-  host: Member,
-  ref: OwnerRef,
-  name: string,
-): Promise<boolean> {
+async function isLeftover(platform: Platform, host: Member, ref: OwnerRef, name: string): Promise<boolean> {
   if (idOf(ref) === ref) return false;
   if (name === diskFile(ref)) return true;
-  const mark = await platform.reader.readMark(host, ref);
+  const mark = await platform.volumes.readMark(host, ref);
   return mark !== undefined && mark.createdAt + CREATE_WITHIN_MS < platform.clock.now();
 }
 
-async function findVolume(platform: VolumePlatform, ref: OwnerRef): Promise<FoundVolume | Step<never>> {
-  const search = await platform.reader.searchAll();
+async function findVolume(platform: Platform, ref: OwnerRef): Promise<FoundVolume | Step<never>> {
+  const search = await platform.volumes.searchAll();
   const volume = volumesIn(search).find(({ observed }) => observed.ref === ref);
   if (volume !== undefined) return volume;
   if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);
   return failed('gone', `no host has the volume ${ref}`);
 }
 
-async function createVolume(
-  platform: VolumePlatform,
-  change: Change,
-  spec: VolumeSpec,
-  cookie: string | null,
-): Promise<Step<ObservedVolume>> {
+const createVolume: VolumeMethod<'create'> = async (platform, spec, cookie) => {
+  const { change } = platform;
   const name = spec.host ?? cookie ?? (await firstHost(platform, spec));
   if (typeof name !== 'string') return name;
   const host = platform.fleet.hosts.find((one) => one.name === name);
   if (host === undefined) return failed('capacity', `the platform has no host ${name}`);
-  const { volumes, loose } = await platform.reader.listHost(host);
+  const { volumes, loose } = await platform.volumes.listHost(host);
   const made = volumes.find(({ observed }) => observed.ref === spec.ref);
   if (made !== undefined) return done(made.observed);
   const { ref, note, sizeGb } = spec;
@@ -144,13 +116,13 @@ async function createVolume(
   const size = `${Math.ceil(sizeGb * 1024)}M`;
   const { pool } = host.options;
   await change.virsh(host, ['vol-create-as', pool, diskFile(ref), size, '--format', 'qcow2']);
-  const after = (await platform.reader.listHost(host)).volumes.find(({ observed }) => observed.ref === ref);
+  const after = (await platform.volumes.listHost(host)).volumes.find(({ observed }) => observed.ref === ref);
   return after === undefined ? pending(name, POLL_MS) : done(after.observed);
-}
+};
 
 /** The host if none is given: the one that already has the volume, or the best one. */
-async function firstHost(platform: VolumePlatform, spec: VolumeSpec): Promise<string | Step<never>> {
-  const search = await platform.reader.searchAll();
+async function firstHost(platform: Platform, spec: VolumeSpec): Promise<string | Step<never>> {
+  const search = await platform.volumes.searchAll();
   if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);
   const made = volumesIn(search).find(({ observed }) => observed.ref === spec.ref);
   if (made !== undefined) return made.host.name;
@@ -160,18 +132,14 @@ async function firstHost(platform: VolumePlatform, spec: VolumeSpec): Promise<st
   return placing.hosts[0]?.host ?? failed('capacity', 'no host has room');
 }
 
-async function attachVolume(
-  platform: VolumePlatform,
-  change: Change,
-  ref: OwnerRef,
-  machineRef: OwnerRef,
-): Promise<Step<null>> {
+const attachVolume: VolumeMethod<'attach'> = async (platform, ref, machineRef, cookie) => {
+  const { change } = platform;
   const volume = await findVolume(platform, ref);
   if ('outcome' in volume) return volume;
   const { observed, host } = volume;
   // A detach from an earlier call may have arrived since the read.
   if (observed.attachedTo.includes(machineRef))
-    return (await change.fence(host)) ? attachVolume(platform, change, ref, machineRef) : done(null);
+    return (await change.fence(host)) ? attachVolume(platform, ref, machineRef, cookie) : done(null);
   if (observed.attachedTo.length > 0)
     return failed('conflict', `${ref} is attached to ${observed.attachedTo.join(', ')}`);
   const search = await platform.fleet.find(machineRef);
@@ -190,18 +158,13 @@ async function attachVolume(
     input: toDiskXml(disk),
   });
   return done(null);
-}
+};
 
-async function detachVolume(
-  platform: VolumePlatform,
-  change: Change,
-  ref: OwnerRef,
-  machineRef: OwnerRef,
-): Promise<Step<null>> {
+const detachVolume: VolumeMethod<'detach'> = async (platform, ref, machineRef) => {
   const volume = await findVolume(platform, ref);
   if ('outcome' in volume) return volume.outcome === 'failed' && volume.code === 'gone' ? done(null) : volume;
-  return detachFrom(change, volume, machineRef);
-}
+  return detachFrom(platform.change, volume, machineRef);
+};
 
 async function detachFrom(
   change: Change,
@@ -223,12 +186,8 @@ async function detachFrom(
   return pending(host.name, POLL_MS);
 }
 
-async function resizeVolume(
-  platform: VolumePlatform,
-  change: Change,
-  ref: OwnerRef,
-  sizeGb: number,
-): Promise<Step<ObservedVolume>> {
+const resizeVolume: VolumeMethod<'resize'> = async (platform, ref, sizeGb) => {
+  const { change } = platform;
   const volume = await findVolume(platform, ref);
   if ('outcome' in volume) return volume;
   const { host, observed, path, domains } = volume;
@@ -243,24 +202,19 @@ async function resizeVolume(
     await change.virsh(host, ['blockresize', '--', running.uuid, path, size]);
     await host.virsh(['pool-refresh', pool]);
   }
-  const resized = (await platform.reader.listHost(host)).volumes.find((one) => one.observed.ref === ref);
+  const resized = (await platform.volumes.listHost(host)).volumes.find((one) => one.observed.ref === ref);
   return resized !== undefined && resized.sizeGb >= sizeGb
     ? done(resized.observed)
     : pending(host.name, POLL_MS);
-}
+};
 
-async function destroyVolume(
-  platform: VolumePlatform,
-  change: Change,
-  ref: OwnerRef,
-  order: DestroyOrder,
-): Promise<Step<null>> {
-  const { found, hosts } = await platform.reader.searchAll();
+const destroyVolume: VolumeMethod<'destroy'> = async ({ volumes: reader, change }, ref, _cookie, order) => {
+  const { found, hosts } = await reader.searchAll();
   let wasFound = false;
   for (const { host, volumes } of found) {
     const names = await listFiles(host, change);
     const left = [diskFile(ref), markFile(ref)].filter((name) => names.includes(name));
-    platform.reader.forget(host, ref);
+    reader.forget(host, ref);
     if (left.length === 0) continue;
     wasFound = true;
     const volume = volumes.find(({ observed }) => observed.ref === ref);
@@ -269,7 +223,7 @@ async function destroyVolume(
     for (const name of left) await deleteFile(change, host, name, order);
   }
   return wasFound ? done(null) : unlessSilent(ref, hosts.silent);
-}
+};
 
 /** Detaches the volume from running and stored domains. Domains that are not machines of Berth are not changed. */
 async function detachAll(
@@ -290,11 +244,6 @@ async function detachAll(
     if (step.outcome !== 'done') return step;
   }
   return done(null);
-}
-
-function unknownOf(error: unknown): { answer: 'unknown'; reason: string } {
-  if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
-  throw error;
 }
 
 const has = (domain: Pick<HostDomain, 'disks'> | undefined, path: string): boolean =>

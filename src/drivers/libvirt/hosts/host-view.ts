@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Host } from '../client.ts';
 import { type DefinedDomain, isMachine, readDomainElement } from '../domain-xml.ts';
-import { tellsNothing, VirshError } from '../errors.ts';
+import { onProblem, tellsNothing, VirshError } from '../errors.ts';
 import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
 import { hasNetworkFilter, NETWORK_FILTER, natUnits, takenPorts } from '../network.ts';
@@ -48,7 +48,7 @@ export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTy
     readHostFacts(shell, place),
     readHardware(host),
     listDomains(host),
-    listVolumes(host).catch(unlessNoPool),
+    listVolumes(host).catch(onProblem('no_pool', [])),
     sellsGpus ? scanGpus(shell, place) : undefined,
   ]);
   const claims = domains.map(toClaim);
@@ -141,11 +141,6 @@ function unlessTelling(error: unknown): void {
   if (!(error instanceof VirshError) || tellsNothing(error)) throw error;
 }
 
-function unlessNoPool(error: unknown): Volume[] {
-  if (error instanceof VirshError && error.problem === 'no_pool') return [];
-  throw error;
-}
-
 /**
  * All domains of the host, Berth's or not, as running or as stored. A domain that ends during the read is omitted. If
  * a domain is missing from the output but still exists, the read fails: its machine would seem gone and its GPUs
@@ -162,12 +157,12 @@ export async function listDomains(host: Host, as: 'live' | 'stored' = 'live'): P
   const domains: DefinedDomain[] = [];
   for (let from = 0; from < all.length; from += DUMPED_AT_ONCE)
     domains.push(...(await dumpDomains(host, all.slice(from, from + DUMPED_AT_ONCE), as)));
-  const told = new Set(domains.map(({ uuid }) => uuid));
-  if (all.some((uuid) => !told.has(uuid))) {
-    const still = await uuids('--all');
-    const untold = all.find((uuid) => !told.has(uuid) && still.includes(uuid));
-    if (untold !== undefined) throw new VirshError('busy', `${host.name} did not list the domain ${untold}`);
-  }
+  const dumped = new Set(domains.map(({ uuid }) => uuid));
+  const missing = all.filter((uuid) => !dumped.has(uuid));
+  const still = missing.length === 0 ? [] : await uuids('--all');
+  const unlisted = missing.find((uuid) => still.includes(uuid));
+  if (unlisted !== undefined)
+    throw new VirshError('busy', `${host.name} did not list the domain ${unlisted}`);
   return domains.map((domain) => ({
     ...domain,
     running: running.includes(domain.uuid),

@@ -4,7 +4,7 @@ import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts
 import { Fatal } from '../../../ports/errors.ts';
 import type { ImageImport } from '../../kit/driver-definition.ts';
 import { type Host, openHost } from '../client.ts';
-import { VirshError } from '../errors.ts';
+import { onProblem, VirshError } from '../errors.ts';
 import { type HostDomain, listDomains } from '../hosts/host-view.ts';
 import { type Login, openLogin } from '../hosts/ssh-login.ts';
 import type { LibvirtConfig } from '../options.ts';
@@ -110,11 +110,7 @@ const isContentOf = (volume: string, name: string): boolean =>
 
 /** Deletes a file of the image; the import is run by an operator and touches no other files. @throws {VirshError} */
 async function deleteImageFile({ virsh, options }: Host, name: string): Promise<void> {
-  try {
-    await virsh(['vol-delete', '--pool', options.pool, '--', name]);
-  } catch (error) {
-    if (!(error instanceof VirshError && error.problem === 'no_volume')) throw error;
-  }
+  await virsh(['vol-delete', '--pool', options.pool, '--', name]).catch(onProblem('no_volume', ''));
 }
 
 /** Uploads the file. Replaces the rest of an interrupted import, which no overlay uses. @throws {VirshError} */
@@ -142,14 +138,11 @@ async function upload(host: Host, name: string, { fd, bytes }: ImageSource): Pro
 
 /** Undefined: the volume does not exist. @throws {VirshError} */
 async function readVolume({ virsh, options }: Host, name: string) {
-  try {
-    const volume = parseXml(await virsh(['vol-dumpxml', '--pool', options.pool, '--', name]));
-    const pathOf = (of: string): string => textOf(descend(volume, of, 'path'));
-    return { name, path: pathOf('target'), backingFile: pathOf('backingStore') };
-  } catch (error) {
-    if (error instanceof VirshError && error.problem === 'no_volume') return undefined;
-    throw error;
-  }
+  const reading = virsh(['vol-dumpxml', '--pool', options.pool, '--', name]);
+  const xml = await reading.catch(onProblem('no_volume', undefined));
+  if (xml === undefined) return undefined;
+  const pathOf = (of: string): string => textOf(descend(parseXml(xml), of, 'path'));
+  return { name, path: pathOf('target'), backingFile: pathOf('backingStore') };
 }
 
 /** Length of the file itself, in bytes. @throws {VirshError} */
