@@ -5,6 +5,7 @@ import type { Transaction } from '../../orchestrator/model/store.ts';
 import { toGb } from './claims.ts';
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
+import { firstOf } from './rows.ts';
 
 const keyByDigest = prepared(({ db, accounts, apiKeys }: Connection, { digest }: { digest: Buffer }) =>
   db
@@ -17,9 +18,8 @@ const keyByDigest = prepared(({ db, accounts, apiKeys }: Connection, { digest }:
 export function credentialReader(connection: Connection): CredentialReader {
   const { db, accounts, apiKeys, tokens } = connection;
   return {
-    accountById: async (id) => (await db.select().from(accounts).where(eq(accounts.id, id)))[0] ?? null,
-    accountByName: async (name) =>
-      (await db.select().from(accounts).where(eq(accounts.name, name)))[0] ?? null,
+    accountById: async (id) => firstOf(db.select().from(accounts).where(eq(accounts.id, id))),
+    accountByName: async (name) => firstOf(db.select().from(accounts).where(eq(accounts.name, name))),
     listAccounts: async () => db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)),
     keyByDigest: async (digest) => {
       const [found] = await keyByDigest(connection, { digest });
@@ -33,8 +33,7 @@ export function credentialReader(connection: Connection): CredentialReader {
         .from(apiKeys)
         .where(accountId === undefined ? undefined : eq(apiKeys.accountId, accountId))
         .orderBy(asc(apiKeys.createdAt), asc(apiKeys.id)),
-    tokenByDigest: async (digest) =>
-      (await db.select().from(tokens).where(eq(tokens.digest, digest)))[0] ?? null,
+    tokenByDigest: async (digest) => firstOf(db.select().from(tokens).where(eq(tokens.digest, digest))),
   };
 }
 

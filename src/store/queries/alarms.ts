@@ -3,6 +3,7 @@ import { compareNames } from '../../contract/compare-names.ts';
 import type { AlarmReader, AlarmWriter } from '../../orchestrator/model/alarm.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
+import { upsert } from './rows.ts';
 
 const allAlarms = prepared(({ db, alarms }: Connection, _values: object) => db.select().from(alarms));
 
@@ -21,13 +22,7 @@ export function alarmWriter(connection: Connection): AlarmWriter {
   const { db, alarms } = connection;
   return {
     ...alarmReader(connection),
-    put: async (alarm) => {
-      const { text, lastSeenAt } = alarm;
-      await db
-        .insert(alarms)
-        .values(alarm)
-        .onConflictDoUpdate({ target: [alarms.kind, alarms.subject], set: { text, lastSeenAt } });
-    },
+    put: (alarm) => upsert(db, alarms, ['kind', 'subject'], alarm, ['platform', 'since', 'acknowledgedBy']),
     remove: async ({ kind, subject }) =>
       void (await db.delete(alarms).where(and(eq(alarms.kind, kind), eq(alarms.subject, subject)))),
     acknowledge: async ({ kind, subject }, acknowledgedBy) =>

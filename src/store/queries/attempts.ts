@@ -2,6 +2,7 @@ import { and, asc, eq, inArray, lt, notExists, sql } from 'drizzle-orm';
 import type { AttemptReader, AttemptWriter } from '../../orchestrator/model/attempt.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
+import { firstOf, upsert } from './rows.ts';
 
 const attemptsOf = prepared(({ db, attempts }: Connection, { resourceId }: { resourceId: string }) =>
   db
@@ -14,8 +15,7 @@ const attemptsOf = prepared(({ db, attempts }: Connection, { resourceId }: { res
 export function attemptReader(connection: Connection): AttemptReader {
   const { db, attempts, locking } = connection;
   return {
-    byRef: async (ref) =>
-      (await locking.rows(db.select().from(attempts).where(eq(attempts.ref, ref))))[0] ?? null,
+    byRef: async (ref) => firstOf(locking.rows(db.select().from(attempts).where(eq(attempts.ref, ref)))),
     of: (resourceId) => attemptsOf(connection, { resourceId }),
   };
 }
@@ -24,11 +24,7 @@ export function attemptWriter(connection: Connection): AttemptWriter {
   const { db, attempts } = connection;
   return {
     ...attemptReader(connection),
-    put: async ({ ref, ...rest }) =>
-      void (await db
-        .insert(attempts)
-        .values({ ref, ...rest })
-        .onConflictDoUpdate({ target: attempts.ref, set: rest })),
+    put: (attempt) => upsert(db, attempts, ['ref'], attempt),
     remove: async (ref) => void (await db.delete(attempts).where(eq(attempts.ref, ref))),
     prune: async ({ platform, endedBefore, limit }) => {
       const { instances, volumes } = connection;

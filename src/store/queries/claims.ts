@@ -7,6 +7,7 @@ import type {
 } from '../../orchestrator/model/claims.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
+import { upsert } from './rows.ts';
 
 const claimsOfInstance = prepared(({ db, claims }: Connection, { instanceId }: { instanceId: string }) =>
   db.select().from(claims).where(eq(claims.instanceId, instanceId)),
@@ -130,10 +131,7 @@ export function storageClaimWriter(connection: Connection): StorageClaimWriter {
         );
         if (others + mb > Math.floor(capacityGb * 1e3)) return false;
       }
-      await db
-        .insert(storageClaims)
-        .values({ volumeId, region, mb })
-        .onConflictDoUpdate({ target: storageClaims.volumeId, set: { region, mb } });
+      await upsert(db, storageClaims, ['volumeId'], { volumeId, region, mb });
       return true;
     },
     release: async (volumeId) =>

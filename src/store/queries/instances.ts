@@ -13,14 +13,15 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Pruned } from '../../orchestrator/model/attempt.ts';
-import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
-import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type { InstanceReader, InstanceSearch, InstanceWriter } from '../../orchestrator/model/store.ts';
 import { instanceColumns } from './changes.ts';
 import { type Connection, contains } from './connection.ts';
+import { asEncoded, encodeRow } from './encoded-row.ts';
 import { prepared, preparedWrite } from './prepared.ts';
+import { firstOf } from './rows.ts';
 
 const instanceById = prepared(({ db, instances, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select(instanceColumns(instances)).from(instances).where(eq(instances.id, id))),
@@ -126,11 +127,8 @@ function isFound(connection: Connection, of: InstanceSearch): SQL | undefined {
 export function instanceReader(connection: Connection): InstanceReader {
   const { db, instances } = connection;
   return {
-    byId: async (id) => {
-      const [record] = await instanceById(connection, { id });
-      return record ?? null;
-    },
-    byOwnerRef: async (ownerRef) => (await instanceByOwnerRef(connection, { ownerRef }))[0] ?? null,
+    byId: async (id) => firstOf(instanceById(connection, { id })),
+    byOwnerRef: async (ownerRef) => firstOf(instanceByOwnerRef(connection, { ownerRef })),
     list: async ({ accountId, region }) => {
       const conditions: SQL[] = [isLive(instances)];
       if (accountId !== undefined) conditions.push(eq(instances.accountId, accountId));
@@ -245,36 +243,15 @@ export async function instancesByIds(
     .where(inArray(instances.id, [...ids]));
 }
 
-/** A row for its statement. A null JSON value would be stored as the text `null`, so it is left out. */
-type Written = Omit<InstanceRecord, 'endpoint' | 'destroyOrder'> & {
-  endpoint?: Endpoint;
-  destroyOrder?: DestroyOrder;
-};
-
-function toWritten({ endpoint, destroyOrder, ...row }: InstanceRecord): Written {
-  return { ...row, ...(endpoint !== null && { endpoint }), ...(destroyOrder !== null && { destroyOrder }) };
-}
-
-const insertInstance = preparedWrite(
-  ({ db, instances, changes }: Connection, { endpoint, destroyOrder, ...row }: Written) =>
-    db.insert(instances).values({
-      ...row,
-      endpoint: endpoint ?? null,
-      destroyOrder: destroyOrder ?? null,
-      changedIn: changes.next(row.accountId),
-    }),
+const insertInstance = preparedWrite(({ db, instances, changes }: Connection, row: InstanceRecord) =>
+  db.insert(instances).values({ ...asEncoded(row), changedIn: changes.next(row.accountId) }),
 );
 
 const updateInstance = preparedWrite(
-  ({ db, instances, changes }: Connection, { id, endpoint, destroyOrder, ...row }: Written) =>
+  ({ db, instances, changes }: Connection, { id, ...row }: InstanceRecord) =>
     db
       .update(instances)
-      .set({
-        ...row,
-        endpoint: endpoint ?? null,
-        destroyOrder: destroyOrder ?? null,
-        changedIn: changes.next(row.accountId),
-      })
+      .set({ ...asEncoded(row), changedIn: changes.next(row.accountId) })
       .where(eq(instances.id, id)),
 );
 
@@ -310,11 +287,11 @@ export function instanceWriter(connection: Connection, written: Map<string, Inst
   return {
     ...instanceReader(connection),
     insert: async (record) => {
-      await insertInstance(connection, toWritten(record));
+      await insertInstance(connection, encodeRow(instances, record));
       written.set(record.id, record);
     },
     update: async (record) => {
-      await updateInstance(connection, toWritten(record));
+      await updateInstance(connection, encodeRow(instances, record));
       written.set(record.id, record);
     },
     hasWritten: (id) => written.has(id),
@@ -334,18 +311,28 @@ export function instanceWriter(connection: Connection, written: Map<string, Inst
 
 const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
 
+/** No other row refers to the instance: no work, no unit and no attachment. */
+function unneeded(connection: Connection): SQL[] {
+  const { attachments, claims, instances } = connection;
+  return unreferenced(connection, instances, [claims.instanceId, attachments.instanceId]);
+}
+
 /**
- * No other row refers to the instance: no work, no unit, no attachment, and no Idempotency-Key that may be sent again.
+ * Conditions of a prunable row: no work, none of the columns `referring` and no Idempotency-Key that may be sent again
+ * refers to it.
  */
-function unneeded({ db, attachments, claims, idempotency, instances, work }: Connection): SQL[] {
-  const { id, createdAt } = instances;
-  // A key has the age of its instance, and an index by age exists.
+export function unreferenced(
+  { db, idempotency, work }: Connection,
+  { id, createdAt }: Connection['instances'] | Connection['volumes'],
+  referring: readonly PgColumn[],
+): SQL[] {
+  const noRow = (table: PgTable, condition: SQL | undefined): SQL =>
+    notExists(db.select({ one: sql`1` }).from(table).where(condition));
+  // A key has the age of its resource, and an index by age exists.
   const isKept = and(eq(idempotency.createdAt, createdAt), eq(idempotency.resourceId, id));
   return [
-    notExists(db.select({ one: sql`1` }).from(work).where(eq(work.resourceId, id))),
-    notExists(db.select({ one: sql`1` }).from(claims).where(eq(claims.instanceId, id))),
-    notExists(db.select({ one: sql`1` }).from(attachments).where(eq(attachments.instanceId, id))),
-    notExists(db.select({ one: sql`1` }).from(idempotency).where(isKept)),
+    ...[work.resourceId, ...referring].map((column) => noRow(column.table, eq(column, id))),
+    noRow(idempotency, isKept),
   ];
 }
 

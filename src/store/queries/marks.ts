@@ -8,6 +8,7 @@ import type {
 } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
+import { firstOf, upsert } from './rows.ts';
 
 const markByName = prepared(({ db, marks }: Connection, { name }: { name: MarkName }) =>
   db.select().from(marks).where(eq(marks.name, name)),
@@ -29,11 +30,7 @@ export function markWriter(connection: Connection): MarkWriter {
   const { db, marks } = connection;
   return {
     ...markReader(connection),
-    put: async (name, at) =>
-      void (await db
-        .insert(marks)
-        .values({ name, at })
-        .onConflictDoUpdate({ target: marks.name, set: { at } })),
+    put: (name, at) => upsert(db, marks, ['name'], { name, at }),
     remove: async (name) => (await db.delete(marks).where(eq(marks.name, name)).returning())[0]?.at ?? null,
   };
 }
@@ -43,7 +40,7 @@ export function installationReader({ db, installation, locking }: Connection): I
     get: async () => {
       await locking.name('installation');
       const { id, platform } = installation;
-      return (await db.select({ id, platform }).from(installation))[0] ?? null;
+      return firstOf(db.select({ id, platform }).from(installation));
     },
   };
 }
@@ -52,11 +49,7 @@ export function installationWriter(connection: Connection): InstallationWriter {
   const { db, installation } = connection;
   return {
     ...installationReader(connection),
-    put: async (values) =>
-      void (await db
-        .insert(installation)
-        .values({ only: 1, ...values })
-        .onConflictDoUpdate({ target: installation.only, set: values })),
+    put: (values) => upsert(db, installation, ['only'], { only: 1, ...values }),
   };
 }
 
@@ -81,10 +74,6 @@ export function lossWriter(connection: Connection): LossWriter {
   const { db, losses } = connection;
   return {
     ...lossReader(connection),
-    add: async (loss) =>
-      void (await db
-        .insert(losses)
-        .values(loss)
-        .onConflictDoUpdate({ target: losses.instanceId, set: { at: loss.at } })),
+    add: (loss) => upsert(db, losses, ['instanceId'], loss),
   };
 }

@@ -8,6 +8,7 @@ import type {
 import type { operatorTables } from '../schema/operators.ts';
 import type { Connection as AnyConnection } from './connection.ts';
 import { prepared } from './prepared.ts';
+import { firstOf } from './rows.ts';
 
 /** A connection to the database of either product. */
 type Connection = AnyConnection<ReturnType<typeof operatorTables>>;
@@ -20,8 +21,8 @@ export function operatorKeyReader(connection: Connection): OperatorKeyReader {
   const { db, operatorKeys } = connection;
   return {
     byDigest: async (digest) =>
-      (await db.select().from(operatorKeys).where(eq(operatorKeys.digest, digest)))[0] ?? null,
-    byId: async (id) => (await keyById(connection, { id }))[0] ?? null,
+      firstOf(db.select().from(operatorKeys).where(eq(operatorKeys.digest, digest))),
+    byId: async (id) => firstOf(keyById(connection, { id })),
     list: async () =>
       db.select().from(operatorKeys).orderBy(asc(operatorKeys.createdAt), asc(operatorKeys.id)),
   };

@@ -2,6 +2,7 @@ import { and, asc, eq } from 'drizzle-orm';
 import type { SightingReader, SightingWriter } from '../../orchestrator/model/sighting.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
+import { firstOf, upsert } from './rows.ts';
 
 const withoutRow = prepared(({ db, sightings }: Connection, { resourceId }: { resourceId: string }) =>
   db
@@ -15,7 +16,7 @@ export function sightingReader(connection: Connection): SightingReader {
   return {
     listing: async (platform, resourceKind) => {
       const isOf = and(eq(listings.platform, platform), eq(listings.resourceKind, resourceKind));
-      return (await db.select().from(listings).where(isOf))[0] ?? null;
+      return firstOf(db.select().from(listings).where(isOf));
     },
     list: async (platform) =>
       db
@@ -31,19 +32,9 @@ export function sightingWriter(connection: Connection): SightingWriter {
   const { db, listings, sightings } = connection;
   return {
     ...sightingReader(connection),
-    putListing: async ({ platform, resourceKind, ...rest }) =>
-      void (await db
-        .insert(listings)
-        .values({ platform, resourceKind, ...rest })
-        .onConflictDoUpdate({ target: [listings.platform, listings.resourceKind], set: rest })),
-    put: async ({ platform, resourceKind, what, name, since, ...rest }) =>
-      void (await db
-        .insert(sightings)
-        .values({ platform, resourceKind, what, name, since, ...rest })
-        .onConflictDoUpdate({
-          target: [sightings.platform, sightings.resourceKind, sightings.what, sightings.name],
-          set: rest,
-        })),
+    putListing: (listing) => upsert(db, listings, ['platform', 'resourceKind'], listing),
+    put: (sighting) =>
+      upsert(db, sightings, ['platform', 'resourceKind', 'what', 'name'], sighting, ['since']),
     remove: async ({ platform, resourceKind, what, name }) =>
       void (await db
         .delete(sightings)

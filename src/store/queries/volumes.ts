@@ -1,22 +1,10 @@
-import {
-  and,
-  asc,
-  count,
-  eq,
-  inArray,
-  isNotNull,
-  isNull,
-  lt,
-  notExists,
-  or,
-  type SQL,
-  sql,
-} from 'drizzle-orm';
+import { and, asc, count, eq, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../orchestrator/model/store.ts';
 import { volumeColumns } from './changes.ts';
 import type { Connection } from './connection.ts';
-import { toPruned } from './instances.ts';
+import { toPruned, unreferenced } from './instances.ts';
 import { prepared } from './prepared.ts';
+import { firstOf, upsert } from './rows.ts';
 
 const volumeById = prepared(({ db, volumes, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select(volumeColumns(volumes)).from(volumes).where(eq(volumes.id, id))),
@@ -39,8 +27,8 @@ const attachmentsOfInstance = prepared(
 export function volumeReader(connection: Connection): VolumeReader {
   const { db, volumes } = connection;
   return {
-    byId: async (id) => (await volumeById(connection, { id }))[0] ?? null,
-    byOwnerRef: async (ownerRef) => (await volumeByOwnerRef(connection, { ownerRef }))[0] ?? null,
+    byId: async (id) => firstOf(volumeById(connection, { id })),
+    byOwnerRef: async (ownerRef) => firstOf(volumeByOwnerRef(connection, { ownerRef })),
     attachmentsOfVolume: (volumeId) => attachmentsOfVolume(connection, { volumeId }),
     attachmentsOfInstance: (instanceId) => attachmentsOfInstance(connection, { instanceId }),
     liveIdsOf: async (accountId) => {
@@ -129,13 +117,7 @@ export function volumeWriter(connection: Connection, onWrite: (accountId: string
       return toPruned(connection, await deleted.returning({ id, createdAt, changedIn }));
     },
     putAttachment: async (attachment) => {
-      await db
-        .insert(attachments)
-        .values(attachment)
-        .onConflictDoUpdate({
-          target: [attachments.volumeId, attachments.instanceId],
-          set: { state: attachment.state },
-        });
+      await upsert(db, attachments, ['volumeId', 'instanceId'], attachment);
       await attachmentsChanged(attachment.volumeId);
     },
     removeAttachment: async (volumeId, instanceId) => {
@@ -147,16 +129,8 @@ export function volumeWriter(connection: Connection, onWrite: (accountId: string
   };
 }
 
-/**
- * No other row refers to the volume: no work, no storage, no attachment, and no Idempotency-Key that may be sent again.
- */
-function unneeded({ db, attachments, idempotency, storageClaims, volumes, work }: Connection): SQL[] {
-  const { id, createdAt } = volumes;
-  const isKept = and(eq(idempotency.createdAt, createdAt), eq(idempotency.resourceId, id));
-  return [
-    notExists(db.select({ one: sql`1` }).from(work).where(eq(work.resourceId, id))),
-    notExists(db.select({ one: sql`1` }).from(storageClaims).where(eq(storageClaims.volumeId, id))),
-    notExists(db.select({ one: sql`1` }).from(attachments).where(eq(attachments.volumeId, id))),
-    notExists(db.select({ one: sql`1` }).from(idempotency).where(isKept)),
-  ];
+/** No other row refers to the volume: no work, no storage and no attachment. */
+function unneeded(connection: Connection): SQL[] {
+  const { attachments, storageClaims, volumes } = connection;
+  return unreferenced(connection, volumes, [storageClaims.volumeId, attachments.volumeId]);
 }

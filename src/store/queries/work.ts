@@ -19,6 +19,7 @@ import type { InstanceWorkKind, Lease, Work, WorkReader, WorkWriter } from '../.
 import { FARTHEST_MS } from '../../work/lease-time.ts';
 import type { Connection } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
+import { firstOf } from './rows.ts';
 
 type WorkTable = Connection['work'];
 
@@ -57,10 +58,7 @@ const nextMoments = prepared(({ db, work }: Connection, { platform }: { platform
 export function workReader(connection: Connection): WorkReader {
   const { db, work } = connection;
   return {
-    of: async (resourceId) => {
-      const [row] = await workOf(connection, { resourceId });
-      return row ?? null;
-    },
+    of: async (resourceId) => firstOf(workOf(connection, { resourceId })),
     backlog: async () => {
       const [found] = await db.select({ count: count(), oldestDueAt: least(dueSince(work)) }).from(work);
       return found ?? { count: 0, oldestDueAt: null };

@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm';
 import type { CatalogReader, CatalogWriter } from '../../../marketplace/model/store.ts';
 import { prepared } from '../../queries/prepared.ts';
+import { firstOf, upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 
 const catalogOfProvider = prepared(({ db, catalogs }: Connection, { providerId }: { providerId: string }) =>
@@ -10,10 +11,7 @@ const catalogOfProvider = prepared(({ db, catalogs }: Connection, { providerId }
 export function catalogReader(connection: Connection): CatalogReader {
   const { db, catalogs } = connection;
   return {
-    byProvider: async (providerId) => {
-      const [catalog] = await catalogOfProvider(connection, { providerId });
-      return catalog ?? null;
-    },
+    byProvider: async (providerId) => firstOf(catalogOfProvider(connection, { providerId })),
     versions: async () =>
       db
         .select({ providerId: catalogs.providerId, version: catalogs.version, readAt: catalogs.readAt })
@@ -25,11 +23,7 @@ export function catalogWriter(connection: Connection): CatalogWriter {
   const { db, catalogs } = connection;
   return {
     ...catalogReader(connection),
-    put: async ({ providerId, ...values }) =>
-      void (await db
-        .insert(catalogs)
-        .values({ providerId, ...values })
-        .onConflictDoUpdate({ target: catalogs.providerId, set: values })),
+    put: (catalog) => upsert(db, catalogs, ['providerId'], catalog),
     confirm: async (providerId, readAt) =>
       void (await db.update(catalogs).set({ readAt }).where(eq(catalogs.providerId, providerId))),
   };

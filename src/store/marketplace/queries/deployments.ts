@@ -8,6 +8,7 @@ import type { DeploymentReader, DeploymentWriter } from '../../../marketplace/mo
 import { contains } from '../../queries/connection.ts';
 import { asEncoded, encodeRow } from '../../queries/encoded-row.ts';
 import { prepared } from '../../queries/prepared.ts';
+import { firstOf } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { isAfter } from './pages.ts';
 
@@ -87,10 +88,7 @@ const pricesOfTeam = prepared(({ db, deployments }: Connection, { teamId }: { te
 export function deploymentReader(connection: Connection): DeploymentReader {
   const { db, deployments } = connection;
   return {
-    byId: async (id) => {
-      const [record] = await deploymentById(connection, { id });
-      return record ?? null;
-    },
+    byId: async (id) => firstOf(deploymentById(connection, { id })),
     list: async ({ teamIds, userId, providerId, statuses, page }) => {
       const conditions: SQL[] = [];
       if (teamIds !== undefined) conditions.push(inArray(deployments.teamId, [...teamIds]));
@@ -138,10 +136,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .where(and(eq(deployments.providerId, provider), needsSync(connection)));
       return found?.provedAt ?? null;
     },
-    byProviderName: async (name) => {
-      const [record] = await deploymentByProviderName(connection, { name });
-      return record ?? null;
-    },
+    byProviderName: async (name) => firstOf(deploymentByProviderName(connection, { name })),
     byInstance: (provider, instance) => deploymentsByInstance(connection, { provider, instance }),
     activeByPrice: async (teamId) => {
       const rows = await pricesOfTeam(connection, { teamId });

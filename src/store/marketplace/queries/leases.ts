@@ -3,6 +3,7 @@ import type { LeaseWriter, SettingReader, SettingWriter } from '../../../marketp
 import type { LeaseRecord } from '../../../work/lease.ts';
 import { FARTHEST_MS } from '../../../work/lease-time.ts';
 import { prepared } from '../../queries/prepared.ts';
+import { upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 
 const heldLease = prepared(
@@ -83,10 +84,6 @@ export function settingWriter(connection: Connection): SettingWriter {
       await db.insert(settings).values({ name, value }).onConflictDoNothing({ target: settings.name });
       return (await reader.get(name)) ?? value;
     },
-    put: async (name, value) =>
-      void (await db
-        .insert(settings)
-        .values({ name, value })
-        .onConflictDoUpdate({ target: settings.name, set: { value } })),
+    put: (name, value) => upsert(db, settings, ['name'], { name, value }),
   };
 }

@@ -3,6 +3,7 @@ import type { SegmentRecord, SubjectKind } from '../../../marketplace/model/ledg
 import type { LedgerReader, LedgerWriter } from '../../../marketplace/model/ledger-store.ts';
 import { noLocking } from '../../queries/connection.ts';
 import { prepared } from '../../queries/prepared.ts';
+import { firstOf } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
 import { isAfter, isLater, readDue } from './pages.ts';
@@ -72,14 +73,11 @@ const AMOUNT_OF_TEAM = sql<number>`(SELECT amount_micro_usd FROM ledger_entries 
 export function ledgerReader(connection: Connection): LedgerReader {
   const { db, deployments, ledgerEntries, ledgerTransactions, segments, slices, locking } = connection;
   const findSegment = async (condition: SQL | undefined): Promise<SegmentRecord | null> =>
-    (await locking.rows(db.select().from(segments).where(condition)))[0] ?? null;
+    firstOf(locking.rows(db.select().from(segments).where(condition)));
   return {
     ...ledgerAudit(connection),
     ...rollUpReader(connection),
-    segmentById: async (id) => {
-      const [segment] = await segmentById(connection, { id });
-      return segment ?? null;
-    },
+    segmentById: async (id) => firstOf(segmentById(connection, { id })),
     segmentsOf: (kind, subjectId) => segmentsOf(connection, { kind, subjectId }),
     openSegmentOf: async (kind, subjectId) => {
       const isOpenOf = and(

@@ -1,5 +1,6 @@
 import { and, asc, count, eq, gte, isNotNull, sql } from 'drizzle-orm';
 import type { LossReader, LossWriter } from '../../../marketplace/model/ledger-store.ts';
+import { firstOf, upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { isLive } from './volumes.ts';
 
@@ -7,8 +8,7 @@ export function lossReader({ db, losses, deployments, volumes }: Connection): Lo
   // The same text as the partial index's condition, so that the index is used.
   const isHeld = sql`${losses.isHeld}`;
   return {
-    bySubject: async (subjectId) =>
-      (await db.select().from(losses).where(eq(losses.subjectId, subjectId)))[0] ?? null,
+    bySubject: async (subjectId) => firstOf(db.select().from(losses).where(eq(losses.subjectId, subjectId))),
     countSince: async (providerId, time) => {
       const isCounted = and(
         eq(losses.providerId, providerId),
@@ -62,11 +62,7 @@ export function lossWriter(connection: Connection): LossWriter {
   return {
     ...lossReader(connection),
     lock: (providerId) => locking.name(`losses ${providerId}`),
-    put: async ({ subjectId, ...record }) =>
-      void (await db
-        .insert(losses)
-        .values({ subjectId, ...record })
-        .onConflictDoUpdate({ target: losses.subjectId, set: record })),
+    put: (loss) => upsert(db, losses, ['subjectId'], loss),
     release: async (subjectId) =>
       void (await db.delete(losses).where(and(eq(losses.subjectId, subjectId), eq(losses.isHeld, true)))),
   };

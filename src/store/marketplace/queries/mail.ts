@@ -17,6 +17,7 @@ import {
 import type { MailReader, MailState, MailWriter } from '../../../marketplace/model/ledger-store.ts';
 import type { StockAlertReader, StockAlertWriter } from '../../../marketplace/model/people-store.ts';
 import { prepared } from '../../queries/prepared.ts';
+import { firstOf } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { isAfter } from './pages.ts';
 
@@ -75,7 +76,7 @@ export function mailWriter(connection: Connection): MailWriter {
   const { db, mails, locking } = connection;
   return {
     ...mailReader(connection),
-    byId: async (id) => (await locking.rows(db.select().from(mails).where(eq(mails.id, id))))[0] ?? null,
+    byId: async (id) => firstOf(locking.rows(db.select().from(mails).where(eq(mails.id, id)))),
     insert: async (record) =>
       void (await db.insert(mails).values(record).onConflictDoNothing({ target: mails.dedupeKey })),
     update: async (record) => void (await db.update(mails).set(record).where(eq(mails.id, record.id))),
@@ -113,8 +114,7 @@ export function stockAlertWriter(connection: Connection): StockAlertWriter {
   const { db, stockAlerts, locking } = connection;
   return {
     ...stockAlertReader(connection),
-    byId: async (id) =>
-      (await locking.rows(db.select().from(stockAlerts).where(eq(stockAlerts.id, id))))[0] ?? null,
+    byId: async (id) => firstOf(locking.rows(db.select().from(stockAlerts).where(eq(stockAlerts.id, id)))),
     insert: async (record) => void (await db.insert(stockAlerts).values(record)),
     update: async (record) =>
       void (await db.update(stockAlerts).set(record).where(eq(stockAlerts.id, record.id))),

@@ -7,6 +7,7 @@ import type {
 } from '../../../marketplace/model/people-store.ts';
 import { contains } from '../../queries/connection.ts';
 import { prepared, preparedWrite } from '../../queries/prepared.ts';
+import { firstOf, upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { isLater, readDue } from './pages.ts';
 
@@ -73,16 +74,9 @@ const discountsOfTeam = prepared(({ db, discounts }: Connection, { teamId }: { t
 export function teamReader(connection: Connection): TeamReader {
   const { db, members, teams } = connection;
   return {
-    byId: async (id) => {
-      const [record] = await teamById(connection, { id });
-      return record ?? null;
-    },
-    load: async (id) => {
-      const [load] = await loadOfTeam(connection, { id });
-      return load ?? null;
-    },
-    bySlug: async (slug) =>
-      (await db.select(recordOf(connection)).from(teams).where(eq(teams.slug, slug)))[0] ?? null,
+    byId: async (id) => firstOf(teamById(connection, { id })),
+    load: async (id) => firstOf(loadOfTeam(connection, { id })),
+    bySlug: async (slug) => firstOf(db.select(recordOf(connection)).from(teams).where(eq(teams.slug, slug))),
     list: async () =>
       db.select(recordOf(connection)).from(teams).orderBy(asc(teams.createdAt), asc(teams.id)),
     page: async ({ text, after = '', limit }) =>
@@ -124,10 +118,7 @@ export function teamReader(connection: Connection): TeamReader {
           asc(members.userId),
         ),
     // Not locked: the caller may hold any of the team's rows, and every change of a member locks the team's row.
-    member: async (teamId, userId) => {
-      const [record] = await memberOf(connection, { teamId, userId });
-      return record ?? null;
-    },
+    member: async (teamId, userId) => firstOf(memberOf(connection, { teamId, userId })),
   };
 }
 
@@ -141,14 +132,7 @@ export function teamWriter(connection: Connection): TeamWriter {
       void (await db.update(teams).set(record).where(eq(teams.id, record.id))),
     scheduleCheck: async (id, nextCheckAt) =>
       void (await db.update(teams).set({ nextCheckAt }).where(eq(teams.id, id))),
-    putMember: async (record) =>
-      void (await db
-        .insert(members)
-        .values(record)
-        .onConflictDoUpdate({
-          target: [members.teamId, members.userId],
-          set: { role: record.role, joinedAt: record.joinedAt },
-        })),
+    putMember: (member) => upsert(db, members, ['teamId', 'userId'], member),
     removeMember: async (teamId, userId) =>
       void (await db.delete(members).where(and(eq(members.teamId, teamId), eq(members.userId, userId)))),
   };
@@ -157,8 +141,7 @@ export function teamWriter(connection: Connection): TeamWriter {
 export function discountReader(connection: Connection): DiscountReader {
   const { db, discounts, locking } = connection;
   return {
-    byId: async (id) =>
-      (await locking.rows(db.select().from(discounts).where(eq(discounts.id, id))))[0] ?? null,
+    byId: async (id) => firstOf(locking.rows(db.select().from(discounts).where(eq(discounts.id, id)))),
     ofTeam: (teamId) => discountsOfTeam(connection, { teamId }),
     ofTeams: async (teamIds) =>
       db

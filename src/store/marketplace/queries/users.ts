@@ -9,6 +9,7 @@ import type {
   UserWriter,
 } from '../../../marketplace/model/people-store.ts';
 import { prepared } from '../../queries/prepared.ts';
+import { firstOf } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 
 const userById = prepared(({ db, users, locking }: Connection, { id }: { id: string }) =>
@@ -26,11 +27,8 @@ const recordKeyUse = prepared(({ db, apiKeys }: Connection, { id, at }: { id: st
 export function userReader(connection: Connection): UserReader {
   const { db, users } = connection;
   return {
-    byId: async (id) => {
-      const [record] = await userById(connection, { id });
-      return record ?? null;
-    },
-    byEmail: async (email) => (await db.select().from(users).where(eq(users.email, email)))[0] ?? null,
+    byId: async (id) => firstOf(userById(connection, { id })),
+    byEmail: async (email) => firstOf(db.select().from(users).where(eq(users.email, email))),
     list: async () => db.select().from(users).orderBy(asc(users.createdAt), asc(users.id)),
   };
 }
@@ -47,11 +45,8 @@ export function userWriter(connection: Connection): UserWriter {
 export function keyReader(connection: Connection): KeyReader {
   const { db, apiKeys, locking } = connection;
   return {
-    byDigest: async (digest) => {
-      const [record] = await keyByDigest(connection, { digest });
-      return record ?? null;
-    },
-    byId: async (id) => (await locking.rows(db.select().from(apiKeys).where(eq(apiKeys.id, id))))[0] ?? null,
+    byDigest: async (digest) => firstOf(keyByDigest(connection, { digest })),
+    byId: async (id) => firstOf(locking.rows(db.select().from(apiKeys).where(eq(apiKeys.id, id)))),
     ofUser: async (userId) =>
       db
         .select()
@@ -87,10 +82,7 @@ const removeSshKey = prepared(({ db, sshKeys }: Connection, { id }: { id: string
 export function sshKeyReader(connection: Connection): SshKeyReader {
   const { db, sshKeys } = connection;
   return {
-    byId: async (id) => {
-      const [record] = await sshKeyById(connection, { id });
-      return record ?? null;
-    },
+    byId: async (id) => firstOf(sshKeyById(connection, { id })),
     list: async ({ teamIds, userId }) => {
       const conditions: SQL[] = [inArray(sshKeys.teamId, [...teamIds]), eq(sshKeys.isTemporary, false)];
       if (userId !== undefined) conditions.push(eq(sshKeys.userId, userId));

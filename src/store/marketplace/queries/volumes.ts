@@ -2,6 +2,7 @@ import { and, asc, count, desc, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../../marketplace/model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/model/volume-record.ts';
 import { prepared } from '../../queries/prepared.ts';
+import { firstOf, upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 
 const volumeById = prepared(({ db, volumes, locking }: Connection, { id }: { id: string }) =>
@@ -52,12 +53,9 @@ const attachmentsOfVolume = prepared(({ db, attachments }: Connection, { volumeI
 export function volumeReader(connection: Connection): VolumeReader {
   const { db, volumes, locking } = connection;
   const find = async (condition: SQL): Promise<VolumeRecord | null> =>
-    (await locking.rows(db.select().from(volumes).where(condition)))[0] ?? null;
+    firstOf(locking.rows(db.select().from(volumes).where(condition)));
   return {
-    byId: async (id) => {
-      const [record] = await volumeById(connection, { id });
-      return record ?? null;
-    },
+    byId: async (id) => firstOf(volumeById(connection, { id })),
     byVolumeId: (volumeId) => find(eq(volumes.volumeId, volumeId)),
     byProviderVolume: (provider, volume) => volumesByProviderVolume(connection, { provider, volume }),
     ofTeam: (teamId) => volumesOfTeam(connection, { teamId }),
@@ -140,14 +138,7 @@ export function volumeWriter(connection: Connection, changed: (id: string) => vo
       changed(id);
       await db.update(volumes).set({ observedAt }).where(eq(volumes.id, id));
     },
-    putAttachment: async (record) =>
-      void (await db
-        .insert(attachments)
-        .values(record)
-        .onConflictDoUpdate({
-          target: [attachments.volumeId, attachments.deploymentId],
-          set: { state: record.state },
-        })),
+    putAttachment: (attachment) => upsert(db, attachments, ['volumeId', 'deploymentId'], attachment),
     removeAttachment: async (volumeId, deploymentId) =>
       void (await db
         .delete(attachments)
