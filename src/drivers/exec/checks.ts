@@ -1,4 +1,4 @@
-import { CheckFailure, gone, same } from '../kit/checks/bench.ts';
+import { CheckFailure, gone, same, Untried } from '../kit/checks/bench.ts';
 import type { DriverCheck } from '../kit/checks/check.ts';
 import type { Channel } from './channel.ts';
 import { isComplaint, STDIN_IGNORED } from './run.ts';
@@ -22,9 +22,9 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
       why: 'A request can wait in a pipe while Berth abandons it, crashes and restarts. If the driver starts it then, it creates a machine that Berth does not expect.',
       async run(bench) {
         if (channel().isSerial)
-          return {
-            untried: 'Berth sends a request only after the last one is answered: none waits in a pipe',
-          };
+          throw new Untried(
+            'Berth sends a request only after the last one is answered: none waits in a pipe',
+          );
         const ref = bench.ref('late');
         const spec = toPlatform(bench.spec(ref), undefined, 'ubuntu');
         const result = await channel().ask('create', { ref, cookie: null, spec, expires_at: now() - 1_000 });
@@ -35,7 +35,6 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
           { outcome: 'failed', code: 'transient', side_effect: 'none' },
         );
         gone('get after that', await bench.driver.get(ref));
-        return undefined;
       },
     },
     {
@@ -46,7 +45,7 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
         const { guest } = bench.context;
         const made = await bench.create(bench.ref('a'));
         const { sshKeys } = bench.spec(made.ref);
-        if (guest === undefined || made.endpoint === undefined) return { untried: 'it has no endpoint' };
+        if (guest === undefined || made.endpoint === undefined) throw new Untried('it has no endpoint');
         await bench.eventually('the keys', () => guest.findRefusedKey(made, sshKeys));
         await bench.destroy(made.ref);
         const refused = await guest.findRefusedKey(made, sshKeys);
@@ -63,14 +62,13 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
       why: 'A driver ends with each restart of Berth, and its process group ends with it: a machine in that group is lost.',
       async run(bench) {
         const { reopen } = bench.context;
-        if (reopen === undefined) return { untried: 'Berth does not start a driver over HTTP' };
+        if (reopen === undefined) throw new Untried('Berth does not start a driver over HTTP');
         const made = await bench.create(bench.ref('a'));
         await reopen();
         same('get in the next process', await bench.driver.get(made.ref), {
           answer: 'observed',
           value: made,
         });
-        return undefined;
       },
     },
     {
@@ -78,7 +76,7 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
       title: 'writes only answers to standard output, one for each request',
       why: 'Berth logs and drops any other line; after a hundred of them it restarts the driver, and the outcome of open requests is unknown.',
       async run({ context: { reopen } }) {
-        if (reopen === undefined) return { untried: 'a driver over HTTP has no standard output' };
+        if (reopen === undefined) throw new Untried('a driver over HTTP has no standard output');
         const [first, ...more] = logged().filter(isComplaint);
         if (first === undefined) return undefined;
         throw new CheckFailure(more.length === 0 ? first : `${first}; and ${more.length} more lines`);
@@ -89,10 +87,9 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
       title: 'ends when its standard input is closed',
       why: 'After kill -9 of Berth this is the only signal that the driver gets. A driver that ignores it runs beside its successor.',
       async run({ context: { reopen } }) {
-        if (reopen === undefined) return { untried: 'Berth does not start a driver over HTTP' };
+        if (reopen === undefined) throw new Untried('Berth does not start a driver over HTTP');
         await reopen();
         if (logged().includes(STDIN_IGNORED)) throw new CheckFailure(STDIN_IGNORED);
-        return undefined;
       },
     },
   ];

@@ -74,6 +74,11 @@ export class CheckFailure extends Error {
   override readonly name = 'CheckFailure';
 }
 
+/** The context lacks something that the check needs. */
+export class Untried extends Error {
+  override readonly name = 'Untried';
+}
+
 /** The platform of one check. Repeats steps as the core does, and records the resources that the check makes. */
 export class Bench {
   /** Shared by all checks: they may run on one platform with the same refs, so the fence must never decrease. */

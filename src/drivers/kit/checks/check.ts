@@ -1,4 +1,4 @@
-import { Bench, CheckFailure, type DriverContext } from './bench.ts';
+import { Bench, CheckFailure, type DriverContext, Untried } from './bench.ts';
 
 /** One requirement of the core, tested on a real driver. */
 export interface DriverCheck {
@@ -7,16 +7,8 @@ export interface DriverCheck {
   title: string;
   /** The consequence if the requirement is not met. */
   why: string;
-  /**
-   * Resolves with a reason if the context lacks something that the check needs.
-   *
-   * @throws {CheckFailure} with the problem
-   */
-  run(bench: Bench): Promise<Untried | undefined>;
-}
-
-export interface Untried {
-  untried: string;
+  /** @throws {CheckFailure | Untried} with the problem, or with the reason why it was not tried */
+  run(bench: Bench): Promise<void>;
 }
 
 export type CheckResult =
@@ -28,10 +20,7 @@ export type CheckResult =
 export async function runCheck(check: DriverCheck, context: DriverContext): Promise<CheckResult> {
   const bench = new Bench(context);
   const result = await attempt(() => check.run(bench));
-  const cleanup = await attempt(async () => {
-    await bench.cleanUp();
-    return undefined;
-  });
+  const cleanup = await attempt(() => bench.cleanUp());
   if (result.outcome === 'failed' || cleanup.outcome !== 'failed') return result;
   return {
     outcome: 'failed',
@@ -41,11 +30,12 @@ export async function runCheck(check: DriverCheck, context: DriverContext): Prom
   };
 }
 
-async function attempt(body: () => Promise<Untried | undefined>): Promise<CheckResult> {
+async function attempt(body: () => Promise<void>): Promise<CheckResult> {
   try {
-    const untried = await body();
-    return untried ? { outcome: 'untried', reason: untried.untried } : { outcome: 'passed' };
+    await body();
+    return { outcome: 'passed' };
   } catch (error) {
+    if (error instanceof Untried) return { outcome: 'untried', reason: error.message };
     const failed = { outcome: 'failed', during: 'check', cause: error } as const;
     if (error instanceof CheckFailure) return { ...failed, problem: error.message };
     return {

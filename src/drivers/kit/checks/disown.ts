@@ -1,7 +1,5 @@
-import { CheckFailure, gone, has, refused, same, show } from './bench.ts';
+import { CheckFailure, gone, has, refused, same, show, Untried } from './bench.ts';
 import type { DriverCheck } from './check.ts';
-
-const cannot = { untried: 'the driver has no disown' };
 
 /** Checks of disown: an operator takes a machine over, and only Berth's mark is removed from it. */
 export const disownChecks: readonly DriverCheck[] = [
@@ -11,14 +9,13 @@ export const disownChecks: readonly DriverCheck[] = [
     why: 'Disowning frees its address and ports: the next machine would get the same ones.',
     async run(bench) {
       const { disown } = bench.driver;
-      if (disown === undefined) return cannot;
+      if (disown === undefined) throw new Untried('the driver has no disown');
       const ref = bench.ref('a');
       await bench.create(ref);
       refused('disown of a running machine', await disown(ref, null), 'conflict');
       const presence = await bench.driver.get(ref);
       if (presence.answer !== 'observed') throw new CheckFailure(`get answers ${presence.answer} after that`);
       has('get after that', presence.value, { power: 'running' });
-      return undefined;
     },
   },
   {
@@ -29,10 +26,10 @@ export const disownChecks: readonly DriverCheck[] = [
       const { driver, context, manifest } = bench;
       const { disown } = driver;
       const { removeReleased } = context;
-      if (disown === undefined) return cannot;
-      if (!manifest.stop) return { untried: 'the manifest says that it cannot stop' };
+      if (disown === undefined) throw new Untried('the driver has no disown');
+      if (!manifest.stop) throw new Untried('the manifest says that it cannot stop');
       if (removeReleased === undefined)
-        return { untried: 'a disowned machine stays on the platform, and this suite cannot remove it' };
+        throw new Untried('a disowned machine stays on the platform, and this suite cannot remove it');
       const ref = bench.ref('a');
       await bench.create(ref);
       await bench.stop(ref);
@@ -51,7 +48,6 @@ export const disownChecks: readonly DriverCheck[] = [
         disks = await removeReleased(ref);
       }
       if (disks?.length === 0) throw new CheckFailure('its disk is gone after an order to destroy it');
-      return undefined;
     },
   },
 ];

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import type { Endpoint, ObservedMachine } from '../../../orchestrator/model/platform-driver.ts';
-import { CheckFailure, gone, refused, same, show } from './bench.ts';
-import type { DriverCheck, Untried } from './check.ts';
+import { CheckFailure, gone, refused, same, show, Untried } from './bench.ts';
+import type { DriverCheck } from './check.ts';
 
-const noGuest: Untried = { untried: 'this suite cannot log in to the machines' };
+const NO_GUEST = 'this suite cannot log in to the machines';
 const MAX_CONSOLE_BYTES = 16 * 1024;
 
 export const guestChecks: readonly DriverCheck[] = [
@@ -34,7 +34,6 @@ export const guestChecks: readonly DriverCheck[] = [
       const second = endpointOf(await bench.create(bench.ref('b')));
       if (second.publicIp === first.publicIp && second.sshPort === sshPort)
         throw new CheckFailure(`two machines have the endpoint ${first.publicIp}:${sshPort}`);
-      return undefined;
     },
   },
   {
@@ -43,12 +42,11 @@ export const guestChecks: readonly DriverCheck[] = [
     why: 'The contract injects all keys, not the first one.',
     async run(bench) {
       const { guest } = bench.context;
-      if (guest === undefined) return noGuest;
+      if (guest === undefined) throw new Untried(NO_GUEST);
       const machine = await bench.create(bench.ref('a'));
       const { sshKeys } = bench.spec(machine.ref);
-      if (sshKeys.length < 2) return { untried: 'the machines of this suite have fewer than two keys' };
+      if (sshKeys.length < 2) throw new Untried('the machines of this suite have fewer than two keys');
       await bench.eventually('the keys', () => guest.findRefusedKey(machine, sshKeys));
-      return undefined;
     },
   },
   {
@@ -58,10 +56,10 @@ export const guestChecks: readonly DriverCheck[] = [
     async run(bench) {
       const { stop, resume, restart } = bench.manifest;
       const run = bench.context.guest?.run;
-      if (run === undefined) return noGuest;
+      if (run === undefined) throw new Untried(NO_GUEST);
       const canResume = stop && resume;
       if (!canResume && !restart)
-        return { untried: 'the manifest says that it can neither resume nor restart' };
+        throw new Untried('the manifest says that it can neither resume nor restart');
       let machine = await bench.create(bench.ref('a'));
       await bench.eventually(
         'a line in the machine',
@@ -77,7 +75,6 @@ export const guestChecks: readonly DriverCheck[] = [
         machine = await bench.finish('restart', (cookie) => bench.driver.restart(machine.ref, 'one', cookie));
         await assertKept();
       }
-      return undefined;
     },
   },
   {
@@ -98,10 +95,9 @@ export const guestChecks: readonly DriverCheck[] = [
       }
       const machine = await bench.create(ref, { cloudInit });
       const run = bench.context.guest?.run;
-      if (run === undefined) return noGuest;
+      if (run === undefined) throw new Untried(NO_GUEST);
       await bench.eventually('runcmd', () => differs(run(machine, 'cat /opt/kit-ran'), 'root'));
       await bench.eventually('write_files', () => differs(run(machine, 'cat /opt/kit-file'), content.trim()));
-      return undefined;
     },
   },
   {
@@ -110,13 +106,12 @@ export const guestChecks: readonly DriverCheck[] = [
     why: 'Berth logs it when a machine does not come up.',
     async run(bench) {
       const { driver } = bench;
-      if (driver.consoleTail === undefined) return { untried: 'the driver has no consoleTail' };
+      if (driver.consoleTail === undefined) throw new Untried('the driver has no consoleTail');
       const { ref } = await bench.create(bench.ref('a'));
       const tail = (await driver.consoleTail(ref)) ?? '';
       if (Buffer.byteLength(tail) > MAX_CONSOLE_BYTES)
         throw new CheckFailure(`consoleTail gave ${Buffer.byteLength(tail)} bytes`);
       same('consoleTail of a missing machine', await driver.consoleTail(bench.ref('none')), undefined);
-      return undefined;
     },
   },
 ];

@@ -1,6 +1,6 @@
 import type { Call, Step } from '../../../orchestrator/model/platform-driver.ts';
 import { nextTurn } from '../../../ports/clock.ts';
-import { type Bench, CheckFailure, gone, same, show, TRIAL_ORDER } from './bench.ts';
+import { type Bench, CheckFailure, gone, same, show, TRIAL_ORDER, Untried } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
 /** Time in which a call must settle after its signal aborts, in milliseconds. */
@@ -18,7 +18,6 @@ export const limitChecks: readonly DriverCheck[] = [
       const over = () => bench.call({ deadline: bench.context.now() - 1_000 });
       await makesNothing(bench, 'after its deadline', over);
       await changesNothing(bench, 'after its deadline', over);
-      return undefined;
     },
   },
   {
@@ -29,7 +28,6 @@ export const limitChecks: readonly DriverCheck[] = [
       const aborted = () => bench.call({ signal: AbortSignal.abort() });
       await makesNothing(bench, 'after its signal', aborted);
       await changesNothing(bench, 'after its signal', aborted);
-      return undefined;
     },
   },
   {
@@ -61,7 +59,6 @@ export const limitChecks: readonly DriverCheck[] = [
       await bench.context.wait(WATCHED_MS);
       if (!(await isGone()))
         throw new CheckFailure('create settled without a machine, and made one afterwards');
-      return undefined;
     },
   },
   {
@@ -69,10 +66,9 @@ export const limitChecks: readonly DriverCheck[] = [
     title: 'rejects a call of an earlier claim, and changes nothing',
     why: 'A server that was suspended for minutes resumes and sends its old call. It has lost its claim, and another server is changing the machine.',
     async run(bench) {
-      if (!bench.fences) return { untried: 'the manifest says that it does not compare fences' };
+      if (!bench.fences) throw new Untried('the manifest says that it does not compare fences');
       const early = bench.call();
       await changesNothing(bench, 'of an earlier claim', () => early);
-      return undefined;
     },
   },
 ];

@@ -1,5 +1,5 @@
 import type { ObservedMachine } from '../../../orchestrator/model/platform-driver.ts';
-import { type Bench, CheckFailure, gone, has, refused, same, show, TRIAL_ORDER } from './bench.ts';
+import { type Bench, CheckFailure, gone, has, refused, same, show, TRIAL_ORDER, Untried } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
 /** Characters that a platform may mishandle: quotes, braces, multibyte characters, and one that XML forbids. */
@@ -26,7 +26,6 @@ export const machineChecks: readonly DriverCheck[] = [
       for (const [field, value] of Object.entries({ createVisibleWithinMs, cloudInitBytes }))
         if (!Number.isInteger(value) || value < 0)
           throw new CheckFailure(`${field} is ${value}, expected 0 or a whole number`);
-      return undefined;
     },
   },
   {
@@ -35,7 +34,6 @@ export const machineChecks: readonly DriverCheck[] = [
     why: 'Berth creates a machine only after proof that none exists; an unknown here blocks every create.',
     async run(bench) {
       gone('get', await bench.driver.get(bench.ref('none')));
-      return undefined;
     },
   },
   {
@@ -54,7 +52,6 @@ export const machineChecks: readonly DriverCheck[] = [
       for (const other of others) await assertSameAsGet(bench, [ref, other]);
       await bench.destroy(ref);
       same('listed after the destroy', await bench.listed(), others);
-      return undefined;
     },
   },
   {
@@ -62,9 +59,9 @@ export const machineChecks: readonly DriverCheck[] = [
     title: 'makes no machine on a host that it must avoid',
     why: 'An operator cordons a host before maintenance: a machine made there goes down with the host.',
     async run(bench) {
-      if (bench.context.units === 1) return { untried: 'the platform holds one machine' };
+      if (bench.context.units === 1) throw new Untried('the platform holds one machine');
       const { host } = await bench.create(bench.ref('a'));
-      if (host === undefined) return { untried: 'the machines report no host' };
+      if (host === undefined) throw new Untried('the machines report no host');
       const ref = bench.ref('b');
       const spec = bench.spec(ref, { avoidHosts: [host] });
       const made = await bench
@@ -76,7 +73,6 @@ export const machineChecks: readonly DriverCheck[] = [
         });
       if (made?.host === host)
         throw new CheckFailure(`create had to avoid the host ${host}, and made the machine there`);
-      return undefined;
     },
   },
   {
@@ -91,7 +87,6 @@ export const machineChecks: readonly DriverCheck[] = [
         throw new CheckFailure(`create is done without an endpoint: ${show(made)}`);
       const seen = await shown(bench, ref);
       same('get', seen, made);
-      return undefined;
     },
   },
   {
@@ -102,7 +97,6 @@ export const machineChecks: readonly DriverCheck[] = [
       const ref = bench.ref('a');
       await bench.driver.create(bench.spec(ref), null);
       has('get', await shown(bench, ref), { ref });
-      return undefined;
     },
   },
   {
@@ -114,7 +108,6 @@ export const machineChecks: readonly DriverCheck[] = [
       const made = await bench.create(ref);
       same('the second create', await bench.create(ref), made);
       same('listed', await bench.listed(), [ref]);
-      return undefined;
     },
   },
   {
@@ -127,7 +120,6 @@ export const machineChecks: readonly DriverCheck[] = [
       await Promise.all([driver.create(bench.spec(ref), null), driver.create(bench.spec(ref), null)]);
       await bench.create(ref);
       same('listed', await bench.listed(), [ref]);
-      return undefined;
     },
   },
   {
@@ -136,7 +128,7 @@ export const machineChecks: readonly DriverCheck[] = [
     why: 'The memory of a driver is lost with its process. Only the platform and the cookie survive.',
     async run(bench) {
       const { reopen } = bench.context;
-      if (reopen === undefined) return { untried: 'this suite cannot open the driver twice' };
+      if (reopen === undefined) throw new Untried('this suite cannot open the driver twice');
       const ref = bench.ref('a');
       const first = await bench.driver.create(bench.spec(ref), null);
       const other = bench.limited(await reopen());
@@ -151,7 +143,6 @@ export const machineChecks: readonly DriverCheck[] = [
       } finally {
         await other.close();
       }
-      return undefined;
     },
   },
   {
@@ -177,7 +168,6 @@ export const machineChecks: readonly DriverCheck[] = [
       same('listed', await bench.listed(), [ref]);
       await bench.finishAfterCrash('destroy', (cookie) => driver.destroy(ref, cookie, TRIAL_ORDER));
       gone('get', await driver.get(ref));
-      return undefined;
     },
   },
   {
@@ -196,7 +186,6 @@ export const machineChecks: readonly DriverCheck[] = [
       const items = listing.answer === 'listed' ? listing.items : [];
       same('the note in list', items.find((item) => item.ref === ref)?.note, expected);
       if (bench.manifest.stop) same('the note of stop', (await bench.stop(ref)).note, expected);
-      return undefined;
     },
   },
   {
@@ -213,7 +202,6 @@ export const machineChecks: readonly DriverCheck[] = [
         throw new CheckFailure(
           `get says gone, and ${host}, which had the machine, is not in hosts.answered: Berth ignores the answer`,
         );
-      return undefined;
     },
   },
   {
@@ -226,7 +214,6 @@ export const machineChecks: readonly DriverCheck[] = [
       await shown(bench, ref);
       await bench.destroy(ref);
       gone('get', await bench.driver.get(ref));
-      return undefined;
     },
   },
   {
@@ -245,7 +232,6 @@ export const machineChecks: readonly DriverCheck[] = [
         await bench.driver.destroy(none, null, TRIAL_ORDER),
         done,
       );
-      return undefined;
     },
   },
 ];
@@ -266,7 +252,7 @@ export const capacityChecks: readonly DriverCheck[] = [
     why: 'The code capacity marks the offer as sold out. After any other code Berth retries on a full platform.',
     async run(bench) {
       const { units } = bench.context;
-      if (units === undefined) return { untried: 'the platform has more units than this suite uses' };
+      if (units === undefined) throw new Untried('the platform has more units than this suite uses');
       const refs = Array.from({ length: units }, (_, unit) => bench.ref(`${unit}`));
       for (const ref of refs) await bench.create(ref);
       const over = bench.ref('over');
@@ -274,7 +260,6 @@ export const capacityChecks: readonly DriverCheck[] = [
       gone('get of the refused machine', await bench.driver.get(over));
       await bench.destroy(refs[0] ?? over);
       has('create after a unit became free', await bench.create(over), { power: 'running' });
-      return undefined;
     },
   },
   {
@@ -282,7 +267,7 @@ export const capacityChecks: readonly DriverCheck[] = [
     title: 'counts one unit less for each machine, and zero when the next create is refused',
     why: 'Availability follows this count: too high sells missing units, too low hides free ones.',
     async run(bench) {
-      if (bench.driver.inventory === undefined) return { untried: 'the driver has no inventory' };
+      if (bench.driver.inventory === undefined) throw new Untried('the driver has no inventory');
       const ref = bench.ref('a');
       const before = await freeUnits(bench, ref);
       await bench.create(ref);
@@ -291,7 +276,6 @@ export const capacityChecks: readonly DriverCheck[] = [
       same('free units after the destroy', await freeUnits(bench, ref), before);
       const { units } = bench.context;
       if (units !== undefined) same('free units of the empty platform', before, units);
-      return undefined;
     },
   },
   {
@@ -301,14 +285,13 @@ export const capacityChecks: readonly DriverCheck[] = [
     async run(bench) {
       const { impossible = {} } = bench.context;
       const cases = Object.entries(impossible);
-      if (cases.length === 0) return { untried: 'the suite was given no create that must be refused' };
+      if (cases.length === 0) throw new Untried('the suite was given no create that must be refused');
       for (const [code, overrides] of cases) {
         const ref = bench.ref(code.replaceAll('_', '-'));
         const step = await bench.driver.create(bench.spec(ref, overrides), null);
         refused(`create with ${show(overrides)}`, step, code as keyof typeof impossible);
         gone('get of the refused machine', await bench.driver.get(ref));
       }
-      return undefined;
     },
   },
   {
@@ -317,7 +300,7 @@ export const capacityChecks: readonly DriverCheck[] = [
     why: 'An answer of gone, or an empty listing, would end every instance while the platform is down.',
     async run(bench) {
       const { openUnreachable } = bench.context;
-      if (openUnreachable === undefined) return { untried: 'this suite cannot cut off the platform' };
+      if (openUnreachable === undefined) throw new Untried('this suite cannot cut off the platform');
       const driver = bench.limited(await openUnreachable());
       try {
         const ref = bench.ref('a');
@@ -332,7 +315,6 @@ export const capacityChecks: readonly DriverCheck[] = [
       } finally {
         await driver.close();
       }
-      return undefined;
     },
   },
 ];

@@ -1,7 +1,6 @@
 import type { Placing } from '../../../orchestrator/model/platform-driver.ts';
-import type { Bench } from './bench.ts';
-import { CheckFailure, show } from './bench.ts';
-import type { DriverCheck, Untried } from './check.ts';
+import { type Bench, CheckFailure, show, Untried } from './bench.ts';
+import type { DriverCheck } from './check.ts';
 
 /** A resource that is made on a host: a machine or a volume. */
 interface Placed {
@@ -11,51 +10,51 @@ interface Placed {
   make: (host: string) => Promise<string | undefined>;
 }
 
-const noPlace: Untried = { untried: 'the driver has no place: the platform chooses' };
+const NO_PLACE = 'the driver has no place: the platform chooses';
 
 export const placementChecks: readonly DriverCheck[] = [
   {
     id: 'place',
     title: 'makes a machine on the host chosen from the answer of place',
     why: 'Berth records the host before the create, and looks for the machine and removes it only there.',
-    run: (bench) => onEachHost(machineOf(bench)),
+    run: async (bench) => onEachHost(machineOf(bench)),
   },
   {
     id: 'place-bound',
     title: 'answers place only with the host that the machine is bound to',
     why: 'The volumes of a machine are on one host, so it must run there.',
-    run: (bench) => namesOnlyTheBound(machineOf(bench)),
+    run: async (bench) => namesOnlyTheBound(machineOf(bench)),
   },
   {
     id: 'place-avoid',
     title: 'answers place without hosts to avoid, and refuses when none is left',
     why: 'An operator who drains a host waits until it is empty: nothing new may land there.',
-    run: (bench) => namesNoneToAvoid(machineOf(bench)),
+    run: async (bench) => namesNoneToAvoid(machineOf(bench)),
   },
   {
     id: 'volume-place',
     title: 'makes a volume on the host chosen from the answer of volumes.place',
     why: 'A volume on a host other than the recorded one cannot be attached.',
-    run: (bench) => onEachHost(volumeOf(bench)),
+    run: async (bench) => onEachHost(volumeOf(bench)),
   },
   {
     id: 'volume-place-bound',
     title: 'answers volumes.place only with the host that the volume is bound to',
     why: 'The machine that needs the volume is on that host.',
-    run: (bench) => namesOnlyTheBound(volumeOf(bench)),
+    run: async (bench) => namesOnlyTheBound(volumeOf(bench)),
   },
   {
     id: 'volume-place-avoid',
     title: 'answers volumes.place without hosts to avoid, and refuses when none is left',
     why: 'An operator who drains a host waits until it is empty: nothing new may land there.',
-    run: (bench) => namesNoneToAvoid(volumeOf(bench)),
+    run: async (bench) => namesNoneToAvoid(volumeOf(bench)),
   },
 ];
 
-function machineOf(bench: Bench): Placed | undefined {
+function machineOf(bench: Bench): Placed {
   const { driver } = bench;
   const { place } = driver;
-  if (place === undefined) return undefined;
+  if (place === undefined) throw new Untried(NO_PLACE);
   const ref = bench.ref('a');
   return {
     name: 'place',
@@ -68,10 +67,10 @@ function machineOf(bench: Bench): Placed | undefined {
   };
 }
 
-function volumeOf(bench: Bench): Placed | undefined {
+function volumeOf(bench: Bench): Placed {
   const { volumes } = bench.driver;
   const place = volumes?.place;
-  if (volumes === undefined || place === undefined) return undefined;
+  if (volumes === undefined || place === undefined) throw new Untried(NO_PLACE);
   const ref = bench.volumeRef('v');
   return {
     name: 'volumes.place',
@@ -95,30 +94,25 @@ async function namedBy({ name, place }: Placed): Promise<string[]> {
   return placing.hosts.map(({ host }) => host);
 }
 
-async function onEachHost(placed: Placed | undefined): Promise<Untried | undefined> {
-  if (placed === undefined) return noPlace;
+async function onEachHost(placed: Placed): Promise<void> {
   // The driver might choose the best host by chance, so the last ones are used.
   for (const host of (await namedBy(placed)).slice(-2)) {
     const made = await placed.make(host);
     if (made !== host)
       throw new CheckFailure(`create was given the host ${host}, and is on ${made ?? 'no reported host'}`);
   }
-  return undefined;
 }
 
-async function namesOnlyTheBound(placed: Placed | undefined): Promise<Untried | undefined> {
-  if (placed === undefined) return noPlace;
+async function namesOnlyTheBound(placed: Placed): Promise<void> {
   for (const host of (await namedBy(placed)).slice(-2)) {
     const placing = await placed.place(host, []);
     const named = placing.answer === 'placed' ? placing.hosts : [];
     if (named.length !== 1 || named[0]?.host !== host)
       throw new CheckFailure(`${placed.name} for the host ${host} answers ${show(placing)}`);
   }
-  return undefined;
 }
 
-async function namesNoneToAvoid(placed: Placed | undefined): Promise<Untried | undefined> {
-  if (placed === undefined) return noPlace;
+async function namesNoneToAvoid(placed: Placed): Promise<void> {
   const hosts = await namedBy(placed);
   for (const avoided of [hosts.slice(0, 1), hosts]) {
     const placing = await placed.place(undefined, avoided);
@@ -132,5 +126,4 @@ async function namesNoneToAvoid(placed: Placed | undefined): Promise<Untried | u
         `${placed.name} with ${avoided.join(', ')} to be avoided answers ${show(placing)}`,
       );
   }
-  return undefined;
 }

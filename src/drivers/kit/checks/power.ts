@@ -1,4 +1,4 @@
-import { type Bench, CheckFailure, gone, has, refused, same } from './bench.ts';
+import { type Bench, CheckFailure, gone, has, refused, same, Untried } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
 export const powerChecks: readonly DriverCheck[] = [
@@ -25,7 +25,6 @@ export const powerChecks: readonly DriverCheck[] = [
       const started = await bench.start(ref);
       has('start', started, { power: 'running', endpoint });
       same('start of a running machine', await bench.start(ref), started);
-      return undefined;
     },
   },
   {
@@ -37,7 +36,6 @@ export const powerChecks: readonly DriverCheck[] = [
       const none = bench.ref('none');
       refused('stop', await driver.stop(none, null), manifest.stop ? 'gone' : 'unsupported');
       refused('start', await driver.start(none, null), manifest.resume ? 'gone' : 'unsupported');
-      return undefined;
     },
   },
   {
@@ -45,13 +43,12 @@ export const powerChecks: readonly DriverCheck[] = [
     title: 'destroys a stopped machine',
     why: 'Its disk still costs money and holds the tenant’s data.',
     async run(bench) {
-      if (!bench.manifest.stop) return { untried: 'the manifest says that it cannot stop' };
+      if (!bench.manifest.stop) throw new Untried('the manifest says that it cannot stop');
       const ref = bench.ref('a');
       await bench.create(ref);
       await bench.stop(ref);
       await bench.destroy(ref);
       gone('get', await bench.driver.get(ref));
-      return undefined;
     },
   },
   {
@@ -73,7 +70,6 @@ export const powerChecks: readonly DriverCheck[] = [
       same('the same restart again', await restart('one')(null), { outcome: 'done', value: restarted });
       same('another restart', await bench.finishAfterCrash('restart', restart('two')), restarted);
       same('listed', await bench.listed(), [ref]);
-      return undefined;
     },
   },
   {
@@ -82,7 +78,7 @@ export const powerChecks: readonly DriverCheck[] = [
     why: 'A restart that starts a stopped machine makes it run without being billed.',
     async run(bench) {
       const { driver, manifest } = bench;
-      if (!manifest.restart) return { untried: 'the manifest says that it cannot restart' };
+      if (!manifest.restart) throw new Untried('the manifest says that it cannot restart');
       const ref = bench.ref('a');
       refused('restart of a missing machine', await driver.restart(ref, 'one', null), 'gone');
       if (!manifest.stop) return undefined;
@@ -91,7 +87,6 @@ export const powerChecks: readonly DriverCheck[] = [
       refused('restart of a stopped machine', await driver.restart(ref, 'one', null), 'conflict');
       const presence = await driver.get(ref);
       same('power', presence.answer === 'observed' && presence.value.power, 'stopped');
-      return undefined;
     },
   },
 ];

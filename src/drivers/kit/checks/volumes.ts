@@ -1,10 +1,10 @@
 import type { ObservedMachine, OwnerRef, VolumeDriver } from '../../../orchestrator/model/platform-driver.ts';
-import { type Bench, CheckFailure, has, refused, same, show, TRIAL_ORDER } from './bench.ts';
-import type { DriverCheck, Untried } from './check.ts';
+import { type Bench, CheckFailure, has, refused, same, show, TRIAL_ORDER, Untried } from './bench.ts';
+import type { DriverCheck } from './check.ts';
 import { NOTE } from './machines.ts';
 
 type VolumeCheck = Omit<DriverCheck, 'run'> & {
-  run: (bench: Bench, volumes: VolumeDriver) => Promise<Untried | undefined>;
+  run: (bench: Bench, volumes: VolumeDriver) => Promise<void>;
 };
 
 const done = { outcome: 'done', value: null };
@@ -28,7 +28,6 @@ const checks: readonly VolumeCheck[] = [
         done,
       );
       same('get after the destroy', await attached(volumes, ref), 'gone');
-      return undefined;
     },
   },
   {
@@ -50,7 +49,6 @@ const checks: readonly VolumeCheck[] = [
       same('attached to', await attached(volumes, ref), []);
       await bench.finishAfterCrash('volumes.destroy', (cookie) => volumes.destroy(ref, cookie, TRIAL_ORDER));
       same('get after the destroy', await attached(volumes, ref), 'gone');
-      return undefined;
     },
   },
   {
@@ -74,7 +72,6 @@ const checks: readonly VolumeCheck[] = [
       await bench.finish('detach', detach);
       await bench.finish('detach again', detach);
       same('attached to', await attached(volumes, ref), []);
-      return undefined;
     },
   },
   {
@@ -96,7 +93,6 @@ const checks: readonly VolumeCheck[] = [
       same('resize again', await resize(2 * sizeGb)(null), { outcome: 'done', value: expected });
       refused('resize to a smaller size', await resize(sizeGb)(null), 'invalid');
       same('get', await volumes.get(ref), { answer: 'observed', value: expected });
-      return undefined;
     },
   },
   {
@@ -105,7 +101,7 @@ const checks: readonly VolumeCheck[] = [
     why: 'The manifest says which, and the API relies on it.',
     async run(bench, volumes) {
       const { resizeVolume } = bench.manifest;
-      if (resizeVolume === 'none') return { untried: 'the manifest says that it cannot resize' };
+      if (resizeVolume === 'none') throw new Untried('the manifest says that it cannot resize');
       const ref = bench.volumeRef('v');
       const machine = await attachedVolume(bench, volumes, ref);
       const to = 2 * bench.context.volumeSpec(ref).sizeGb;
@@ -113,7 +109,6 @@ const checks: readonly VolumeCheck[] = [
       if (resizeVolume === 'attached') await bench.finish('resize', resize);
       else refused('resize while it is attached', await resize(null), 'conflict');
       same('attached to', await attached(volumes, ref), [machine]);
-      return undefined;
     },
   },
   {
@@ -124,7 +119,6 @@ const checks: readonly VolumeCheck[] = [
       const ref = bench.volumeRef('v');
       await bench.destroy(await attachedVolume(bench, volumes, ref));
       same('attached to', await attached(volumes, ref), []);
-      return undefined;
     },
   },
   {
@@ -134,7 +128,7 @@ const checks: readonly VolumeCheck[] = [
     async run(bench, volumes) {
       const { guest, units } = bench.context;
       const disk = guest?.volume;
-      if (disk === undefined) return { untried: 'this suite cannot see the disks of a machine' };
+      if (disk === undefined) throw new Untried('this suite cannot see the disks of a machine');
       const isCold = bench.manifest.attachVolume === 'cold';
       const running = (ref: OwnerRef) => (isCold ? bench.start(ref) : bench.create(ref));
       const ref = bench.volumeRef('v');
@@ -155,7 +149,6 @@ const checks: readonly VolumeCheck[] = [
         const text = await disk.read(second, ref);
         return text === 'kept' ? undefined : `expected "kept" on it, got ${show(text)}`;
       });
-      return undefined;
     },
   },
   {
@@ -164,7 +157,7 @@ const checks: readonly VolumeCheck[] = [
     why: 'The copy replaces the volume only when it is complete; until then the original is the only data.',
     async run(bench, volumes) {
       const { copy } = volumes;
-      if (copy === undefined) return { untried: 'the driver copies no volumes' };
+      if (copy === undefined) throw new Untried('the driver copies no volumes');
       const ref = bench.volumeRef('v');
       const original = await bench.createVolume(volumes, ref);
       const { host } = original;
@@ -193,7 +186,6 @@ const checks: readonly VolumeCheck[] = [
       same('the repeated copy', await bench.finish('volumes.copy again', repeated), made);
       same('get of the copy', await volumes.get(copied), { answer: 'observed', value: made });
       same('get of the original', await volumes.get(ref), { answer: 'observed', value: original });
-      return undefined;
     },
   },
   {
@@ -205,7 +197,6 @@ const checks: readonly VolumeCheck[] = [
       await attachedVolume(bench, volumes, ref);
       await destroyVolume(bench, volumes, ref);
       same('get', await attached(volumes, ref), 'gone');
-      return undefined;
     },
   },
 ];
@@ -213,10 +204,11 @@ const checks: readonly VolumeCheck[] = [
 /** Checks of volumes; untried for a platform without any. */
 export const volumeChecks: readonly DriverCheck[] = checks.map((check) => ({
   ...check,
-  run: async (bench: Bench) =>
-    bench.driver.volumes === undefined
-      ? { untried: 'the manifest says that there are no volumes' }
-      : check.run(bench, bench.driver.volumes),
+  async run(bench: Bench) {
+    const { volumes } = bench.driver;
+    if (volumes === undefined) throw new Untried('the manifest says that there are no volumes');
+    await check.run(bench, volumes);
+  },
 }));
 
 async function attached(volumes: VolumeDriver, ref: OwnerRef): Promise<OwnerRef[] | string> {
