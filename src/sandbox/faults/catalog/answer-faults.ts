@@ -9,35 +9,39 @@ const INSTANCES = ['GET /instances/{id}', 'GET /instances'];
 const OFFERS = ['GET /configurations', 'GET /availability'];
 const LISTS = ['GET /instances'];
 
-/** A fault that changes each resource of an answer. */
-function field<S extends z.ZodObject>(
-  on: string[],
-  row: Pick<HttpFault<S>, 'does' | 'strikes' | 'params' | 'reddens' | 'times'>,
-  change: (shown: Json, strike: Strike<z.infer<S>>) => Json,
+type More<S extends z.ZodObject> = Partial<Pick<HttpFault<S>, 'params' | 'reddens' | 'times'>>;
+
+function shownFault<S extends z.ZodObject>(
+  row: Pick<HttpFault<S>, 'on' | 'does' | 'strikes' | 'answer'>,
+  { params = none as unknown as S, ...more }: More<S> = {},
 ): HttpFault<S> {
-  return {
-    layer: 'answer',
-    on,
-    changesLists: true,
-    ...row,
-    answer: async (strike, ask) =>
-      rewriteEach(await ask(), strike.resource, (shown) => change(shown, strike)),
-  };
+  return { layer: 'answer', changesLists: true, ...row, params, ...more };
+}
+
+/** A fault that changes each resource of an answer. */
+function field<S extends z.ZodObject = typeof none>(
+  on: string[],
+  does: string,
+  strikes: string,
+  change: (shown: Json, strike: Strike<z.infer<S>>) => Json,
+  more?: More<S>,
+): HttpFault<S> {
+  const answer: HttpFault<S>['answer'] = async (strike, ask) =>
+    rewriteEach(await ask(), strike.resource, (shown) => change(shown, strike));
+  return shownFault({ on, does, strikes, answer }, more);
 }
 
 /** A fault that changes the items of a list. */
-function list<S extends z.ZodObject>(
+function list<S extends z.ZodObject = typeof none>(
   on: string[],
-  row: Pick<HttpFault<S>, 'does' | 'strikes' | 'params' | 'reddens' | 'times'>,
+  does: string,
+  strikes: string,
   change: (items: Json[], strike: Strike<z.infer<S>>) => Json[],
+  more?: More<S>,
 ): HttpFault<S> {
-  return {
-    layer: 'answer',
-    on,
-    changesLists: true,
-    ...row,
-    answer: async (strike, ask) => rewriteList(await ask(), (items) => change(items, strike)),
-  };
+  const answer: HttpFault<S>['answer'] = async (strike, ask) =>
+    rewriteList(await ask(), (items) => change(items, strike));
+  return shownFault({ on, does, strikes, answer }, more);
 }
 
 /** A fault that changes the text of an answer. */
@@ -112,78 +116,57 @@ export const answerFaults = {
   ),
   'unknown-status': field(
     INSTANCES,
-    {
-      does: 'The status is `status`, a word that is not in the contract.',
-      strikes: 'O: the status is one of eight words; an unknown one ends nothing.',
-      params: z.object({ status: z.string().default('REBALANCING') }),
-    },
+    'The status is `status`, a word that is not in the contract.',
+    'O: the status is one of eight words; an unknown one ends nothing.',
     (shown, { params }) => ({ ...shown, status: params.status }),
+    { params: z.object({ status: z.string().default('REBALANCING') }) },
   ),
   flapping: field(
     INSTANCES,
-    {
-      does: 'Every other answer shows `status`, by default OFFLINE.',
-      strikes: 'M: one observation ends nothing; a loss is confirmed.',
-      params: z.object({ status: z.string().default('OFFLINE') }),
-      times: 'sticky',
-    },
+    'Every other answer shows `status`, by default OFFLINE.',
+    'M: one observation ends nothing; a loss is confirmed.',
     (shown, { nth, params }) => (nth % 2 === 1 ? { ...shown, status: params.status } : shown),
+    { params: z.object({ status: z.string().default('OFFLINE') }), times: 'sticky' },
   ),
   'wrong-status': field(
     INSTANCES,
-    {
-      does: 'The status is always `status`, by default ERROR.',
-      strikes: 'O: the status is what the platform says.',
-      params: z.object({ status: z.string().default('ERROR') }),
-    },
+    'The status is always `status`, by default ERROR.',
+    'O: the status is what the platform says.',
     (shown, { params }) => ({ ...shown, status: params.status }),
+    { params: z.object({ status: z.string().default('ERROR') }) },
   ),
   'early-online': field(
     INSTANCES,
-    {
-      does: 'A PROVISIONING instance reads ONLINE, without an address.',
-      strikes: 'O: ONLINE means running and reachable with a live SSH endpoint.',
-      params: none,
-      times: 'sticky',
-      reddens: ['INS-IP-001', 'INS-ONLINE-001', 'SSH-LIVE-001'],
-    },
+    'A PROVISIONING instance reads ONLINE, without an address.',
+    'O: ONLINE means running and reachable with a live SSH endpoint.',
     (shown) => (shown['status'] === 'PROVISIONING' ? { ...shown, status: 'ONLINE' } : shown),
+    { times: 'sticky', reddens: ['INS-IP-001', 'INS-ONLINE-001', 'SSH-LIVE-001'] },
   ),
   'no-address': field(
     INSTANCES,
-    {
-      does: 'An ONLINE instance has no public_ip and no ssh_port.',
-      strikes: 'O: public_ip is required for an instance to count as ONLINE.',
-      params: none,
-    },
+    'An ONLINE instance has no public_ip and no ssh_port.',
+    'O: public_ip is required for an instance to count as ONLINE.',
     ({ public_ip: _ip, ssh_port: _port, ...shown }) => shown,
   ),
   'address-changes': field(
     INSTANCES,
-    {
-      does: 'The public_ip is replaced by `public_ip`.',
-      strikes: 'M: an address that changes is proved again.',
-      params: z.object({ public_ip: z.string().default('198.51.100.77') }),
-    },
+    'The public_ip is replaced by `public_ip`.',
+    'M: an address that changes is proved again.',
     (shown, { params }) =>
       shown['public_ip'] === undefined ? shown : { ...shown, public_ip: params.public_ip },
+    { params: z.object({ public_ip: z.string().default('198.51.100.77') }) },
   ),
   'another-instance': field(
     ['GET /instances/{id}'],
-    {
-      does: 'The answer has the id of another instance.',
-      strikes: 'M: an unreadable answer says nothing about a resource.',
-      params: z.object({ id: z.string().default('ins-of-somebody-else') }),
-    },
+    'The answer has the id of another instance.',
+    'M: an unreadable answer says nothing about a resource.',
     (shown, { params }) => ({ ...shown, id: params.id }),
+    { params: z.object({ id: z.string().default('ins-of-somebody-else') }) },
   ),
   'price-as-text': field(
     [...OFFERS, ...INSTANCES],
-    {
-      does: 'price_per_hour is a string.',
-      strikes: 'O: prices are numbers, USD per hour.',
-      params: none,
-    },
+    'price_per_hour is a string.',
+    'O: prices are numbers, USD per hour.',
     (shown) =>
       shown['price_per_hour'] === undefined
         ? shown
@@ -191,64 +174,47 @@ export const answerFaults = {
   ),
   'price-changes': field(
     [...OFFERS, ...INSTANCES],
-    {
-      does: 'price_per_hour is `factor` times what it was.',
-      strikes: 'M: an instance keeps the price of its deployment, unless it is spot.',
-      params: z.object({ factor: z.number().default(2) }),
-      times: 'sticky',
-    },
+    'price_per_hour is `factor` times what it was.',
+    'M: an instance keeps the price of its deployment, unless it is spot.',
     (shown, { params }) =>
       typeof shown['price_per_hour'] === 'number'
         ? { ...shown, price_per_hour: shown['price_per_hour'] * params.factor }
         : shown,
+    { params: z.object({ factor: z.number().default(2) }), times: 'sticky' },
   ),
   'negative-price': field(
     OFFERS,
-    {
-      does: 'price_per_hour is below zero.',
-      strikes: 'O: prices are numbers, USD per hour.',
-      params: none,
-      reddens: ['CFG-PRICE-001'],
-    },
+    'price_per_hour is below zero.',
+    'O: prices are numbers, USD per hour.',
     (shown) => ({ ...shown, price_per_hour: -1 }),
+    { reddens: ['CFG-PRICE-001'] },
   ),
   'missing-field': field(
     [...OFFERS, ...INSTANCES, 'GET /volumes/{id}'],
-    {
-      does: 'The field `field`, by default the status, is missing.',
-      strikes: UNREADABLE,
-      params: z.object({ field: z.string().default('status') }),
-    },
+    'The field `field`, by default the status, is missing.',
+    UNREADABLE,
     (shown, { params }) =>
       Object.fromEntries(Object.entries(shown).filter(([name]) => name !== params.field)),
+    { params: z.object({ field: z.string().default('status') }) },
   ),
   'null-field': field(
     [...OFFERS, ...INSTANCES, 'GET /volumes/{id}'],
-    {
-      does: 'The field `field`, by default the private_ip, is null.',
-      strikes: 'O: an optional field without a value is left out.',
-      params: z.object({ field: z.string().default('private_ip') }),
-    },
+    'The field `field`, by default the private_ip, is null.',
+    'O: an optional field without a value is left out.',
     (shown, { params }) => ({ ...shown, [params.field]: null }),
+    { params: z.object({ field: z.string().default('private_ip') }) },
   ),
   'extra-fields': field(
     [...OFFERS, ...INSTANCES, 'POST /instances', 'GET /volumes/{id}'],
-    {
-      does: 'The answer has unknown fields. This is allowed.',
-      strikes: 'O: a client ignores fields that it does not know.',
-      params: none,
-      times: 'sticky',
-    },
+    'The answer has unknown fields. This is allowed.',
+    'O: a client ignores fields that it does not know.',
     (shown) => ({ ...shown, x_rack: 'r-17', x_labels: { tier: 'gold' } }),
+    { times: 'sticky' },
   ),
   'clock-skew': field(
     [...INSTANCES, 'POST /instances', 'GET /volumes/{id}'],
-    {
-      does: 'The provider’s clock is `s` seconds ahead, in created_at and updated_at; negative: behind.',
-      strikes: 'M: nothing is billed by the times of a provider.',
-      params: z.object({ s: z.number().default(3_600) }),
-      times: 'sticky',
-    },
+    'The provider’s clock is `s` seconds ahead, in created_at and updated_at; negative: behind.',
+    'M: nothing is billed by the times of a provider.',
     (shown, { params }) => ({
       ...shown,
       ...Object.fromEntries(
@@ -257,46 +223,35 @@ export const answerFaults = {
           .map((name) => [name, moved(shown[name], params.s * 1_000)]),
       ),
     }),
+    { params: z.object({ s: z.number().default(3_600) }), times: 'sticky' },
   ),
   'status-late': statusLate,
-  'empty-list': list(LISTS, { does: 'A list is empty.', strikes: EMPTY_LIST, params: none }, () => []),
+  'empty-list': list(LISTS, 'A list is empty.', EMPTY_LIST, () => []),
   'partial-list': list(
     LISTS,
-    {
-      does: 'One instance is missing from a list: the named one, or the last.',
-      strikes: 'M: absence from a list proves nothing.',
-      params: none,
-    },
+    'One instance is missing from a list: the named one, or the last.',
+    'M: absence from a list proves nothing.',
     (items, { resource }) =>
       resource === undefined ? items.slice(0, -1) : items.filter((item) => !isOf(resource)(item)),
   ),
   'list-lags': list(
     LISTS,
-    {
-      does: 'Instances younger than `s` seconds are missing from a list.',
-      strikes: EMPTY_LIST,
-      params: z.object({ s: z.number().min(0).default(30) }),
-      times: 'sticky',
-    },
+    'Instances younger than `s` seconds are missing from a list.',
+    EMPTY_LIST,
     (items, { clock, params }) =>
       items.filter((item) => Date.parse(String(item['created_at'])) <= clock.now() - params.s * 1_000),
+    { params: z.object({ s: z.number().min(0).default(30) }), times: 'sticky' },
   ),
   'listed-twice': list(
     LISTS,
-    {
-      does: 'A list shows each instance twice.',
-      strikes: 'M: an id is one instance, however often it is listed.',
-      params: none,
-    },
+    'A list shows each instance twice.',
+    'M: an id is one instance, however often it is listed.',
     (items) => [...items, ...items],
   ),
   'foreign-instance': list(
     LISTS,
-    {
-      does: 'A list shows an instance of another account.',
-      strikes: 'M: a foreign instance is reported, neither adopted nor destroyed.',
-      params: z.object({ id: z.string().default('ins-of-somebody-else') }),
-    },
+    'A list shows an instance of another account.',
+    'M: a foreign instance is reported, neither adopted nor destroyed.',
     (items, { params, clock }) => [
       ...items,
       {
@@ -309,6 +264,7 @@ export const answerFaults = {
         created_at: new Date(clock.now()).toISOString(),
       },
     ],
+    { params: z.object({ id: z.string().default('ins-of-somebody-else') }) },
   ),
   'available-without-room': {
     layer: 'answer',
@@ -329,15 +285,10 @@ export const answerFaults = {
   },
   'sold-out-left-out': list(
     ['GET /configurations'],
-    {
-      does: 'A sold-out offer is missing from /configurations.',
-      strikes:
-        'O: a sold-out offer stays in /configurations with available: false, and is not in /availability.',
-      params: none,
-      times: 'sticky',
-      reddens: ['CFG-OMIT-001'],
-    },
+    'A sold-out offer is missing from /configurations.',
+    'O: a sold-out offer stays in /configurations with available: false, and is not in /availability.',
     (offers) => offers.filter(({ available }) => available !== false),
+    { times: 'sticky', reddens: ['CFG-OMIT-001'] },
   ),
   'sold-out': {
     layer: 'answer',
@@ -371,16 +322,15 @@ export const answerFaults = {
   } satisfies HttpFault<z.ZodObject<{ configuration: z.ZodOptional<z.ZodString> }>>,
   'offer-vanishes': list(
     OFFERS,
+    'The offer `configuration`, by default the first, is missing from the lists.',
+    'O: a sold-out offer stays in /configurations with available: false, and is not in /availability.',
+    (offers, { params: { configuration = offers[0]?.['id'] } }) =>
+      offers.filter(({ id }) => id !== configuration),
     {
-      does: 'The offer `configuration`, by default the first, is missing from the lists.',
-      strikes:
-        'O: a sold-out offer stays in /configurations with available: false, and is not in /availability.',
       params: z.object({ configuration: z.string().optional() }),
       times: 'sticky',
       reddens: ['CFG-FILTER-001'],
     },
-    (offers, { params: { configuration = offers[0]?.['id'] } }) =>
-      offers.filter(({ id }) => id !== configuration),
   ),
   'created-with-200': {
     layer: 'answer',

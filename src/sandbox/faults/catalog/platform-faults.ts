@@ -15,24 +15,39 @@ const ALL: readonly Method[] = [...GETS, ...LISTS, 'inventory', ...ORDERS];
 /** Poll interval of the orchestrator for a held step. */
 const ASK_AGAIN_MS = 1_000;
 
-function callFault<S extends z.ZodObject>(
+function callFault<S extends z.ZodObject = typeof none>(
   on: readonly Method[],
-  row: Pick<PlatformFault<S>, 'does' | 'strikes' | 'params' | 'times'>,
+  does: string,
+  strikes: string,
   fault: (params: z.infer<S>, method: Method, nth: number) => CallFault,
+  { params = none as unknown as S, times }: Partial<Pick<PlatformFault<S>, 'params' | 'times'>> = {},
 ): PlatformFault<S> {
-  return { layer: 'platform', on, ...row, fault: ({ params, nth }, method) => fault(params, method, nth) };
+  return {
+    layer: 'platform',
+    on,
+    does,
+    strikes,
+    params,
+    ...(times && { times }),
+    fault: (strike, method) => fault(strike.params, method, strike.nth),
+  };
 }
 
 /** The platform refuses an order without an effect. */
 function refusing(code: FailureCode, on: readonly Method[], does: string, strikes: string) {
-  return callFault(on, { does, strikes, params: none }, () => refusal(code));
+  return callFault(on, does, strikes, () => refusal(code));
 }
 
 function refusal(code: FailureCode): CallFault {
   return { kind: 'misclaim', code, sideEffect: 'none', isDone: false };
 }
 
-const stuck: CallFault = { kind: 'stuck', pollAfterMs: ASK_AGAIN_MS };
+/** The order stays pending, without an effect, until the fault is disarmed. */
+function stuckFault(on: readonly Method[], does: string, strikes: string) {
+  const stuck: CallFault = { kind: 'stuck', pollAfterMs: ASK_AGAIN_MS };
+  return callFault(on, does, strikes, () => stuck, { times: 'sticky' });
+}
+
 const ADOPT = 'Design: after an unknown outcome Berth looks first and adopts.';
 const PROVED = 'Design: a row ends only on proof; an unreachable platform freezes transitions.';
 const NO_CAPACITY = 'O: 409 capacity_unavailable, or ERROR with a reason; nothing is charged.';
@@ -40,128 +55,95 @@ const NO_CAPACITY = 'O: 409 capacity_unavailable, or ERROR with a reason; nothin
 export const platformFaults = {
   'platform-call-lost': callFault(
     ORDERS,
-    {
-      does: 'An order to the platform is lost: it fails, and nothing is done.',
-      strikes: ADOPT,
-      params: none,
-    },
+    'An order to the platform is lost: it fails, and nothing is done.',
+    ADOPT,
     () => 'fail-before',
   ),
   'platform-answer-lost': callFault(
     ORDERS,
-    { does: 'An order is carried out, and its answer is lost.', strikes: ADOPT, params: none },
+    'An order is carried out, and its answer is lost.',
+    ADOPT,
     () => 'fail-after',
   ),
   'create-fails-after-creating': callFault(
     ['create', 'volumes.create'],
-    {
-      does: 'The platform reports that a create failed and left nothing, but it has made the machine or volume.',
-      strikes: 'Design: orphans are found by their owner tag.',
-      params: z.object({ code: z.enum(['internal', 'transient', 'unknown_outcome']).default('internal') }),
-    },
+    'The platform reports that a create failed and left nothing, but it has made the machine or volume.',
+    'Design: orphans are found by their owner tag.',
     ({ code }) => ({ kind: 'misclaim', code, sideEffect: 'none', isDone: true }),
+    { params: z.object({ code: z.enum(['internal', 'transient', 'unknown_outcome']).default('internal') }) },
   ),
   'platform-slow': callFault(
     ALL,
-    {
-      does: 'A call is carried out, and answered `ms` later.',
-      strikes: 'Design: the core gives each call of a driver a deadline.',
-      params: z.object({ ms: z.number().min(0).default(5_000) }),
-      times: 'sticky',
-    },
+    'A call is carried out, and answered `ms` later.',
+    'Design: the core gives each call of a driver a deadline.',
     ({ ms }) => ({ kind: 'delay', ms }),
+    { params: z.object({ ms: z.number().min(0).default(5_000) }), times: 'sticky' },
   ),
   'platform-hangs': callFault(
     ORDERS,
-    {
-      does: 'An order reaches the platform `ms` after it was sent, when the caller no longer waits.',
-      strikes: ADOPT,
-      params: z.object({ ms: z.number().min(0).default(40_000) }),
-    },
+    'An order reaches the platform `ms` after it was sent, when the caller no longer waits.',
+    ADOPT,
     ({ ms }) => ({ kind: 'late', ms }),
+    { params: z.object({ ms: z.number().min(0).default(40_000) }) },
   ),
   'platform-outage': callFault(
     ALL,
-    {
-      does: 'The platform cannot be reached: every call fails.',
-      strikes: 'O: while the platform is down, reads go on and creates are 409 capacity_unavailable.',
-      params: none,
-      times: 'sticky',
-    },
+    'The platform cannot be reached: every call fails.',
+    'O: while the platform is down, reads go on and creates are 409 capacity_unavailable.',
     () => 'fail-before',
+    { times: 'sticky' },
   ),
   'platform-unknown': callFault(
     [...GETS, ...LISTS, 'inventory'],
-    {
-      does: 'Gets and lists answer that the state is unknown.',
-      strikes: PROVED,
-      params: none,
-      times: 'sticky',
-    },
+    'Gets and lists answer that the state is unknown.',
+    PROVED,
     () => 'unknown',
+    { times: 'sticky' },
   ),
   'platform-empty-list': callFault(
     LISTS,
-    {
-      does: 'The platform lists nothing.',
-      strikes: 'Design: absence from a listing is never proof.',
-      params: none,
-      times: 'sticky',
-    },
+    'The platform lists nothing.',
+    'Design: absence from a listing is never proof.',
     () => 'lie-empty',
+    { times: 'sticky' },
   ),
   'platform-partial-list': callFault(
     LISTS,
-    {
-      does: 'The platform’s list is silently cut after `items`.',
-      strikes: 'Design: absence from a listing is never proof.',
-      params: z.object({ items: z.int().min(0).default(1) }),
-      times: 'sticky',
-    },
+    'The platform’s list is silently cut after `items`.',
+    'Design: absence from a listing is never proof.',
     ({ items }) => ({ kind: 'part', items }),
+    { params: z.object({ items: z.int().min(0).default(1) }), times: 'sticky' },
   ),
   'platform-list-lags': callFault(
     LISTS,
-    {
-      does: 'Resources younger than `s` seconds are missing from the platform’s list.',
-      strikes: 'Design: absence from a listing is never proof.',
-      params: z.object({ s: z.number().min(0).default(30) }),
-      times: 'sticky',
-    },
+    'Resources younger than `s` seconds are missing from the platform’s list.',
+    'Design: absence from a listing is never proof.',
     ({ s }) => ({ kind: 'lag', ms: s * 1_000 }),
+    { params: z.object({ s: z.number().min(0).default(30) }), times: 'sticky' },
   ),
   'platform-forgets': callFault(
     GETS,
-    {
-      does: 'The platform reports once that a machine or volume is gone, although it exists.',
-      strikes: 'Design: a machine is lost only if a list and a get agree.',
-      params: none,
-    },
+    'The platform reports once that a machine or volume is gone, although it exists.',
+    'Design: a machine is lost only if a list and a get agree.',
     () => 'lie-gone',
   ),
   'platform-flapping': callFault(
     [...GETS, ...LISTS],
-    {
-      does: 'Every other get or list of the platform answers that the state is unknown.',
-      strikes: PROVED,
-      params: none,
-      times: 'sticky',
-    },
+    'Every other get or list of the platform answers that the state is unknown.',
+    PROVED,
     (_params, _method, nth) => (nth % 2 === 1 ? 'unknown' : 'none'),
+    { times: 'sticky' },
   ),
   'credential-revoked': callFault(
     ALL,
-    {
-      does: 'The platform no longer accepts the credential: it shows an empty account and refuses every order.',
-      strikes: 'Design: a suddenly empty account raises an alarm and ends nothing.',
-      params: none,
-      times: 'sticky',
-    },
+    'The platform no longer accepts the credential: it shows an empty account and refuses every order.',
+    'Design: a suddenly empty account raises an alarm and ends nothing.',
     (_params, method) => {
       if (GETS.includes(method)) return 'lie-gone';
       if (LISTS.includes(method)) return 'lie-empty';
       return method === 'inventory' ? 'unknown' : refusal('auth');
     },
+    { times: 'sticky' },
   ),
   'platform-unauthorized': refusing(
     'auth',
@@ -188,92 +170,47 @@ export const platformFaults = {
     'The platform does not have the image.',
     NO_CAPACITY,
   ),
-  'create-stuck': callFault(
+  'create-stuck': stuckFault(
     ['create'],
-    {
-      does: 'A create hangs: no machine is made.',
-      strikes: 'O: provisioning reaches ONLINE within 10 minutes, or ends in ERROR.',
-      params: none,
-      times: 'sticky',
-    },
-    () => stuck,
+    'A create hangs: no machine is made.',
+    'O: provisioning reaches ONLINE within 10 minutes, or ends in ERROR.',
   ),
-  'stop-stuck': callFault(
-    ['stop'],
-    {
-      does: 'A stop hangs.',
-      strikes: 'O: STOPPING ends in STOPPED, or in ERROR.',
-      params: none,
-      times: 'sticky',
-    },
-    () => stuck,
-  ),
-  'start-stuck': callFault(
+  'stop-stuck': stuckFault(['stop'], 'A stop hangs.', 'O: STOPPING ends in STOPPED, or in ERROR.'),
+  'start-stuck': stuckFault(
     ['start'],
-    {
-      does: 'A start hangs.',
-      strikes: 'O: a start that fails leaves the instance STOPPED, with its disk.',
-      params: none,
-      times: 'sticky',
-    },
-    () => stuck,
+    'A start hangs.',
+    'O: a start that fails leaves the instance STOPPED, with its disk.',
   ),
-  'destroy-stuck': callFault(
+  'destroy-stuck': stuckFault(
     ['destroy', 'volumes.destroy'],
-    {
-      does: 'A removal hangs.',
-      strikes: 'Design: deletion is proved; until then it is DESTROYING.',
-      params: none,
-      times: 'sticky',
-    },
-    () => stuck,
+    'A removal hangs.',
+    'Design: deletion is proved; until then it is DESTROYING.',
   ),
   'destroy-lies': callFault(
     ['destroy', 'volumes.destroy'],
-    {
-      does: 'The platform reports a machine or volume as removed, but has not removed it.',
-      strikes: 'Design: deletion is proved; until then it is DESTROYING.',
-      params: none,
-    },
+    'The platform reports a machine or volume as removed, but has not removed it.',
+    'Design: deletion is proved; until then it is DESTROYING.',
     () => 'lie-done',
   ),
-  'attach-stuck': callFault(
+  'attach-stuck': stuckFault(
     ['volumes.attach'],
-    {
-      does: 'Attaching a volume hangs.',
-      strikes: 'O: a volume is ATTACHED only when its instance sees it.',
-      params: none,
-      times: 'sticky',
-    },
-    () => stuck,
+    'Attaching a volume hangs.',
+    'O: a volume is ATTACHED only when its instance sees it.',
   ),
   'attach-lies': callFault(
     ['volumes.attach'],
-    {
-      does: 'The platform reports a volume as attached, but has not attached it.',
-      strikes: 'O: attached_instance_ids is what the platform has a record for.',
-      params: none,
-    },
+    'The platform reports a volume as attached, but has not attached it.',
+    'O: attached_instance_ids is what the platform has a record for.',
     () => 'lie-done',
   ),
-  'detach-lingers': callFault(
+  'detach-lingers': stuckFault(
     ['volumes.detach'],
-    {
-      does: 'Detaching a volume hangs: the attachment record remains.',
-      strikes: 'O: a volume is not reported detached until the attachment record is gone.',
-      params: none,
-      times: 'sticky',
-    },
-    () => stuck,
+    'Detaching a volume hangs: the attachment record remains.',
+    'O: a volume is not reported detached until the attachment record is gone.',
   ),
-  'resize-stuck': callFault(
+  'resize-stuck': stuckFault(
     ['volumes.resize'],
-    {
-      does: 'Enlarging a volume hangs.',
-      strikes: 'Extensions: a volume has its old size until it has grown.',
-      params: none,
-      times: 'sticky',
-    },
-    () => stuck,
+    'Enlarging a volume hangs.',
+    'Extensions: a volume has its old size until it has grown.',
   ),
 } as const satisfies Record<string, PlatformFault>;
