@@ -2,19 +2,15 @@ import { Command } from 'commander';
 import type { ApiKeyRecord } from '../../marketplace/model/people.ts';
 import { createKey, revokeKey } from '../../marketplace/teams/keys.ts';
 import { findUser } from '../../marketplace/teams/users.ts';
-import {
-  keyColumns,
-  type NewKeyFlags,
-  parseExpiry,
-  printNewKey,
-  printRevoked,
-  withNewKeyFlags,
-} from '../keys.ts';
+import { stateOfKey } from '../../orchestrator/operate/views/accounts.ts';
+import { printKey, printRevoked } from '../keys.ts';
+import { parseTimeToCome } from '../parse.ts';
 import {
   type Column,
   type ListFlags,
   type OutputFlag,
   printRecords,
+  toJsonTime,
   withList,
   withOutput,
 } from '../print-records.ts';
@@ -23,16 +19,11 @@ import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database
 /** `berth marketplace keys` (M: Authentication, 1). */
 export function marketplaceKeysCommand(): Command {
   const keys = new Command('keys');
-  withNewKeyFlags(
-    onMarketplaceDatabase(keys.command('create <email>'), async (deps, email: string, flags: NewKeyFlags) => {
-      const expiresAt = parseExpiry(flags, deps.clock.now());
-      const { label = null } = flags;
-      const action = { action: 'key.create', subject: email, detail: label === null ? {} : { label } };
-      const { key, record } = await auditedHere(deps, action, (within) =>
-        createKey(within, email, { label, expiresAt }),
-      );
-      printNewKey(key, record.id, flags);
-    }),
+  withOutput(
+    onMarketplaceDatabase(keys.command('create <email>'), addKey)
+      .description('create a key and print it; it is shown only this once')
+      .option('--label <text>', 'what it is for')
+      .option('--expires <when>', 'when it ends: in 30m, 2h or 7d, or at an RFC 3339 time'),
   );
   withList(onMarketplaceDatabase(keys.command('ls [email]'), printKeys)).description(
     'list the keys of a user, or of all',
@@ -46,15 +37,42 @@ export function marketplaceKeysCommand(): Command {
   return keys;
 }
 
+async function addKey(
+  deps: CommandDeps,
+  email: string,
+  { label, expires, ...output }: OutputFlag & { label?: string; expires?: string },
+): Promise<void> {
+  const expiresAt = expires === undefined ? null : parseTimeToCome('--expires', expires, deps.clock.now());
+  const action = { action: 'key.create', subject: email, detail: label === undefined ? {} : { label } };
+  const { key, record } = await auditedHere(deps, action, (within) =>
+    createKey(within, email, { label: label ?? null, expiresAt }),
+  );
+  printKey(output, { id: record.id, api_key: key }, key, `key ${record.id}`);
+}
+
+type KeyOfUser = ApiKeyRecord & { user: string };
+
 async function printKeys(
   { store: { read }, clock }: CommandDeps,
   email: string | undefined,
   flags: ListFlags,
 ): Promise<void> {
   const owners = email === undefined ? await read.users.list() : [await findUser(read.users, email)];
-  const records: (ApiKeyRecord & { user: string })[] = [];
+  const records: KeyOfUser[] = [];
   for (const { id, email: user } of owners)
     for (const record of await read.keys.ofUser(id)) records.push({ ...record, user });
-  const owner: Column<(typeof records)[number]> = { head: 'USER', key: 'user', value: ({ user }) => user };
-  printRecords(records, keyColumns(owner, clock.now()), flags, 'There is no such key.');
+  printRecords(records, columnsAt(clock.now()), flags, 'There is no such key.');
+}
+
+function columnsAt(now: number): readonly Column<KeyOfUser>[] {
+  return [
+    { head: 'ID', key: 'id', value: ({ id }) => id },
+    { head: 'USER', key: 'user', value: ({ user }) => user },
+    { head: 'KEY', key: 'key', value: ({ prefix, lastFour }) => `${prefix}…${lastFour}` },
+    { head: 'LABEL', key: 'label', value: ({ label }) => label, none: '' },
+    { head: 'STATE', key: 'state', value: (key) => stateOfKey(key, now) },
+    { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+    { head: 'EXPIRES', key: 'expires_at', value: ({ expiresAt }) => toJsonTime(expiresAt) },
+    { head: 'LAST USED', key: 'last_used_at', value: ({ lastUsedAt }) => toJsonTime(lastUsedAt) },
+  ];
 }

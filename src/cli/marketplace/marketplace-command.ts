@@ -6,7 +6,7 @@ import { withDatabase } from '../database.ts';
 import { sameMarketplace } from '../invocation.ts';
 import { type LazyCommand, loadCommands } from '../program.ts';
 import { type ServerFlags, serveUntilSignal, withServerFlags } from '../serving.ts';
-import { withAllowPrivate } from './database.ts';
+import { onMarketplaceDatabase, withAllowPrivate } from './database.ts';
 
 const commands: readonly LazyCommand[] = [
   {
@@ -67,12 +67,16 @@ const commands: readonly LazyCommand[] = [
   {
     name: 'operators',
     description: 'create, list and revoke the keys of the admin listener',
-    load: async () => (await import('./operators-commands.ts')).marketplaceOperatorsCommand(),
+    load: async () =>
+      (await import('../operators-command.ts')).operatorsCommandOn(
+        onMarketplaceDatabase,
+        'berth marketplace operators',
+      ),
   },
   {
     name: 'audit',
     description: 'actions of operators: who, from where, and the outcome',
-    load: async () => (await import('./operators-commands.ts')).marketplaceAuditCommand(),
+    load: async () => (await import('../audit-command.ts')).auditCommandOn(onMarketplaceDatabase),
   },
   {
     name: 'losses',

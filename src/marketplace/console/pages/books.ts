@@ -13,38 +13,36 @@ import {
   withQuery,
 } from '../../../operator-kit/console/parts.ts';
 import { usdToDollars } from '../../contract/values.ts';
-import { type BillView, type BookingRow, explainBillOf, readBooks } from '../../operate/views/books.ts';
-import { isAfter } from '../../operate/views/pages.ts';
+import {
+  accountMeanings,
+  type BillView,
+  type BookingRow,
+  explainBillOf,
+  readBooks,
+} from '../../operate/views/books.ts';
+import { pageAfter } from '../../operate/views/pages.ts';
 import type { Page } from '../deps.ts';
 import { deploymentLink, teamLink } from '../parts.ts';
 
 const PATH = '/console/books';
-const MEANINGS: Readonly<Record<string, string>> = {
-  teams: 'balances of all teams',
-  cash: 'payments by teams',
-  promotion: 'grants to teams',
-  'revenue:compute': 'revenue from deployments',
-  'revenue:storage': 'revenue from volumes',
-};
 
 type Verdict = Awaited<ReturnType<typeof readBooks>>['verified'];
 
 /** The books page: the last verification, the sums, and the bookings other than usage. */
 export const booksPage: Page = async ({ store: { read } }, { query, now }) => {
-  const asked = query('after');
-  const after = asked !== undefined && isAfter(asked) ? asked : undefined;
+  const after = pageAfter(query('after'));
   const { verified, booked, next } = await readBooks(read, { after });
   return {
     title: 'Books',
     body: html`<div class="head"><h1>Books</h1></div>
-${live('verdict', tellVerdict(verified, now))}
+${live('verdict', verdictSection(verified, now))}
 ${live('booked', html`<h2>Payments, grants and corrections</h2>${table(bookingColumns, booked, 'No bookings.')}`)}
 ${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href="${withQuery(PATH, { after: next })}">Older »</a></nav>`}
 <form class="card filter" action="/console/bills"><label class="field grow"><span>Explain the bill of a deployment or volume (id)</span><input name="id" required></label><button class="primary">Explain</button></form>`,
   };
 };
 
-function tellVerdict(verified: Verdict, now: number): Html {
+function verdictSection(verified: Verdict, now: number): Html {
   if (verified === null)
     return html`<h2>Never checked</h2><p><code>berth marketplace verify-ledger</code> checks every entry in a separate process; its result is shown here.</p>`;
   const { at, findings, counts, accounts } = verified;
@@ -60,19 +58,15 @@ ${findings.length === 0 ? '' : table(findingColumns, findings, '')}
 ${table(accountColumns, accounts, '')}`;
 }
 
-const findingColumns = [
-  { head: 'Finding about', cell: ({ id }: { id: string }) => html`<code>${id}</code>` },
-  { head: 'Problem', cell: ({ problem }: { problem: string }) => given(problem) },
+const findingColumns: readonly Column<NonNullable<Verdict>['findings'][number]>[] = [
+  { head: 'Finding about', cell: ({ id }) => html`<code>${id}</code>` },
+  { head: 'Problem', cell: ({ problem }) => given(problem) },
 ];
 
-const accountColumns = [
-  { head: 'Account', cell: ({ account }: { account: string }) => html`<code>${account}</code>` },
-  {
-    head: 'Amount',
-    cell: ({ amount_usd: usd }: { amount_usd: number }) => usdToDollars(usd),
-    isNumber: true,
-  },
-  { head: 'Meaning', cell: ({ account }: { account: string }) => MEANINGS[account] ?? '' },
+const accountColumns: readonly Column<NonNullable<Verdict>['accounts'][number]>[] = [
+  { head: 'Account', cell: ({ account }) => html`<code>${account}</code>` },
+  { head: 'Amount', cell: ({ amount_usd: usd }) => usdToDollars(usd), isNumber: true },
+  { head: 'Meaning', cell: ({ account }) => accountMeanings[account] ?? '' },
 ];
 
 const bookingColumns: readonly Column<BookingRow>[] = [

@@ -23,7 +23,7 @@ import {
   readDeployment,
   statusFilterSchema,
 } from '../../operate/views/deployments.ts';
-import { isAfter } from '../../operate/views/pages.ts';
+import { pageAfter } from '../../operate/views/pages.ts';
 import type { Page } from '../deps.ts';
 import { billLink, deploymentLink, statusBadge, teamLink } from '../parts.ts';
 
@@ -46,7 +46,7 @@ export const deploymentsPage: Page = async ({ store: { read }, providers }, { qu
     status: status ?? (wanted.q === undefined ? 'active' : 'all'),
     providerId: wanted.provider,
     teamId: wanted.team,
-    after: after !== undefined && isAfter(after) ? after : undefined,
+    after: pageAfter(after),
   });
   return {
     title: 'Deployments',

@@ -14,7 +14,7 @@ import {
 } from '../../../operator-kit/console/parts.ts';
 import { resendMail } from '../../operate/actions.ts';
 import { listMails, type MailRow, mailStateSchema } from '../../operate/views/mails.ts';
-import { isAfter } from '../../operate/views/pages.ts';
+import { pageAfter } from '../../operate/views/pages.ts';
 import type { Page } from '../deps.ts';
 
 const PATH = '/console/mails';
@@ -23,8 +23,7 @@ const PATH = '/console/mails';
 export const mailsPage: Page = async ({ store: { read } }, { query, now, session }) => {
   const to = query('to');
   const state = mailStateSchema.safeParse(query('state')).data;
-  const asked = query('after');
-  const after = asked !== undefined && isAfter(asked) ? asked : undefined;
+  const after = pageAfter(query('after'));
   const { mails, waiting, next } = await listMails(read, { to, state, after });
   return {
     title: 'Mails',

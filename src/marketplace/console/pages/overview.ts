@@ -1,4 +1,4 @@
-import { ago, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
+import { ago, type Column, count, figure, html, live, table } from '../../../operator-kit/console/parts.ts';
 import { activeStatuses } from '../../contract/deployment.ts';
 import { usdToDollars } from '../../contract/values.ts';
 import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
@@ -50,29 +50,25 @@ ${live('teams', html`<h2>Teams whose balance runs out first</h2>${table(burnColu
   };
 };
 
-function providerColumns(now: number) {
+function providerColumns(now: number): readonly Column<ProviderRow>[] {
   return [
     {
       head: 'Provider',
-      cell: ({ provider }: ProviderRow) =>
+      cell: ({ provider }) =>
         html`<a href="/console/deployments?provider=${encodeURIComponent(provider)}">${provider}</a>`,
     },
-    { head: 'State', cell: ({ state }: ProviderRow) => providerBadge(state) },
-    { head: 'Running', cell: ({ running }: ProviderRow) => count(running), isNumber: true },
-    { head: 'Confirmed', cell: ({ confirmed_until: at }: ProviderRow) => ago(at, now) },
+    { head: 'State', cell: ({ state }) => providerBadge(state) },
+    { head: 'Running', cell: ({ running }) => count(running), isNumber: true },
+    { head: 'Confirmed', cell: ({ confirmed_until: at }) => ago(at, now) },
   ];
 }
 
-interface Cause {
-  provider: string;
-  reason: string;
-  count: number;
-}
+type Cause = ProviderRow['failures'][number] & { provider: string };
 
-const causeColumns = [
-  { head: 'Cause', cell: ({ reason }: Cause) => html`<code>${reason}</code>` },
-  { head: 'Provider', cell: ({ provider }: Cause) => provider },
-  { head: 'Count', cell: (cause: Cause) => count(cause.count), isNumber: true },
+const causeColumns: readonly Column<Cause>[] = [
+  { head: 'Cause', cell: ({ reason }) => html`<code>${reason}</code>` },
+  { head: 'Provider', cell: ({ provider }) => provider },
+  { head: 'Count', cell: (cause) => count(cause.count), isNumber: true },
 ];
 
 function causesOf(providers: readonly ProviderRow[]): Cause[] {

@@ -2,12 +2,11 @@ import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { cutPage, limitSchema, nextSchema, toTime, USUAL_PAGE } from '../../../operator-kit/views/values.ts';
-import type { Clock } from '../../../ports/clock.ts';
 import { flagSchema } from '../../contract/values.ts';
 import { billToJson, readBill } from '../../ledger/explain-bill.ts';
 import type { LedgerVerdict } from '../../ledger/verify-ledger.ts';
 import type { Reader, Store } from '../../model/store.ts';
-import { afterSchema, fromPageEnd, known, toPageEnd } from './pages.ts';
+import { afterSchema, fromPageEnd, known, type PageQuery, toPageEnd, type ViewDeps } from './pages.ts';
 
 /** The sum of an account of the ledger, as of the last verification. */
 const accountSchema = z.object({ account: z.string(), amount_usd: z.number() });
@@ -46,7 +45,7 @@ type Books = z.infer<typeof booksSchema>;
 /** Payments, grants and adjustments, the newest first. Usage is on the bills. */
 export async function readBooks(
   read: Pick<Reader, 'ledger' | 'settings'>,
-  { after, limit = USUAL_PAGE }: { after?: string | undefined; limit?: number | undefined },
+  { after, limit = USUAL_PAGE }: PageQuery,
 ): Promise<Books> {
   const [verified, found] = await Promise.all([
     readVerdict(read),
@@ -83,24 +82,36 @@ export async function keepVerdict(
   { findings, counts }: LedgerVerdict,
   now: number,
 ): Promise<void> {
-  const balances = await store.read.ledger.balances();
-  const ofTeams = balances.filter(({ account }) => account.startsWith('team:'));
-  const teams = ofTeams.reduce((sum, { amountMicroUsd }) => sum + amountMicroUsd, 0);
-  const accounts = [
-    { account: 'teams', amountMicroUsd: teams },
-    ...balances.filter((one) => !ofTeams.includes(one)),
-  ];
+  const { accounts } = await sumAccounts(store.read);
   const verdict: Verdict = {
     at: toTime(now),
     findings: findings.slice(0, MOST_FINDINGS),
     counts: { ...counts, findings: findings.length },
-    accounts: accounts.map(({ account, amountMicroUsd }) => ({
-      account,
-      amount_usd: usdFromMicroUsd(amountMicroUsd),
-    })),
+    accounts,
   };
   await store.transact((tx) => tx.settings.put(VERDICT, JSON.stringify(verdict)));
 }
+
+/** The sum of each account of the ledger. The balances of all teams are one account, `teams`. */
+export async function sumAccounts({ ledger }: Pick<Reader, 'ledger'>) {
+  const balances = await ledger.balances();
+  const ofTeams = balances.filter(({ account }) => account.startsWith('team:'));
+  const amountMicroUsd = ofTeams.reduce((sum, one) => sum + one.amountMicroUsd, 0);
+  const all = [{ account: 'teams', amountMicroUsd }, ...balances.filter((one) => !ofTeams.includes(one))];
+  const accounts = all.map(({ account, amountMicroUsd: microUsd }) => ({
+    account,
+    amount_usd: usdFromMicroUsd(microUsd),
+  }));
+  return { teams: ofTeams.length, accounts };
+}
+
+export const accountMeanings: Readonly<Record<string, string>> = {
+  teams: 'balances of all teams',
+  cash: 'payments by teams',
+  promotion: 'grants to teams',
+  'revenue:compute': 'revenue from deployments',
+  'revenue:storage': 'revenue from volumes',
+};
 
 const amount = z.number().nullable();
 
@@ -148,11 +159,6 @@ export async function findSubject(
   return found?.id ?? null;
 }
 
-interface Deps {
-  store: Pick<Store, 'read'>;
-  clock: Pick<Clock, 'now'>;
-}
-
 export const booksView = defineView({
   name: 'readBooks',
   tag: 'Views',
@@ -162,7 +168,7 @@ export const booksView = defineView({
     '`berth marketplace verify-ledger` checks them in a separate process. Payments, grants and corrections, newest first.',
   input: { after: afterSchema, limit: limitSchema },
   reply: ['The books.', booksSchema],
-  read: ({ store }: Pick<Deps, 'store'>, query) => readBooks(store.read, query),
+  read: ({ store }: Pick<ViewDeps, 'store'>, query) => readBooks(store.read, query),
 });
 
 export const billView = defineView({
@@ -174,6 +180,6 @@ export const billView = defineView({
   input: { subjectId: z.string(), by_day: flagSchema },
   errors: ['not_found'],
   reply: ['The bill.', billSchema],
-  read: async ({ store, clock }: Deps, { subjectId, by_day: byDay = false }) =>
+  read: async ({ store, clock }: ViewDeps, { subjectId, by_day: byDay = false }) =>
     known(await explainBillOf(store.read, subjectId, { byDay, now: clock.now() }), 'deployment or volume'),
 });

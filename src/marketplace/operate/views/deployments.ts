@@ -9,13 +9,20 @@ import {
   toTime,
   USUAL_PAGE,
 } from '../../../operator-kit/views/values.ts';
-import type { Clock } from '../../../ports/clock.ts';
 import { activeStatuses, type DeploymentStatus, deploymentStatuses } from '../../contract/deployment.ts';
 import { costsOf } from '../../ledger/balance.ts';
 import { type DeploymentRecord, isLost } from '../../model/deployment-record.ts';
 import { findTeam } from '../../model/own-rows.ts';
-import type { DeploymentSearch, Reader, Store } from '../../model/store.ts';
-import { afterSchema, fromPageEnd, known, textSchema, toPageEnd } from './pages.ts';
+import type { DeploymentSearch, Reader } from '../../model/store.ts';
+import {
+  afterSchema,
+  fromPageEnd,
+  known,
+  type PageQuery,
+  textSchema,
+  toPageEnd,
+  type ViewDeps,
+} from './pages.ts';
 
 /** A deployment in a list. */
 const deploymentRowSchema = z
@@ -72,11 +79,8 @@ export type DeploymentDetail = z.infer<typeof deploymentDetailSchema>;
 /** The status filter of the list: a status, `active` or `all`. */
 export const statusFilterSchema = z.enum(['active', 'all', ...deploymentStatuses]);
 
-export interface DeploymentQuery extends Omit<DeploymentSearch, 'after' | 'limit' | 'statuses'> {
+export interface DeploymentQuery extends PageQuery, Omit<DeploymentSearch, 'after' | 'limit' | 'statuses'> {
   status?: z.infer<typeof statusFilterSchema> | undefined;
-  /** The `next` of the previous page. */
-  after?: string | undefined;
-  limit?: number | undefined;
 }
 
 /** Deployments, the newest first. The default status filter is `active`. */
@@ -161,11 +165,6 @@ function describeProof({ sshProof }: DeploymentRecord): string | null {
   return `${attempts} attempts failed, the last at ${failedAt ?? 'none'}`;
 }
 
-interface Deps {
-  store: Pick<Store, 'read'>;
-  clock: Pick<Clock, 'now'>;
-}
-
 export const deploymentsView = defineView({
   name: 'findDeployments',
   tag: 'Views',
@@ -183,7 +182,7 @@ export const deploymentsView = defineView({
   },
   errors: ['not_found'],
   reply: ['A page of them.', deploymentPageSchema],
-  read: async ({ store: { read } }: Deps, { team, provider: providerId, q: text, ...query }) => {
+  read: async ({ store: { read } }: ViewDeps, { team, provider: providerId, q: text, ...query }) => {
     const teamId = team === undefined ? undefined : (await findTeam(read.teams, team)).id;
     return listDeployments(read, { ...query, teamId, providerId, text });
   },
@@ -198,6 +197,6 @@ export const deploymentView = defineView({
   input: { deploymentId: z.string() },
   errors: ['not_found'],
   reply: ['The deployment.', deploymentDetailSchema],
-  read: async ({ store, clock }: Deps, { deploymentId }) =>
+  read: async ({ store, clock }: ViewDeps, { deploymentId }) =>
     known(await readDeployment(store.read, deploymentId, clock.now()), 'deployment'),
 });

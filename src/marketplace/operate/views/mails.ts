@@ -11,8 +11,8 @@ import {
 } from '../../../operator-kit/views/values.ts';
 import type { MailRecord } from '../../model/ledger-records.ts';
 import type { MailState } from '../../model/ledger-store.ts';
-import type { Reader, Store } from '../../model/store.ts';
-import { afterSchema, fromPageEnd, toPageEnd } from './pages.ts';
+import type { Reader } from '../../model/store.ts';
+import { afterSchema, fromPageEnd, type PageQuery, toPageEnd, type ViewDeps } from './pages.ts';
 
 export const mailStateSchema = z.enum(['waiting', 'sent', 'given_up']);
 
@@ -40,12 +40,9 @@ const mailPageSchema = z
   .meta({ id: 'MailPage' });
 type MailPage = z.infer<typeof mailPageSchema>;
 
-export interface MailQuery {
+export interface MailQuery extends PageQuery {
   to?: string | undefined;
   state?: MailState | undefined;
-  /** The `next` of the previous page. */
-  after?: string | undefined;
-  limit?: number | undefined;
 }
 
 /** Mails, the newest first. */
@@ -92,5 +89,5 @@ export const mailsView = defineView({
     limit: limitSchema,
   },
   reply: ['A page of them.', mailPageSchema],
-  read: ({ store }: { store: Pick<Store, 'read'> }, query) => listMails(store.read, query),
+  read: ({ store }: Pick<ViewDeps, 'store'>, query) => listMails(store.read, query),
 });

@@ -1,12 +1,27 @@
 import { z } from 'zod';
 import { ApiError } from '../../../contract/errors.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import type { PageEnd } from '../../model/ledger-records.ts';
+import type { Store } from '../../model/store.ts';
+
+/** Dependencies of most views. */
+export interface ViewDeps {
+  store: Pick<Store, 'read'>;
+  clock: Pick<Clock, 'now'>;
+}
+
+/** The page of a list. */
+export interface PageQuery {
+  /** The `next` of the previous page. */
+  after?: string | undefined;
+  limit?: number | undefined;
+}
 
 const AFTER = /^(\d{1,15})-([\w-]{1,100})$/;
 
-/** Whether the text has the form of a page's `next`. */
-export function isAfter(text: string): boolean {
-  return AFTER.test(text);
+/** The text, if it has the form of a page's `next`. */
+export function pageAfter(text: string | undefined): string | undefined {
+  return AFTER.test(text ?? '') ? text : undefined;
 }
 
 export function toPageEnd(text: string | undefined): PageEnd | undefined {
@@ -17,7 +32,10 @@ export function toPageEnd(text: string | undefined): PageEnd | undefined {
 /** Formats a position for `toPageEnd`. */
 export const fromPageEnd = ({ at, id }: PageEnd): string => `${at}-${id}`;
 
-export const afterSchema = z.string().refine(isAfter, 'expected the `next` of a page').optional();
+export const afterSchema = z
+  .string()
+  .refine((text) => AFTER.test(text), 'expected the `next` of a page')
+  .optional();
 export const textSchema = z.string().max(200).optional();
 
 /** @throws {ApiError} `not_found` */

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
-import type { Clock } from '../../../ports/clock.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
 import type { LossCapOptions } from '../../model/options.ts';
-import type { ActiveAtProvider, DeploymentOutcomes, Reader, Store } from '../../model/store.ts';
+import type { ActiveAtProvider, DeploymentOutcomes, Reader } from '../../model/store.ts';
 import { countLosses } from '../../providers/loss-cap.ts';
+import type { ViewDeps } from './pages.ts';
 
 /** What a serving process knows about a provider from its calls. */
 export interface ProviderFacts {
@@ -163,9 +163,7 @@ function countOf(counts: readonly { providerId: string; count: number }[], id: s
   return counts.find(({ providerId }) => providerId === id)?.count ?? 0;
 }
 
-interface Deps {
-  store: Pick<Store, 'read'>;
-  clock: Pick<Clock, 'now'>;
+interface Deps extends ViewDeps {
   /** The providers as this server sees them now. */
   providers: () => KnownProviders;
   maxLosses: LossCapOptions;

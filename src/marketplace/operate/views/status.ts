@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { usdFromMicroUsd } from '../../../contract/values.ts';
 import { defineView } from '../../../operator-kit/operation.ts';
 import { timeOrNullSchema, toTime } from '../../../operator-kit/views/values.ts';
-import type { Clock } from '../../../ports/clock.ts';
 import { DAY_MS } from '../../../ports/clock.ts';
 import type { TeamWithLoad } from '../../model/people-store.ts';
-import type { Reader, Store } from '../../model/store.ts';
+import type { Reader } from '../../model/store.ts';
 import { readVerdict } from './books.ts';
+import type { ViewDeps } from './pages.ts';
 
 const mailsViewSchema = z.object({
   waiting: z.int(),
@@ -90,6 +90,6 @@ export const statusView = defineView({
   summary: 'Summary figures',
   description: 'Deployments, teams and their spend, mails, held losses, and the last check of the books.',
   reply: ['The figures.', statusViewSchema],
-  read: async ({ store: { read }, clock }: { store: Pick<Store, 'read'>; clock: Pick<Clock, 'now'> }) =>
+  read: async ({ store: { read }, clock }: ViewDeps) =>
     readStatus(read, await read.teams.spending(), clock.now()),
 });

@@ -8,14 +8,13 @@ import {
   toTime,
   USUAL_PAGE,
 } from '../../../operator-kit/views/values.ts';
-import type { Clock } from '../../../ports/clock.ts';
 import { teamRoles } from '../../contract/team.ts';
 import { flagSchema } from '../../contract/values.ts';
 import { accrued, mostAccrued } from '../../ledger/balance.ts';
 import { teamOf } from '../../model/own-rows.ts';
 import type { TeamWithLoad } from '../../model/people-store.ts';
-import type { Reader, Store } from '../../model/store.ts';
-import { known, textSchema } from './pages.ts';
+import type { Reader } from '../../model/store.ts';
+import { known, type PageQuery, textSchema, type ViewDeps } from './pages.ts';
 
 /** A team with its balance and the rate at which it decreases. */
 const teamRowSchema = z
@@ -77,13 +76,10 @@ const teamDetailSchema = teamRowSchema
   .meta({ id: 'TeamDetail' });
 export type TeamDetail = z.infer<typeof teamDetailSchema>;
 
-export interface TeamQuery {
+export interface TeamQuery extends PageQuery {
   text?: string | undefined;
   /** Only teams with open segments, the soonest to run out first; one page. */
   isSpending?: boolean | undefined;
-  /** The `next` of the previous page. */
-  after?: string | undefined;
-  limit?: number | undefined;
 }
 
 type TeamReads = Pick<Reader, 'teams' | 'users' | 'ledger' | 'discounts'>;
@@ -161,13 +157,8 @@ export async function readTeam(read: TeamReads, idOrSlug: string, now: number): 
     members: await Promise.all(
       members.map(async ({ userId, role, joinedAt }) => {
         const user = await read.users.byId(userId);
-        return {
-          user_id: userId,
-          email: user?.email ?? '',
-          name: user?.name ?? '',
-          role,
-          joined_at: toTime(joinedAt),
-        };
+        const { email = '', name = '' } = user ?? {};
+        return { user_id: userId, email, name, role, joined_at: toTime(joinedAt) };
       }),
     ),
     pays_for: dearest.slice(0, MOST_BILLED).map((segment) => ({
@@ -188,11 +179,6 @@ export async function readTeam(read: TeamReads, idOrSlug: string, now: number): 
   };
 }
 
-interface Deps {
-  store: Pick<Store, 'read'>;
-  clock: Pick<Clock, 'now'>;
-}
-
 export const teamsView = defineView({
   name: 'listTeams',
   tag: 'Views',
@@ -202,7 +188,7 @@ export const teamsView = defineView({
     'Sorted by slug, in pages; `spending=true`: teams that are billed now, first to run out first, on one page.',
   input: { q: textSchema, spending: flagSchema, after: z.string().max(255).optional(), limit: limitSchema },
   reply: ['A page of them.', teamPageSchema],
-  read: ({ store, clock }: Deps, { q: text, spending: isSpending, ...query }) =>
+  read: ({ store, clock }: ViewDeps, { q: text, spending: isSpending, ...query }) =>
     listTeams(store.read, { ...query, text, isSpending }, clock.now()),
 });
 
@@ -215,6 +201,6 @@ export const teamView = defineView({
   input: { team: z.string() },
   errors: ['not_found'],
   reply: ['The team.', teamDetailSchema],
-  read: async ({ store, clock }: Deps, { team }) =>
+  read: async ({ store, clock }: ViewDeps, { team }) =>
     known(await readTeam(store.read, team, clock.now()), 'team'),
 });
