@@ -6,10 +6,10 @@ import { counted } from '../../contract/counted.ts';
 import { type Asking, sideBySide } from '../../drivers/kit/asking.ts';
 import type { DoctorFinding } from '../../orchestrator/operate/doctor.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { type Diagnosis, ok } from '../../ports/diagnosis.ts';
+import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import { InUse } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { ANSWER_MS, inTime, Late, QUESTION_MS } from '../drivers/ask-platforms.ts';
+import { ANSWER_MS, inTime, Late, messageOf, QUESTION_MS } from '../drivers/ask-platforms.ts';
 import { type ConfiguredDriver, configuredDrivers } from '../drivers/driver-settings.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
 import { diagnoseDrift, type Running } from './diagnose-drift.ts';
@@ -81,22 +81,17 @@ async function* diagnoseDriver({
   options,
   setting,
 }: ConfiguredDriver): AsyncGenerator<Diagnosis> {
-  const { name } = definition;
+  const subject = `driver ${definition.name}`;
   definition.check(options, setting);
   definition.checkCatalog?.(options, setting.catalog);
-  yield {
-    subject: `driver ${name}`,
-    verdict: 'ok',
-    finding: 'its settings are valid',
-  };
-  if (definition.diagnose === undefined)
-    yield {
-      subject: `driver ${name}`,
-      verdict: 'warning',
-      finding: 'it does not check its prerequisites',
-      remedy: 'Start `berth serve` and create a machine.',
-    };
-  else yield* definition.diagnose(options, setting);
+  yield ok(subject, 'its settings are valid');
+  if (definition.diagnose !== undefined) yield* definition.diagnose(options, setting);
+  else
+    yield warning(
+      subject,
+      'it does not check its prerequisites',
+      'Start `berth serve` and create a machine.',
+    );
 }
 
 /** The time limit of a check, and the controller that aborts its questions. */
@@ -125,7 +120,7 @@ async function* guarded(
   } catch (error) {
     if (error instanceof Late) over.abort();
     iterator.return?.().catch(() => {});
-    yield { subject, ...verdictOn(error) };
+    yield verdictOn(subject, error);
   }
 }
 
@@ -134,24 +129,23 @@ async function* guarded(
  * running server may have locked it.
  */
 function notCompared({ subject }: Diagnosis): Diagnosis {
-  return {
+  return warning(
     subject,
-    verdict: 'warning',
-    finding: 'they were not compared: the driver could not be opened, as reported above',
-    remedy: 'While a server runs, the page Doctor of its console compares them.',
-  };
+    'they were not compared: the driver could not be opened, as reported above',
+    'While a server runs, the page Doctor of its console compares them.',
+  );
 }
 
-function verdictOn(error: unknown): Omit<Diagnosis, 'subject'> {
-  const finding = error instanceof Error ? error.message : String(error);
+function verdictOn(subject: string, error: unknown): Diagnosis {
+  const finding = messageOf(error);
   if (error instanceof InUse)
-    return {
-      verdict: 'warning',
+    return warning(
+      subject,
       finding,
-      remedy: 'Do nothing if that process is the `berth serve` of this configuration.',
-    };
+      'Do nothing if that process is the `berth serve` of this configuration.',
+    );
   const remedy = error instanceof Late ? LATE_REMEDY : 'Fix this, and run `berth doctor` again.';
-  return { verdict: 'broken', finding, remedy };
+  return broken(subject, finding, remedy);
 }
 
 const LATE_REMEDY =

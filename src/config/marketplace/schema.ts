@@ -72,14 +72,15 @@ const providerSchema = z
   });
 export type ProviderEntry = z.infer<typeof providerSchema>;
 
-function credentialProblems(provider: {
-  api_key_env?: string | undefined;
-  api_key_file?: string | undefined;
-  username?: string | undefined;
-  password_env?: string | undefined;
-  password_file?: string | undefined;
-}): { path: string[]; message: string }[] {
-  const { api_key_env, api_key_file, username, password_env, password_file } = provider;
+type Login = 'api_key_env' | 'api_key_file' | 'username' | 'password_env' | 'password_file';
+
+function credentialProblems({
+  api_key_env,
+  api_key_file,
+  username,
+  password_env,
+  password_file,
+}: Partial<Record<Login, string | undefined>>): { path: string[]; message: string }[] {
   const keys = [api_key_env, api_key_file].filter((value) => value !== undefined).length;
   const passwords = [password_env, password_file].filter((value) => value !== undefined).length;
   if (username === undefined && passwords > 0)
@@ -93,7 +94,13 @@ function credentialProblems(provider: {
   return [];
 }
 
-const { polling, maxLosses, billing, spending, mailsKeptMs, auditKeptMs } = defaultOptions;
+const { polling, maxLosses, spending, mailsKeptMs, auditKeptMs } = defaultOptions;
+const { zeroBalance } = defaultOptions.billing;
+
+const callSecondsSchema = z.number().positive().max(300);
+const minutesSchema = z.number().nonnegative().max(527_040);
+const hoursSchema = z.number().max(8784);
+const daysSchema = z.number().max(3650);
 
 const rangeSchema = z
   .tuple([z.number().min(1), z.number().max(3600)])
@@ -104,11 +111,7 @@ const pollingSchema = z
     /** Interval between two polls of an active deployment, drawn from [min, max]. */
     interval_s: rangeSchema.default([polling.intervalMs[0] / 1000, polling.intervalMs[1] / 1000]),
     /** Time limit of a call to a provider. */
-    call_timeout_s: z
-      .number()
-      .positive()
-      .max(300)
-      .default(polling.callTimeoutMs / 1000),
+    call_timeout_s: callSecondsSchema.default(polling.callTimeoutMs / 1000),
     /**
      * Maximum concurrent polls, launches and deletions at one provider, over all servers. The same number of changes
      * for requests is allowed besides.
@@ -141,11 +144,7 @@ const pollingSchema = z
     /**
      * How long a request waits for its change at the provider. Then it answers 504 if the change was sent, else 502.
      */
-    lifecycle_wait_s: z
-      .number()
-      .positive()
-      .max(300)
-      .default(defaultOptions.lifecycleWaitMs / 1000),
+    lifecycle_wait_s: callSecondsSchema.default(defaultOptions.lifecycleWaitMs / 1000),
   })
   .prefault({});
 
@@ -159,19 +158,11 @@ const billingSchema = z
      */
     roll_up_after_days: z.number().min(32).max(3650).nullable().default(35),
     /** Minimum runtime of a deployment before it can be terminated, for users without an individual one. */
-    minimum_runtime_minutes: z
-      .number()
-      .nonnegative()
-      .max(527_040)
-      .default(defaultOptions.minimumRuntimeMinutes),
+    minimum_runtime_minutes: minutesSchema.default(defaultOptions.minimumRuntimeMinutes),
     /**
      * How many hours the balance must cover before anything is added. For a deployment, its minimum runtime if longer.
      */
-    required_hours: z
-      .number()
-      .min(1)
-      .max(8784)
-      .default(spending.balanceForMs / 3_600_000),
+    required_hours: hoursSchema.min(1).default(spending.balanceForMs / 3_600_000),
     /** The discount of a team by its spending in the last 30 days. */
     volume_discounts: z
       .array(
@@ -186,27 +177,15 @@ const billingSchema = z
     /** Time from a zero balance until running or stopped deployments end. */
     zero_balance: z
       .strictObject({
-        grace_minutes: z
-          .number()
-          .nonnegative()
-          .max(527_040)
-          .default(billing.zeroBalance.graceMs / 60_000),
-        stopped_grace_hours: z
-          .number()
-          .nonnegative()
-          .max(8784)
-          .default(billing.zeroBalance.stoppedGraceMs / 3_600_000),
+        grace_minutes: minutesSchema.default(zeroBalance.graceMs / 60_000),
+        stopped_grace_hours: hoursSchema.nonnegative().default(zeroBalance.stoppedGraceMs / 3_600_000),
         /** Time from the first notice by mail until volumes are deleted. */
-        volumes_kept_days: z
-          .number()
-          .min(1)
-          .max(3650)
-          .default(billing.zeroBalance.volumes.keepMs / DAY_MS),
+        volumes_kept_days: daysSchema.min(1).default(zeroBalance.volumes.keepMs / DAY_MS),
         /** Times of further mails before the deletion. */
         volume_notice_days: z
-          .array(z.number().positive().max(3650))
+          .array(daysSchema.positive())
           .max(10)
-          .default(billing.zeroBalance.volumes.noticesMs.map((ms) => ms / DAY_MS)),
+          .default(zeroBalance.volumes.noticesMs.map((ms) => ms / DAY_MS)),
       })
       .prefault({}),
   })
@@ -264,15 +243,12 @@ const smtpSchema = z
   );
 
 const requestsSchema = z.int().min(1).max(1_000_000_000);
+const windowSchema = z.int().min(1).max(86_400);
 
 /** M: Limits. */
 const rateLimitsSchema = z
   .strictObject({
-    window_s: z
-      .int()
-      .min(1)
-      .max(86_400)
-      .default(defaultRateLimits.windowMs / 1000),
+    window_s: windowSchema.default(defaultRateLimits.windowMs / 1000),
     /** GET /api/providers and GET /api/gpu-offers, for each address. */
     catalog_reads: requestsSchema.default(defaultRateLimits.catalogReads),
     /** Deployments except creates, can-terminate, SSH keys, balance and teams, for each address. */
