@@ -20,7 +20,7 @@ export interface Request {
   method: 'GET' | 'POST' | 'DELETE';
   /** The path's segments below the base URL, not encoded. */
   path: readonly string[];
-  region?: string;
+  region?: string | undefined;
   query?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   body?: object;

@@ -16,13 +16,7 @@ import { parseBaseUrl } from './base-url.ts';
 import { Caller } from './caller.ts';
 import { type Credential, createBearerSource, type Token } from './credential.ts';
 import { elementsOf, type OnProblem, type ReadAnswer, readAs, readOne } from './elements.ts';
-import {
-  type CallOptions,
-  type ChangesOptions,
-  type MarkedInstance,
-  type OrchestratorClient,
-  ProviderError,
-} from './orchestrator-client.ts';
+import { type MarkedInstance, type OrchestratorClient, ProviderError } from './orchestrator-client.ts';
 import { etagOf, hasMark, invalidAnswer, markOf, readNothing } from './receive.ts';
 import { createFetchTransport, createWireTransport, type Fetch } from './transport.ts';
 
@@ -86,106 +80,103 @@ export function createClient(options: ClientOptions): OrchestratorClient {
     ...instancesOf(caller),
     ...volumesOf(caller, onProblem),
     ...changesOf(caller, timeoutMs),
-    close,
+    close: () => transport.close(),
   };
-
-  function close(): Promise<void> {
-    return transport.close();
-  }
 }
 
-function offersOf(caller: Caller, onProblem: OnProblem) {
+type Operations<Name extends keyof OrchestratorClient> = Pick<OrchestratorClient, Name>;
+
+function offersOf(
+  caller: Caller,
+  onProblem: OnProblem,
+): Operations<'listConfigurations' | 'listAvailability'> {
   const read = elementsOf('configurations', configurationAnswerSchema, onProblem);
   return {
-    listConfigurations: (options?: CallOptions) =>
-      caller.call({ method: 'GET', path: ['configurations'] }, read, options),
-    listAvailability: (region?: string, options?: CallOptions) =>
-      caller.call(
-        { method: 'GET', path: ['availability'], ...(region !== undefined && { region }) },
-        read,
-        options,
-      ),
+    listConfigurations: (options) => caller.call({ method: 'GET', path: ['configurations'] }, read, options),
+    listAvailability: (region, options) =>
+      caller.call({ method: 'GET', path: ['availability'], region }, read, options),
   };
 }
 
-function instancesOf(caller: Caller) {
-  const readNew = readAs(instanceAnswerSchema);
+function instancesOf(
+  caller: Caller,
+): Operations<Extract<keyof OrchestratorClient, `${string}Instance${string}` | 'restartStatus'>> {
   const readOf = (id: string) => readOne(id, instanceAnswerSchema);
-  const act = (action: 'start' | 'stop') => (id: string, region: string, options?: CallOptions) =>
-    caller.call({ method: 'POST', path: ['instances', id, action], region }, readOf(id), options);
+  const act =
+    (action: string, ...prefix: string[]): OrchestratorClient['startInstance'] =>
+    (id, region, options) => {
+      const path = [...prefix, 'instances', id, action];
+      return caller.call({ method: 'POST', path, region }, readOf(id), options);
+    };
   return {
     /** A list with an unreadable element is refused as a whole: no decision is based on part of a list. */
-    listInstances: (options?: CallOptions) =>
+    listInstances: (options) =>
       caller.call(
         { method: 'GET', path: ['instances'] },
         elementsOf('instances', instanceAnswerSchema),
         options,
       ),
-    createInstance: (body: object, idempotencyKey: string, options?: CallOptions) =>
-      caller.call({ method: 'POST', path: ['instances'], body, idempotencyKey }, readNew, options),
-    getInstance: (id: string, region: string, options?: CallOptions) =>
-      caller.call({ method: 'GET', path: ['instances', id], region }, readOf(id), options),
-    pollInstance: (id: string, region: string, mark: string | null, options?: CallOptions) =>
+    createInstance: (body, idempotencyKey, options) =>
       caller.call(
-        {
-          method: 'GET',
-          path: ['instances', id],
-          region,
-          ...(mark !== null && { ifNoneMatch: etagOf(mark) }),
-        },
-        readUnlessMarked(mark, readOf(id)),
+        { method: 'POST', path: ['instances'], body, idempotencyKey },
+        readAs(instanceAnswerSchema),
         options,
       ),
-    deleteInstance: (id: string, region: string, options?: CallOptions) =>
+    getInstance: (id, region, options) =>
+      caller.call({ method: 'GET', path: ['instances', id], region }, readOf(id), options),
+    pollInstance: (id, region, mark, options) => {
+      const ifNoneMatch = mark === null ? undefined : etagOf(mark);
+      const request = { method: 'GET', path: ['instances', id], region, ifNoneMatch } as const;
+      return caller.call(request, readUnlessMarked(mark, readOf(id)), options);
+    },
+    deleteInstance: (id, region, options) =>
       orGone(caller.call({ method: 'DELETE', path: ['instances', id], region }, readOf(id), options), null),
     startInstance: act('start'),
     stopInstance: act('stop'),
-    restartInstance: (id: string, region: string, options?: CallOptions) =>
-      caller.call({ method: 'POST', path: ['x', 'instances', id, 'restart'], region }, readOf(id), options),
-    restartStatus: (id: string, region: string, options?: CallOptions) =>
-      caller.call(
-        { method: 'GET', path: ['x', 'instances', id, 'restart'], region },
-        readAs(restartStatusAnswerSchema),
-        options,
-      ),
+    restartInstance: act('restart', 'x'),
+    restartStatus: (id, region, options) => {
+      const request = { method: 'GET', path: ['x', 'instances', id, 'restart'], region } as const;
+      return caller.call(request, readAs(restartStatusAnswerSchema), options);
+    },
   };
 }
 
-function volumesOf(caller: Caller, onProblem: OnProblem) {
+function volumesOf(
+  caller: Caller,
+  onProblem: OnProblem,
+): Operations<Extract<keyof OrchestratorClient, `${string}Volume${string}`>> {
   const readOf = (id: string) => readOne(id, volumeAnswerSchema);
   const change =
-    (action: 'attach' | 'detach') => (id: string, instanceIds: readonly string[], options?: CallOptions) => {
+    (action: 'attach' | 'detach'): OrchestratorClient['attachVolume'] =>
+    (id, instanceIds, options) => {
       const body = { instance_ids: instanceIds };
       return caller.call({ method: 'POST', path: ['volumes', id, action], body }, readOf(id), options);
     };
   return {
-    listVolumeLocations: (options?: CallOptions) =>
-      caller.call(
-        { method: 'GET', path: ['volumes', 'locations'] },
-        elementsOf('locations', volumeLocationAnswerSchema, onProblem),
-        options,
-      ),
-    createVolume: (body: object, idempotencyKey: string, options?: CallOptions) =>
+    listVolumeLocations: (options) => {
+      const read = elementsOf('locations', volumeLocationAnswerSchema, onProblem);
+      return caller.call({ method: 'GET', path: ['volumes', 'locations'] }, read, options);
+    },
+    createVolume: (body, idempotencyKey, options) =>
       caller.call(
         { method: 'POST', path: ['volumes'], body, idempotencyKey },
         readAs(volumeAnswerSchema),
         options,
       ),
-    getVolume: (id: string, options?: CallOptions) =>
-      caller.call({ method: 'GET', path: ['volumes', id] }, readOf(id), options),
-    deleteVolume: (id: string, options?: CallOptions) =>
-      orGone(
-        caller.call({ method: 'DELETE', path: ['volumes', id] }, readNothing, options).then(() => true),
+    getVolume: (id, options) => caller.call({ method: 'GET', path: ['volumes', id] }, readOf(id), options),
+    deleteVolume: (id, options) => {
+      const deleting = caller.call({ method: 'DELETE', path: ['volumes', id] }, readNothing, options);
+      return orGone(
+        deleting.then(() => true),
         false,
-      ),
+      );
+    },
     attachVolume: change('attach'),
     detachVolume: change('detach'),
-    resizeVolume: (id: string, sizeGb: number, options?: CallOptions) =>
-      caller.call(
-        { method: 'POST', path: ['x', 'volumes', id, 'resize'], body: { size_gb: sizeGb } },
-        readOf(id),
-        options,
-      ),
+    resizeVolume: (id, sizeGb, options) => {
+      const body = { size_gb: sizeGb };
+      return caller.call({ method: 'POST', path: ['x', 'volumes', id, 'resize'], body }, readOf(id), options);
+    },
   };
 }
 
@@ -199,20 +190,15 @@ function readUnlessMarked(
   };
 }
 
-function changesOf(caller: Caller, callTimeoutMs: number) {
+function changesOf(caller: Caller, callTimeoutMs: number): Operations<'listChanges'> {
   return {
-    listChanges: (
-      since: string | null,
-      { timeoutMs = callTimeoutMs, waitMs = 0, signal }: ChangesOptions = {},
-    ) => {
+    listChanges: (since, { timeoutMs = callTimeoutMs, waitMs = 0, signal } = {}) => {
       const query = {
         ...(since !== null && { since }),
         ...(waitMs > 0 && { wait_s: String(waitMs / 1000) }),
       };
-      return caller.call({ method: 'GET', path: ['x', 'changes'], query }, readChanges(since), {
-        timeoutMs: timeoutMs + waitMs,
-        signal,
-      });
+      const limits = { timeoutMs: timeoutMs + waitMs, signal };
+      return caller.call({ method: 'GET', path: ['x', 'changes'], query }, readChanges(since), limits);
     },
   };
 }
@@ -229,11 +215,9 @@ function readChanges(since: string | null): ReadAnswer<Changes> {
 }
 
 /** For a delete, 404 counts as success (O: Instances, rule 3; Volumes). */
-async function orGone<T, Gone>(work: Promise<T>, gone: Gone): Promise<T | Gone> {
-  try {
-    return await work;
-  } catch (error) {
+function orGone<T, Gone>(work: Promise<T>, gone: Gone): Promise<T | Gone> {
+  return work.catch((error) => {
     if (error instanceof ProviderError && error.problem === 'not_found') return gone;
     throw error;
-  }
+  });
 }

@@ -42,29 +42,27 @@ export class ProviderError extends Error {
   constructor(
     problem: ProviderProblem,
     message: string,
-    {
-      status = null,
-      code = null,
-      reason = null,
-      said = null,
-      mayHaveHappened = false,
-      cause,
-    }: {
-      status?: number | null;
-      code?: string | null;
-      reason?: string | null;
-      said?: string | null;
-      mayHaveHappened?: boolean;
-      cause?: unknown;
-    } = {},
+    answer: Partial<
+      Pick<ProviderError, 'status' | 'code' | 'reason' | 'said' | 'mayHaveHappened' | 'cause'>
+    > = {},
   ) {
-    super(message, cause === undefined ? undefined : { cause });
+    super(message, answer.cause === undefined ? undefined : { cause: answer.cause });
     this.problem = problem;
-    this.status = status;
-    this.code = code;
-    this.reason = reason;
-    this.said = said;
-    this.mayHaveHappened = mayHaveHappened;
+    this.status = answer.status ?? null;
+    this.code = answer.code ?? null;
+    this.reason = answer.reason ?? null;
+    this.said = answer.said ?? null;
+    this.mayHaveHappened = answer.mayHaveHappened ?? false;
+  }
+}
+
+/** The result of a call, or the error with which it failed. */
+export async function orProviderError<T>(call: Promise<T>): Promise<T | ProviderError> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof ProviderError) return error;
+    throw error;
   }
 }
 
