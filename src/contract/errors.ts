@@ -130,7 +130,11 @@ export abstract class CodedError<Code extends string> extends Error {
   constructor(
     code: Code,
     message: string,
-    options: { details?: Record<string, unknown>; retryAfterSeconds?: number; cause?: unknown } = {},
+    options: {
+      details?: Record<string, unknown> | undefined;
+      retryAfterSeconds?: number;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;

@@ -12,7 +12,7 @@ import { Accrual } from '../../marketplace/ledger/accrual.ts';
 import { RollUp } from '../../marketplace/ledger/roll-up.ts';
 import { MailDispatcher } from '../../marketplace/mail/dispatch.ts';
 import type { Mailer } from '../../marketplace/mail/mailer.ts';
-import { StockAlerts } from '../../marketplace/mail/stock-alerts.ts';
+import { createStockAlerts } from '../../marketplace/mail/stock-alerts.ts';
 import { ensureInstallationId } from '../../marketplace/model/names.ts';
 import type { MarketplaceOptions, RateLimitOptions } from '../../marketplace/model/options.ts';
 import type { Store } from '../../marketplace/model/store.ts';
@@ -79,7 +79,7 @@ export interface Marketplace {
   workers: ProviderWorkers;
   accrual: Accrual;
   mail: MailDispatcher;
-  stockAlerts: StockAlerts;
+  stockAlerts: ReturnType<typeof createStockAlerts>;
   /** Makes the server not ready. Requests are still answered. */
   beginDrain(): void;
   /** Waits for running work to end. The caller closes the store. */
@@ -117,7 +117,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
   const rollUp = new RollUp(deps);
   const mail = new MailDispatcher({ ...deps, mailer });
-  const stockAlerts = new StockAlerts(deps);
+  const stockAlerts = createStockAlerts(deps);
   const asked = withPromptReads(store);
   const authenticator = new Authenticator({ store: asked, clock });
   const deadline = new AnswerDeadline();

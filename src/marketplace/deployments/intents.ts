@@ -7,16 +7,19 @@ import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Asked } from '../model/sender.ts';
 import type { Transaction } from '../model/store.ts';
 import { whenWritten } from '../model/waiting.ts';
-import { describeSlow } from '../providers/capabilities.ts';
+import { type IntendedCall, notReached, slowError } from '../providers/intent-errors.ts';
 
 type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'sender'>;
+
+/** Dependencies of a stop, a start or a restart. */
+export type LifecycleDeps = IntentDeps & Pick<Deps, 'providers'>;
 
 type Kind = Exclude<DeploymentIntent['kind'], 'volume'>;
 
 /** The requested calls, as messages name them. */
 const verbs: Readonly<Record<Kind, string>> = { pause: 'stop', resume: 'start', restart: 'restart' };
 
-export function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
+function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
   return kind === 'volume' ? 'change' : verbs[kind];
 }
 
@@ -93,23 +96,15 @@ export async function awaitIntent(
     if (record !== null && isWithdrawn) await tx.deployments.update({ ...record, action: null });
     return { record, isWithdrawn };
   });
-  if (isWithdrawn) throw notSent(asked);
+  if (isWithdrawn) throw notReached(toCall(asked));
   const late = outcomeOf(record, asked, isDone);
   if (late !== null) return late;
-  throw slow(asked, record?.action?.answer ?? null);
+  throw slowError(toCall(asked), record?.action?.answer ?? null);
 }
 
-function slow({ providerId, action }: Asked, answer: DeploymentIntent['answer'] | 'unknown'): ApiError {
-  const names = { providerId, what: verbOf(action), thing: 'deployment' } as const;
-  return new ApiError('PROVIDER_SLOW', describeSlow(names, answer));
-}
-
-/** The error when nothing was sent to the provider in time. */
-export function notSent({ providerId, action }: Asked): ApiError {
-  return new ApiError(
-    'PROVIDER_REFUSED',
-    `${providerId} was not reached for the ${verbOf(action)}; nothing changed.`,
-  );
+/** The call of an intent, as errors name it. */
+export function toCall({ providerId, action }: Asked): IntendedCall {
+  return { providerId, what: verbOf(action), thing: 'deployment' };
 }
 
 /**
@@ -132,7 +127,12 @@ function outcomeOf(
     throw new ApiError('INVALID_STATUS', `The deployment became ${status} in the meantime.`, {
       details: { status },
     });
-  throw slow(asked, 'unknown');
+  throw slowError(toCall(asked), 'unknown');
+}
+
+/** @throws {ApiError} ACTION_UNSUPPORTED if there is a reason */
+export function assertSupported(unsupportedReason: string | null): void {
+  if (unsupportedReason !== null) throw new ApiError('ACTION_UNSUPPORTED', unsupportedReason);
 }
 
 /**

@@ -45,15 +45,20 @@ export type Judgement =
 type Change = Extract<Judgement, { kind: 'change' }>;
 type Polling = Pick<MarketplaceOptions['polling'], 'blinkMs' | 'goneAfterMs' | 'findCreateMs'>;
 
-interface ObservedInstance {
-  record: DeploymentRecord;
-  instance: Instance;
+/** The times of an observation, and the values it is judged by. */
+export interface ObservedUnder {
   /** The start of the observation. The record is confirmed up to this time. */
   now: number;
   /** The end of the observation. An observed change counts from this time at the latest. */
   seenAt: number;
   polling: Polling;
+  /** The provider's price at the time of the order. Spot prices are checked against it. */
   firstRateMicroUsd: number;
+}
+
+interface ObservedInstance extends ObservedUnder {
+  record: DeploymentRecord;
+  instance: Instance;
 }
 
 /** How long after a stop a provider may still show the earlier state. */
@@ -62,31 +67,18 @@ const STOP_SHOWS_MS = 60_000;
 /** A price above this multiple of the ordered one is rejected as a mistake. */
 const MAX_PRICE_FACTOR = 10;
 
-/** The times of an observation, and the values it is judged by. */
-export interface ObservedUnder {
-  now: number;
-  seenAt: number;
-  polling: Polling;
-  firstRateMicroUsd: number;
-}
-
 /**
- * Judges an observation made from `now` to `seenAt`. A deployment ends only by a terminal status, a destruction that
- * lasts, or a 404 that a second poll and the list confirm (M: States; design, "Settled"). `firstRateMicroUsd` is the
- * provider's price at the time of the order; spot prices are checked against it.
+ * A deployment ends only by a terminal status, a destruction that lasts, or a 404 that a second poll and the list
+ * confirm (M: States; design, "Settled").
  */
-export function judge(
-  record: DeploymentRecord,
-  observation: Observation,
-  { now, seenAt, polling, firstRateMicroUsd }: ObservedUnder,
-): Judgement {
+export function judge(record: DeploymentRecord, observation: Observation, under: ObservedUnder): Judgement {
   if (!activeStatuses.includes(record.status)) return hold(`it is ${record.status}`);
   if (record.launch.state !== 'made') return hold('its instance id is not known yet');
   if ('problem' in observation) return hold(`the provider's answer cannot be used: ${observation.problem}`);
-  if ('gone' in observation) return judgeGone(record, observation.isListed, now, polling);
+  if ('gone' in observation) return judgeGone(record, observation.isListed, under);
   const { instance } = observation;
   if (instance.id !== record.providerInstanceId) return hold('the provider answered with another instance');
-  return byStatus[instance.status]({ record, instance, now, seenAt, polling, firstRateMicroUsd });
+  return byStatus[instance.status]({ ...under, record, instance });
 }
 
 /** Whether a 404 now would be final if the provider's list confirmed it. Only then is the list read. */
@@ -158,8 +150,7 @@ function judgeStopped(observed: ObservedInstance): Judgement {
 function judgeGone(
   record: DeploymentRecord,
   isListed: boolean | undefined,
-  now: number,
-  polling: Polling,
+  { now, polling }: ObservedUnder,
 ): Judgement {
   const { suspicion } = record;
   const isAgain = suspicion?.status === 'GONE' && isListed !== true;
@@ -217,14 +208,8 @@ function fail(observed: ObservedInstance): Judgement {
   const { record, instance } = observed;
   const reason = record.status === 'deploying' ? 'provisioning_failed' : 'runtime_failure';
   const details = toFailureDetails(instance.error ?? '') || 'The provider gave no reason.';
-  return {
-    kind: 'change',
-    to: 'failed',
-    at: changedAt(observed),
-    facts: {},
-    failure: { reason, details },
-    why: 'ERROR',
-  };
+  const failure = { reason, details } as const;
+  return { kind: 'change', to: 'failed', at: changedAt(observed), facts: {}, failure, why: 'ERROR' };
 }
 
 function suspect({ record, instance: { status }, now }: ObservedInstance): Judgement {
@@ -287,9 +272,7 @@ function hold(why: string): Judgement {
   return { kind: 'hold', why };
 }
 
-const MAX_LENGTH = 300;
-
 /** A provider's text in the form of M: "One readable line on failed deployments". */
 export function toFailureDetails(text: string): string {
-  return toOneLine(text, MAX_LENGTH);
+  return toOneLine(text, 300);
 }

@@ -1,17 +1,14 @@
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { Deployment, StopQuote } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
-import type { Deps } from '../deps.ts';
 import { type Price, priceFor } from '../discounts/price.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import { pauseUnsupportedReason } from '../providers/capabilities.ts';
-import { type Provider, type Providers, requireProvider } from '../providers/provider.ts';
-import { ask, assertStatus, awaitIntent } from './intents.ts';
+import { type Providers, requireProvider } from '../providers/provider.ts';
+import { ask, assertStatus, assertSupported, awaitIntent, type LifecycleDeps } from './intents.ts';
 import { originalStoppedRate } from './stopped-rate.ts';
 import { showDeployment } from './to-deployment.ts';
-
-type PauseDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'sender'>;
 
 /**
  * M: POST .../pause: running → stopped, "GPU released, disk kept, billing at `stoppedHourlyRate`".
@@ -19,14 +16,14 @@ type PauseDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'sende
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or
  *   PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: the stop succeeded or may have, and a poll will show it
  */
-export async function pauseDeployment(deps: PauseDeps, caller: Caller, id: string): Promise<Deployment> {
+export async function pauseDeployment(deps: LifecycleDeps, caller: Caller, id: string): Promise<Deployment> {
   const asked = await ask(deps, caller, id, 'pause', (record) => assertCanPause(deps.providers, record));
   return showDeployment(deps, await awaitIntent(deps, asked, ({ status }) => status === 'stopped'));
 }
 
 /** @throws {ApiError} ACTION_UNSUPPORTED, INVALID_STATUS, or PROVIDER_REFUSED if the stopped rate is unknown */
 export function assertCanPause(providers: Providers, record: DeploymentRecord): void {
-  assertSupportsPause(requireProvider(providers, record), record);
+  assertSupported(pauseUnsupportedReason(requireProvider(providers, record), record));
   assertStatus(record, 'running', 'stopped');
   stoppedPriceOf(providers, record);
 }
@@ -39,7 +36,7 @@ export function assertCanPause(providers: Providers, record: DeploymentRecord): 
  *   is undeterminable
  */
 export async function quotePause(
-  { store, clock, providers }: PauseDeps,
+  { store, clock, providers }: LifecycleDeps,
   caller: Caller,
   id: string,
 ): Promise<StopQuote> {
@@ -52,12 +49,6 @@ export async function quotePause(
     currentHourlyRate: usdFromMicroUsd(record.rateMicroUsd),
     breakdown: toBreakdown(record, price),
   };
-}
-
-/** @throws {ApiError} ACTION_UNSUPPORTED, with the reason */
-function assertSupportsPause(provider: Provider, record: DeploymentRecord): void {
-  const reason = pauseUnsupportedReason(provider, record);
-  if (reason !== null) throw new ApiError('ACTION_UNSUPPORTED', reason);
 }
 
 /**

@@ -1,16 +1,12 @@
 import type { Deployment, RebootStatus } from '../contract/deployment.ts';
-import { ApiError } from '../contract/errors.ts';
 import { toTimestamp } from '../contract/values.ts';
-import type { Deps } from '../deps.ts';
 import type { DeploymentIntent, DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import { whenWritten } from '../model/waiting.ts';
 import { restartUnsupportedReason } from '../providers/capabilities.ts';
-import { type Providers, requireProvider } from '../providers/provider.ts';
-import { ask, assertStatus, awaitIntent } from './intents.ts';
+import { requireProvider } from '../providers/provider.ts';
+import { ask, assertStatus, assertSupported, awaitIntent, type LifecycleDeps } from './intents.ts';
 import { showDeployment } from './to-deployment.ts';
-
-type RestartDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'sender'>;
 
 /**
  * M: POST .../restart: "hard reboot, memory lost, billing and status unchanged"; "never emulated by stop plus start".
@@ -19,20 +15,18 @@ type RestartDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'sen
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or PROVIDER_REFUSED:
  *   then nothing changed; PROVIDER_SLOW: it may have succeeded
  */
-export async function restartDeployment(deps: RestartDeps, caller: Caller, id: string): Promise<Deployment> {
+export async function restartDeployment(
+  deps: LifecycleDeps,
+  caller: Caller,
+  id: string,
+): Promise<Deployment> {
   const asked = await ask(deps, caller, id, 'restart', (record) => {
-    assertSupportsRestart(deps.providers, record);
+    assertSupported(restartUnsupportedReason(requireProvider(deps.providers, record), record));
     assertStatus(record, 'running', 'restarted');
   });
   const isAccepted = ({ status, action }: DeploymentRecord) =>
     status === 'running' && action?.id === asked.action.id && action.answer === 'accepted';
   return showDeployment(deps, await awaitIntent(deps, asked, isAccepted));
-}
-
-/** @throws {ApiError} ACTION_UNSUPPORTED, with the reason */
-function assertSupportsRestart(providers: Providers, record: DeploymentRecord): void {
-  const reason = restartUnsupportedReason(requireProvider(providers, record), record);
-  if (reason !== null) throw new ApiError('ACTION_UNSUPPORTED', reason);
 }
 
 /** How long after the call the provider may not show the restart yet. */
@@ -46,10 +40,14 @@ const FRESH_WITHIN_MS = 2_000;
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN or ACTION_UNSUPPORTED
  */
-export async function readRebootStatus(deps: RestartDeps, caller: Caller, id: string): Promise<RebootStatus> {
+export async function readRebootStatus(
+  deps: LifecycleDeps,
+  caller: Caller,
+  id: string,
+): Promise<RebootStatus> {
   const { store, clock, options, providers } = deps;
   const record = await ownDeployment(store.read, caller, id);
-  assertSupportsRestart(providers, record);
+  assertSupported(restartUnsupportedReason(requireProvider(providers, record), record));
   const now = clock.now();
   const isInFlight = ({ action }: DeploymentRecord) =>
     action?.kind === 'restart' && now - action.since < options.polling.actionMs;

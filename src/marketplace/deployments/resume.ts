@@ -1,16 +1,13 @@
 import type { Deployment } from '../contract/deployment.ts';
-import type { Deps } from '../deps.ts';
 import { priceFor } from '../discounts/price.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import { requireProvider } from '../providers/provider.ts';
-import { ask, assertStatus, awaitIntent } from './intents.ts';
+import { ask, assertStatus, awaitIntent, type LifecycleDeps } from './intents.ts';
 import { minimumRuntimeMinutes } from './minimum-runtime.ts';
 import { showDeployment } from './to-deployment.ts';
-
-type ResumeDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'sender'>;
 
 /**
  * M: POST .../resume: stopped → running, "Same disk, contents and public IP". "A failed start … leaves the instance and
@@ -20,7 +17,7 @@ type ResumeDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'send
  *   OUT_OF_STOCK or PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: the start succeeded
  *   or may have, and a poll will show it
  */
-export async function resumeDeployment(deps: ResumeDeps, caller: Caller, id: string): Promise<Deployment> {
+export async function resumeDeployment(deps: LifecycleDeps, caller: Caller, id: string): Promise<Deployment> {
   const { store, options, providers } = deps;
   // Read before the transaction, because billing mails lock the team first and then its users.
   const known = await ownDeployment(store.read, caller, id);
@@ -35,7 +32,7 @@ export async function resumeDeployment(deps: ResumeDeps, caller: Caller, id: str
 
 /** Locks the team, after the deployment. @throws {ApiError} VALIDATION_ERROR (insufficient_balance) */
 async function assertCanRun(
-  deps: ResumeDeps,
+  deps: LifecycleDeps,
   tx: Transaction,
   { id, teamId, originalRateMicroUsd }: DeploymentRecord,
   minimumMinutes: number,

@@ -108,12 +108,8 @@ async function toRunning(
     launch: { ...moved.launch, request: null },
   };
   await tx.deployments.update(record);
-  await bill(deps, tx, record, {
-    state: 'running',
-    price,
-    at,
-    providerRateMicroUsd: record.providerRateMicroUsd,
-  });
+  const { providerRateMicroUsd } = record;
+  await startBilling(deps, tx, { ...subjectOf(record), state: 'running', price, at, providerRateMicroUsd });
   if (isFirst) await notifyDeployment(deps, tx, record, 'ready');
   return reread(tx, record);
 }
@@ -147,7 +143,7 @@ async function toStopped(
   };
   await tx.deployments.update(record);
   const providerRateMicroUsd = providerStoppedRate(deps.providers, record);
-  await bill(deps, tx, record, { state: 'stopped', price, at, providerRateMicroUsd });
+  await startBilling(deps, tx, { ...subjectOf(record), state: 'stopped', price, at, providerRateMicroUsd });
   return reread(tx, record);
 }
 
@@ -177,18 +173,8 @@ async function toEnd(
   return reread(tx, record);
 }
 
-async function bill(
-  deps: TransitionDeps,
-  tx: Transaction,
-  { id, teamId }: DeploymentRecord,
-  billed: {
-    state: 'running' | 'stopped';
-    price: Awaited<ReturnType<typeof priceFor>>;
-    providerRateMicroUsd: number | null;
-    at: number;
-  },
-): Promise<void> {
-  await startBilling(deps, tx, { subjectKind: 'deployment', subjectId: id, teamId, ...billed });
+function subjectOf({ id, teamId }: DeploymentRecord) {
+  return { subjectKind: 'deployment', subjectId: id, teamId } as const;
 }
 
 /** Reads the record again, with the ledger's changes and the new revision. */

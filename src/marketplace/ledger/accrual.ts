@@ -6,7 +6,7 @@ import type { Deps } from '../deps.ts';
 import { leasedJob } from '../model/fenced-store.ts';
 import type { PageEnd, SegmentRecord } from '../model/ledger-records.ts';
 import { type Store, StoreUnavailable } from '../model/store.ts';
-import { accrue, accrueTogether, hasChanged } from './accrue.ts';
+import { accrue, hasChanged } from './accrue.ts';
 import { assessVolumeDiscounts } from './assess-volume.ts';
 import { watchTeam } from './watch-team.ts';
 import { type Enforcement, ZeroBalance } from './zero-balance.ts';
@@ -108,7 +108,7 @@ export class Accrual {
     // Lets other work run between two transactions.
     await nextTurn();
     try {
-      await accrueTogether(deps, segments, now);
+      await accrue(deps, segments, now);
     } catch (err) {
       if (err instanceof LeaseLost) throw err;
       deps.log.warn(
@@ -117,7 +117,7 @@ export class Accrual {
       );
       for (const segment of segments) {
         const { subjectKind, subjectId, teamId } = segment;
-        await this.#attempt({ [subjectKind]: subjectId, team: teamId }, () => accrue(deps, segment, now));
+        await this.#attempt({ [subjectKind]: subjectId, team: teamId }, () => accrue(deps, [segment], now));
       }
     }
   }

@@ -7,21 +7,12 @@ import { priceChange } from './price-change.ts';
 import { splitAtPriceChanges, toPostings } from './segments.ts';
 import { nextPostingAt, sliceEnd } from './slices.ts';
 
-/** {@link accrueTogether} for one segment. */
-export async function accrue(
-  deps: Pick<Deps, 'store' | 'random' | 'options'>,
-  segment: SegmentRecord,
-  now: number,
-): Promise<void> {
-  await accrueTogether(deps, [segment], now);
-}
-
 /**
  * In one transaction, charges the due slices of open segments as far as they are certain, and schedules the next ones.
  * Where a price changed, the segment ends and a new one begins, and the subject shows the new rates. Idempotent, also
  * when it runs concurrently.
  */
-export async function accrueTogether(
+export async function accrue(
   { store, ...deps }: Pick<Deps, 'store' | 'random' | 'options'>,
   segments: readonly SegmentRecord[],
   now: number,

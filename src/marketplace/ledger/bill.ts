@@ -30,7 +30,7 @@ export async function startBilling(
     at: number;
   },
 ): Promise<SegmentRecord> {
-  const startedAt = await endSegments(deps, tx, subjectKind, subjectId, at);
+  const startedAt = await endBilling(deps, tx, subjectKind, subjectId, at);
   const segment: SegmentRecord = {
     id: newIdAt(deps.random, 'seg', startedAt),
     subjectKind,
@@ -53,21 +53,10 @@ export async function startBilling(
 }
 
 /**
- * Stops billing the subject at `at`: posts and ends its open segment, if there is one. Returns the end, which is later
- * than `at` if a process with a fast clock has already posted more.
+ * Stops billing the subject: posts and ends its open segment. Returns the first moment from `at` on that no segment
+ * covers. It is later than `at` if a process with a fast clock has already posted more.
  */
 export async function endBilling(
-  deps: Pick<Deps, 'random'>,
-  tx: BillingTransaction,
-  subjectKind: SubjectKind,
-  subjectId: string,
-  at: number,
-): Promise<number> {
-  return endSegments(deps, tx, subjectKind, subjectId, at);
-}
-
-/** Ends the open segment. Returns the first moment from `at` on that no segment covers. */
-async function endSegments(
   deps: Pick<Deps, 'random'>,
   tx: BillingTransaction,
   subjectKind: SubjectKind,

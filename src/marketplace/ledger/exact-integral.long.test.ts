@@ -220,7 +220,7 @@ class History {
     const segments = open.map(({ segment }) => segment);
     const rounds = Array.from({ length: times }, async (_, round) => {
       const mortal = crashes === 0 ? store : dying(store, crashes + round);
-      for (const segment of segments) await accrue({ ...deps, store: mortal }, segment, clock.now());
+      for (const segment of segments) await accrue({ ...deps, store: mortal }, [segment], clock.now());
     });
     for (const outcome of await Promise.allSettled(rounds))
       if (outcome.status === 'rejected' && !(outcome.reason instanceof Crash)) throw outcome.reason;

@@ -8,7 +8,7 @@ import {
 import { mailManagers } from '../mail/outbox.ts';
 import type { BalanceWatch, TeamRecord } from '../model/people.ts';
 import type { Transaction } from '../model/store.ts';
-import { accrueTogether } from './accrue.ts';
+import { accrue } from './accrue.ts';
 import { readBalance } from './balance-watch.ts';
 import { takeReading } from './watch-team.ts';
 import { dueNotice } from './watch-volumes.ts';
@@ -38,7 +38,7 @@ export class FormerAccrual {
     );
     const open = await store.read.ledger.openSegments({ limit: 10_000 });
     for (const { teamId } of open) this.#watched.add(teamId);
-    await accrueTogether(this.#deps, open, now);
+    await accrue(this.#deps, open, now);
     for (const teamId of [...this.#watched]) {
       const watch = await this.#watch(teamId, now);
       const { openSegments = 0 } = (await store.read.teams.load(teamId)) ?? {};

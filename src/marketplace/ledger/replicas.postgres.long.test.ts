@@ -58,7 +58,7 @@ async function round(store: Store): Promise<void> {
   const deps = depsOf(store);
   await assessVolumeDiscounts(deps, clock.now());
   const segments = await store.read.ledger.openSegments({ limit: 100 });
-  for (const segment of segments) await accrue(deps, segment, clock.now());
+  for (const segment of segments) await accrue(deps, [segment], clock.now());
   await watchTeam(deps, teamId, clock.now());
 }
 

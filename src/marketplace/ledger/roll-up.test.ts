@@ -29,7 +29,7 @@ async function openUsedBooks(days: number): Promise<Books> {
 
 async function bill({ deps, store, clock }: Books): Promise<void> {
   const open = await store.read.ledger.openSegmentOf('deployment', 'dep-1');
-  if (open !== null) await accrue(deps, open, clock.now());
+  if (open !== null) await accrue(deps, [open], clock.now());
 }
 
 const findingsOf = async ({ store, clock }: Books) => (await verifyLedger(store, clock.now())).findings;

@@ -68,51 +68,39 @@ export class ZeroBalance {
 
   #begin(store: Store, deployment: DeploymentRecord, step: Step): void {
     const { id } = deployment;
-    if (this.#underWay.has(id)) return;
-    const { log } = this.#deps;
-    const fields = { ...logNames(deployment), step };
-    log.warn(fields, 'the balance of the team is used up: its deployment is being ended');
-    this.#run(
-      id,
-      this.#do(store, id, step).catch((err) => {
-        if (err instanceof LeaseLost) return;
-        if (err instanceof BalanceIsBack) log.info(fields, 'the team has paid: its deployment continues');
-        else
-          log.error(
-            { err, ...fields },
-            'could not end a deployment of a team without balance; it still costs money: it will be retried',
-          );
-      }),
-    );
+    this.#run(id, { ...logNames(deployment), step }, () => this.#do(store, id, step), {
+      begun: 'the balance of the team is used up: its deployment is being ended',
+      kept: 'the team has paid: its deployment continues',
+      failed:
+        'could not end a deployment of a team without balance; it still costs money: it will be retried',
+    });
   }
 
   #beginDeletion(store: Store, volume: VolumeRecord): void {
-    const { id } = volume;
-    const names = volumeNames(volume);
-    if (this.#underWay.has(id)) return;
-    const { log } = this.#deps;
-    log.warn(
-      names,
-      'the balance of the team is used up and the grace period is over: its volume is being deleted',
-    );
-    this.#run(
-      id,
-      this.#enforce.deleteVolume(volume, store).catch((err) => {
-        if (err instanceof LeaseLost) return;
-        if (err instanceof VolumesAreKept) log.info(names, 'the volumes of the team are kept');
-        else
-          log.error(
-            { err, ...names },
-            'a volume of a team without balance still exists; its deletion is retried',
-          );
-      }),
-    );
+    this.#run(volume.id, volumeNames(volume), () => this.#enforce.deleteVolume(volume, store), {
+      begun: 'the balance of the team is used up and the grace period is over: its volume is being deleted',
+      kept: 'the volumes of the team are kept',
+      failed: 'a volume of a team without balance still exists; its deletion is retried',
+    });
   }
 
-  #run(id: string, work: Promise<void>): void {
+  #run(
+    id: string,
+    fields: object,
+    work: () => Promise<void>,
+    texts: { begun: string; kept: string; failed: string },
+  ): void {
+    if (this.#underWay.has(id)) return;
+    const { log } = this.#deps;
+    log.warn(fields, texts.begun);
+    const running = work().catch((err) => {
+      if (err instanceof LeaseLost) return;
+      if (err instanceof BalanceIsBack || err instanceof VolumesAreKept) log.info(fields, texts.kept);
+      else log.error({ err, ...fields }, texts.failed);
+    });
     this.#underWay.set(
       id,
-      work.finally(() => this.#underWay.delete(id)),
+      running.finally(() => this.#underWay.delete(id)),
     );
   }
 

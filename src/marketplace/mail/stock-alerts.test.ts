@@ -3,7 +3,7 @@ import { deployment, user, userId } from '../../../testing/marketplace-rows.ts';
 import { openBooks } from '../ledger/ledger.fixture.ts';
 import type { CatalogOffer, Provider, Providers } from '../providers/provider.ts';
 import { notifyDeployment } from './outbox.ts';
-import { StockAlerts, subscribeToStock, unsubscribeFromStock } from './stock-alerts.ts';
+import { createStockAlerts, subscribeToStock, unsubscribeFromStock } from './stock-alerts.ts';
 
 const wanted = { userId, providerId: 'provider-a', offerId: 'h100', region: null };
 
@@ -33,7 +33,7 @@ async function openShop() {
     get: (id) => (id === 'provider-a' ? provider : undefined),
   };
   const deps = { ...books.deps, providers };
-  const alerts = new StockAlerts(deps);
+  const alerts = createStockAlerts(deps);
   const mails = async () =>
     (await books.store.read.mail.list({ limit: 100 })).map(({ subject, to }) => ({ subject, to }));
   return { ...books, deps, shop, alerts, mails };

@@ -11,59 +11,37 @@ import { queueMail } from './outbox.ts';
 
 const EVERY_MS = 60_000;
 
+type AlertDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'providers'>;
+
 /** The job that mails subscribers when a sold-out configuration can be deployed again (M: Events). */
-export class StockAlerts {
-  readonly #deps: Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'providers'>;
-  readonly #job: LeasedJob<Store>;
+export function createStockAlerts(deps: AlertDeps): LeasedJob<Store> {
+  const work = (store: Store) => mailAlerts({ ...deps, store });
+  return leasedJob(deps, { name: 'stock-alerts', everyMs: EVERY_MS, work });
+}
 
-  constructor(deps: Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'providers'>) {
-    this.#deps = deps;
-    this.#job = leasedJob(deps, {
-      name: 'stock-alerts',
-      everyMs: EVERY_MS,
-      work: (store) => this.#work(store),
+async function mailAlerts(deps: AlertDeps): Promise<void> {
+  for (const alert of await deps.store.read.stockAlerts.list()) {
+    const stock = stockOf(deps.providers, alert);
+    const isNews = stock !== null && (stock.regions.length === 0 ? !alert.wasSoldOut : alert.wasSoldOut);
+    if (isNews) await notify(deps, alert.id, stock);
+  }
+}
+
+async function notify(deps: AlertDeps, alertId: string, { offer, regions }: Stock): Promise<void> {
+  await deps.store.transact(async (tx) => {
+    const alert = await tx.stockAlerts.byId(alertId);
+    const isSoldOut = regions.length === 0;
+    if (alert === null || alert.wasSoldOut === isSoldOut) return;
+    await tx.stockAlerts.update({ ...alert, wasSoldOut: isSoldOut });
+    const user = await tx.users.byId(alert.userId);
+    if (isSoldOut || offer === null || user === null) return;
+    await queueMail(deps, tx, user, {
+      class: 'marketing',
+      kind: 'back_in_stock',
+      dedupeKey: `back_in_stock:${alert.id}:${deps.clock.now()}`,
+      ...backInStockMessage(offer, regions),
     });
-  }
-
-  start(): void {
-    this.#job.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#job.stop();
-  }
-
-  /** Runs one round if this process holds the lease. It never rejects. */
-  run(): Promise<void> {
-    return this.#job.run();
-  }
-
-  async #work(store: Store): Promise<void> {
-    const { providers } = this.#deps;
-    for (const alert of await store.read.stockAlerts.list()) {
-      const stock = stockOf(providers, alert);
-      const isNews = stock !== null && (stock.regions.length === 0 ? !alert.wasSoldOut : alert.wasSoldOut);
-      if (isNews) await this.#notify(store, alert.id, stock);
-    }
-  }
-
-  async #notify(store: Store, alertId: string, { offer, regions }: Stock): Promise<void> {
-    const { clock } = this.#deps;
-    await store.transact(async (tx) => {
-      const alert = await tx.stockAlerts.byId(alertId);
-      const isSoldOut = regions.length === 0;
-      if (alert === null || alert.wasSoldOut === isSoldOut) return;
-      await tx.stockAlerts.update({ ...alert, wasSoldOut: isSoldOut });
-      const user = await tx.users.byId(alert.userId);
-      if (isSoldOut || offer === null || user === null) return;
-      await queueMail(this.#deps, tx, user, {
-        class: 'marketing',
-        kind: 'back_in_stock',
-        dedupeKey: `back_in_stock:${alert.id}:${clock.now()}`,
-        ...backInStockMessage(offer, regions),
-      });
-    });
-  }
+  });
 }
 
 export interface Stock {

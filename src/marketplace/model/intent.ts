@@ -80,5 +80,5 @@ export function toRefusal({ id }: Pick<Intent, 'id'>, { code, message, details }
 }
 
 export function fromRefusal({ code, message, details }: Refusal): ApiError {
-  return new ApiError(code, message, details === undefined ? {} : { details });
+  return new ApiError(code, message, { details });
 }

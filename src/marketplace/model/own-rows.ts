@@ -12,15 +12,11 @@ import type { VolumeRecord } from './volume-record.ts';
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function ownDeployment(
-  read: Pick<Reader, 'deployments' | 'teams'>,
-  { userId, actsFor }: Caller,
+  { deployments, teams }: Pick<Reader, 'deployments' | 'teams'>,
+  caller: Caller,
   id: string,
 ): Promise<DeploymentRecord> {
-  const record = await read.deployments.byId(id);
-  if (record === null) throw notFound('deployment');
-  actsFor?.(record.teamId);
-  if ((await read.teams.member(record.teamId, userId)) === null) throw forbidden('deployment');
-  return record;
+  return own(teams, caller, await deployments.byId(id), 'deployment');
 }
 
 /**
@@ -29,14 +25,23 @@ export async function ownDeployment(
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function ownVolume(
-  read: Pick<Reader, 'volumes' | 'teams'>,
-  { userId, actsFor }: Caller,
+  { volumes, teams }: Pick<Reader, 'volumes' | 'teams'>,
+  caller: Caller,
   volumeId: string,
 ): Promise<VolumeRecord> {
-  const record = await read.volumes.byVolumeId(volumeId);
-  if (record === null) throw notFound('volume');
+  return own(teams, caller, await volumes.byVolumeId(volumeId), 'volume');
+}
+
+/** @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not in the record's team */
+export async function own<T extends { teamId: string }>(
+  teams: TeamReader,
+  { userId, actsFor }: Caller,
+  record: T | null,
+  what: string,
+): Promise<T> {
+  if (record === null) throw notFound(what);
   actsFor?.(record.teamId);
-  if ((await read.teams.member(record.teamId, userId)) === null) throw forbidden('volume');
+  if ((await teams.member(record.teamId, userId)) === null) throw forbidden(what);
   return record;
 }
 

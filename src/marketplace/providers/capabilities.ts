@@ -3,25 +3,8 @@ import type { Configuration } from '../../contract/configuration.ts';
 import { berthExtrasSchema, type UnavailableReason } from '../../contract/extensions.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { InstanceType } from '../contract/values.ts';
-import type { Intent } from '../model/intent.ts';
 import type { ProviderProfile, Selection } from './profile.ts';
 import type { CatalogOffer, Provider, ProviderCatalog } from './provider.ts';
-
-/**
- * The text for a change that was sent but does not show yet (M: 504, "Poll the deployment"). `answer`: the answer to
- * the call. `unknown`: a later change has overwritten it.
- */
-export function describeSlow(
-  { providerId, what, thing }: { providerId: string; what: string; thing: 'deployment' | 'volume' },
-  answer: Intent['answer'] | 'unknown',
-): string {
-  const advice = `poll the ${thing} instead of retrying.`;
-  if (answer === 'unknown') return `The outcome of the ${what} at ${providerId} is not known; ${advice}`;
-  if (answer === 'accepted')
-    return `${providerId} has accepted the ${what} and has not finished it yet; ${advice}`;
-  const said = answer === null ? `did not answer the ${what}` : `answered ${answer} to the ${what}`;
-  return `${providerId} ${said}, so it may or may not happen; ${advice}`;
-}
 
 /** Why a provider refuses more capacity, as in `details.reason` and `failureReason`. */
 export type Shortage = 'out_of_stock' | 'quota_exceeded';

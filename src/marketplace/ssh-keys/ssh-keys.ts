@@ -1,9 +1,8 @@
-import { forbidden, notFound } from '../contract/errors.ts';
 import type { CreateSshKey, SshKey } from '../contract/ssh-key.ts';
 import { toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import { newId } from '../model/names.ts';
-import type { Caller } from '../model/own-rows.ts';
+import { type Caller, own } from '../model/own-rows.ts';
 import type { SshKeyRecord } from '../model/people.ts';
 import type { Reader } from '../model/store.ts';
 import { type OwnershipFilter, resolveTeam, toOwners } from '../teams/access.ts';
@@ -86,14 +85,11 @@ export async function deleteSshKey(
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function ownSshKey(
-  read: Pick<Reader, 'sshKeys' | 'teams'>,
+  { sshKeys, teams }: Pick<Reader, 'sshKeys' | 'teams'>,
   { userId }: Caller,
   id: string,
 ): Promise<SshKeyRecord> {
-  const record = await read.sshKeys.byId(id);
-  if (record === null) throw notFound('SSH key');
-  if ((await read.teams.member(record.teamId, userId)) === null) throw forbidden('SSH key');
-  return record;
+  return own(teams, { userId }, await sshKeys.byId(id), 'SSH key');
 }
 
 /** M: SSH key, in the response format. */

@@ -1,4 +1,4 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
+import { orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
@@ -17,16 +17,13 @@ const LAST_SEARCHES_MS = 10_000;
  */
 export async function findLaunched(context: SyncContext, record: DeploymentRecord): Promise<number> {
   const { clock, options, provider, health, call } = context;
-  let listed: Instance[];
-  try {
-    listed = await provider.client.listInstances(call);
-    health.answered(record.id);
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    health.failed(record, error);
+  const listed = await orProviderError(provider.client.listInstances(call));
+  if (listed instanceof ProviderError) {
+    health.failed(record, listed);
     if (isOverdue(context, record)) await failOverdue(context, record);
     return LAST_SEARCHES_MS;
   }
+  health.answered(record.id);
   const found = listed.filter((instance) => isNamed(instance, record.providerName)).sort(byAge);
   const [adopted = found[0], ...others] = found.filter((instance) => !isBeingDestroyed(instance));
   if (adopted !== undefined) {
@@ -60,12 +57,8 @@ async function remove(context: SyncContext, record: DeploymentRecord, instance: 
     { ...logNames(record), provider: provider.id, instance: instance.id },
     'a create made a second instance: it is being deleted',
   );
-  try {
-    await removeInstance(context, record, instance);
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    health.failed(record, error);
-  }
+  const answer = await orProviderError(removeInstance(context, record, instance));
+  if (answer instanceof ProviderError) health.failed(record, answer);
 }
 
 async function countSearch({ store }: SyncContext, { id }: DeploymentRecord): Promise<void> {

@@ -1,4 +1,4 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
+import { orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { CreateInstanceRequest, Instance } from '../../contract/instance.ts';
 import type { FailureReason } from '../contract/deployment.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
@@ -87,21 +87,19 @@ async function send(
   request: CreateInstanceRequest,
 ): Promise<number> {
   const { provider, health, call, options } = context;
-  try {
-    const instance = await provider.client.createInstance(request, record.id, call);
+  const error = await orProviderError(provider.client.createInstance(request, record.id, call));
+  if (!(error instanceof ProviderError)) {
     health.answered(record.id);
-    await adopt(context, record.id, instance);
+    await adopt(context, record.id, error);
     return options.polling.intervalMs[0];
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    health.failed(record, error);
-    if (error.mayHaveHappened) return FIRST_SEARCH_MS;
-    if (!isAnswer(error) || isPlatformSilent(error)) return revertToWanted(context, record);
-    const sent = { ...record, launch: { ...record.launch, state: 'sent' as const } };
-    const { reason, details } = toRefusal(error, record);
-    await fail(context, sent, reason, details);
-    return 0;
   }
+  health.failed(record, error);
+  if (error.mayHaveHappened) return FIRST_SEARCH_MS;
+  if (!isAnswer(error) || isPlatformSilent(error)) return revertToWanted(context, record);
+  const sent = { ...record, launch: { ...record.launch, state: 'sent' as const } };
+  const { reason, details } = toRefusal(error, record);
+  await fail(context, sent, reason, details);
+  return 0;
 }
 
 /** Whether the answer is final: nothing was made, and a retry cannot help. */

@@ -1,4 +1,4 @@
-import { type MarkedInstance, ProviderError } from '../../client/orchestrator-client.ts';
+import { type MarkedInstance, orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import { type Applied, applyObservation } from '../deployments/apply-observation.ts';
 import { needsList, type Observation } from '../deployments/observe.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
@@ -74,13 +74,8 @@ export async function ask(
   mark: string | null,
 ): Promise<PollAnswer> {
   const begunAt = clock.now();
-  try {
-    const answer = await provider.client.pollInstance(providerInstanceId ?? '', region, mark, call);
-    return { answer, begunAt, revision };
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    return { answer: error, begunAt, revision };
-  }
+  const polling = provider.client.pollInstance(providerInstanceId ?? '', region, mark, call);
+  return { answer: await orProviderError(polling), begunAt, revision };
 }
 
 /** Keeps the answer of a deployment without pending changes. An equal answer then confirms it later too. */
@@ -107,14 +102,11 @@ async function toObservation(
     return { problem: answer.problem };
   }
   if (!needsList(record, begunAt, options.polling)) return { gone: true };
-  try {
-    const listed = await provider.client.listInstances(call);
+  const listed = await orProviderError(provider.client.listInstances(call));
+  if (!(listed instanceof ProviderError))
     return { gone: true, isListed: listed.some(({ id }) => id === record.providerInstanceId) };
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    health.failed(record, error);
-    return { gone: true };
-  }
+  health.failed(record, listed);
+  return { gone: true };
 }
 
 function report(

@@ -8,14 +8,8 @@ import type { SyncContext, Unproved } from './context.ts';
 const LEAST_ATTEMPTS = 3;
 
 export function unproved(keys: readonly string[]): SshProof {
-  return {
-    keys: [...keys],
-    onlineAt: null,
-    attempts: 0,
-    failedAt: null,
-    provedEndpoint: null,
-    provedAt: null,
-  };
+  const none = { onlineAt: null, failedAt: null, provedEndpoint: null, provedAt: null };
+  return { keys: [...keys], attempts: 0, ...none };
 }
 
 /**
@@ -25,27 +19,17 @@ export function unproved(keys: readonly string[]): SshProof {
  */
 export async function proveSsh(context: SyncContext, id: string): Promise<boolean> {
   const { store, clock, provider, options } = context;
-  const unprovedMachine = context.unproved.get(id);
+  const machine = context.unproved.get(id);
   const record = await store.read.deployments.byId(id);
-  if (unprovedMachine === undefined || record?.status !== 'deploying' || provider.sshProbe === null)
-    return false;
+  if (machine === undefined || record?.status !== 'deploying' || provider.sshProbe === null) return false;
+  const { endpoint } = machine;
   const proof = record.sshProof ?? unproved(await savedKeys(context, record));
   const begunAt = clock.now();
-  const result = await probe(
-    provider.sshProbe,
-    unprovedMachine.endpoint,
-    proof.keys,
-    options.polling.callTimeoutMs,
-  );
-  const outcome = await write(
-    context,
-    record,
-    withResult(proof, unprovedMachine, result, clock.now()),
-    begunAt,
-  );
-  if (context.unproved.get(id) === unprovedMachine) context.unproved.delete(id);
+  const result = await probe(provider.sshProbe, endpoint, proof.keys, options.polling.callTimeoutMs);
+  const outcome = await write(context, record, withResult(proof, machine, result, clock.now()), begunAt);
+  if (context.unproved.get(id) === machine) context.unproved.delete(id);
   if (outcome === 'dropped') return true;
-  await report(context, record, unprovedMachine.endpoint, proof, result);
+  await report(context, record, endpoint, proof, result);
   // A provider that keeps changing the endpoint must not cause a tight loop.
   return outcome === 'proved' && proof.provedAt === null;
 }
@@ -71,10 +55,15 @@ async function savedKeys(
   return saved === null ? [] : [saved.publicKey];
 }
 
-function withResult(proof: SshProof, unprovedMachine: Unproved, result: ProbeResult, now: number): SshProof {
-  const onlineAt = proof.onlineAt ?? unprovedMachine.seenAt;
+function withResult(
+  proof: SshProof,
+  { endpoint, seenAt }: Unproved,
+  result: ProbeResult,
+  now: number,
+): SshProof {
+  const onlineAt = proof.onlineAt ?? seenAt;
   if (result.ok) {
-    const provedEndpoint = toSshAddress(unprovedMachine.endpoint);
+    const provedEndpoint = toSshAddress(endpoint);
     // The earlier proof does not count, because the endpoint has changed.
     const attempts = proof.attempts + (proof.provedAt === null ? 0 : 1);
     return { ...proof, onlineAt, attempts, provedEndpoint, provedAt: now };
@@ -142,19 +131,17 @@ async function report(
   result: ProbeResult,
 ): Promise<void> {
   const { id, providerId, providerInstanceId } = record;
-  const fields = { ...logNames(record), provider: providerId, instance: providerInstanceId };
+  const instance = { provider: providerId, instance: providerInstanceId, endpoint: toSshAddress(endpoint) };
+  const fields = { ...logNames(record), ...instance };
   if (result.ok) {
     sshAlarm.proved(id);
-    log.info(
-      { ...fields, endpoint: toSshAddress(endpoint) },
-      'SSH login to a new machine succeeded with its key',
-    );
+    log.info(fields, 'SSH login to a new machine succeeded with its key');
     return;
   }
   const { step, detail } = result;
   if (before.failedAt !== step)
     log.warn(
-      { ...fields, endpoint: toSshAddress(endpoint), step, detail },
+      { ...fields, step, detail },
       'a new machine is ONLINE at its provider but does not accept an SSH login yet: it is not running and not billed',
     );
   await sshAlarm.failed(record, before.onlineAt, step);

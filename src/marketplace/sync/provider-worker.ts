@@ -81,23 +81,23 @@ export class ProviderWorker {
     this.#sshAlarm = new SshAlarm(deps, provider.id);
     this.#catalog = new CatalogReading(deps);
     this.#failures = new StepFailures(deps, provider.id);
-    const { concurrency } = options.polling;
-    this.#deployments = new Schedule(clock, {
-      concurrency: () => this.#shareOf(concurrency),
-      run: (id) => this.#guard('poll', rangeOf(id), (context) => syncDeployment(context, id), id),
-    });
-    this.#intents = new Schedule(clock, {
-      concurrency: () => this.#shareOf(concurrency),
-      run: (id) => this.#guard('intent', rangeOf(id), (context) => this.#send(context, id), id),
-    });
-    this.#volumes = new Schedule(clock, {
-      concurrency: () => this.#shareOf(VOLUMES_AT_ONCE),
-      run: (id) => this.#guard('volume', rangeOf(id), (context) => syncVolume(context, id), id),
-    });
-    this.#proofs = new Schedule(clock, {
-      concurrency: () => PROOFS_AT_ONCE,
-      run: (id) => this.#guard('ssh proof', rangeOf(id), (context) => this.#prove(context, id), id),
-    });
+    const scheduleOf = (
+      name: string,
+      concurrency: () => number,
+      step: (context: SyncContext, id: string) => Promise<number | null>,
+    ) => {
+      const run = (id: string) => this.#guard(name, rangeOf(id), (context) => step(context, id), id);
+      return new Schedule(clock, { concurrency, run });
+    };
+    const share = () => this.#shareOf(options.polling.concurrency);
+    this.#deployments = scheduleOf('poll', share, syncDeployment);
+    this.#intents = scheduleOf('intent', share, (context, id) => this.#send(context, id));
+    this.#volumes = scheduleOf('volume', () => this.#shareOf(VOLUMES_AT_ONCE), syncVolume);
+    this.#proofs = scheduleOf(
+      'ssh proof',
+      () => PROOFS_AT_ONCE,
+      (context, id) => this.#prove(context, id),
+    );
     this.#chores = new Schedule(clock, {
       concurrency: () => Number.POSITIVE_INFINITY,
       run: (chore) => this.#do(chore as Chore),
@@ -153,16 +153,12 @@ export class ProviderWorker {
     const isBegun = this.#asked === null;
     this.#asked = null;
     if (isBegun) return;
-    void this.#guard(
-      'intent',
-      rangeOf(asked.id),
-      async (context) => {
-        await takeBackAttempt(context, asked);
-        this.#intents.put(asked.id, 0);
-        return null;
-      },
-      asked.id,
-    );
+    const takeBack = async (context: SyncContext): Promise<null> => {
+      await takeBackAttempt(context, asked);
+      this.#intents.put(asked.id, 0);
+      return null;
+    };
+    void this.#guard('intent', rangeOf(asked.id), takeBack, asked.id);
   }
 
   /** Reads the provider's catalog now, if this process is responsible for it. */
@@ -325,13 +321,16 @@ export class ProviderWorker {
   }
 
   #take(deployments: readonly DeploymentToSync[]): void {
+    const { options, random } = this.#deps;
+    const [firstMs] = options.polling.intervalMs;
     for (const { id, stoppedAt, launchState, isAsked } of deployments) {
       const context = this.#contexts.get(rangeOf(id));
       if (context === undefined) continue;
       if (isAsked) this.#intents.put(id, 0);
       if (stoppedAt !== null && !context.cleanups.has(id)) this.#syncRow(id);
+      // The first polls of deployments taken over from an earlier process are spread.
       else if (!this.#deployments.has(id))
-        this.#deployments.put(id, launchState === 'made' ? this.#firstPollMs() : 0);
+        this.#deployments.put(id, launchState === 'made' ? Math.round(firstMs * random.next()) : 0);
     }
   }
 
@@ -360,12 +359,6 @@ export class ProviderWorker {
   #takeChangingVolumes(ids: readonly string[]): void {
     for (const id of ids)
       if (this.#contexts.has(rangeOf(id))) this.#volumes.put(id, this.#volumes.has(id) ? CHANGING_MS : 0);
-  }
-
-  /** Spreads the first polls of deployments taken over from an earlier process. */
-  #firstPollMs(): number {
-    const { options, random } = this.#deps;
-    return Math.round(options.polling.intervalMs[0] * random.next());
   }
 
   /** Runs a step. A step that throws is logged once and retried, without affecting other steps or ranges. */

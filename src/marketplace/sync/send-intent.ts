@@ -1,12 +1,14 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
+import { orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
+import type { RestartStatus } from '../../contract/extensions.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { ApiError } from '../contract/errors.ts';
 import { applyObservation } from '../deployments/apply-observation.ts';
-import { notSent, verbOf } from '../deployments/intents.ts';
+import { toCall } from '../deployments/intents.ts';
 import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isExpired, isLastAttempt, isUnsent, toRefusal, withAttempt } from '../model/intent.ts';
 import type { Asked } from '../model/sender.ts';
 import { shortageOf } from '../providers/capabilities.ts';
+import { notReached, refusedError } from '../providers/intent-errors.ts';
 import type { SyncContext } from './context.ts';
 
 /** A deployment with an intent that is being sent, both as committed. */
@@ -31,7 +33,7 @@ export async function sendAsked(context: SyncContext, asked: Asked): Promise<boo
   await onLastAttempt(context, asked, (record, action) => ({
     ...record,
     action: null,
-    refusal: toRefusal(action, notSent(asked)),
+    refusal: toRefusal(action, notReached(toCall(asked))),
   }));
   return false;
 }
@@ -49,16 +51,14 @@ async function sendAttempt(context: SyncContext, sent: Sent): Promise<boolean> {
   // Another process may hold the lease, and may already have seen the attempt.
   if (!context.isLeaseHeld()) return false;
   const begunAt = context.clock.now();
-  try {
-    const instance = await call(context, sent);
-    context.health.answered(sent.id);
-    await accept(context, sent, instance, begunAt);
-    return true;
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    await settleError(context, sent, error);
+  const answer = await orProviderError(call(context, sent));
+  if (answer instanceof ProviderError) {
+    await settleError(context, sent, answer);
     return false;
   }
+  context.health.answered(sent.id);
+  await accept(context, sent, answer, begunAt);
+  return true;
 }
 
 /** Commits the attempt. Null: there is nothing to send. */
@@ -69,7 +69,7 @@ async function beginAttempt({ store, clock }: SyncContext, id: string): Promise<
     if (record === null || action === null || action.kind === 'volume' || !isUnsent(action)) return null;
     const now = clock.now();
     if (providerInstanceId === null || isExpired(action, now)) {
-      const refusal = toRefusal(action, notSent({ ...record, action }));
+      const refusal = toRefusal(action, notReached(toCall({ ...record, action })));
       await tx.deployments.update({ ...record, action: null, refusal });
       return null;
     }
@@ -125,20 +125,15 @@ async function verdictOn(
       ? mayHaveHappened
       : action.kind === 'pause' && problem === (mayHaveHappened ? 'failed' : 'conflict');
   if (!isAsked) return unasked;
-  try {
-    const isUnderWay =
-      action.kind === 'restart'
-        ? (await provider.client.restartStatus(providerInstanceId, region, call)).restarting
-        : isStopping(await provider.client.getInstance(providerInstanceId, region, call));
-    return isUnderWay ? 'accepted' : unasked;
-  } catch (failure) {
-    if (failure instanceof ProviderError) return unasked;
-    throw failure;
-  }
-}
-
-function isStopping({ status }: Instance): boolean {
-  return status === 'STOPPING' || status === 'STOPPED';
+  const answer = await orProviderError<Instance | RestartStatus>(
+    action.kind === 'restart'
+      ? provider.client.restartStatus(providerInstanceId, region, call)
+      : provider.client.getInstance(providerInstanceId, region, call),
+  );
+  if (answer instanceof ProviderError) return unasked;
+  const isUnderWay =
+    'restarting' in answer ? answer.restarting : answer.status === 'STOPPING' || answer.status === 'STOPPED';
+  return isUnderWay ? 'accepted' : unasked;
 }
 
 /** Writes the answer, unless an answer is already stored. */
@@ -166,7 +161,8 @@ async function onLastAttempt(
  * The error for the user: 400 if the marketplace's quota is used up, 503 for any other 409 of a start, 409 if the
  * provider is busy with another change, 502 otherwise. The provider's own text goes to the log only.
  */
-function refusalOf({ action, providerId }: Sent, error: ProviderError): ApiError {
+function refusalOf(sent: Sent, error: ProviderError): ApiError {
+  const { action, providerId } = sent;
   if (shortageOf(error) === 'quota_exceeded')
     return new ApiError(
       'VALIDATION_ERROR',
@@ -183,6 +179,5 @@ function refusalOf({ action, providerId }: Sent, error: ProviderError): ApiError
       'CHANGE_IN_PROGRESS',
       `${providerId} is still busy with another change of this instance; wait a few minutes and try again.`,
     );
-  const verb = error.problem === 'unreachable' ? 'was not reached for' : 'refused';
-  return new ApiError('PROVIDER_REFUSED', `${providerId} ${verb} the ${verbOf(action)}; nothing changed.`);
+  return refusedError(toCall(sent), error.problem === 'unreachable' ? 'was not reached for' : 'refused');
 }

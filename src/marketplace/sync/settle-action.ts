@@ -1,4 +1,4 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
+import { orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { FailureReason } from '../contract/deployment.ts';
 import type { Observation } from '../deployments/observe.ts';
 import { mayBeOver } from '../deployments/restart.ts';
@@ -58,13 +58,10 @@ async function askForRestart(
   if (action?.kind !== 'restart' || providerInstanceId === null) return null;
   if (!mayBeOver(action, clock.now())) return null;
   if (provider.catalog.offers.get(offerId)?.announcesRestart !== true) return null;
-  try {
-    return (await provider.client.restartStatus(providerInstanceId, region, call)).restarting;
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    health.failed(record, error);
-    return null;
-  }
+  const answer = await orProviderError(provider.client.restartStatus(providerInstanceId, region, call));
+  if (!(answer instanceof ProviderError)) return answer.restarting;
+  health.failed(record, answer);
+  return null;
 }
 
 /** Fails the deployment, unless it has changed since the decision. An instance that may exist is cleaned up. */

@@ -1,4 +1,4 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
+import { orProviderError, ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import { type DeploymentRecord, isLost, logNames } from '../model/deployment-record.ts';
@@ -17,22 +17,18 @@ export class Sweep {
 
   async run(context: SyncContext): Promise<void> {
     const { provider, health, call } = context;
-    try {
-      const listed = await provider.client.listInstances(call);
-      health.answered('list');
-      const before = this.#seen;
-      const orphans = new Map<Instance, DeploymentRecord>();
-      for (const instance of listed) {
-        const record = isBeingDestroyed(instance) ? null : await this.#orphanOf(context, instance);
-        if (record !== null) orphans.set(instance, record);
-      }
-      this.#seen = new Set([...orphans.keys()].map(({ id }) => id));
-      for (const [instance, record] of orphans)
-        if (before.has(instance.id)) await remove(context, record, instance);
-    } catch (error) {
-      if (!(error instanceof ProviderError)) throw error;
-      health.failed('list', error);
+    const listed = await orProviderError(provider.client.listInstances(call));
+    if (listed instanceof ProviderError) return health.failed('list', listed);
+    health.answered('list');
+    const before = this.#seen;
+    const orphans = new Map<Instance, DeploymentRecord>();
+    for (const instance of listed) {
+      const record = isBeingDestroyed(instance) ? null : await this.#orphanOf(context, instance);
+      if (record !== null) orphans.set(instance, record);
     }
+    this.#seen = new Set([...orphans.keys()].map(({ id }) => id));
+    for (const [instance, record] of orphans)
+      if (before.has(instance.id)) await remove(context, record, instance);
   }
 
   /**
@@ -90,10 +86,6 @@ async function remove(context: SyncContext, record: DeploymentRecord, instance: 
     { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },
     'an instance belongs to no live deployment: it is being deleted',
   );
-  try {
-    await removeInstance(context, record, instance);
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    health.failed(instance.id, error);
-  }
+  const answer = await orProviderError(removeInstance(context, record, instance));
+  if (answer instanceof ProviderError) health.failed(instance.id, answer);
 }

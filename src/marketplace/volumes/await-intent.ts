@@ -1,9 +1,7 @@
-import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { fromRefusal, isUnsent } from '../model/intent.ts';
-import type { VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
 import { whenWritten } from '../model/waiting.ts';
-import { describeSlow } from '../providers/capabilities.ts';
+import { type IntendedCall, notReached, slowError } from '../providers/intent-errors.ts';
 import type { AskedVolume } from './intents.ts';
 import { readVolumeSnapshot, transactOnVolume, type VolumeSnapshot } from './snapshot.ts';
 import { undoIntent } from './undo.ts';
@@ -13,9 +11,10 @@ interface Awaited {
   goesOn?(snapshot: VolumeSnapshot): boolean;
 }
 
-/** The name of the call in messages. */
-export function nounOf({ kind }: Pick<VolumeIntent, 'kind'>): string {
-  return kind === 'delete' ? 'deletion' : kind;
+/** The call of an intent, as errors name it. */
+export function toCall({ providerId, volumeId, action: { kind } }: AskedVolume): IntendedCall {
+  const what = kind === 'delete' ? 'deletion' : kind;
+  return { providerId, what, thing: 'volume', details: { volumeId } };
 }
 
 /**
@@ -42,30 +41,10 @@ export async function awaitVolume(
     const withdrawn = { ...snapshot, record: { ...snapshot.record, action } };
     return { snapshot, isWithdrawn: await undoIntent(tx, withdrawn, clock.now()) };
   });
-  if (isWithdrawn) throw notSent(asked, asked.action);
+  if (isWithdrawn) throw notReached(toCall(asked));
   const late = isOver(snapshot, asked, awaited);
   if (late !== null) return late;
-  throw slow(asked, snapshot.record.action?.answer ?? null);
-}
-
-function slow(
-  { providerId, volumeId, action }: AskedVolume,
-  answer: VolumeIntent['answer'] | 'unknown',
-): ApiError {
-  const names = { providerId, what: nounOf(action), thing: 'volume' } as const;
-  return new ApiError('PROVIDER_SLOW', describeSlow(names, answer), { details: { volumeId } });
-}
-
-/** The error when nothing was sent to the provider in time. */
-export function notSent(
-  { providerId, volumeId }: VolumeRecord,
-  action: Pick<VolumeIntent, 'kind'>,
-): ApiError {
-  return new ApiError(
-    'PROVIDER_REFUSED',
-    `${providerId} was not reached for the ${nounOf(action)}; nothing changed.`,
-    { details: { volumeId } },
-  );
+  throw slowError(toCall(asked), snapshot.record.action?.answer ?? null);
 }
 
 /**
@@ -84,5 +63,5 @@ function isOver(
   if (refusal?.id === asked.action.id) throw fromRefusal(refusal);
   if (isDone(snapshot)) return snapshot;
   if (action?.id === asked.action.id || goesOn?.(snapshot) === true) return null;
-  throw slow(asked, 'unknown');
+  throw slowError(toCall(asked), 'unknown');
 }

@@ -1,4 +1,4 @@
-import { ProviderError } from '../../../client/orchestrator-client.ts';
+import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isActive } from '../../model/deployment-record.ts';
 import { isUnsent } from '../../model/intent.ts';
@@ -56,12 +56,9 @@ export async function startDeletion(context: VolumeContext, snapshot: VolumeSnap
   }
   const sent = await beginAttempt(context, snapshot);
   if (sent === null) return;
-  try {
-    await accept(context, record, await sendDeletion(context, providerVolumeId));
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    if (!(await settleError(context, sent, error))) await accept(context, record);
-  }
+  const isTaken = await orProviderError(sendDeletion(context, providerVolumeId));
+  if (!(isTaken instanceof ProviderError)) await accept(context, record, isTaken);
+  else if (!(await settleError(context, sent, isTaken))) await accept(context, record);
 }
 
 /** The volume at the provider; null: 404. */
@@ -70,13 +67,11 @@ async function getShown(
   asked: Sent,
   providerVolumeId: string,
 ): Promise<ProviderVolume | 'refused' | null> {
-  try {
-    return await getVolume(context, providerVolumeId);
-  } catch (error) {
-    if (!(error instanceof ProviderError) || !ABOUT_THIS_CALL.includes(error.problem)) throw error;
-    await refuse(context, asked, toApiError(asked, error));
-    return 'refused';
-  }
+  const volume = await orProviderError(getVolume(context, providerVolumeId));
+  if (!(volume instanceof ProviderError)) return volume;
+  if (!ABOUT_THIS_CALL.includes(volume.problem)) throw volume;
+  await refuse(context, asked, toApiError(asked, volume));
+  return 'refused';
 }
 
 /** The active deployments that have the volume according to the provider. */
@@ -149,12 +144,9 @@ async function tryDeletion(
   { provider, call }: VolumeContext,
   providerVolumeId: string,
 ): Promise<boolean | ProviderError> {
-  try {
-    return await provider.client.deleteVolume(providerVolumeId, call);
-  } catch (error) {
-    if (error instanceof ProviderError && error.problem === 'conflict') return error;
-    throw error;
-  }
+  const answer = await orProviderError(provider.client.deleteVolume(providerVolumeId, call));
+  if (answer instanceof ProviderError && answer.problem !== 'conflict') throw answer;
+  return answer;
 }
 
 /** Ends a deletion after a 404. A missing volume whose deletion the provider never accepted counts as a loss. */

@@ -1,4 +1,4 @@
-import { ProviderError } from '../../../client/orchestrator-client.ts';
+import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
@@ -48,13 +48,8 @@ async function findBusy(
   for (const { deployment } of attachments.filter(isInTransit)) {
     const { id, providerInstanceId, region, status } = deployment;
     if (status !== 'running' || providerInstanceId === null) continue;
-    try {
-      const { status: shown } = await provider.client.getInstance(providerInstanceId, region, call);
-      if (shown !== 'ONLINE') busy.add(id);
-    } catch (error) {
-      if (!(error instanceof ProviderError)) throw error;
-      busy.add(id);
-    }
+    const shown = await orProviderError(provider.client.getInstance(providerInstanceId, region, call));
+    if (shown instanceof ProviderError || shown.status !== 'ONLINE') busy.add(id);
   }
   return busy;
 }

@@ -1,12 +1,13 @@
-import { ProviderError } from '../../../client/orchestrator-client.ts';
+import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { ApiError } from '../../contract/errors.ts';
 import { isLastAttempt, toRefusal, withAttempt } from '../../model/intent.ts';
 import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import { type Shortage, shortageOf } from '../../providers/capabilities.ts';
+import { refusedError } from '../../providers/intent-errors.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
-import { nounOf } from '../../volumes/await-intent.ts';
+import { toCall } from '../../volumes/await-intent.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
 import { undoIntent } from '../../volumes/undo.ts';
 import type { SyncContext } from '../context.ts';
@@ -29,12 +30,10 @@ export async function getVolume(
   { provider, call }: SyncContext,
   providerVolumeId: string,
 ): Promise<ProviderVolume | null> {
-  try {
-    return await provider.client.getVolume(providerVolumeId, call);
-  } catch (error) {
-    if (error instanceof ProviderError && error.problem === 'not_found') return null;
-    throw error;
-  }
+  const volume = await orProviderError(provider.client.getVolume(providerVolumeId, call));
+  if (!(volume instanceof ProviderError)) return volume;
+  if (volume.problem === 'not_found') return null;
+  throw volume;
 }
 
 /** A volume with an intent that is being sent, both as committed. */
@@ -146,7 +145,7 @@ const shortages: Readonly<Record<Shortage, string>> = {
 
 /** The error for the user. The provider's own text goes to the log only. */
 export function toApiError({ record }: Sent, error: ProviderError): ApiError {
-  const { providerId, volumeId, action } = record;
+  const { providerId, volumeId } = record;
   const reason = shortageOf(error);
   if (reason !== undefined)
     return new ApiError('VALIDATION_ERROR', `${providerId} ${shortages[reason]}; nothing changed.`, {
@@ -158,8 +157,5 @@ export function toApiError({ record }: Sent, error: ProviderError): ApiError {
       `${providerId} is still busy with another change; wait a few minutes and try again.`,
       { details: { volumeId } },
     );
-  const verb = error.problem === 'unreachable' ? 'was not reached for' : 'refused';
-  return new ApiError('PROVIDER_REFUSED', `${providerId} ${verb} the ${nounOf(action)}; nothing changed.`, {
-    details: { volumeId },
-  });
+  return refusedError(toCall(record), error.problem === 'unreachable' ? 'was not reached for' : 'refused');
 }

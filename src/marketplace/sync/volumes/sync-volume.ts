@@ -1,9 +1,10 @@
-import { ProviderError } from '../../../client/orchestrator-client.ts';
+import { orProviderError, ProviderError } from '../../../client/orchestrator-client.ts';
 import { isExpired, isUnsent } from '../../model/intent.ts';
 import { logNames } from '../../model/volume-record.ts';
+import { notReached } from '../../providers/intent-errors.ts';
 import { toVolumeProvider } from '../../providers/volume-provider.ts';
 import { isBeingDeleted } from '../../volumes/accept-deletion.ts';
-import { notSent } from '../../volumes/await-intent.ts';
+import { toCall } from '../../volumes/await-intent.ts';
 import { isInTransit, readVolumeSnapshot, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import type { SyncContext } from '../context.ts';
 import { findAttachment, sendAttachment, syncAttachments } from './attachments.ts';
@@ -28,10 +29,8 @@ export async function syncVolume(sync: SyncContext, id: string): Promise<number 
   const snapshot = await readVolumeSnapshot(sync.store.read, id);
   if (volumeProvider === null || snapshot === null) return null;
   const context: VolumeContext = { ...sync, volumeProvider };
-  try {
-    await step(context, snapshot);
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
+  const error = await orProviderError(step(context, snapshot));
+  if (error instanceof ProviderError) {
     const { problem, message } = error;
     const fields = { ...logNames(snapshot.record), provider: volumeProvider.provider.id, problem, message };
     context.log.debug(fields, 'a call about a volume failed');
@@ -64,7 +63,7 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   // The request is over, or its process has ended. The intent is withdrawn, unless an earlier call was sent.
   if (action !== null && isExpired(action, context.clock.now())) {
     const unsent = { ...snapshot, record: { ...record, action } };
-    if (await refuse(context, unsent, notSent(record, action))) return;
+    if (await refuse(context, unsent, notReached(toCall(unsent.record)))) return;
   }
   if (action?.kind === 'delete') return startDeletion(context, snapshot);
   if (isWaitingForLaunch(snapshot)) return;
@@ -110,13 +109,10 @@ async function sendResize(context: VolumeContext, snapshot: VolumeSnapshot): Pro
   const { providerVolumeId, action } = snapshot.record;
   const sent = await beginAttempt(context, snapshot);
   if (sent === null || providerVolumeId === null) return null;
-  try {
-    const { client } = context.provider;
-    const volume = await client.resizeVolume(providerVolumeId, action?.toSizeGb ?? 0, context.call);
-    return { snapshot: sent, volume, isAccepted: true };
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    await settleError(context, sent, error);
-    return null;
-  }
+  const { client } = context.provider;
+  const resizing = client.resizeVolume(providerVolumeId, action?.toSizeGb ?? 0, context.call);
+  const volume = await orProviderError(resizing);
+  if (!(volume instanceof ProviderError)) return { snapshot: sent, volume, isAccepted: true };
+  await settleError(context, sent, volume);
+  return null;
 }
