@@ -97,7 +97,6 @@ export class SandboxClock implements Clock {
     return controller.signal;
   }
 
-  /** Number of pending timers. */
   get timers(): number {
     return this.#queue.size;
   }
@@ -301,7 +300,6 @@ export class SandboxClock implements Clock {
     this.#setAlarm();
   }
 
-  /** Sets the time, forwards or back. */
   set(at: number): void {
     this.#now = at;
     this.#askedAt = 0;

@@ -9,7 +9,6 @@ import type { Clock } from '../ports/clock.ts';
 import type { ProbeResult, SshProbe } from '../ports/ssh-probe.ts';
 import type { Timing } from './options.ts';
 
-/** A machine with its SSH host key. */
 export interface SandboxMachine extends MachineRecord {
   /** `SHA256:…`, as OpenSSH prints it. */
   hostKey: string;
@@ -24,7 +23,6 @@ interface RuleParts {
   seed: string;
 }
 
-/** The rules of a provider's platform without faults. */
 export function rulesOf({ catalog, manifest, timing, seed }: RuleParts): PlatformRules<SandboxMachine> {
   const { volume, ...durations } = timing;
   const pools = new Map(

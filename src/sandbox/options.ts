@@ -14,7 +14,6 @@ export interface Timing {
   volume: Range;
 }
 
-/** Settings of a sandbox's marketplace. */
 export interface MarketplaceSettings {
   /** Credit of each account's team. Default 10,000 USD. */
   creditUsd?: number;

@@ -42,7 +42,6 @@ export interface Sandbox extends AsyncDisposable {
   readonly mails: readonly SandboxMail[];
   /** Armed faults: `faults.arm('http-500', { times: 3 })`. */
   readonly faults: Faults;
-  /** Random faults. */
   readonly weather: Weather;
   /** How long transitions take, and how they end. */
   readonly transitions: Transitions;

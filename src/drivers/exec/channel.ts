@@ -41,7 +41,6 @@ export interface Channel {
   close(): Promise<void>;
 }
 
-/** Settings of both kinds of channel. */
 export interface ChannelSetting {
   clock: Clock;
   log: Log;

@@ -13,7 +13,6 @@ export interface ProtocolContext {
   now: () => number;
 }
 
-/** Checks of the protocol itself. */
 export function protocolChecks({ channel, logged, now }: ProtocolContext): readonly DriverCheck[] {
   return [
     {

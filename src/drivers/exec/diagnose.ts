@@ -7,14 +7,12 @@ import { messageOf } from './errors.ts';
 import { createPlatform } from './open.ts';
 import type { Capabilities, Info } from './protocol/protocol.ts';
 
-/** An open driver with its answer to `info`. */
 export interface Connected {
   channel: Channel;
   info: Info;
 }
 
 interface Deps {
-  /** The subject of the findings. */
   subject: string;
   connect: () => Promise<Connected>;
   catalog: Catalog;

@@ -125,7 +125,6 @@ function withUmask(umask: number, command: readonly string[]): string[] {
   return ['/bin/sh', '-c', 'umask "$0" && exec "$@"', umask.toString(8).padStart(4, '0'), ...command];
 }
 
-/** The values of the variables. @throws {Fatal} if one is not set */
 function environmentOf(names: readonly string[], env: DriverSetting['env']): Record<string, string> {
   return Object.fromEntries(
     names.map((name) => {

@@ -17,11 +17,9 @@ const LAST_BACKOFF_MS = 60_000;
 /** A run of at least this time resets the backoff. */
 const GOOD_RUN_MS = 60_000;
 
-/** Runs a driver's program and restarts it when it ends. */
 export class ProcessChannel implements Channel {
   readonly #options: ProgramOptions;
   #run: Run | undefined;
-  /** Why no run answers. */
   #problem = 'the driver was not started';
   #isGreeted = false;
   #isClosed = false;

@@ -102,7 +102,6 @@ export class Requests {
     this.#pump();
   }
 
-  /** Continues writing after the pipe has drained. */
   resume(): void {
     this.#isBlocked = false;
     this.#pump();

@@ -14,7 +14,6 @@ import type { Secrets } from './secrets.ts';
 export interface RunOptions {
   command: readonly string[];
   env: Readonly<Record<string, string>>;
-  /** Values that must not appear in logs. */
   secrets: Secrets;
   timeoutMs: number;
   stopTimeoutMs: number;

@@ -65,7 +65,6 @@ export function toPlatform(spec: MachineSpec, offer: Offer | undefined, loginUse
   };
 }
 
-/** The host field, for a driver with hosts. */
 export function toHost({ host }: { host?: string }): { host?: string } {
   return host === undefined ? {} : { host };
 }
@@ -79,7 +78,6 @@ export function toPlatformVolume({ ref, datacenter, sizeGb, type, note }: Volume
   return { ref, datacenter, size_gb: sizeGb, type: type ?? null, note };
 }
 
-/** The offers of this driver, for its inventory request. */
 export function toOffers({ offers, regions }: Catalog): WireOffer[] {
   return [...offers.values()].map((offer) => ({
     offer_id: offer.id,

@@ -27,7 +27,6 @@ export interface Connection {
 type Change = 'POST' | 'PUT' | 'PATCH';
 type Method = Change | 'GET' | 'DELETE';
 
-/** The answer to one request. */
 export interface Reply {
   metadata: unknown;
   /** Tag of what was read, to send with a replacement. */
@@ -75,7 +74,6 @@ interface Target {
   transport: Transport;
 }
 
-/** The parts of Incus' REST API that the driver needs. Decides nothing. */
 export class IncusClient {
   readonly project: string;
   readonly #targets: Target[];

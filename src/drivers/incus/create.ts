@@ -70,7 +70,6 @@ async function createFrom(
   }
 }
 
-/** Continues the creation of an instance until it runs. */
 async function finish(
   platform: Platform,
   instance: Instance,

@@ -7,7 +7,6 @@ import { areMoving, type Failure, isMove, operationsOn, pathOf } from './operati
 import type { Platform } from './platform.ts';
 import { hasPartOfMark, isMarked, isName, isOurs, isUnknown, mark, refOf, UUID } from './translate.ts';
 
-/** The result of a search for a machine. */
 export type Found =
   | {
       is: 'ours';
@@ -72,7 +71,6 @@ export async function searchMachine(platform: Platform, ref: OwnerRef): Promise<
   return settled(ref, await findAmong(platform, ref, await findMarked(platform, ref))) ?? found;
 }
 
-/** All instances with its mark, under any name. */
 async function findMarked(platform: Platform, ref: OwnerRef): Promise<Marked> {
   const { instances, names, silent } = await platform.instances.read({ state: false });
   const all = instances.filter((one) => isMarked(one) && refOf(one) === ref);

@@ -21,7 +21,6 @@ export interface Host {
 /** Hardware changes rarely, so it is cached; free capacity is counted each time. */
 const HARDWARE_KEPT_MS = 60_000;
 const ALONE: Member = { server_name: SINGLE, status: 'Online', message: '', roles: ['database'] };
-/** The reason why a fleet cannot be judged. */
 export const NO_MEMBER = 'Incus reports that most database members of the cluster are offline';
 
 /** The resources of every member, and what occupies them. */
@@ -36,7 +35,6 @@ export interface Fleet {
 
 type Hardware = { at: number; resources: Resources; poolBytes: Map<string, number> };
 
-/** Reads the fleet. Hardware is cached for a minute. */
 export class FleetReader {
   readonly #api: IncusApi;
   readonly #instances: InstanceReader;
@@ -58,7 +56,6 @@ export class FleetReader {
     this.#catalog = catalog;
   }
 
-  /** The pools in which machines are made. */
   get #pools(): readonly string[] {
     const named = [...this.#catalog.offers.values()].flatMap((offer) => offerOf(offer).storage_pool ?? []);
     return [...new Set([this.#options.storage_pool, ...named])];

@@ -15,14 +15,12 @@ import {
   SSH_PORT,
 } from './translate.ts';
 
-/** The description of an object with only Berth's ports. */
 const OURS = 'ports of machines of Berth';
 
 type Settings = NonNullable<IncusConfig['port_forwards']>;
 /** Without an order, nothing is deleted: ports are only taken out of the shared objects. */
 type Why = { order?: DestroyOrder | undefined; call?: Call | undefined };
 
-/** No port is left on the member. */
 export class NoPortLeft extends Error {
   override readonly name = 'NoPortLeft';
 }
@@ -43,7 +41,6 @@ export class Forwards {
     this.#settings = settings;
   }
 
-  /** The machine's endpoint according to the forwards. */
   endpointOf(instance: Instance, forwards: readonly Forward[]): Endpoint | undefined {
     const listen = this.#listenOn(instance.location);
     const ports = forwards
@@ -203,7 +200,6 @@ export class Forwards {
   }
 }
 
-/** A sweep has removed its last port. */
 function isEmptied({ description, ports }: Forward): boolean {
   return description === OURS && ports.length === 0;
 }

@@ -70,7 +70,6 @@ export async function claimGpus(platform: Platform, instance: Instance): Promise
   return pending('start', POLL_MS);
 }
 
-/** Releases the GPUs of a stopped machine whose offer releases capacity; returns whether it had any. */
 export async function releaseGpus(platform: Platform, instance: Instance): Promise<boolean> {
   if (offerOfInstance(platform, instance)?.onStop !== 'release' || gpuNames(instance).length === 0)
     return false;
@@ -78,7 +77,6 @@ export async function releaseGpus(platform: Platform, instance: Instance): Promi
   return true;
 }
 
-/** Removes the GPUs from a machine that does not run. */
 export function giveUpGpus(platform: Platform, { name }: Instance): Promise<void> {
   return replaceDevices(platform, name, (devices) =>
     Object.fromEntries(Object.entries(devices).filter(([device]) => !isGpuName(device))),

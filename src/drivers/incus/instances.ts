@@ -5,7 +5,6 @@ import { classify, IncusRefusal } from './errors.ts';
 import { refsByName } from './identity.ts';
 import { isUnknown } from './translate.ts';
 
-/** The instances of a platform. */
 export interface InstanceList {
   instances: readonly Instance[];
   /** Names of all instances, including those that could not be read. */

@@ -82,7 +82,6 @@ async function restorePorts(
       await getMachine(platform, refOf(machine)).catch(() => undefined);
 }
 
-/** The temporary names of instances that Incus is moving. */
 async function temporaryNames(
   platform: Platform,
   known: ReadonlyMap<OwnerRef, Identified>,

@@ -49,7 +49,6 @@ export function openIncus(
 
 type IncusDriver = Required<Omit<PlatformDriver, 'close' | 'volumes'>> & { volumes: Required<VolumeDriver> };
 
-/** Makes the driver for a platform. */
 export function driverOf(platform: Platform): IncusDriver {
   const change = <T>(call: Call | undefined, task: (platform: Platform) => Promise<Step<T>>) =>
     orFailure(() => task({ ...platform, call }), toFailure);

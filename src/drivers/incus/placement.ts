@@ -23,7 +23,6 @@ function isEligible(host: Host, offer: IncusOffer, group: string | undefined): b
   return host.isOnline && host.resources !== undefined && needed.every((name) => host.groups.includes(name));
 }
 
-/** How many more machines fit on a host. */
 export function roomOn(
   host: Host,
   fleet: Fleet,
@@ -77,7 +76,6 @@ function sharesOf(
   };
 }
 
-/** The hosts and their GPUs that can be sold, for the operator. */
 export function toHosts(
   { offers }: Catalog,
   fleet: Fleet,
@@ -169,7 +167,6 @@ export interface Place {
   units: number;
 }
 
-/** The hosts for a machine, the one with the most room first. */
 export function placesFor(spec: MachineSpec, fleet: Fleet, offer: IncusOffer, options: IncusConfig): Place[] {
   return placesOf(spec, spec, fleet, offer, options);
 }
@@ -223,7 +220,6 @@ export function countedRefs({ names, instances }: Fleet): OwnerRef[] {
   return [...new Set([...names, ...refsByName(instances).values()])];
 }
 
-/** Counts the free units, and describes the hosts. */
 export async function readInventory(
   { catalog, options, fleet }: Platform,
   avoidHosts?: readonly string[],

@@ -8,7 +8,6 @@ import { Forwards } from './forwards.ts';
 import { InstanceReader } from './instances.ts';
 import type { IncusConfig } from './options.ts';
 
-/** The driver's dependencies. */
 export interface Platform {
   api: IncusApi;
   options: IncusConfig;

@@ -25,7 +25,6 @@ export const mark = {
   loginUser: 'user.berth.login-user',
   /** Whether the machine holds its GPUs: {@link gpuClaims}. Absent: it does. */
   gpus: 'user.berth.gpus',
-  /** The last restart. */
   restart: 'user.berth.restart',
   /** On a machine: the claim that last attached or detached a volume. */
   change: 'user.berth.change',
@@ -135,14 +134,12 @@ const LOGIN_USERS: readonly [RegExp, string][] = [
   [/fedora/i, 'fedora'],
 ];
 
-/** The Incus image of a catalog image. */
 export function imageOf(image: string, offer: IncusOffer, { images }: IncusConfig): ImageChoice {
   const { alias = image, login_user: user } = offer.images[image] ?? images[image] ?? {};
   const usual = LOGIN_USERS.find(([name]) => name.test(image))?.[1] ?? 'root';
   return { alias, loginUser: user ?? usual };
 }
 
-/** The body of the request that makes a machine without starting it. */
 export function toPlatform(
   spec: MachineSpec,
   offer: IncusOffer,
@@ -322,7 +319,6 @@ export function fromPlatformVolume(volume: Volume, users: readonly OwnerRef[]): 
   };
 }
 
-/** The device of the root disk. */
 export function rootOf(devices: Instance['devices']): Record<string, string> | undefined {
   return Object.values(devices).find(({ type, path }) => type === 'disk' && path === '/');
 }

@@ -2,14 +2,12 @@ import { createHash, X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
 
-/** Certificates and key, as PEM. */
 export interface Tls {
   certificate: string;
   key: string;
   serverCertificate: string;
 }
 
-/** A request to a daemon. */
 export interface Sent {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
@@ -26,7 +24,6 @@ export interface Answer {
   date: string | undefined;
 }
 
-/** The connection to one daemon. */
 export interface Transport {
   /** @throws {Error} whose `code` shows whether a connection was made */
   send(sent: Sent): Promise<Answer>;

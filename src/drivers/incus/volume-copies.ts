@@ -76,7 +76,6 @@ async function judgeCopy(
   return problem === undefined ? done(await showVolume(platform, ready)) : unfinished(problem);
 }
 
-/** Checks a finished copy and gives it Berth's mark. */
 async function completeCopy(
   platform: Platform,
   volume: Volume,

@@ -14,7 +14,6 @@ export async function readVolumes(platform: Platform): Promise<Volume[]> {
   return (await platform.api.volumes(poolOf(platform))).filter(({ type }) => type === 'custom');
 }
 
-/** All volumes of this name on every member, Berth's or not. */
 export async function volumesNamed(platform: Platform, ref: OwnerRef): Promise<Volume[]> {
   return (await readVolumes(platform)).filter(({ name }) => name === ref);
 }
@@ -61,7 +60,6 @@ export async function changeVolume(
   return (await unlessConflict(sending)) !== undefined;
 }
 
-/** Whether an operation on the volume is running. */
 export async function isVolumeBusy(platform: Platform, ref: OwnerRef): Promise<boolean> {
   const path = volumePath(platform, ref);
   return (await platform.api.operations()).some(

@@ -206,7 +206,6 @@ function changeOf(ref: OwnerRef, { call }: Platform): Instance['config'] {
   return call === undefined ? {} : { [mark.change]: `${call.fence} ${ref}` };
 }
 
-/** The name of the volume's device. */
 function deviceFor({ devices }: Pick<Instance, 'devices'>, ref: OwnerRef, pool: string): string | undefined {
   return Object.entries(devices).find(
     ([, { type, source, pool: of }]) =>

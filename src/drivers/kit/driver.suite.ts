@@ -13,7 +13,6 @@ export interface DriverSuiteHooks {
   timeoutMs?: number;
 }
 
-/** Tests that a driver behaves as the core requires. */
 export function describeDriver(name: string, { setup, teardown, timeoutMs }: DriverSuiteHooks): void {
   describe(`${name}, as a platform driver`, {
     ...(timeoutMs !== undefined && { timeout: timeoutMs }),

@@ -29,7 +29,6 @@ export class Change {
     };
   }
 
-  /** Whether a command may have changed something. */
   get hasChanged(): boolean {
     return this.#hasChanged;
   }

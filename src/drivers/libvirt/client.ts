@@ -76,7 +76,6 @@ export function openHost(options: HostOptions, login: Login = openLogin(options)
   };
 }
 
-/** The subcommand and its subject, without long texts such as XML. */
 function describe({ name }: HostOptions, args: readonly string[]): string {
   return `virsh ${args.slice(0, 2).join(' ').slice(0, 120)} on ${name}`;
 }

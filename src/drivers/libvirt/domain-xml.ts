@@ -126,7 +126,6 @@ function diskOf({ path, format, target, serial, readOnly = false }: DomainDisk):
   ]);
 }
 
-/** A single disk, for `virsh attach-device` and `detach-device`. */
 export const toDiskXml = (disk: DomainDisk): string => serializeXml(diskOf(disk));
 
 function cardOf({ name, network, networkFilter, isolated = false }: DomainSpec): XmlElement {
@@ -178,7 +177,6 @@ export function uuidOf(ref: OwnerRef): string {
 export const isMachine = ({ uuid, mark }: Pick<DefinedDomain, 'uuid' | 'mark'>): boolean =>
   mark !== undefined && uuid === uuidOf(mark.ref);
 
-/** A domain as defined on the host, Berth's or not. */
 export interface DefinedDomain {
   name: string;
   uuid: string;

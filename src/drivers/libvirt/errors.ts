@@ -1,7 +1,6 @@
 import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
 import { failed, unfinished } from '../../platform-model/steps.ts';
 
-/** Classes of virsh failures. */
 export type VirshProblem =
   /** The host or its libvirt does not answer: nothing is known. */
   | 'unreachable'
@@ -34,7 +33,6 @@ export type VirshProblem =
   | 'unprepared'
   | 'other';
 
-/** A virsh call failed. */
 export class VirshError extends Error {
   override readonly name = 'VirshError';
   readonly problem: VirshProblem;

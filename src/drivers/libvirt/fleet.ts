@@ -27,7 +27,6 @@ export interface Member extends Host {
   close(): Promise<void>;
 }
 
-/** A machine of Berth on its host. */
 export interface FoundMachine {
   host: Member;
   /** True also while it is paused. */
@@ -197,7 +196,6 @@ export function isUnmarked({ name, uuid, mark, release }: DefinedDomain): boolea
   return mark === undefined && release === undefined && uuid === uuidOf(name);
 }
 
-/** Whether a domain with this UUID exists. @throws {VirshError} */
 async function hasDomain(host: Host, uuid: string): Promise<boolean> {
   return (await host.virsh(['list', '--all', '--uuid'])).split(/\s+/).includes(uuid);
 }

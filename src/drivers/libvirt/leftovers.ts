@@ -9,7 +9,6 @@ import { tellsNothing, VirshError } from './errors.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { deleteFile, filesOf, isFileOf, listFiles } from './pool.ts';
 
-/** Files of a machine on a host without its domain. */
 interface LeftFiles {
   names: readonly string[];
   /** A copy of the machine that uses one of the files as a disk; the files must then not be deleted. */

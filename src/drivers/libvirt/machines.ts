@@ -31,7 +31,6 @@ export async function getMachine({ fleet }: Platform, ref: OwnerRef): Promise<Pr
   return reason === undefined ? { answer: 'gone', hosts } : { answer: 'unknown', reason, hosts };
 }
 
-/** One host's listing. `rank` decides if several hosts have the same machine. */
 interface HostListing {
   items: readonly { rank: number; machine: ObservedMachine }[];
   copies: readonly CopyOfResource[];

@@ -38,7 +38,6 @@ export function freeNat(
 export const takenPorts = (domains: readonly Pick<DefinedDomain, 'mark' | 'release'>[]): Set<number> =>
   new Set(domains.flatMap(({ mark, release }) => mark?.nat?.hostPort ?? release?.hostPort ?? []));
 
-/** How many machines can get an address and ports. */
 export function natUnits({ ports: [first, last], ports_per_machine: each, prefix }: NatOptions): number {
   return Math.min(2 ** (32 - prefix) - 3, Math.floor((last - first + 1) / each));
 }

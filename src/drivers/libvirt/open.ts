@@ -44,7 +44,6 @@ export const manifest: DriverManifest = {
   cloudInitBytes: CLOUD_INIT_BYTES,
 };
 
-/** Makes the driver for a fleet. */
 export function driverOf(given: Omit<Platform, 'volumes'>): PlatformDriver {
   const { fleet } = given;
   const platform = { ...given, volumes: new VolumeReader(fleet.hosts) };

@@ -18,7 +18,6 @@ export const offerOf = ({ offers }: Catalog, offerId: string): LibvirtOffer =>
 export const viewOf = (host: Member, { gpu_types: types }: LibvirtConfig): Promise<HostView> =>
   readHostView(host, host.shell, types);
 
-/** The views of the hosts that answer, and why the others do not. */
 async function readViews(
   hosts: readonly Member[],
   config: LibvirtConfig,
@@ -58,7 +57,6 @@ export function wantedOf({ config, catalog }: Platform, spec: MachineSpec): Want
   };
 }
 
-/** The hosts for a machine, best first. */
 export async function placeOnHosts(
   platform: Platform,
   spec: MachineSpec,
@@ -124,7 +122,6 @@ export async function readInventory(
   return countUnits(catalog, answers, avoidHosts, config);
 }
 
-/** The hosts for a volume, the one with the most room first. */
 export async function placeVolume(
   { fleet, config }: Platform,
   spec: VolumeSpec,

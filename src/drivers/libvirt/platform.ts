@@ -15,7 +15,6 @@ import type { Fleet } from './fleet.ts';
 import type { LibvirtConfig } from './options.ts';
 import type { VolumeReader } from './volume-reader.ts';
 
-/** The driver's dependencies. */
 export interface Platform {
   fleet: Fleet;
   config: LibvirtConfig;

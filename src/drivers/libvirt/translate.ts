@@ -11,7 +11,6 @@ import { readNeighbours } from './hosts/host-facts.ts';
 import type { MachineMark } from './machine-mark.ts';
 import type { Pause } from './trouble.ts';
 
-/** A domain of Berth with its current state. */
 export interface Running {
   running: boolean;
   pause?: Pause | undefined;

@@ -22,7 +22,6 @@ const markSchema = z.object({
 });
 export type VolumeMark = z.infer<typeof markSchema>;
 
-/** A volume on its host. */
 export interface FoundVolume {
   host: Member;
   path: string;
@@ -38,14 +37,12 @@ interface HostVolumes {
   loose: readonly { ref: OwnerRef; name: string }[];
 }
 
-/** The volumes on the hosts that answered. */
 export interface VolumeSearch {
   found: readonly HostVolumes[];
   hosts: AskedHosts;
   reason: string | undefined;
 }
 
-/** Reads the volumes on these hosts. */
 export class VolumeReader {
   readonly #hosts: readonly Member[];
   /** A mark never changes, so it is read once. */
@@ -55,7 +52,6 @@ export class VolumeReader {
     this.#hosts = hosts;
   }
 
-  /** The volumes of a host. @throws {VirshError} */
   async listHost(host: Member): Promise<HostVolumes> {
     const { virsh, options } = host;
     const names = await listKnownFiles(host);

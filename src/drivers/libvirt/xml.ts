@@ -101,7 +101,6 @@ function toElement({ name, attributes, children }: ParsedElement): XmlElement {
   return { name, attributes: { ...attributes }, children: content };
 }
 
-/** The child elements, all or those with a name. */
 export function childrenOf({ children }: Pick<XmlElement, 'children'>, name?: string): XmlElement[] {
   return children.filter(
     (child): child is XmlElement => typeof child !== 'string' && (name === undefined || child.name === name),

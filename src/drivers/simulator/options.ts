@@ -39,7 +39,6 @@ export const simulatorConfigSchema = z.strictObject({
 });
 export type SimulatorConfig = z.infer<typeof simulatorConfigSchema>;
 
-/** Number of units of an offer in a datacenter. */
 export interface SimulatedCapacity {
   offerId: string;
   datacenter: string;

@@ -101,7 +101,6 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       /** Lists the faults that may still strike, and with `all` also the others. */
       list: async ({ all = false }: { all?: boolean } = {}) =>
         (await send<{ faults: Armed[] }>('GET', `/faults?all=${all}`)).faults,
-      /** The faults' strikes. */
       strikes: async () => (await send<z.infer<typeof strikesSchema>>('GET', '/faults/strikes')).strikes,
       disarm: async (id: string) => void (await send('DELETE', `/faults/${encodeURIComponent(id)}`)),
       /** Disarms all faults, or those of an account. */

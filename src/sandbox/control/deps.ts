@@ -14,7 +14,6 @@ import type { ScenarioTarget } from '../state/run-scenario.ts';
 import type { Snapshots } from '../state/snapshots.ts';
 import type { Transitions } from '../transitions/transitions.ts';
 
-/** The address of a provider, and a key for it. */
 interface Access {
   baseUrl: string;
   apiKey: string;
@@ -27,7 +26,6 @@ export interface ControlledAccount {
   readonly marketplace?: Access & { readonly email: string; readonly teamId: string };
 }
 
-/** The parts that the control API controls. */
 export interface ControlDeps {
   /** The bearer token that its requests must carry. */
   key: string;
@@ -65,7 +63,6 @@ export function on<Method extends 'get' | 'post' | 'delete', Path extends string
   return { tags: [tag], security: bearer, method, path };
 }
 
-/** A request with a JSON body. */
 export function bodyOf<S extends z.ZodType, Required extends boolean = true>(
   schema: S,
   example: object,
@@ -74,5 +71,4 @@ export function bodyOf<S extends z.ZodType, Required extends boolean = true>(
   return { body: { required, content: jsonContent(schema, example) } };
 }
 
-/** The errors of a route with a body. */
 export const invalidBody = ['unauthorized', ...errors.ofBodies] as const;

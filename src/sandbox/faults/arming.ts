@@ -11,7 +11,6 @@ const routeSchema = z.string().regex(/^(\*|(\*|[A-Z]+) \/\S*|[a-z]+(\.[a-z]+)?)$
     'expected `*`, a method and a path such as `GET /instances/{id}`, or a call of the driver such as create',
 });
 
-/** Where and how often a fault strikes. */
 const armingShape = {
   provider: z.string().optional().meta({
     description: 'Such as provider-a, or marketplace. Default: every provider, and not the marketplace.',
@@ -112,7 +111,6 @@ function noSuchFault(name: unknown): string {
   return `expected a fault${nearest ? `, such as ${nearest}` : ''}; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults`;
 }
 
-/** An occasion on which a fault may strike. */
 export interface Occasion {
   provider: string;
   account: string | undefined;
@@ -133,7 +131,6 @@ export interface ArmedView {
   isOver: boolean;
 }
 
-/** The saved state of an armed fault. */
 export interface SavedFault {
   id: string;
   name: FaultName;
@@ -147,12 +144,10 @@ export interface SavedFault {
 
 type Given = Pick<SavedFault, 'id' | 'name' | 'options' | 'weather'> & Partial<SavedFault>;
 
-/** An armed fault. */
 export class ArmedFault {
   readonly id: string;
   readonly name: FaultName;
   readonly fault: Fault;
-  /** The weather that armed it. */
   readonly weather: string | undefined;
   readonly options: z.output<z.ZodObject<typeof armingShape>>;
   readonly params: Record<string, unknown>;
@@ -206,7 +201,6 @@ export class ArmedFault {
     this.#isDisarmed = true;
   }
 
-  /** Whether the fault applies to the occasion. */
   fits(occasion: Occasion): boolean {
     const { provider, account } = this.options;
     if (this.isOver) return false;
@@ -283,7 +277,6 @@ export function resourceOf(path: string): string | undefined {
   return index === -1 ? undefined : decodeURIComponent(parts[index] ?? '');
 }
 
-/** The suffix of base URLs. */
 const BASE = /^\/(v1|api)(?=\/)/;
 
 function matches(pattern: string, { method, path }: { method: string; path: string }): boolean {

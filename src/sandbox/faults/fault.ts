@@ -21,7 +21,6 @@ export interface FaultClock extends Clock {
   during<T>(work: Promise<T>): Promise<T>;
 }
 
-/** One strike of an armed fault. */
 export interface Strike<P> {
   params: P;
   clock: FaultClock;
@@ -47,7 +46,6 @@ interface Row<S extends z.ZodObject> {
   reddens?: readonly string[];
 }
 
-/** A fault of an HTTP request. */
 export interface HttpFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'connection' | 'answer' | 'status';
   /** Such as `GET /instances/{id}`; `*` is any. */
@@ -61,14 +59,12 @@ export interface HttpFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   ): Promise<Response>;
 }
 
-/** A fault of a call of the driver. */
 export interface PlatformFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'platform';
   on: readonly Method[];
   fault(strike: Strike<z.infer<S>>, method: Method): CallFault;
 }
 
-/** A fault of a machine. */
 export interface MachineFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'machine';
   on: readonly never[];
@@ -80,7 +76,6 @@ export interface MachineFault<S extends z.ZodObject = z.ZodObject> extends Row<S
   ): void;
 }
 
-/** A fault of an SSH login. */
 export interface SshFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'ssh';
   on: readonly never[];

@@ -17,7 +17,6 @@ import {
 import { type FaultName, faultNames } from './catalog/catalog.ts';
 import type { FaultClock, HttpFault, MachineFault, SshFault, Strike } from './fault.ts';
 
-/** The parts of a provider that faults use. */
 export type FaultTarget = Pick<SandboxProvider, 'platform' | 'ownerOf'>;
 
 export interface FaultDeps {
@@ -28,7 +27,6 @@ export interface FaultDeps {
   providers: ReadonlyMap<string, FaultTarget>;
 }
 
-/** A strike of a fault. */
 export interface FaultEvent {
   number: number;
   at: number;
@@ -84,7 +82,6 @@ export class Faults {
     return armed;
   }
 
-  /** Whether any fault may still strike. */
   get isArmed(): boolean {
     return this.#armed.some(({ isOver }) => !isOver);
   }
@@ -101,7 +98,6 @@ export class Faults {
     return armed !== undefined;
   }
 
-  /** The id of the next weather. */
   nextWeather(): string {
     return `weather-${++this.#weathers}`;
   }
@@ -151,7 +147,6 @@ export class Faults {
     for (const each of armed) this.#make(each);
   }
 
-  /** Restores the initial state. */
   reset(): void {
     this.load({ made: 0, weathers: 0, struck: 0, armed: [], events: [] });
   }

@@ -1,6 +1,5 @@
 type Json = Record<string, unknown>;
 
-/** Returns the response with another JSON body. */
 function withJson(response: Response, json: unknown, status = response.status): Response {
   const headers = new Headers(response.headers);
   headers.delete('content-length');
@@ -36,7 +35,6 @@ export function rewriteEach(
   });
 }
 
-/** Changes the items of a list answer. */
 export function rewriteList(response: Response, change: (items: Json[]) => Json[]): Promise<Response> {
   return rewrite(response, (json) => {
     const list = listIn(json);

@@ -43,7 +43,6 @@ const rough: Rates = {
 };
 const LIGHT_SHARE = 0.2;
 
-/** The settings of a weather. */
 export const weatherSchema = z.strictObject({
   seed: z.union([z.string(), z.int()]).optional().meta({ description: 'Default: the seed of the sandbox.' }),
   strength: z.enum(['light', 'rough']).default('light'),

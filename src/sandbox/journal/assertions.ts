@@ -57,7 +57,6 @@ export const assertionResultSchema = z
   .meta({ id: 'AssertionResult' });
 export type AssertionResult = z.infer<typeof assertionResultSchema>;
 
-/** One or several entries that violate the assertion. */
 interface Breach {
   message: string;
   entries: readonly JournalEntry[];
@@ -105,7 +104,6 @@ const DELETES = new Set(['destroyInstance', 'deleteVolume', 'terminateDeployment
 /** Final statuses, after which polls are not required. */
 const FINAL = new Set(['ERROR', 'OFFLINE', 'DESTROYED', 'failed', 'terminated', 'terminated-provider']);
 
-/** The entries of each resource, from its create on. */
 function lives(entries: readonly JournalEntry[]): { id: string; life: JournalEntry[] }[] {
   const found = new Map<string, { id: string; life: JournalEntry[] }>();
   for (const entry of entries) {

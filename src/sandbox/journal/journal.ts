@@ -8,7 +8,6 @@ import { Reading, Recording } from './recording.ts';
 const MAX_ENTRIES = 10_000;
 const MAX_BODY_BYTES = 64 * 1024;
 
-/** The state of a journal at one moment. */
 export interface SavedJournal {
   count: number;
   entries: readonly Recording[];

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { packageRoot } from '../../config/package-root.ts';
 import { editDistance } from '../options.ts';
 
-/** A route of a published API. */
 export interface Operation {
   id: string;
   method: string;
@@ -62,7 +61,6 @@ export function operationOf(
   return undefined;
 }
 
-/** The most similar routes, best first. */
 export function nearestRoutes(provider: string, method: string, path: string, count = 3): Operation[] {
   const [pathname = ''] = path.split('?');
   const rated = routesOf(provider).map((route) => ({

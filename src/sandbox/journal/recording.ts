@@ -5,7 +5,6 @@ import { operationOf } from './operations.ts';
 
 const MAX_SHARED_TEXTS = 256;
 
-/** A body, as far as it was read. */
 interface Body {
   text: string;
   state: 'reading' | 'whole' | 'cut' | 'broken';
@@ -120,7 +119,6 @@ function problemOf(body: Body | undefined): string | undefined {
   return body?.state === 'cut' ? 'the rest of the answer was not kept' : undefined;
 }
 
-/** Reads copies of bodies. */
 export class Reading {
   readonly #open = new Set<Promise<void>>();
   /** Recent texts by length: a poll mostly repeats its last answer. */

@@ -9,7 +9,6 @@ import { editDistance } from '../options.ts';
 /** Sends a GET to a server with the sandbox's credential. It is not in the journal. */
 export type AskServer = (path: string) => Promise<unknown>;
 
-/** Additional knowledge about a request with a body. */
 export interface RequestKind {
   schema: z.ZodType;
   /** Example values of required fields. */

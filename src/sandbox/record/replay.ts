@@ -8,7 +8,6 @@ import type { RecordedExchange } from './violations.ts';
  */
 export class Replay {
   readonly #left: RecordedExchange[];
-  /** The last answer to each read. */
   readonly #last = new Map<string, RecordedExchange>();
 
   constructor(exchanges: readonly RecordedExchange[]) {

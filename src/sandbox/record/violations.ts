@@ -21,7 +21,6 @@ import {
 } from '../../contract/volume.ts';
 import type { JournalEntry } from '../journal/entry.ts';
 
-/** A violation of O: in an exchange. */
 export const violationSchema = z.object({
   in: z.enum(['request', 'response']),
   path: z.string().meta({ description: 'A field of the body; empty for the whole.' }),

@@ -35,7 +35,6 @@ const labelSchema = nameSchema.meta({
   description: 'Name for later steps; if several are created, the first is `NAME-1`.',
 });
 
-/** One step of a scenario. */
 const stepSchema = z.discriminatedUnion('do', [
   z.strictObject({
     do: z.literal('create_instance'),

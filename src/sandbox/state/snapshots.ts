@@ -30,7 +30,6 @@ export interface SavedMoment {
   saved: unknown[];
 }
 
-/** Saved states of a sandbox, in memory. */
 export class Snapshots {
   readonly #clock: SandboxClock;
   readonly #parts: readonly Part[];
@@ -93,7 +92,6 @@ export class Snapshots {
     return [...this.#taken].map(([name, moment]) => toSnapshot(name, moment));
   }
 
-  /** Returns whether it existed. */
   remove(name: string): boolean {
     return this.#taken.delete(name);
   }

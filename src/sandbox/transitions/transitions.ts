@@ -73,7 +73,6 @@ const phaseOf: Partial<Record<Method, Phase>> = {
   destroy: 'destroy',
 };
 
-/** Decides when the transitions of machines end. */
 export class Transitions {
   readonly #deps: Deps;
   #settings: TransitionSetting[] = [];
@@ -142,7 +141,6 @@ export class Transitions {
     for (const [key, step] of decided) this.#decided.set(key, step);
   }
 
-  /** Counts polls. */
   readonly layer: Layer = async ({ provider, request }, next) => {
     const { pathname } = new URL(request.url);
     const instance = request.method === 'GET' ? resourceOf(pathname) : undefined;
@@ -154,7 +152,6 @@ export class Transitions {
     return next(request);
   };
 
-  /** Wraps the calls of a provider's driver. */
   carry(provider: string, own: Carry): Carry {
     return async (method, ref, call) => {
       const phase = phaseOf[method];

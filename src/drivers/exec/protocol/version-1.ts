@@ -78,7 +78,6 @@ export const common = { id, expires_at: expiresAt };
 const aboutRef = { ...common, ref };
 const step = { ...common, ref, cookie: given };
 
-/** The request of each method. */
 export const requests = {
   info: z.object({
     ...common,
@@ -234,7 +233,6 @@ export const presenceOf = <T extends z.ZodType, H extends z.ZodRawShape>(value: 
   ]);
 
 export const MAX_LISTED = 200_000;
-/** Size limit of a listing. */
 export const listedItems = z.object({ items: z.array(z.unknown()).max(MAX_LISTED) });
 
 export const listingOf = <T extends z.ZodType, H extends z.ZodRawShape>(item: T, more: H) =>
@@ -243,7 +241,6 @@ export const listingOf = <T extends z.ZodType, H extends z.ZodRawShape>(item: T,
     unknown,
   ]);
 
-/** The codes of a failed step in version 1. */
 const codes = z.enum(failureCodes).exclude(['elsewhere', 'unfinished']);
 
 export const stepOf = <T extends z.ZodType, C extends z.ZodType>(value: T, code: C) =>

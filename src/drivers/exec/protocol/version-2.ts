@@ -31,7 +31,6 @@ const order = z
   .meta({ id: 'DestroyOrder' });
 const step = { ref, fence };
 
-/** The request of each method. */
 export const requests = {
   ...one.requests,
   get: one.requests.get.extend({ ref }),

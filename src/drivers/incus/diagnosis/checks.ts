@@ -6,7 +6,6 @@ import type { IncusClient } from '../client.ts';
 import type { IncusConfig, IncusOffer } from '../options.ts';
 import { imageOf } from '../translate.ts';
 
-/** The finding for a check that could not run. */
 export function failed(subject: string, error: unknown, remedy: string): Diagnosis {
   const message = error instanceof Error ? error.message : String(error);
   return broken(subject, message.endsWith('.') ? message : `${message}.`, remedy);

@@ -69,7 +69,6 @@ const CALL_MS = 20_000;
 
 type Repeated<T> = (cookie: string | null) => Promise<Step<T>>;
 
-/** A failed expectation, described for the author of the driver. */
 export class CheckFailure extends Error {
   override readonly name = 'CheckFailure';
 }
@@ -120,12 +119,10 @@ export class Bench {
     return { deadline: now() + CALL_MS, fence: Bench.#fence, signal, ...changed };
   }
 
-  /** Adds limits to another driver of the same platform. */
   limited(driver: PlatformDriver): PlatformDriver {
     return withCalls(driver, () => this.call());
   }
 
-  /** Whether the driver says that it compares fences. */
   get fences(): boolean {
     return this.manifest.fences === true;
   }
@@ -215,7 +212,6 @@ export class Bench {
     if (isSo === undefined) throw new CheckFailure(`${what}: ${problem}`);
   }
 
-  /** The refs of this check that list shows, sorted. */
   async listed(): Promise<OwnerRef[]> {
     const listing = await this.driver.list();
     if (listing.answer === 'unknown') throw new CheckFailure(`list answers unknown: ${listing.reason}`);

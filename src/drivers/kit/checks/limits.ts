@@ -8,7 +8,6 @@ const SETTLES_WITHIN_MS = 30_000;
 /** How long the platform is watched after a cancelled call has settled, in milliseconds. */
 const WATCHED_MS = 5_000;
 
-/** Checks of a call's deadline, signal and fence. */
 export const limitChecks: readonly DriverCheck[] = [
   {
     id: 'deadline',
@@ -73,7 +72,6 @@ export const limitChecks: readonly DriverCheck[] = [
   },
 ];
 
-/** Calls create with limits that forbid it. */
 async function makesNothing(bench: Bench, when: string, forbidden: () => Call): Promise<void> {
   const { driver } = bench;
   const ref = bench.ref('none');
@@ -87,7 +85,6 @@ async function makesNothing(bench: Bench, when: string, forbidden: () => Call): 
   gone(`volumes.get after a create ${when}`, await volumes.get(volume));
 }
 
-/** Calls stop and destroy on an existing machine, with limits that forbid them. */
 async function changesNothing(bench: Bench, when: string, forbidden: () => Call): Promise<void> {
   const { driver, manifest } = bench;
   const ref = bench.ref('a');

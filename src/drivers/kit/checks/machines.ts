@@ -244,7 +244,6 @@ const shown = (bench: Bench, ref: string): Promise<ObservedMachine> =>
     return presence.answer === 'observed' ? presence.value : undefined;
   });
 
-/** Checks of a platform's capacity. */
 export const capacityChecks: readonly DriverCheck[] = [
   {
     id: 'capacity',

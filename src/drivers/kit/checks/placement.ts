@@ -86,7 +86,6 @@ function volumeOf(bench: Bench): Placed {
 
 const bound = (host: string | undefined): { host?: string } => (host === undefined ? {} : { host });
 
-/** The hosts that `place` names for an empty platform. */
 async function namedBy({ name, place }: Placed): Promise<string[]> {
   const placing = await place(undefined, []);
   if (placing.answer !== 'placed' || placing.hosts.length === 0)

@@ -201,7 +201,6 @@ const checks: readonly VolumeCheck[] = [
   },
 ];
 
-/** Checks of volumes; untried for a platform without any. */
 export const volumeChecks: readonly DriverCheck[] = checks.map((check) => ({
   ...check,
   async run(bench: Bench) {
@@ -226,7 +225,6 @@ async function hostOf(volumes: VolumeDriver, ref: OwnerRef): Promise<string | un
   return presence.answer === 'observed' ? presence.value.host : undefined;
 }
 
-/** Makes a machine that a volume can be attached to. */
 async function machineAt(bench: Bench, host?: string, name = 'a'): Promise<ObservedMachine> {
   const machine = await bench.create(bench.ref(name), bound(bench, host));
   if (bench.manifest.attachVolume === 'cold') await bench.stop(machine.ref);

@@ -71,7 +71,6 @@ async function unlessSilent(
   }
 }
 
-/** Reports offers that no host can satisfy. */
 function* diagnoseOffers(
   { hosts, gpu_types: types }: LibvirtConfig,
   { offers, regions }: Catalog,

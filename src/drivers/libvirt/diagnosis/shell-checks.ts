@@ -11,7 +11,6 @@ import type { HostShell } from '../hosts/host-shell.ts';
 import { listDomains } from '../hosts/host-view.ts';
 import type { LibvirtConfig } from '../options.ts';
 
-/** A host under examination, with the relevant configuration. */
 export interface CheckedHost {
   host: Host;
   shell: HostShell;
@@ -145,7 +144,6 @@ async function diagnoseForwarding(checked: CheckedHost): Promise<Diagnosis[]> {
   return found;
 }
 
-/** Checks what the network needs besides libvirt. */
 async function diagnoseFiles(checked: CheckedHost): Promise<Diagnosis[]> {
   const { host, shell } = checked;
   const { network } = host.options;
@@ -174,7 +172,6 @@ export async function diagnoseAccelerator(checked: CheckedHost, facts: HostFacts
   return [warning(subject, verdict.finding, remedy)];
 }
 
-/** Checks the GPUs, if any are sold. */
 export async function diagnoseGpus(checked: CheckedHost, facts: HostFacts): Promise<Diagnosis[]> {
   const { host, shell, config } = checked;
   if (Object.keys(config.gpu_types).length === 0) return [];

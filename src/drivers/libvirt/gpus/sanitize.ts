@@ -99,7 +99,6 @@ function resetOfLone(functions: readonly PciFunction[], ofTheBus: readonly PciFu
   };
 }
 
-/** What is worse after the reset; undefined: nothing. */
 export function damageOf(before: readonly PciFunction[], { functions }: GpuScan): string | undefined {
   return before
     .map((was) => damageOfFunction(was, functions.get(was.address)))

@@ -30,7 +30,6 @@ export async function runHostScript(
   return { status, lines: lines.map((line) => line.split('\t')), stderr };
 }
 
-/** Facts about a host that libvirt does not report. */
 export interface HostFacts {
   /** Its clock, in milliseconds since the Unix epoch. */
   clockMs: number;
@@ -82,13 +81,11 @@ export async function readNeighbours(
   return new Map(lines.map(([, mac = '', address = '']) => [mac.toLowerCase(), address]));
 }
 
-/** Features of a host's libvirt for guests. */
 export interface Capabilities {
   uefi: boolean;
   kvm: boolean;
 }
 
-/** The virsh command that prints the capabilities. */
 export const DOMCAPABILITIES = 'domcapabilities --arch x86_64 --machine q35';
 
 /** Parses virsh's output. A libvirt without that information, such as its test driver, counts as having all. */

@@ -4,7 +4,6 @@ import { runProgram } from '../run-program.ts';
 import type { Limits } from './guard.ts';
 import { type Login, onHost, openLogin, SSH_FAILED } from './ssh-login.ts';
 
-/** Output and exit status of a program. */
 export interface Output {
   status: number | null;
   stdout: string;

@@ -18,7 +18,6 @@ import {
 import type { HostShell } from './host-shell.ts';
 import type { Claim, HostView, Size } from './room.ts';
 
-/** A host's own size, as libvirt reports it. */
 interface Hardware extends Size {
   /** Free space of the pool's disk. */
   freeDiskGb: number;
@@ -27,7 +26,6 @@ interface Hardware extends Size {
   capabilities: Capabilities;
 }
 
-/** A domain of a host, with its state. */
 export interface HostDomain extends DefinedDomain {
   /** True also while it is paused. */
   running: boolean;

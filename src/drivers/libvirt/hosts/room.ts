@@ -42,7 +42,6 @@ export interface HostView {
   addresses: number | undefined;
 }
 
-/** The resources that a machine needs on a host. */
 export interface Wanted extends Size {
   datacenter: string;
   group: string;
@@ -54,7 +53,6 @@ export interface Wanted extends Size {
   needsKvm?: boolean;
 }
 
-/** Free resources; negative if more was promised than exists. */
 export function roomOf({ sellable, otherDiskGb, claims }: HostView): Size {
   const active = claims.filter(({ state }) => state !== 'released');
   const sum = (of: readonly Claim[], key: keyof Size): number =>
@@ -109,7 +107,6 @@ export function withCordons(hosts: readonly HostView[], avoid: readonly string[]
 export const countedOn = ({ claims }: HostView): OwnerRef[] =>
   claims.flatMap(({ ref, state }) => (ref === undefined || state === 'released' ? [] : [ref]));
 
-/** How many more such machines fit on a host. */
 export function unitsOn(host: HostView, wanted: Wanted): number {
   if (obstacleOf(host, wanted) !== undefined) return 0;
   const room = roomOf(host);

@@ -3,7 +3,6 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Fatal } from '../../../ports/errors.ts';
 
-/** A file that may be a base image. */
 export interface ImageSource {
   /** Open for reading. */
   fd: number;

@@ -2,7 +2,6 @@ import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import { type HostOptions, type Image, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 
-/** An image in the configuration or in an offer. */
 export interface Target {
   image: Image;
   /** The group of hosts that may have the offer's machines; undefined: every host. */
@@ -51,7 +50,6 @@ export function targetsOf(
   return open;
 }
 
-/** The volumes to import to a host. */
 export function volumesFor({ group }: HostOptions, targets: readonly Target[]): string[] {
   const own = targets.filter((target) => target.group === undefined || target.group === group);
   return [...new Set(own.map(({ image }) => image.volume))];

@@ -40,7 +40,6 @@ const shellCommands: Record<string, Command> = {
   },
 };
 
-/** All commands of the guest's shell, by name. */
 export const guestCommands: Record<string, Command> = {
   ...shellCommands,
   ...fileCommands,

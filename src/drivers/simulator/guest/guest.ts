@@ -2,7 +2,6 @@ import type { MachineSpec } from '../../../orchestrator/model/platform-driver.ts
 
 export const GUEST_USER = 'ubuntu';
 
-/** Facts about its machine that a guest can read. */
 export interface GuestFacts {
   spec: MachineSpec;
   /** The platform's time. */
@@ -41,7 +40,6 @@ export type DiskFiles = {
   [Name in keyof Files]: (...given: Parameters<Files[Name]>) => Awaited<ReturnType<Files[Name]>>;
 };
 
-/** A running guest, with all that its shell needs from the platform. */
 export interface Guest {
   facts(): Promise<GuestFacts>;
   readonly files: Files;
@@ -51,7 +49,6 @@ export interface Guest {
   reboot(): Promise<void>;
 }
 
-/** Standard input and output of a command. */
 export interface Streams {
   /** The whole standard input, once it has ended. */
   stdin(): Promise<string>;
@@ -66,7 +63,6 @@ export class FileError extends Error {
   override readonly name = 'FileError';
 }
 
-/** The shell that a command runs in. */
 export interface CommandShell {
   readonly user: string;
   workingDirectory: string;
@@ -78,7 +74,6 @@ export interface CommandShell {
   resolve(path: string): string;
 }
 
-/** One call of a command. */
 export interface CommandCall extends Streams {
   name: string;
   args: string[];

@@ -7,7 +7,6 @@ import type { GuestServer } from './worker.ts';
 /** Memory limit of all guests together. Beyond it their thread ends, and the guests are restarted in a new one. */
 const MAX_HEAP_MB = 256;
 
-/** The platform's side of a guest. */
 export interface GuestPlatform {
   facts(): GuestFacts;
   readonly files: DiskFiles;
@@ -16,7 +15,6 @@ export interface GuestPlatform {
   reboot(): void;
 }
 
-/** A running guest. */
 export interface HostedGuest {
   readonly port: number;
   /** Settles when its thread, and so the guest, has ended; never after `close`. */
@@ -39,7 +37,6 @@ export async function openGuest(server: GuestServer, platform: GuestPlatform): P
 let thread: GuestThreadHost | undefined;
 let lastId = 0;
 
-/** A guest, from the request to open it. */
 interface Entry {
   platform: GuestPlatform;
   lose(): void;

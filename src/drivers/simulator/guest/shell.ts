@@ -8,7 +8,6 @@ const MAX_COMMANDS = 256;
 /** Output limit of one line; the line ends there. */
 const MAX_OUTPUT_CHARS = 512 * 1024;
 
-/** The line has reached its output limit. */
 class TooMuchOutput extends Error {
   override readonly name = 'TooMuchOutput';
 }
@@ -53,7 +52,6 @@ export class GuestShell implements CommandShell {
     return this.lastStatus;
   }
 
-  /** Makes `path` absolute. */
   resolve(path: string): string {
     return posix.resolve(this.workingDirectory, path).replace(/^\/\/+/, '/');
   }

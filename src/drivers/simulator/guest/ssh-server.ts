@@ -24,7 +24,6 @@ export interface SshServerOptions {
 
 export interface SshServer {
   readonly port: number;
-  /** Closes all connections and stops listening. */
   close(): Promise<void>;
 }
 

@@ -6,7 +6,6 @@ export interface GuestCommandLine {
   afterSuccess: boolean;
 }
 
-/** Text that the shell cannot parse. */
 export class SyntaxProblem extends Error {
   override readonly name = 'SyntaxProblem';
 }

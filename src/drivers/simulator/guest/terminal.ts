@@ -8,7 +8,6 @@ const MAX_TYPED_AHEAD_CHARS = 64 * 1024;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape sequence begins with one
 const ESCAPE_SEQUENCE = /\u001b\[[\d;]*[A-Za-z~]/g;
 
-/** The output of a terminal. */
 export interface TerminalOutput {
   write(text: string): void;
   /** Resolves when the client has taken the output, or is gone. */
@@ -44,7 +43,6 @@ export class GuestTerminal {
     this.#write(`Welcome to ${image} (simulated by Berth) on ${hostname}\n\n${this.#prompt()}`);
   }
 
-  /** Handles bytes from the client. */
   type(bytes: Buffer): void {
     const text = this.#typedAhead + this.#decoder.write(bytes).replace(ESCAPE_SEQUENCE, '');
     this.#typedAhead = '';

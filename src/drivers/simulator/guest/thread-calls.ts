@@ -1,12 +1,10 @@
 import { FileError } from './guest.ts';
 
-/** One end of a connection between two threads. */
 export interface MessageEnd {
   postMessage(message: unknown): void;
   on(event: 'message', listener: (message: unknown) => void): unknown;
 }
 
-/** The functions that the other end may call, by name. */
 export type Handlers = Record<string, (...args: never[]) => unknown>;
 
 type Message =

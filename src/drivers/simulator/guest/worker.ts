@@ -57,7 +57,6 @@ class GuestThread {
     return server.port;
   }
 
-  /** Runs one line of the first boot as root and returns its output. */
   async #run(id: number, line: string): Promise<string> {
     const opened = this.#guests.get(id);
     if (opened === undefined) return '';

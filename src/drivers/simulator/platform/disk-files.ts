@@ -56,7 +56,6 @@ export class GuestFiles {
     this.#now = now;
   }
 
-  /** The file at an absolute path; undefined: it does not exist. */
   stat(path: string): FileFacts | undefined {
     const { disk, path: inner } = this.#locate(path);
     const stored = this.#state.readFile(disk, inner);
@@ -104,7 +103,6 @@ export class GuestFiles {
     this.#state.writeFile(disk, inner, { kind: 'file', content, mode, user, group, modifiedAt: this.#now() });
   }
 
-  /** Deletes the files in memory. */
   forgetMemory(): void {
     const disk = rootDisk(this.#machine);
     for (const path of this.#state.listPaths(disk, MEMORY)) this.#state.deleteFile(disk, path);

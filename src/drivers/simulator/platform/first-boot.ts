@@ -6,7 +6,6 @@ import type { GuestFiles } from './disk-files.ts';
 const OUTPUT_LOG = '/var/log/cloud-init-output.log';
 const rootFile = { mode: 0o644, user: 'root', group: 'root' };
 
-/** Writes the files that the image and cloud-init provide before the first login. */
 export function writeFirstFiles(spec: MachineSpec, files: GuestFiles): void {
   const { hostname, image, sshKeys, cloudInit } = spec;
   files.place('/etc/hostname', `${hostname}\n`, rootFile);
@@ -36,7 +35,6 @@ function place(file: CloudInitFile, files: GuestFiles): void {
   }
 }
 
-/** Appends to cloud-init's log, unless the disk is full. */
 export function logFirstBoot(files: GuestFiles, text: string): void {
   try {
     files.append(OUTPUT_LOG, text, rootFile);

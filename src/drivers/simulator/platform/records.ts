@@ -1,7 +1,6 @@
 import type { MachineRecord } from '../../../platform-model/records.ts';
 import type { HostKey } from '../../kit/host-key.ts';
 
-/** A machine of the simulator, with the state of its guest. */
 export interface SimulatedMachine extends MachineRecord {
   /** The `bootedAt` of the boot that the files in memory belong to; absent: none. */
   memoryOf?: number | null;
@@ -12,7 +11,6 @@ export interface SimulatedMachine extends MachineRecord {
   sshHostKey: Pick<HostKey, 'privateKey' | 'fingerprint'>;
   /** When cloud-init finishes the first boot; null: that boot has not completed. */
   cloudInitUntil: number | null;
-  /** Number of runcmd lines that were started. */
   runcmdDone: number;
 }
 

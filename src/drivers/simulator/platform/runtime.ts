@@ -29,9 +29,7 @@ const CALM_MS = 2 * LONGEST_RETRY_MS;
 /** The state of a machine's guest in this process while it is up. */
 interface RunningGuest {
   hosted: HostedGuest;
-  /** Identifies the boot. */
   bootedAt: number | null;
-  /** Whether a runcmd line is running. */
   isRunningLine: boolean;
   /** Settles when the runcmd lines have run or the guest went down. */
   firstBoot: Promise<void>;
@@ -54,14 +52,12 @@ export class Runtime {
     this.#parts = parts;
   }
 
-  /** Brings every machine up to date. */
   async settleAll(): Promise<void> {
     this.#mustBeOpen();
     const { machines } = this.#parts.platform;
     await Promise.all(machines.all().map(({ spec }) => this.#inTurn(spec.ref, () => this.#settle(spec.ref))));
   }
 
-  /** Brings one machine up to date. */
   settle(ref: OwnerRef): Promise<void> {
     return this.#inTurn(ref, () => this.#settle(ref));
   }
@@ -78,13 +74,11 @@ export class Runtime {
     });
   }
 
-  /** Runs a call that concerns no guest. */
   async whenOpen<T>(call: () => T): Promise<T> {
     this.#mustBeOpen();
     return call();
   }
 
-  /** Closes every server and timer; the records are kept. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const timer of this.#timers.values()) timer.cancel();

@@ -10,7 +10,6 @@ import { Runtime } from './runtime.ts';
 import { SimulatorState } from './state.ts';
 import type { UnitEvent } from './unit-history.ts';
 
-/** The complete state of the platform and the history of its units. */
 export interface SimulatorTruth {
   capacity: readonly SimulatedCapacity[];
   machines: (Pick<SimulatedMachine, 'power' | 'holdsUnit' | 'createdAt'> & {

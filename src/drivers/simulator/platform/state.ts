@@ -85,7 +85,6 @@ export class SimulatorState implements Storage<SimulatedMachine> {
       .map(parseBody<T>);
   }
 
-  /** Undefined deletes the record. */
   #write(kind: string, id: string | undefined, record: object | undefined): void {
     if (record === undefined) this.#db.prepare('DELETE FROM records WHERE kind = ? AND id = ?').run(kind, id);
     else

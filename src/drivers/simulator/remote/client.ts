@@ -48,7 +48,6 @@ export class RemoteClient {
     throw new Error(`the simulator answers ${status}: ${text.slice(0, 300)}`);
   }
 
-  /** Rejects the calls under way. */
   close(): void {
     this.#closed.abort(new Error('the driver was closed'));
     this.#agent.destroy();

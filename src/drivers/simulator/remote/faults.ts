@@ -32,7 +32,6 @@ export class RemoteFaults {
     return this.#counts;
   }
 
-  /** Undefined: no fault. */
   draw(name: CallName): RemoteFault | undefined {
     const rates = Object.entries(this.#settings.rates) as [RemoteFault, number][];
     const fault = rates.find(([fault, rate]) => this.#random.next() < rate && fits(fault, name))?.[0];
@@ -40,7 +39,6 @@ export class RemoteFaults {
     return fault;
   }
 
-  /** Draws the delay of an answer. */
   drawDelayMs(): number {
     return Math.round(this.#random.next() * this.#settings.delayMs);
   }

@@ -123,7 +123,6 @@ function pause(clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve) => void clock.setTimer(ms, resolve));
 }
 
-/** Compares in constant time. */
 function isSame(given: string, expected: string): boolean {
   const [one, other] = [given, expected].map((text) => createHash('sha256').update(text).digest());
   return one !== undefined && other !== undefined && timingSafeEqual(one, other);

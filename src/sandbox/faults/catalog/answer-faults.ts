@@ -18,7 +18,6 @@ function shownFault<S extends z.ZodObject>(
   return { layer: 'answer', changesLists: true, ...row, params, ...more };
 }
 
-/** A fault that changes each resource of an answer. */
 function field<S extends z.ZodObject = typeof none>(
   on: string[],
   does: string,
@@ -31,7 +30,6 @@ function field<S extends z.ZodObject = typeof none>(
   return shownFault({ on, does, strikes, answer }, more);
 }
 
-/** A fault that changes the items of a list. */
 function list<S extends z.ZodObject = typeof none>(
   on: string[],
   does: string,
@@ -44,7 +42,6 @@ function list<S extends z.ZodObject = typeof none>(
   return shownFault({ on, does, strikes, answer }, more);
 }
 
-/** A fault that changes the text of an answer. */
 function text(
   row: Pick<HttpFault, 'does' | 'strikes' | 'reddens'> & { on?: string[] },
   change: (body: string) => [text: string, headers?: Record<string, string>],
