@@ -119,7 +119,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'upgrade',
-      description: 'upgrade the database to this version; --dry-run tries it and changes nothing',
+      description: 'upgrade the database to this version',
       load: async () => (await import('./upgrade-command.ts')).orchestratorUpgradeCommand(),
     },
     {
@@ -146,18 +146,17 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     {
       name: 'simulator',
       description:
-        'run the simulated platform as a separate server that several `berth serve` share by platform.address; it has the units of the catalog and the times of `platform:` in berth.yaml; set BERTH_SIMULATOR_TOKEN for all of them to refuse other clients',
+        'run the simulated platform as a separate server that several `berth serve` share by platform.address; set BERTH_SIMULATOR_TOKEN for all of them to refuse other clients',
       load: async () => (await import('./simulator-command.ts')).simulatorCommand(),
     },
     {
       name: 'sandbox',
-      description:
-        'run providers in memory at one port, to test a client against them; --marketplace adds the marketplace on top',
+      description: 'run providers in memory at one port, to test a client against them',
       load: async () => (await import('./sandbox-command.ts')).sandboxCommand(),
     },
     {
       name: 'marketplace',
-      description: 'serve the marketplace API on top of provider orchestrators; manage its users and teams',
+      description: 'serve the marketplace API on top of provider orchestrators',
       load: async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(isNamed),
     },
     {

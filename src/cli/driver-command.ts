@@ -37,7 +37,7 @@ function testCommand(): Command {
     )
     .option(
       '--env <names>',
-      'environment variables to pass to the program besides PATH, HOME, LANG and TZ, such as TOKEN,ZONE',
+      'further environment variables to pass to the program, such as TOKEN,ZONE',
       addNames,
       [],
     )

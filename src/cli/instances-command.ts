@@ -92,7 +92,7 @@ export function instancesCommand(): Command {
       },
     ),
   ).description(
-    'show the history of an instance: each change of its status with its cause, the calls to the platform and the SSH proofs; --limit shows only the last ones',
+    'show the history of an instance: changes of status with their causes, calls to the platform, SSH proofs; --limit shows the last ones',
   );
   return withActions(instances);
 }

@@ -26,7 +26,7 @@ export function configurationPage(): string {
     '',
     '## The catalog',
     '',
-    '`[]` is an item of a list, `*` any key; in brackets is the default, or else the type. Generated from the schema',
+    '`[]` is an item of a list, `*` any key; in brackets are the choices and the default. Generated from the schema',
     '(`npm run generate`).',
     '',
     ...keysOf('catalog').map(toLine),
@@ -41,8 +41,8 @@ export function profilesPage(): string {
     '',
     'A profile is a YAML file that says what one provider can do. `fixtures/providers/` has those of `provider-a` to',
     '`provider-g`; `profile` of a provider in marketplace.yaml names your own. An unknown key is an error;',
-    '`berth check-config --config marketplace.yaml` finds it. `[]` is an item of a list, `*` any key; in brackets is the default,',
-    'or else the type. Generated from the schema (`npm run generate`).',
+    '`berth check-config --config marketplace.yaml` finds it. `[]` is an item of a list, `*` any key; in brackets are the choices',
+    'and the default. Generated from the schema, which has the types: `schemas/profile.schema.json`.',
     '',
     ...keysOf('profile').map(toLine),
     '',
@@ -84,23 +84,15 @@ function toLine({ names, meaning }: Described): string {
   return `- ${paths}${note === '' ? '' : ` (${note})`}: ${meaning}`;
 }
 
-/** The default; without one the type, unless it is an object, whose keys say more. */
+/** The choices, and the default or whether the key is required. */
 function noteOf({ schema: key, isRequired }: Place): string {
   const { default: value, properties } = key;
   const isShown = value !== undefined && properties === undefined;
-  const type = isShown && key.enum === undefined ? '' : typeOf(key);
+  const choices = choicesOf(key);
   const otherwise = isShown ? `default \`${JSON.stringify(value).replace(/^"(.*)"$/, '$1')}\`` : '';
-  const last = isRequired ? 'required' : type === '' ? otherwise.replace('default ', '') : otherwise;
-  return [type === 'object' ? '' : type, last].filter(Boolean).join('; ');
+  const last = isRequired ? 'required' : choices === '' ? otherwise.replace('default ', '') : otherwise;
+  return [choices, last].filter(Boolean).join('; ');
 }
 
-function typeOf(key: JsonSchema): string {
-  const { type, enum: values, const: value, items, prefixItems, oneOf, anyOf, additionalProperties } = key;
-  if (values !== undefined) return values.map((one) => `\`${one}\``).join(', ');
-  if (value !== undefined) return typeof value === 'boolean' ? 'boolean' : `\`${value}\``;
-  if (oneOf !== undefined) return 'object';
-  if (anyOf !== undefined) return [...new Set(anyOf.map(typeOf))].join(' or ');
-  if (prefixItems !== undefined) return `[${prefixItems.map(typeOf).join(', ')}]`;
-  if (type === 'array') return items && items.properties === undefined ? `list of ${typeOf(items)}` : 'list';
-  return additionalProperties ? 'object by key' : (type ?? 'any');
-}
+const choicesOf = ({ enum: values, items }: JsonSchema): string =>
+  (values ?? items?.enum ?? []).map((one) => `\`${one}\``).join(', ');

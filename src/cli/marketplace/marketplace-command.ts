@@ -90,7 +90,7 @@ const commands: readonly LazyCommand[] = [
   },
   {
     name: 'upgrade',
-    description: 'upgrade the database to this version; --dry-run tries it and changes nothing',
+    description: 'upgrade the database to this version',
     load: async () => (await import('./books-commands.ts')).upgradeMarketplaceCommand(),
   },
   {

@@ -79,7 +79,7 @@ export function providersCommand(): Command {
     ),
   )
     .description(
-      'show the deployments of each provider, its last confirmation and its failures of 24 hours; calls no provider without --ask; exit code 1 if a called provider is failing',
+      'show the deployments of each provider, its last confirmation and its failures of 24 hours; exit code 1 if a called provider fails',
     )
     .option('--ask', 'call each provider now, from here, and say whether it answers');
   return providers;

@@ -9,20 +9,20 @@ const INTRO = `# Faults of the sandbox
 \`sandbox.faults.arm(NAME, OPTIONS)\` arms a fault: at a \`provider\`, a \`route\`, an \`instance\` or a \`volume\`, for an \`account\`,
 for a number of \`times\` or \`'sticky'\`, after \`skip\` occasions, with a \`probability\` drawn from \`seed\`, for \`for_ms\`
 milliseconds. Each group begins with the rule that its faults test: of the contract (O), of the marketplace (M), or of Berth
-itself. In brackets: a fault's settings, and the routes or calls where it happens (none: at all). It happens once if it is not
+itself. In brackets: a fault's settings, and the routes or calls where it happens (none: at all; instances, offers: reads of these). It happens once if it is not
 *sticky*. Generated from src/sandbox/faults/catalog/.`;
 
 const OWN_RULES = 'Berth: what it does then is in [reliability.md](reliability.md#faults).';
 
 /** Groups of routes and calls that many faults have. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'reads of instances': ['GET /instances/{id}', 'GET /instances'],
-  'reads of offers': ['GET /configurations', 'GET /availability'],
-  'all changes': [
+  instances: ['GET /instances/{id}', 'GET /instances'],
+  offers: ['GET /configurations', 'GET /availability'],
+  changes: [
     ...['create', 'stop', 'start', 'restart', 'destroy'],
     ...['volumes.create', 'volumes.attach', 'volumes.detach', 'volumes.resize', 'volumes.destroy'],
   ],
-  'gets and lists': ['get', 'volumes.get', 'list', 'volumes.list'],
+  reads: ['get', 'volumes.get', 'list', 'volumes.list'],
 };
 
 function placesOf(on: readonly string[]): string[] {
