@@ -95,4 +95,4 @@ function noteOf({ schema: key, isRequired }: Place): string {
 }
 
 const choicesOf = ({ enum: values, items }: JsonSchema): string =>
-  (values ?? items?.enum ?? []).map((one) => `\`${one}\``).join(', ');
+  (values ?? (items || undefined)?.enum ?? []).map((one) => `\`${one}\``).join(', ');

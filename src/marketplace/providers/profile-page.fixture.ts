@@ -5,8 +5,8 @@ export function toPage(profiles: readonly ProviderProfile[]): string {
   return [
     '# Providers',
     '',
-    'The rules of the seven providers, as `fixtures/providers/*.yaml` has them. The same data validates requests, gives',
-    'the texts of errors, and drives the tests. This page is written from it (`npm run generate`).',
+    'The rules of the seven providers, written from `fixtures/providers/*.yaml` (`npm run generate`). The same data validates',
+    'requests, gives the texts of errors, and drives the tests.',
     '',
     ...overview(profiles),
     ...profiles.flatMap(section),
@@ -62,9 +62,9 @@ function section({ id, name, instances, volumes, notes }: ProviderProfile): stri
     '',
     ...reasons('Stop', stop),
     ...reasons('Restart', restart),
-    `- Deploying takes at most, in minutes: ${timeouts.map(({ minutes, ...which }) => `${minutes} (${named(which)})`).join(', ')}.`,
+    `- Deploy timeout, minutes: ${timeouts.map(({ minutes, ...which }) => `${minutes} (${named(which)})`).join(', ')}.`,
     ...reservations.map(
-      ({ minutes, ...which }) => `- Rented out for at least ${minutes} minutes: ${named(which)}.`,
+      ({ minutes, ...which }) => `- Minimum rental, minutes: ${minutes} (${named(which)}).`,
     ),
     ...instances.stopped_prices.map(
       ({ stopped_price_per_hour: price, ...which }) =>
@@ -80,8 +80,8 @@ function section({ id, name, instances, volumes, notes }: ProviderProfile): stri
 }
 
 function reasons(title: string, action: ProviderProfile['instances']['stop']): string[] {
-  if (!action.supported) return [];
-  return action.except.map(({ reason, ...which }) => `- ${title}, not ${named(which)}: ${reason}`);
+  if (!action.supported || action.except.length === 0) return [];
+  return [`- ${title}: not ${action.except.map(named).join('; not ')}.`];
 }
 
 function volumeLines(volumes: VolumeProfile): string[] {

@@ -58,7 +58,7 @@ function text(
   };
 }
 
-const UNREADABLE = 'M: an unreadable answer says nothing about a resource.';
+const UNREADABLE = 'M: an unreadable answer proves nothing.';
 const EMPTY_LIST = 'M: absence from a list proves nothing.';
 const isOf = (resource: string | undefined) => (item: Json) =>
   resource === undefined || item['id'] === resource;
@@ -79,7 +79,7 @@ const statusLate: HttpFault<z.ZodObject<{ s: z.ZodDefault<z.ZodNumber> }>> = {
   params: z.object({ s: z.number().min(0).default(30) }),
   times: 'sticky',
   does: 'A read returns its answer of at least `s` seconds ago, as from a lagging replica; until then its first answer.',
-  strikes: 'M: billing starts with the first observed running; an answer may be old.',
+  strikes: 'M: billing starts with the first observed running.',
   async answer({ request, memory, clock, params }, ask) {
     const past = (memory.get(request.url) as Past[] | undefined) ?? [];
     past.push({ at: clock.now(), response: await ask() });
@@ -135,14 +135,14 @@ export const answerFaults = {
   'early-online': field(
     INSTANCES,
     'A PROVISIONING instance reads ONLINE, without an address.',
-    'O: ONLINE means running and reachable with a live SSH endpoint.',
+    'O: ONLINE means reachable by SSH.',
     (shown) => (shown['status'] === 'PROVISIONING' ? { ...shown, status: 'ONLINE' } : shown),
     { times: 'sticky', reddens: ['INS-IP-001', 'INS-ONLINE-001', 'SSH-LIVE-001'] },
   ),
   'no-address': field(
     INSTANCES,
     'An ONLINE instance has no public_ip and no ssh_port.',
-    'O: public_ip is required for an instance to count as ONLINE.',
+    'O: an ONLINE instance has a public_ip.',
     ({ public_ip: _ip, ssh_port: _port, ...shown }) => shown,
   ),
   'address-changes': field(
@@ -156,7 +156,7 @@ export const answerFaults = {
   'another-instance': field(
     ['GET /instances/{id}'],
     'The answer has the id of another instance.',
-    'M: an unreadable answer says nothing about a resource.',
+    'M: an unreadable answer proves nothing.',
     (shown, { params }) => ({ ...shown, id: params.id }),
     { params: z.object({ id: z.string().default('ins-of-somebody-else') }) },
   ),
@@ -172,7 +172,7 @@ export const answerFaults = {
   'price-changes': field(
     [...OFFERS, ...INSTANCES],
     'price_per_hour is `factor` times what it was.',
-    'M: an instance keeps the price of its deployment, unless it is spot.',
+    'M: an instance keeps its price, unless it is spot.',
     (shown, { params }) =>
       typeof shown['price_per_hour'] === 'number'
         ? { ...shown, price_per_hour: shown['price_per_hour'] * params.factor }
@@ -283,7 +283,7 @@ export const answerFaults = {
   'sold-out-left-out': list(
     ['GET /configurations'],
     'A sold-out offer is missing from /configurations.',
-    'O: a sold-out offer stays in /configurations with available: false, and is not in /availability.',
+    'O: a sold-out offer is in /configurations, not in /availability.',
     (offers) => offers.filter(({ available }) => available !== false),
     { times: 'sticky', reddens: ['CFG-OMIT-001'] },
   ),
@@ -295,8 +295,7 @@ export const answerFaults = {
     }),
     times: 'sticky',
     does: 'One offer, or all of them, is sold out: not available, and a create is answered 409.',
-    strikes:
-      'O: a sold-out offer stays in /configurations with available: false, and is not in /availability.',
+    strikes: 'O: a sold-out offer is in /configurations, not in /availability.',
     async answer({ request, params: { configuration } }, ask): Promise<Response> {
       const isSoldOut = (id: unknown): boolean => configuration === undefined || id === configuration;
       if (request.method === 'POST') {
@@ -320,7 +319,7 @@ export const answerFaults = {
   'offer-vanishes': list(
     OFFERS,
     'The offer `configuration`, by default the first, is missing from the lists.',
-    'O: a sold-out offer stays in /configurations with available: false, and is not in /availability.',
+    'O: a sold-out offer is in /configurations, not in /availability.',
     (offers, { params: { configuration = offers[0]?.['id'] } }) =>
       offers.filter(({ id }) => id !== configuration),
     {

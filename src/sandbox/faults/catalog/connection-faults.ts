@@ -5,9 +5,8 @@ import { bytesOf } from '../rewrite.ts';
 
 const none = z.object({});
 const ANY = ['*'];
-const UNKNOWN_OUTCOME =
-  'M: a request without an answer may have been carried out; it is not just sent again.';
-const UNREADABLE = 'M: an unreadable answer says nothing about a resource.';
+const UNKNOWN_OUTCOME = 'M: a request without an answer may have been carried out.';
+const UNREADABLE = 'M: an unreadable answer proves nothing.';
 
 function connectionFault<S extends z.ZodObject>(
   row: Omit<HttpFault<S>, 'layer' | 'on'> & { on?: string[] },
@@ -80,7 +79,7 @@ export const connectionFaults = {
   }),
   'answer-lost': connectionFault({
     does: 'The request is carried out, and the connection breaks before its answer: a lost 201.',
-    strikes: 'O: with the same Idempotency-Key a repeated create makes no second instance.',
+    strikes: 'O: an Idempotency-Key makes one instance.',
     params: none,
     async answer({ request }, ask) {
       const again = await detached(request);
@@ -100,7 +99,7 @@ export const connectionFaults = {
   }),
   'delivered-twice': connectionFault({
     does: 'A proxy sends the request twice; the second answer comes back.',
-    strikes: 'O: with the same Idempotency-Key a repeated create makes no second instance.',
+    strikes: 'O: an Idempotency-Key makes one instance.',
     params: none,
     async answer({ request }, ask) {
       const again = await detached(request);
@@ -126,7 +125,7 @@ export const connectionFaults = {
   }),
   'half-body-silence': connectionFault({
     does: 'Half of the body comes, then nothing more; the connection stays open.',
-    strikes: 'M: the whole of an answer has a deadline, not only its head.',
+    strikes: 'M: the whole answer has a deadline.',
     params: none,
     async answer({ clock, request }, ask) {
       const response = await ask();
@@ -142,7 +141,7 @@ export const connectionFaults = {
   }),
   'slow-body': connectionFault({
     does: 'The body comes `bytes` at a time, `every_ms` apart: by default one byte per second.',
-    strikes: 'M: the whole of an answer has a deadline, not only its head.',
+    strikes: 'M: the whole answer has a deadline.',
     params: z.object({
       bytes: z.int().min(1).default(1),
       every_ms: z.number().min(1).default(1_000),

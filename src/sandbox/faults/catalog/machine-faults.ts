@@ -27,7 +27,7 @@ export const machineFaults = {
   'spot-reclaim': eventFault(
     'reclaim',
     'The platform reclaims a running machine: a SPOT instance is destroyed, any other reads ERROR.',
-    'O: a reclaimed instance goes ONLINE → DESTROYING → DESTROYED; it is billed no longer.',
+    'O: a reclaimed instance: ONLINE → DESTROYING → DESTROYED.',
   ),
   'stopped-reaped': eventFault(
     'reap',

@@ -89,7 +89,7 @@ export const platformFaults = {
   'platform-outage': callFault(
     ALL,
     'The platform cannot be reached: every call fails.',
-    'O: while the platform is down, reads go on and creates are 409 capacity_unavailable.',
+    'O: while the platform is down, reads go on and creates are 409.',
     () => 'fail-before',
     { times: 'sticky' },
   ),
@@ -206,11 +206,11 @@ export const platformFaults = {
   'detach-lingers': stuckFault(
     ['volumes.detach'],
     'Detaching a volume hangs: the attachment record remains.',
-    'O: a volume is not reported detached until the attachment record is gone.',
+    'O: a volume is detached when its attachment record is gone.',
   ),
   'resize-stuck': stuckFault(
     ['volumes.resize'],
     'Enlarging a volume hangs.',
-    'Extensions: a volume has its old size until it has grown.',
+    'Extensions: a volume shows its old size until it has grown.',
   ),
 } as const satisfies Record<string, PlatformFault>;

@@ -4,7 +4,7 @@ import { delay } from '../connection.ts';
 import type { SshFault } from '../fault.ts';
 
 const none = z.object({});
-const LIVE = 'O: ONLINE means running and reachable with a live SSH endpoint.';
+const LIVE = 'O: ONLINE means reachable by SSH.';
 const KEYS = 'O: every key of ssh_keys logs in before an instance is ONLINE.';
 const PATIENCE_MS = 10_000;
 

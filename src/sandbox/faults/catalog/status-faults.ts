@@ -84,11 +84,11 @@ const FALSE_404 = 'O: 404 is the end of an instance, answered only with proof.';
 export const statusFaults = {
   'http-401': errorOf('unauthorized', {
     does: '401: the credential is no longer valid.',
-    strikes: 'O: missing or invalid credentials are 401.',
+    strikes: 'O: invalid credentials are 401.',
   }),
   'http-403': statusFault(
     z.object(carriedOut),
-    { does: '403, which the contract does not name.', strikes: 'O: missing or invalid credentials are 401.' },
+    { does: '403, which the contract does not name.', strikes: 'O: invalid credentials are 401.' },
     (request, given) => refusal(request, 403, 'forbidden', given),
   ),
   'false-404': errorOf('not_found', {
@@ -99,7 +99,7 @@ export const statusFaults = {
   'capacity-gone': errorOf('capacity_unavailable', {
     on: ['POST /instances'],
     does: '409 for a create although /availability shows capacity: another client was faster.',
-    strikes: 'O: /availability is a snapshot; a create may still be 409 capacity_unavailable.',
+    strikes: 'O: /availability is a snapshot; a create may still be 409.',
   }),
   'delete-locked': errorOf('operation_in_progress', {
     on: ['DELETE /instances/{id}', 'DELETE /volumes/{id}'],
@@ -142,7 +142,7 @@ export const statusFaults = {
     z.object({ ...carriedOut, status: z.int().min(400).max(599).default(500) }),
     {
       does: 'An error with a shape that the contract does not allow.',
-      strikes: 'O: every error response has the envelope { error: { code, message } }.',
+      strikes: 'O: every error has the envelope.',
       reddens: ['ERR-ENVELOPE-001'],
     },
     (_request, { status }) =>
@@ -153,7 +153,7 @@ export const statusFaults = {
     on: ['DELETE /instances/{id}'],
     params: z.object({}),
     does: 'A delete is answered as accepted, but nothing is done.',
-    strikes: 'M: a termination ends when the instance is gone, not when the DELETE is answered.',
+    strikes: 'M: a termination ends when the instance is gone.',
     async answer({ request }, ask) {
       const { url, headers } = request;
       const shown = await ask(new Request(url, { headers }));
