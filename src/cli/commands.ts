@@ -146,7 +146,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     {
       name: 'simulator',
       description:
-        'run the simulated platform as a separate server that several `berth serve` share by platform.address; set BERTH_SIMULATOR_TOKEN for all of them to refuse other clients',
+        'run the simulated platform as a separate server that several `berth serve` share by platform.address, with the units of the catalog; set BERTH_SIMULATOR_TOKEN for all of them to refuse other clients',
       load: async () => (await import('./simulator-command.ts')).simulatorCommand(),
     },
     {
