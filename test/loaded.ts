@@ -30,23 +30,21 @@ const WORKERS = 2 * availableParallelism();
 
 const REPORTERS = ['--reporter=default', '--reporter=./test/support/costs.ts'];
 
-/** Timers, processes, sockets, databases and SSH, named in a test or in the fixtures and helpers that it imports. */
+/** Clocks, timers, processes, sockets and SSH, named in a test or in the fixture or suite that it imports. */
 const REAL_TIME =
-  /testing\/until|databases\/postgres|systemClock|realClock|setTimeout|node:(timers|net|https?|child_process)|support\/processes|\.listen\(|openssh|ssh2|await using/;
+  /testing\/until|systemClock|performance\.now|setTimeout|node:(timers|net|https?|child_process)|support\/processes|\.listen\(|openssh|ssh2/;
 
-/** The stores are given the time: of their tests only those count that wait themselves. */
-const isOfStore = (file: string): boolean => file.startsWith('src/store/');
-const ONLY_A_DATABASE = /.*databases\/postgres.*/g;
-
+/**
+ * The servers of `test/support` are not looked into: what waits for one waits two minutes, or goes by a virtual clock.
+ */
 function dependsOnRealTime(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file) || !existsSync(file)) return false;
   seen.add(file);
-  const source = readFileSync(file, 'utf8');
-  const text = isOfStore(file) ? source.replaceAll(ONLY_A_DATABASE, '') : source;
+  const text = readFileSync(file, 'utf8');
   if (REAL_TIME.test(text)) return true;
-  const imports = [...text.matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) => join(dirname(file), path));
-  return imports
-    .filter((path) => /^(test\/support|testing)\//.test(path) || /\.(fixture|suite)\.ts$/.test(path))
+  return [...text.matchAll(/from '(\.[^']+)'/g)]
+    .map(([, path = '']) => join(dirname(file), path))
+    .filter((path) => /\.(fixture|suite)\.ts$/.test(path))
     .some((path) => dependsOnRealTime(path, seen));
 }
 

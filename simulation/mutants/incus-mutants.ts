@@ -32,9 +32,9 @@ export const incusMutants: readonly Mutant[] = [
       },
       {
         file: 'src/drivers/incus/volumes.ts',
-        find: 'for (const name of new Set(found.flatMap(usersOf))) {\n    const step = await detachFrom(platform, ref, name, call);',
+        find: 'for (const name of new Set(found.flatMap(usersOf))) {\n    const step = await detachFrom(platform, ref, name);',
         replace:
-          'for (const [of, name] of found.flatMap((one) => usersOf(one).map((user) => [one.name, user]))) {\n    const step = await detachFrom(platform, of as string, name as string, call);',
+          'for (const [of, name] of found.flatMap((one) => usersOf(one).map((user) => [one.name, user]))) {\n    const step = await detachFrom(platform, of as string, name as string);',
       },
       {
         file: 'src/drivers/incus/volumes.ts',
@@ -71,7 +71,7 @@ export const incusMutants: readonly Mutant[] = [
         file: 'src/drivers/incus/create.ts',
         find: "  return unfinished('its creation was interrupted, and its disk may be incomplete');",
         replace:
-          "  await api.client.send('DELETE', pathOf(name), { call } as never);\n  return pending('make', POLL_MS);",
+          "  await api.client.send('DELETE', '/1.0/instances/' + name, { call: platform.call } as never);\n  return pending('make', POLL_MS);",
       },
     ],
   },

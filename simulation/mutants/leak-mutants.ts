@@ -98,7 +98,7 @@ export const leakMutants: readonly Mutant[] = [
         file: 'src/orchestrator/platform/confirm-gone.ts',
         find: 'return { ...(await proved(found, record.ownerRef, context.machines)), observedAt };',
         replace:
-          "const lacked = await context.machines.lacks(record.ownerRef); return { ...(lacked.isProved ? ({ answer: 'gone' } as const) : found), observedAt };",
+          "const lacked = await context.machines.confirmAbsent(record.ownerRef); return { ...(lacked.isProved ? ({ answer: 'gone' } as const) : found), observedAt };",
       },
     ],
   },

@@ -71,7 +71,7 @@ export const libvirtMutants: readonly Mutant[] = [
         file: 'src/drivers/libvirt/create.ts',
         find: 'if (left.length > 0) {',
         replace:
-          "for (const file of left) await change.virsh(host, ['vol-delete', '--pool', host.options.pool, '--', file]);\n  if (left.length > 99) {",
+          "for (const file of left) await platform.change.virsh(host, ['vol-delete', '--pool', host.options.pool, '--', file]);\n  if (left.length > 99) {",
       },
     ],
   },
