@@ -117,10 +117,7 @@ const { runcmd, packages, write_files: writeFiles } = cloudInitSchema.shape;
 export const requestedCloudInitSchema = z.object({ runcmd, packages, writeFiles }).meta({ id: 'CloudInit' });
 export type RequestedCloudInit = z.infer<typeof requestedCloudInitSchema>;
 
-/**
- * M: Create body. `gpuType` is optional ("or omit and it is resolved from the offer"), and so is `instanceType`
- * ("derived from the offer when not sent"). Unknown fields are ignored.
- */
+/** M: Create body. `gpuType` and `instanceType` default to the offer's. Unknown fields are ignored. */
 export const createDeploymentSchema = z
   .object({
     provider: idSchema,
@@ -143,10 +140,7 @@ export const createDeploymentSchema = z
   .meta({ id: 'CreateDeployment' });
 export type CreateDeployment = z.infer<typeof createDeploymentSchema>;
 
-/**
- * M: PATCH: "a body without `name` is rejected (404, text `Nothing to update`); other body fields are ignored". The use
- * case answers that 404.
- */
+/** M: PATCH: "a body without `name` is rejected (404, text `Nothing to update`)": by the use case. */
 export const renameDeploymentSchema = z
   .object({ name: z.string().optional() })
   .meta({ id: 'RenameDeployment' });

@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import { CodedError, type Issue, toSentence } from '../../contract/errors.ts';
 
-/**
- * The one table of error codes (M: Errors). M: defines the codes of the first group. Berth defines those of the second,
- * since M: says "Error `code` values … not shown" for the lifecycle statuses, and those that every HTTP server needs.
- */
+/** M: Errors defines the first group; Berth the others, since M: says "not shown", and what every HTTP server needs. */
 export const errorTable = {
   VALIDATION_ERROR: {
     status: 400,

@@ -3,9 +3,7 @@ import { type FailureReason, failureReasons } from './deployment.ts';
 
 const limitSchema = z.int().nonnegative().meta({ description: 'Requests in one window.' });
 
-/**
- * The shape is Berth's own: M: says "System configuration including minimum-runtime settings; field shape: not shown".
- */
+/** M: "including minimum-runtime settings; field shape: not shown". */
 export const systemConfigSchema = z
   .object({
     currency: z.literal('USD'),

@@ -10,11 +10,9 @@ import { reprice, type TransitionDeps, type TransitionFields, transition } from 
 
 export type ApplyDeps = TransitionDeps & Pick<Deps, 'store'>;
 
-/** The outcome of applying an observation. */
 export type Applied =
   /** The record is unchanged. The caller only has to write the time of the confirmation. */
   | { outcome: 'confirmed'; why?: string }
-  /** The record was changed. */
   | { outcome: 'written'; record: DeploymentRecord; why: string }
   | { outcome: 'held'; why: string }
   /** The deployment could run, but this endpoint has no SSH proof yet. */
@@ -23,9 +21,8 @@ export type Applied =
   | { outcome: 'dropped' };
 
 /**
- * Writes the result of an observation. `snapshot` is the record as read at `begunAt`, before the provider was asked; if
- * the record has changed since, the observation is dropped. Confirmations without changes are not written here but in
- * batches.
+ * `snapshot`: the record as read at `begunAt`, before the provider was asked. If it has changed since, the observation
+ * is dropped. Confirmations without changes are not written here but in batches.
  */
 export async function applyObservation(
   deps: ApplyDeps,
@@ -65,9 +62,8 @@ export async function applyObservation(
 }
 
 /**
- * The endpoint of a new machine that must pass the SSH proof before the deployment runs (M: running, "reachable by
- * SSH"). Null: the observation does not make it running, the endpoint is proved already, or the provider needs no
- * proof.
+ * The endpoint that must pass the SSH proof first (M: running, "reachable by SSH"). Null: it is proved, needs no proof,
+ * or does not run.
  */
 function endpointToProve(
   providers: Deps['providers'],
@@ -83,10 +79,7 @@ function endpointToProve(
   return endpoint;
 }
 
-/**
- * The reference for a changed spot price: the provider's price at the time of the order, in micro-USD per hour. If that
- * is unknown, the first billed price. If the price has not changed, the current one.
- */
+/** The reference for a changed spot price: the provider's price at the order, or else the first billed price. */
 async function firstRateOf(
   { ledger }: Pick<Reader, 'ledger'>,
   record: DeploymentRecord,

@@ -20,7 +20,6 @@ import { showDeployment } from './to-deployment.ts';
 
 type CreateDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId'>;
 
-/** Inputs for the record of a new deployment. */
 interface NewDeployment {
   id: string;
   caller: Caller;
@@ -35,11 +34,9 @@ interface NewDeployment {
 }
 
 /**
- * M: POST /api/deployments. One transaction writes the deployment and everything it needs. The provider is called
- * later, so the answer does not wait for it. Order of the checks: body and offer, tenancy, balance, limits, stock,
- * attached volumes.
- *
- * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND; then nothing was written or sent
+ * M: POST /api/deployments. One transaction writes everything; the provider is called later. Order of the checks: body
+ * and offer, tenancy, balance, limits, stock, volumes. @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND;
+ * then nothing was written or sent
  */
 export async function createDeployment(
   deps: CreateDeps,
@@ -83,7 +80,6 @@ function toProblem(error: unknown): ApiError {
   throw error;
 }
 
-/** The minimum runtime, in minutes. */
 function minimumOf(
   { store, options }: CreateDeps,
   { userId }: Caller,

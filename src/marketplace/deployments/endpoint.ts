@@ -11,10 +11,7 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([
 const LOGIN_USER = /^[a-z_][a-z0-9_.-]{0,63}$/i;
 const MAX_FORWARDS = 1_000;
 
-/**
- * The endpoint that an instance reports; null where it has no valid address. O: `ssh_username` is optional, so an answer
- * without it keeps the known one.
- */
+/** Null: it reports no valid address. O: `ssh_username` is optional, so an answer without it keeps the known one. */
 export function endpointOf(
   instance: Instance,
   { loginUser }: Pick<DeploymentRecord, 'loginUser'>,
@@ -38,7 +35,6 @@ export function toSshAddress({ ipAddress, sshPort, loginUser }: Endpoint): strin
   return `${loginUser ?? ''}@${host}:${sshPort}`;
 }
 
-/** Whether the record has the same endpoint. */
 export function isSameEndpoint(record: Endpoint, endpoint: Endpoint): boolean {
   return (
     record.ipAddress === endpoint.ipAddress &&

@@ -37,11 +37,7 @@ export function createEnforcement(all: Omit<TransitionDeps & DeleteDeps, 'store'
   };
 }
 
-/**
- * Runs `write` for a live deployment if a step is still due.
- *
- * @throws {BalanceIsBack} if the team has paid since the decision, or its grace has started anew
- */
+/** @throws {BalanceIsBack} if the team has paid since the decision, or its grace has started anew */
 async function onDue(
   { clock, options }: Pick<Deps, 'clock' | 'options'>,
   store: Store,

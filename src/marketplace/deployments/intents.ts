@@ -24,10 +24,8 @@ function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
 }
 
 /**
- * Writes the intent that the owner requested, and sends it from this process if possible. `assertPossible` gets the
- * locked deployment.
- *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, CHANGE_IN_PROGRESS, or what `assertPossible` throws; then nothing is written
+ * Writes the owner's intent, and sends it from this process if possible. @throws {ApiError} NOT_FOUND, FORBIDDEN,
+ * CHANGE_IN_PROGRESS, or what `assertPossible` throws for the locked record; then nothing is written
  */
 export async function ask(
   { store, clock, options, sender }: IntentDeps,
@@ -50,7 +48,7 @@ export async function ask(
   return asked;
 }
 
-/** Writes the intent and notifies the provider's worker. The deployment must be locked and have no other intent. */
+/** The deployment must be locked and have no other intent. */
 export async function writeIntent(
   tx: Pick<Transaction, 'deployments' | 'signals'>,
   record: DeploymentRecord,
@@ -61,7 +59,6 @@ export async function writeIntent(
   return asked;
 }
 
-/** Returns the deployment as it is after the commit. */
 async function write(
   tx: Pick<Transaction, 'deployments'>,
   record: DeploymentRecord,
@@ -73,12 +70,9 @@ async function write(
 }
 
 /**
- * Waits until the intent is over or its deadline passes. If nothing was sent by then, the intent is withdrawn.
- *
- * @throws {ApiError} the provider's refusal; PROVIDER_REFUSED if nothing was sent: nothing changed; INVALID_STATUS if
- * the
- *   deployment got another status meanwhile; PROVIDER_SLOW (M: 504) if it was sent but the row does not show its
- * outcome
+ * Waits until the intent is over. One that was not sent by its deadline is withdrawn. @throws {ApiError} the provider's
+ * refusal; PROVIDER_REFUSED: not sent; INVALID_STATUS: the status changed meanwhile; PROVIDER_SLOW (M: 504): sent, and
+ * the row does not show its outcome
  */
 export async function awaitIntent(
   deps: IntentDeps,
@@ -108,10 +102,8 @@ export function toCall({ providerId, action }: Asked): IntendedCall {
 }
 
 /**
- * The deployment once the change is done; null: still in progress. An intent missing from the row proves neither
- * success nor refusal.
- *
- * @throws {ApiError} if the intent is over and the change was not done, or the outcome is unknown
+ * Null: still in progress. An intent missing from the row proves neither success nor refusal. @throws {ApiError} if it
+ * is over and not done, or unknown
  */
 function outcomeOf(
   record: DeploymentRecord | null,
@@ -136,10 +128,8 @@ export function assertSupported(unsupportedReason: string | null): void {
 }
 
 /**
- * M: Deployments, rule 1: "Stop works only on a running instance; start only on a stopped one; restart only on a
- * running one".
- *
- * @throws {ApiError} INVALID_STATUS
+ * M: Deployments, rule 1: "Stop works only on a running instance; start only on a stopped one". @throws {ApiError}
+ * INVALID_STATUS
  */
 export function assertStatus(
   { status }: DeploymentRecord,

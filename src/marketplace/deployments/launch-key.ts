@@ -20,10 +20,8 @@ export function toRequestedKey({ sshKeyId, ssh_public_key: inline }: CreateDeplo
 }
 
 /**
- * The saved key, or a temporary one that the caller must still insert. A temporary key is deleted when its deployment
- * ends.
- *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for the temporary key of another deployment
+ * A temporary key is still to be inserted; its deployment's end deletes it. @throws {ApiError} NOT_FOUND, FORBIDDEN, or
+ * VALIDATION_ERROR for the temporary key of another deployment
  */
 export async function toLaunchKey(
   read: Pick<Reader, 'sshKeys' | 'teams'>,

@@ -11,10 +11,8 @@ import { originalStoppedRate } from './stopped-rate.ts';
 import { showDeployment } from './to-deployment.ts';
 
 /**
- * M: POST .../pause: running → stopped, "GPU released, disk kept, billing at `stoppedHourlyRate`".
- *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or
- *   PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: the stop succeeded or may have, and a poll will show it
+ * M: POST .../pause: "GPU released, disk kept, billing at `stoppedHourlyRate`". @throws {ApiError} PROVIDER_SLOW: it
+ * may have succeeded, and a poll will show it; any other: nothing changed
  */
 export async function pauseDeployment(deps: LifecycleDeps, caller: Caller, id: string): Promise<Deployment> {
   const asked = await ask(deps, caller, id, 'pause', (record) => assertCanPause(deps.providers, record));
@@ -28,13 +26,7 @@ export function assertCanPause(providers: Providers, record: DeploymentRecord): 
   stoppedPriceOf(providers, record);
 }
 
-/**
- * M: GET .../pause-quote: the cost while stopped, from the provider's last answer. Changes nothing.
- *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, or PROVIDER_REFUSED where the stopped
- * rate
- *   is undeterminable
- */
+/** M: GET .../pause-quote: the cost while stopped. @throws {ApiError} as {@link assertCanPause} */
 export async function quotePause(
   { store, clock, providers }: LifecycleDeps,
   caller: Caller,
@@ -51,10 +43,7 @@ export async function quotePause(
   };
 }
 
-/**
- * The stopped price before discounts, in micro-USD per hour. @throws {ApiError} PROVIDER_REFUSED if it is
- * undeterminable
- */
+/** In micro-USD per hour, before discounts. @throws {ApiError} PROVIDER_REFUSED if it is unknown */
 function stoppedPriceOf(providers: Providers, record: DeploymentRecord): number {
   const price = originalStoppedRate(providers, record);
   if (price !== null) return price;

@@ -21,10 +21,8 @@ export interface DeploymentPlan {
 }
 
 /**
- * Checks a create body against the offer that it names (M: Create body). `gpuType` and `instanceType` default to the
- * offer's values, and must match them where they are sent.
- *
- * @throws {ApiError} VALIDATION_ERROR naming each field that does not match; UNAVAILABLE while the catalog is unknown
+ * M: Create body: what names the offer's own values must match them. @throws {ApiError} VALIDATION_ERROR naming each
+ * field that does not match; UNAVAILABLE while the catalog is unknown
  */
 export function planDeployment(providers: Providers, request: CreateDeployment): DeploymentPlan {
   const { region, operatingSystem } = request;
@@ -41,9 +39,8 @@ export function planDeployment(providers: Providers, request: CreateDeployment):
 }
 
 /**
- * M: "Sold-out offers are not returned". They cannot be deployed either, nor can an offer in maintenance.
- *
- * @throws {ApiError} VALIDATION_ERROR with `details.reason` out_of_stock
+ * Sold-out offers cannot be deployed, nor those in maintenance. @throws {ApiError} VALIDATION_ERROR with
+ * `details.reason` out_of_stock
  */
 export function assertInStock({ offer, region }: DeploymentPlan): void {
   if (offer.maintenance)

@@ -13,11 +13,7 @@ import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import { type OwnershipFilter, toOwners } from '../teams/access.ts';
 import { showDeployment, showDeployments } from './to-deployment.ts';
 
-/**
- * M: GET /api/deployments/{deploymentId}
- *
- * @throws {ApiError} NOT_FOUND or FORBIDDEN
- */
+/** M: GET /api/deployments/{deploymentId}. @throws {ApiError} NOT_FOUND or FORBIDDEN */
 export async function readDeployment(
   { store, clock, providers }: Pick<Deps, 'store' | 'clock' | 'providers'>,
   caller: Caller,
@@ -45,11 +41,8 @@ const PAGE_ROWS = 100;
 const PAGE_BYTES = 128 * 1024;
 
 /**
- * M: GET /api/deployments: the newest first; without a filter, all of the caller's teams. Without a `limit` all are
- * returned (M: has no pages here); a page after the last is empty. The list is sent in parts, since M: does not limit
- * names.
- *
- * @throws {ApiError} FORBIDDEN or NOT_FOUND
+ * M: GET /api/deployments: the newest first, in parts, since M: does not limit names. Without a `limit` all; a page
+ * after the last is empty. @throws {ApiError} FORBIDDEN or NOT_FOUND
  */
 export async function* pagesOfDeployments(
   { store, clock, providers }: Pick<Deps, 'store' | 'clock' | 'providers'>,
@@ -83,8 +76,7 @@ export async function* pagesOfDeployments(
       if (isAll || last === undefined) return;
       after = { at: last.createdAt, id: last.id };
     }
-    // A part that is too large is read again in smaller parts, so that a slow client holds one small part in memory at
-    // most.
+    // Read again in smaller parts, so that a slow client holds little memory.
     const fitting = Math.floor(PAGE_BYTES / Math.max(1, bytes / Math.max(1, records.length)));
     atOnce = Math.min(PAGE_ROWS, Math.max(1, fitting));
   }

@@ -9,11 +9,8 @@ import { ask, assertStatus, assertSupported, awaitIntent, type LifecycleDeps } f
 import { showDeployment } from './to-deployment.ts';
 
 /**
- * M: POST .../restart: "hard reboot, memory lost, billing and status unchanged"; "never emulated by stop plus start".
- * The restart is in flight until the provider reports its end.
- *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or PROVIDER_REFUSED:
- *   then nothing changed; PROVIDER_SLOW: it may have succeeded
+ * M: POST .../restart: "never emulated by stop plus start". In flight until the provider reports its end. @throws
+ * {ApiError} PROVIDER_SLOW: it may have succeeded; any other: nothing changed
  */
 export async function restartDeployment(
   deps: LifecycleDeps,
@@ -35,10 +32,8 @@ const RESTART_SHOWS_MS = 5_000;
 const FRESH_WITHIN_MS = 2_000;
 
 /**
- * M: GET .../reboot-status. A restart is in flight until the provider's worker has observed its end; then the next
- * change is allowed.
- *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN or ACTION_UNSUPPORTED
+ * M: GET .../reboot-status: in flight until the worker has observed the end. @throws {ApiError} NOT_FOUND, FORBIDDEN or
+ * ACTION_UNSUPPORTED
  */
 export async function readRebootStatus(
   deps: LifecycleDeps,

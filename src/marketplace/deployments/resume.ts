@@ -10,12 +10,8 @@ import { minimumRuntimeMinutes } from './minimum-runtime.ts';
 import { showDeployment } from './to-deployment.ts';
 
 /**
- * M: POST .../resume: stopped → running, "Same disk, contents and public IP". "A failed start … leaves the instance and
- * disk unchanged and stopped" (M: States, rule 5).
- *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, VALIDATION_ERROR (insufficient_balance), INVALID_STATUS, CHANGE_IN_PROGRESS,
- *   OUT_OF_STOCK or PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: the start succeeded
- *   or may have, and a poll will show it
+ * M: POST .../resume: "A failed start … leaves the instance and disk unchanged and stopped" (M: States, rule 5).
+ * @throws {ApiError} PROVIDER_SLOW: it may have succeeded, and a poll will show it; any other: nothing changed
  */
 export async function resumeDeployment(deps: LifecycleDeps, caller: Caller, id: string): Promise<Deployment> {
   const { store, options, providers } = deps;

@@ -6,9 +6,8 @@ import { type Markups, markedUpStopped, noMarkups } from '../providers/markup.ts
 import type { Providers } from '../providers/provider.ts';
 
 /**
- * The price while stopped, with the markup and before discounts, in micro-USD per hour. For a known offer: the
- * announced price, else the profile's, which has no markup. Otherwise: the price at the last stop, the offer's price at
- * the create, or the profile's. Null: never known.
+ * With the markup, before discounts, in micro-USD per hour: as announced, else the profile's, else the last known.
+ * Null: never known.
  */
 export function originalStoppedRate(providers: Providers, record: DeploymentRecord): number | null {
   const { offerId, region, extras, originalStoppedRateMicroUsd: last } = record;

@@ -15,11 +15,9 @@ import { runningMs } from './to-deployment.ts';
 import { type TransitionDeps, transition } from './transition.ts';
 
 /**
- * M: DELETE /api/deployments/{deploymentId}. Billing ends now. The worker then deletes the provider's instance, however
- * long that takes. A change in flight does not block it, so that the user does not keep paying.
- *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for a status that does not allow it and before the
- *   minimum runtime is met
+ * M: DELETE /api/deployments/{deploymentId}. Billing ends now, also during another change; the worker deletes the
+ * instance later. @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for its status or before the minimum
+ * runtime is met
  */
 export async function terminateDeployment(
   deps: TransitionDeps & Pick<Deps, 'store'>,
@@ -47,10 +45,7 @@ export async function terminateDeployment(
   };
 }
 
-/**
- * The time from which a terminate accepted at `now` counts. If the provider is no longer configured, that is the last
- * observation: later time is not billed.
- */
+/** Without a configured provider, a terminate counts from the last observation: later time is not billed. */
 export function endsAt(providers: Providers, record: DeploymentRecord, now: number): number {
   if (providers.get(record.providerId) !== undefined) return now;
   return record.observedAt ?? now;
@@ -68,11 +63,7 @@ const refusals: Readonly<Record<DeploymentStatus, string | null>> = {
   'terminated-provider': 'The deployment is already terminated-provider; this is final.',
 };
 
-/**
- * M: GET /api/deployments/{deploymentId}/can-terminate
- *
- * @throws {ApiError} NOT_FOUND or FORBIDDEN
- */
+/** M: GET .../can-terminate. @throws {ApiError} NOT_FOUND or FORBIDDEN */
 export async function canTerminate(
   { store, clock, options }: Pick<Deps, 'store' | 'clock' | 'options'>,
   caller: Caller,

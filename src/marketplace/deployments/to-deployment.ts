@@ -120,15 +120,12 @@ function toCapabilities(record: DeploymentRecord, providers: Providers) {
 
 type Times = Pick<DeploymentRecord, 'startedAt' | 'stoppedAt' | 'pausedAt' | 'pausedMs'>;
 
-/** The total time stopped, in milliseconds, including a stop that is not over. */
+/** In milliseconds, including a stop that is not over. */
 export function stoppedMs({ stoppedAt, pausedAt, pausedMs }: Times, now: number): number {
   return pausedMs + (pausedAt === null ? 0 : Math.max(0, (stoppedAt ?? now) - pausedAt));
 }
 
-/**
- * The time it ran, in milliseconds, from the first observed `running` (M: Deployments, rule 4: "Time stopped does not
- * count").
- */
+/** In milliseconds, from the first observed `running` (M: Deployments, rule 4: "Time stopped does not count"). */
 export function runningMs(times: Times, now: number): number {
   if (times.startedAt === null) return 0;
   return Math.max(0, (times.stoppedAt ?? now) - times.startedAt - stoppedMs(times, now));

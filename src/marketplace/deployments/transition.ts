@@ -33,19 +33,14 @@ export interface Move {
   to: DeploymentStatus;
   /** The time from which it counts. Moved forward to the last confirmation if it is earlier. */
   at: number;
-  /**
-   * The provider answers 404 for the instance. It is not deleted there, because a 404 does not authorise a deletion.
-   */
+  /** The provider answers 404: the instance is not deleted there, because that does not authorise a deletion. */
   isLoss?: boolean;
   fields?: TransitionFields;
 }
 
 /**
- * Moves a deployment to another status and updates its times, prices, billing, clean-up, volumes, temporary key and
- * mail. The only writer of a status. `record` must have been read by id in this transaction. Returns the updated
- * record.
- *
- * @throws {IllegalTransition}
+ * The only writer of a status: updates times, prices, billing, clean-up, volumes, temporary key and mail too. `record`
+ * was read by id in this transaction. @throws {IllegalTransition}
  */
 export async function transition(
   deps: TransitionDeps,
@@ -71,10 +66,7 @@ export async function transition(
   return toEnd(deps, tx, resumed(moved, at), at, isLoss);
 }
 
-/**
- * Starts a new segment at the new price of a running spot instance from `at` on. `record` must have been read by id in
- * this transaction. Returns the updated record.
- */
+/** A running spot instance has a new price from `at` on. `record` was read by id in this transaction. */
 export async function reprice(
   deps: TransitionDeps,
   tx: Transaction,
@@ -177,7 +169,6 @@ function subjectOf({ id, teamId }: DeploymentRecord) {
   return { subjectKind: 'deployment', subjectId: id, teamId } as const;
 }
 
-/** Reads the record again, with the ledger's changes and the new revision. */
 async function reread(tx: Transaction, record: DeploymentRecord): Promise<DeploymentRecord> {
   return (await tx.deployments.byId(record.id)) ?? record;
 }

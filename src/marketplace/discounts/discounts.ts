@@ -7,12 +7,7 @@ import type { DiscountRecord } from '../model/people.ts';
 const LOWEST = 5;
 const HIGHEST = 50;
 
-/**
- * Assigns a discount to a team from `startsAt`, by default now, until `endsAt` or until it is ended. Earlier usage
- * keeps its price.
- *
- * @throws {OperatorError}
- */
+/** From `startsAt`, by default now. Earlier usage keeps its price. @throws {OperatorError} */
 export async function assignDiscount(
   { store, clock, random }: Pick<Deps, 'store' | 'clock' | 'random'>,
   { teamId, percentage, startsAt, endsAt = null }: AssignedDiscount,
@@ -47,11 +42,7 @@ export interface AssignedDiscount {
   endsAt?: number | null | undefined;
 }
 
-/**
- * Ends an assigned discount now. One that has not started never will. Ending it again keeps the first end.
- *
- * @throws {OperatorError}
- */
+/** One that has not started never will. Ending it again keeps the first end. @throws {OperatorError} */
 export async function endDiscount(
   { store, clock }: Pick<Deps, 'store' | 'clock'>,
   id: string,

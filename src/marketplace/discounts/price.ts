@@ -8,10 +8,7 @@ export interface Price {
   discountPercentage: number;
 }
 
-/**
- * The price of `originalRateMicroUsd` for a team at `at`. `discountEndsAt` null: no end is known, or there is no
- * discount.
- */
+/** `discountEndsAt` null: no end is known, or there is no discount. */
 export async function priceFor(
   read: Pick<Reader, 'discounts'>,
   teamId: string,
@@ -55,10 +52,7 @@ export function changesAfter(discounts: Discounts, at: number): number[] {
     .sort((a, b) => a - b);
 }
 
-/**
- * The rate less `percentage` percent, rounded half up to a micro-USD. Uses integers only, so that no rounding errors
- * accumulate.
- */
+/** Rounded half up to a micro-USD, in integers, so that no errors accumulate. */
 export function discounted(rateMicroUsd: number, percentage: number): number {
   return Number((BigInt(rateMicroUsd) * BigInt(100 - percentage) + 50n) / 100n);
 }

@@ -67,10 +67,7 @@ interface ListenerDeps {
   trustedProxies: number;
 }
 
-/**
- * The listener for node:http. Every reply has the rate-limit headers, even if the request never reaches the app (M:
- * Limits).
- */
+/** Every reply has the rate-limit headers, even if the request never reaches the app (M: Limits). */
 export function createListener(
   app: OpenAPIHono<HttpEnv>,
   { log, rateLimits, nextId, trustedProxies }: ListenerDeps,

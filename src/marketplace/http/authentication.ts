@@ -10,8 +10,8 @@ const PUBLIC = /^\/api\/providers$/;
 const OPTIONAL = /^\/api\/gpu-offers$/;
 
 /**
- * Counts and authenticates each request. An address is counted before its credential is checked, which stops floods of
- * wrong keys. A create is counted for its user (M: Limits), and for its address only if it has no user.
+ * An address is counted before its credential is checked, which stops floods of wrong keys. A create is counted for its
+ * user (M: Limits), and for its address only without one.
  */
 export function admission(deps: Deps): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {

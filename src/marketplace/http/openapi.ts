@@ -7,10 +7,7 @@ const RELEASE = '1.0.0';
 
 let known: ReturnType<typeof describe> | undefined;
 
-/**
- * The OpenAPI document of the current routes. It is the same for every server of a process, so it is built once.
- * `openapi/marketplace.json` is a committed copy.
- */
+/** Built once for every server of a process. `openapi/marketplace.json` is a committed copy. */
 export function openApiDocument(api: OpenAPIHono<HttpEnv>) {
   known ??= describe(api);
   return known;

@@ -22,9 +22,7 @@ export class RateLimits {
   readonly options: RateLimitOptions;
   readonly #store: Pick<Store, 'countRequest'>;
   readonly #clock: Clock;
-  /**
-   * The last known state of each window. Used for replies to uncounted requests, and to refuse floods without a write.
-   */
+  /** The last known states, for replies to uncounted requests, and to refuse floods without a write. */
   readonly #known = new Map<string, RateLimitStatus>();
 
   constructor(

@@ -20,9 +20,8 @@ const UNAVAILABLE_IN_A_ROW = 3;
 type AccrualDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
- * The billing job. It charges slices to the balances, watches how long they last, and ends what runs without a balance.
- * A round reads only the teams and segments that are due; each check schedules the next one. Costs do not depend on
- * when it runs: they are computed, and a segment is posted in full where it ends.
+ * The billing job charges slices, watches balances, and ends what runs without one. A round reads only what is due.
+ * Costs do not depend on when it runs: a segment is posted in full where it ends.
  */
 export class Accrual {
   readonly #deps: AccrualDeps;
@@ -67,9 +66,7 @@ export class Accrual {
     for await (const due of segments) await this.#accrue(deps, due, now);
   }
 
-  /**
-   * Pages of due items. The next page is read when the last one is done; failed items are not read again in this round.
-   */
+  /** The next page is read when the last one is done; failed items are not read again in this round. */
   async *#pages<T>(
     readPage: (after: PageEnd | undefined) => Promise<T[]>,
     endOf: (item: T) => PageEnd,
@@ -100,10 +97,7 @@ export class Accrual {
       await this.#zeroBalance.check(deps.store, teamId, watch.exhaustedAt, now);
   }
 
-  /**
-   * Bills all segments in one transaction. If that fails, bills them one by one, so that one failure does not block the
-   * others.
-   */
+  /** Together; if that fails, one by one, so that one failure does not block the others. */
   async #accrue(deps: AccrualDeps, segments: readonly SegmentRecord[], now: number): Promise<void> {
     // Lets other work run between two transactions.
     await nextTurn();

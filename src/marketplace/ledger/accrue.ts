@@ -8,9 +8,8 @@ import { splitAtPriceChanges, toPostings } from './segments.ts';
 import { nextPostingAt, sliceEnd } from './slices.ts';
 
 /**
- * In one transaction, charges the due slices of open segments as far as they are certain, and schedules the next ones.
- * Where a price changed, the segment ends and a new one begins, and the subject shows the new rates. Idempotent, also
- * when it runs concurrently.
+ * Charges the due slices as far as they are certain, in one transaction, and schedules the next ones. A changed price
+ * ends a segment and begins another. Idempotent, also concurrently.
  */
 export async function accrue(
   { store, ...deps }: Pick<Deps, 'store' | 'random' | 'options'>,

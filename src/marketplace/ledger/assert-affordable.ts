@@ -28,11 +28,9 @@ export interface Commitment {
 }
 
 /**
- * Checks that the balance covers everything the team pays for plus the new commitment, for the configured hours or the
- * minimum runtime, whichever is longer. In a transaction it locks the team's row first, so that of two concurrent
- * commitments the second sees the first.
- *
- * @throws {ApiError} VALIDATION_ERROR with `details.reason: insufficient_balance`
+ * The balance must cover all costs plus this one for the configured hours or the minimum runtime, whichever is longer.
+ * Locks the team's row first, so that the second of two requests sees the first. @throws {ApiError} VALIDATION_ERROR
+ * with `details.reason: insufficient_balance`
  */
 export async function assertAffordable(
   { options, providers }: Pick<Deps, 'options' | 'providers'>,
@@ -74,9 +72,8 @@ function toHours(hours: number): string {
 }
 
 /**
- * Refuses attachments while the balance is used up, because the team's volumes are then frozen.
- *
- * @throws {ApiError} VALIDATION_ERROR with `details.reason: insufficient_balance`
+ * Without a balance, volumes are frozen. @throws {ApiError} VALIDATION_ERROR with `details.reason:
+ * insufficient_balance`
  */
 export async function assertNotFrozen(
   read: Pick<Reader, 'teams' | 'ledger' | 'discounts'>,
@@ -97,9 +94,8 @@ export async function assertNotFrozen(
 export type CommitmentReader = Pick<Reader, 'deployments' | 'volumes' | 'discounts'>;
 
 /**
- * The hourly cost of everything a team has, in micro-USD, at the prices of `now`. It includes deployments that are
- * being deployed or started but are not billed yet, and a volume being resized at its new size. `exceptId` is left out.
- * It cannot grow meanwhile in a transaction that holds the team's row.
+ * In micro-USD per hour, at the prices of `now`: also what is being deployed or started, and a volume at its new size.
+ * With the team's row locked, it cannot grow meanwhile.
  */
 async function committedRate(
   read: CommitmentReader,

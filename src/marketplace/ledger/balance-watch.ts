@@ -26,9 +26,8 @@ export const quietWatch: BalanceWatch = {
 export type BalanceNews = { kind: 'low'; minutes: number } | { kind: 'exhausted' };
 
 /**
- * Applies a reading to the watch and returns the mail to send, if any. A mail needs two consecutive readings. In one
- * episode each threshold is mailed once, the lowest one passed and no higher one after it. Fluctuating readings stay in
- * the same episode.
+ * A mail needs two consecutive readings. In one episode each threshold is mailed once, and none above a mailed one.
+ * Fluctuating readings stay in the same episode.
  */
 export function readBalance(
   watch: BalanceWatch,
@@ -49,10 +48,7 @@ export function readBalance(
   return { watch: { ...after, mailedMinutes: confirmed }, news: { kind: 'low', minutes: confirmed } };
 }
 
-/**
- * Applies a credit to the watch. Thresholds that the balance is now well above can be mailed again; those that it is
- * still under cannot.
- */
+/** Thresholds that the balance is now well above can be mailed again. */
 export function readCredit(watch: BalanceWatch, reading: BalanceReading): BalanceWatch {
   if (reading.balanceMicroUsd <= 0) return watch;
   const remaining = remainingMinutes(reading);
@@ -65,9 +61,8 @@ export function readCredit(watch: BalanceWatch, reading: BalanceReading): Balanc
 }
 
 /**
- * When the next reading may change the watch, if the balance falls at the rate of `reading` and nothing else changes.
- * `reading` must treat all time as confirmed, so that the real balance is never lower. `slackMicroUsd`: by how much the
- * balance may be rounded up. Infinite: never.
+ * When the watch may change next, at the rate of `reading`, which must treat all time as confirmed. `slackMicroUsd`: by
+ * how much the balance may be rounded up. Infinite: never.
  */
 export function nextReadingAt(
   watch: BalanceWatch,

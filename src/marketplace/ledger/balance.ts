@@ -13,8 +13,7 @@ type LedgerReader = Pick<Reader, 'ledger' | 'discounts'>;
 const PAGE = 500;
 
 /**
- * The cost of a team's open segments by `at` that is not charged yet. A deployment is counted only as far as its
- * provider has confirmed it, as in slices. A provider that is silent for hours thus takes no balance to zero.
+ * Unposted cost by `at`, as far as providers have confirmed it: one that is silent for hours takes no balance to zero.
  */
 export async function accrued(read: LedgerReader, teamId: string, at: number): Promise<number> {
   const segments = await read.ledger.openSegmentsOfTeam(teamId);
@@ -23,10 +22,7 @@ export async function accrued(read: LedgerReader, teamId: string, at: number): P
   return segments.reduce((sum, open) => sum + unposted(open, discounts, at), 0);
 }
 
-/**
- * The cost of each deployment by `at`, in micro-USD: the charged amount plus what {@link accrued} counts for it. It
- * grows exactly as the balance falls.
- */
+/** In micro-USD: the charged amount plus {@link accrued}. It grows exactly as the balance falls. */
 export async function costsOf(
   read: LedgerReader,
   records: readonly DeploymentRecord[],
@@ -72,10 +68,8 @@ export function unposted({ segment, confirmedUntil }: OpenSegment, discounts: Di
 type BalanceReader = Pick<Reader, 'teams' | 'ledger' | 'discounts'>;
 
 /**
- * A lower bound of {@link realTimeBalance} from the team's sums alone. It uses the prices before discounts and treats
- * all time as confirmed. Its cost does not depend on the number of segments.
- *
- * @throws {ApiError} NOT_FOUND
+ * A lower bound of {@link realTimeBalance} from sums: before discounts, with all time confirmed. @throws {ApiError}
+ * NOT_FOUND
  */
 export async function balanceLowerBound(
   { teams }: Pick<Reader, 'teams'>,

@@ -8,9 +8,8 @@ import { closeSegment, splitAtPriceChanges } from './segments.ts';
 type BillingTransaction = Pick<Transaction, 'ledger' | 'discounts'>;
 
 /**
- * Bills the subject at this price from `at` on: posts and ends its open segment and begins a new one at the same
- * moment. The new segment starts at the later of `at` and the last posting. The subject's row was read by id in this
- * transaction.
+ * Ends the open segment and begins a new one at the later of `at` and the last posting. The subject's row was read by
+ * id in this transaction.
  */
 export async function startBilling(
   deps: Pick<Deps, 'random'>,

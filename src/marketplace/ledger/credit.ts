@@ -56,10 +56,7 @@ export async function adjust(
   return (await book(deps, 'adjustment', credit)).record;
 }
 
-/**
- * Books an amount of any kind. Of two concurrent bookings of one reference, the store retries the second. @throws
- * {OperatorError}
- */
+/** Of two concurrent bookings of one reference, the store retries the second. @throws {OperatorError} */
 export async function book(deps: CreditDeps, kind: CreditKind, credit: Credit): Promise<Booked> {
   assertAmount(kind, credit.amountMicroUsd);
   return deps.store.transact((tx) => bookOnce(deps, tx, kind, credit));

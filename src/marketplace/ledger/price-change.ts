@@ -7,9 +7,8 @@ export interface PriceChange {
 }
 
 /**
- * The first moment before `until` at which the team's discounts change the price of a segment; null: none. Posted time
- * never changes, so it is never before `postedUntil`. A deployment follows the team's best discount. A volume keeps its
- * locked-in discount until the team's best one is lower, and then costs the standard rate (M: Volume, `hourlyRate`).
+ * Null: none before `until`; never before `postedUntil`. A volume keeps its locked-in discount until the team's best
+ * one is lower, and then costs the standard rate (M: Volume, `hourlyRate`).
  */
 export function priceChange(segment: SegmentRecord, discounts: Discounts, until: number): PriceChange | null {
   const from = Math.max(segment.startedAt, segment.postedUntil);
@@ -68,10 +67,7 @@ export function ceilingCostOf(rateMicroUsdPerHour: number, ms: number): number {
   return Number((BigInt(rateMicroUsdPerHour) * BigInt(Math.ceil(ms)) + MS_PER_HOUR - 1n) / MS_PER_HOUR);
 }
 
-/**
- * The unposted cost of a segment up to `until`: its total cost less the posted amount. The slices therefore add up to
- * the total, wherever they are cut.
- */
+/** The total less the posted amount, so that slices add up wherever they are cut. */
 export function owedOf(
   segment: Pick<SegmentRecord, 'rateMicroUsdPerHour' | 'startedAt' | 'postedMicroUsd'>,
   until: number,

@@ -17,8 +17,8 @@ const AT_ONCE = 50;
 type RollUpDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
- * Keeps the ledger small: long after a day is over, the slices of a segment on that day become one line. One
- * transaction writes the lines of many segments; the database refuses it if any sum would change.
+ * Long after a day is over, the slices of a segment on it become one line. The database refuses it if any sum would
+ * change.
  */
 export class RollUp {
   readonly #deps: RollUpDeps;

@@ -8,8 +8,8 @@ import { continued, owedOf, priceChange } from './price-change.ts';
 import { endsOfSlices } from './slices.ts';
 
 /**
- * Splits an open segment at each price change before `until`: posts and ends it there and opens the next one. Returns
- * the last one, which is open. A segment with nothing posted before the change gets the new price instead.
+ * Ends it at each price change before `until` and opens the next. Returns the last, open one. With nothing posted
+ * before the change, the segment gets the new price instead.
  */
 export async function splitAtPriceChanges(
   deps: Pick<Deps, 'random'>,
@@ -42,10 +42,7 @@ export async function closeSegment(
   await tx.ledger.updateSegment({ ...posted, endedAt: at });
 }
 
-/**
- * Charges a segment up to `until` to the team's balance, one slice per UTC day. Returns the updated segment. It must
- * have been read by id in this transaction.
- */
+/** One slice per UTC day. Returns the updated segment, which was read by id in this transaction. */
 export async function postUntil(
   deps: Pick<Deps, 'random'>,
   tx: Pick<Transaction, 'ledger'>,
@@ -59,10 +56,7 @@ export async function postUntil(
   return last.segment;
 }
 
-/**
- * The postings of a segment up to `until`, in order. Posted time is never posted again. A slice below one micro-USD
- * moves `postedUntil` and books nothing.
- */
+/** In order; posted time is never posted again. Below one micro-USD, only `postedUntil` moves. */
 export function toPostings(deps: Pick<Deps, 'random'>, segment: SegmentRecord, until: number): Posting[] {
   let current = segment;
   return endsOfSlices(segment.postedUntil, until).map((end) => {

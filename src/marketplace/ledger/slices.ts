@@ -7,20 +7,14 @@ const HOUR_MS = 3_600_000;
 /** A little less than the interval of the billing job, so that the next round finds it due. */
 export const NEXT_ROUND_MS = 29_000;
 
-/**
- * The time of a segment's next slice after `at`: with `sliceMs` the next multiple of it; otherwise once an hour at the
- * segment's own offset, which spreads the segments over the hour.
- */
+/** The next multiple of `sliceMs`; without it once an hour at an offset of the segment, which spreads them. */
 export function nextSliceAt({ sliceMs }: SliceOptions, segmentId: string, at: number): number {
   const everyMs = sliceMs ?? HOUR_MS;
   const phaseMs = sliceMs === null ? phaseOf(segmentId) : 0;
   return (Math.floor((at - phaseMs) / everyMs) + 1) * everyMs + phaseMs;
 }
 
-/**
- * The time up to which a segment is posted now, at most `certain`. With `sliceMs` it is a multiple of that, so that all
- * processes cut the same slices.
- */
+/** At most `certain`. With `sliceMs` a multiple of it, so that all processes cut the same slices. */
 export function sliceEnd(
   options: SliceOptions,
   { id, postedUntil }: { id: string; postedUntil: number },
@@ -33,8 +27,8 @@ export function sliceEnd(
 }
 
 /**
- * When the billing job next processes a segment that was posted as far as is certain. If a slice of the grid is not
- * certain yet, the retry is delayed by the provider's silence so far, at most by one slice.
+ * For a segment posted as far as is certain. The retry of an uncertain slice is delayed by the silence so far, at most
+ * by one slice.
  */
 export function nextPostingAt(
   options: SliceOptions,

@@ -20,9 +20,8 @@ const PAGE = 500;
 const MAX_TRANSACTIONS = 100;
 
 /**
- * Verifies the ledger on one snapshot. Each transaction nets to zero; each stored balance is the sum of its entries;
- * the slices and entries of each segment equal its cost; segments cover each deployment and volume from start to end,
- * without gaps or overlaps.
+ * On one snapshot: transactions net to zero, balances are the sums of entries, slices equal the cost of segments, and
+ * segments cover each subject without gaps or overlaps.
  */
 export async function verifyLedger(store: Pick<Store, 'snapshot'>, now: number): Promise<LedgerVerdict> {
   return store.snapshot(async (read) => {

@@ -15,10 +15,7 @@ import { NEXT_ROUND_MS } from './slices.ts';
 import { watchVolumes } from './watch-volumes.ts';
 import { stepDueAt } from './zero-balance.ts';
 
-/**
- * The longest time until the next check. Graces may be reconfigured, and the store treats a time far ahead as the
- * result of a wrong clock.
- */
+/** Graces may be reconfigured, and the store takes a time far ahead for a wrong clock. */
 const LOOK_AGAIN_MS = 3_600_000;
 
 type WatchDeps = Pick<Deps, 'clock' | 'random' | 'options'>;
@@ -35,10 +32,7 @@ export async function takeReading(
   return readingOf(team, open, await read.discounts.ofTeam(teamId), at);
 }
 
-/**
- * Reads a team's balance, mails if needed and schedules the next check. Returns the updated watch; null: there is no
- * such team.
- */
+/** Mails if needed, and schedules the next check. Null: there is no such team. */
 export async function watchTeam(
   deps: WatchDeps & Pick<Deps, 'store'>,
   teamId: string,
@@ -63,10 +57,7 @@ export async function watchTeam(
   });
 }
 
-/**
- * When a reading may change the watch, or a price changes. If unconfirmed time may already have that effect, the team
- * is checked every round until it is confirmed. The same applies to price changes that are not billed yet.
- */
+/** While unconfirmed time or unbilled price changes may already have that effect, the team is checked every round. */
 function nextCheckOf(
   watch: BalanceWatch,
   team: TeamRecord,

@@ -15,10 +15,7 @@ export class VolumesAreKept extends Error {
   override readonly name = 'VolumesAreKept';
 }
 
-/**
- * The volumes of a team to delete now because its balance is used up. A volume on a live deployment is kept until the
- * deployment ends.
- */
+/** One on a live deployment is kept until the deployment ends. */
 export async function volumesToDelete(
   read: Pick<Reader, 'teams' | 'volumes' | 'deployments'>,
   teamId: string,
@@ -31,11 +28,7 @@ export async function volumesToDelete(
   return due.filter((_, index) => isFree[index]);
 }
 
-/**
- * Checks again, with the team locked, in the transaction that begins to delete a volume.
- *
- * @throws {VolumesAreKept}
- */
+/** With the team locked, in the transaction that begins the deletion. @throws {VolumesAreKept} */
 export async function assertVolumesDue(
   tx: Pick<Transaction, 'teams' | 'ledger' | 'discounts'>,
   teamId: string,
@@ -52,8 +45,8 @@ async function keptVolumes({ volumes }: Pick<Reader, 'volumes'>, teamId: string)
 }
 
 /**
- * Sends the due mail about the volumes of a team whose balance is used up. Returns the updated watch, which the caller
- * writes, and the time of the next check; infinite: there are no volumes. `team` was read by id in this transaction.
+ * Sends the due mail. Returns the watch, which the caller writes, and the next check; infinite: there are no volumes.
+ * `team` was read by id in this transaction.
  */
 export async function watchVolumes(
   deps: Pick<Deps, 'clock' | 'random' | 'options'>,
@@ -99,9 +92,8 @@ export interface VolumeNotice {
 const LATE_MS = 3_600_000;
 
 /**
- * The next mail about the volumes of a team whose balance is used up; null: none is due. `keepMs` counts from the first
- * mail, which follows the empty balance. Volumes are never deleted before the announced time, nor sooner after a mail
- * than `noticesMs` says: a mail that is late, because no server ran, delays the deletion.
+ * Null: none is due. `keepMs` counts from the first mail. Volumes are deleted neither before the announced time nor
+ * sooner after a mail than `noticesMs` says: a late mail delays it.
  */
 export function dueNotice(watch: BalanceWatch, policy: VolumePolicy, now: number): VolumeNotice | null {
   const { exhaustedAt, volumesDeleteAt = null, volumesNoticeMs = null } = watch;

@@ -6,14 +6,11 @@ import type { Store } from '../model/store.ts';
 import { type VolumeRecord, logNames as volumeNames } from '../model/volume-record.ts';
 import { VolumesAreKept, volumesToDelete } from './watch-volumes.ts';
 
-/**
- * Ends deployments and deletes volumes regardless of the minimum runtime. Each method rejects on failure. `store` is
- * fenced by the lease of the round that decided it.
- */
+/** Ignores the minimum runtime. `store` is fenced by the lease of the round that decided it. */
 export interface Enforcement {
   /**
-   * Rejects with {@link ApiError} ACTION_UNSUPPORTED if the machine cannot be stopped, and with {@link BalanceIsBack}
-   * if the step is no longer due.
+   * Rejects with ACTION_UNSUPPORTED if it cannot be stopped, and with {@link BalanceIsBack} if the step is no longer
+   * due.
    */
   stop(deploymentId: string, store: Store): Promise<void>;
   /** Rejects with {@link BalanceIsBack} if the step is no longer due. */
@@ -33,9 +30,8 @@ const TRY_TO_STOP_MS = 30 * 60_000;
 type Step = 'stop' | 'terminate';
 
 /**
- * Acts after the balance has reached zero. After a grace, running deployments are stopped, or terminated if they cannot
- * be stopped. After a longer grace, stopped ones are terminated. Volumes are deleted at the time that the mails
- * announced. A provider that hangs does not delay the others.
+ * After a grace, running deployments are stopped or terminated, after a longer one stopped ones too; volumes are
+ * deleted as announced. A provider that hangs does not delay the others.
  */
 export class ZeroBalance {
   readonly #deps: Pick<Deps, 'clock' | 'random' | 'log' | 'options'>;

@@ -19,9 +19,8 @@ const DELETED_AT_ONCE = 500;
 type DispatchDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'> & { mailer: Mailer | null };
 
 /**
- * The job that sends the mails of the outbox. If the process crashes before it records a sent mail, the mail is sent
- * again with the same Message-ID. Without a mailer, mails wait and are given up when they are too old. Finished mails
- * are deleted after the configured time.
+ * After a crash, a mail may be sent again with the same Message-ID. Without a mailer, mails wait and are given up.
+ * Finished ones are deleted after the configured time.
  */
 export class MailDispatcher {
   readonly #deps: DispatchDeps;

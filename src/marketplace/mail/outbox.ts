@@ -8,10 +8,7 @@ import { deploymentFailedMessage, deploymentReadyMessage } from './messages.ts';
 
 export type News = Pick<MailRecord, 'class' | 'kind' | 'dedupeKey' | 'subject' | 'text'>;
 
-/**
- * Queues a mail to a user who wants its class; it is sent after the transaction. A user gets the same news only once,
- * by its `dedupeKey`.
- */
+/** If the user wants its class; sent after the transaction, and once by its `dedupeKey`. */
 export async function queueMail(
   { random, clock }: Pick<Deps, 'random' | 'clock'>,
   tx: Pick<Transaction, 'mail'>,
@@ -34,9 +31,7 @@ export async function queueMail(
   });
 }
 
-/**
- * M: Events: "Marketing emails can be switched off; account and billing emails cannot". Deployment mails are opt-in.
- */
+/** M: Events: "account and billing emails cannot" be switched off. Deployment mails are opt-in. */
 function wants(
   user: Pick<UserRecord, 'wantsDeploymentMail' | 'wantsMarketingMail'>,
   mailClass: MailRecord['class'],
@@ -59,10 +54,7 @@ export async function mailManagers(
   }
 }
 
-/**
- * Queues a mail about a deployment that is ready or has failed, to the user who created it, if they opted in (M:
- * Events).
- */
+/** To the user who created the deployment (M: Events). */
 export async function notifyDeployment(
   deps: Pick<Deps, 'random' | 'clock'>,
   tx: Pick<Transaction, 'users' | 'mail'>,

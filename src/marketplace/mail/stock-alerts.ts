@@ -63,11 +63,7 @@ function stockOf(
   return { offer, regions: offer.inStockRegions.filter((name) => region === null || name === region) };
 }
 
-/**
- * Subscribes a user to a configuration: they get one mail each time it returns to stock. Idempotent.
- *
- * @throws {OperatorError}
- */
+/** A mail each time the configuration returns to stock. Idempotent. @throws {OperatorError} */
 export async function subscribeToStock(
   { store, clock, random, providers }: Pick<Deps, 'store' | 'clock' | 'random' | 'providers'>,
   wanted: Pick<StockAlertRecord, 'userId' | 'providerId' | 'offerId' | 'region'>,

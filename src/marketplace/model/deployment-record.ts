@@ -6,11 +6,9 @@ import type { InstanceType } from '../contract/values.ts';
 import type { Intent, Refusal } from './intent.ts';
 import type { MarketplaceOptions } from './options.ts';
 
-/** The progress of creating the instance at the provider. */
 export interface Launch {
   /**
-   * `wanted`: no create was sent. `sent`: one was sent and may have made an instance; it is never sent again. `made`:
-   * the provider's id is known. `over`: no instance will be made.
+   * `sent`: a create was sent and may have made an instance; it is never sent again. `over`: no instance will be made.
    */
   state: 'wanted' | 'sent' | 'made' | 'over';
   /** The body of the create. Null once it is no longer needed, since it contains the user's data. */
@@ -23,10 +21,7 @@ export interface Launch {
   requestId?: string;
 }
 
-/**
- * A pending change of a deployment. `volume` means a change of an attached volume: the volume's own intent counts the
- * attempts, and nothing is sent for this one.
- */
+/** A pending change. `volume`: an attached volume changes; its own intent counts the attempts and is sent. */
 export interface DeploymentIntent extends Intent<'pause' | 'resume' | 'restart' | 'volume'> {
   /** When the provider last reported on the restart without ending the intent. */
   checkedAt?: number;
@@ -59,14 +54,11 @@ export interface SshProof {
   provedAt: number | null;
 }
 
-/**
- * The state of the provider's instance after the deployment ended. `none`: there is none, or it is kept; see `isLost`.
- */
+/** `none`: the ended deployment has no instance at the provider, or keeps it; see `isLost`. */
 export type Cleanup = 'none' | 'wanted' | 'done';
 
 export interface DeploymentRecord {
   id: string;
-  /** A display label, exactly as it was sent. */
   name: string;
   userId: string;
   teamId: string;
@@ -117,19 +109,16 @@ export interface DeploymentRecord {
   createdAt: number;
   /** When the provider was first observed `running`. */
   startedAt: number | null;
-  /** When the deployment ended. */
   stoppedAt: number | null;
   /** When the current stop began; null while it is not stopped. */
   pausedAt: number | null;
-  /** The total length of the finished stops, in milliseconds. */
   pausedMs: number;
 
-  /** The unique name of the instance at the provider. A lost instance is found by it. */
   providerName: string;
   providerInstanceId: string | null;
   launch: Launch;
   action: DeploymentIntent | null;
-  /** The last refused change. The next change keeps it, since a request may not have read it yet. */
+  /** The next change keeps it, since a request may not have read it yet. */
   refusal: Refusal | null;
   suspicion: Suspicion | null;
   /** When the provider last confirmed the record. It is billed at least until then. */
@@ -182,8 +171,8 @@ export function isActive({ status }: Pick<DeploymentRecord, 'status'>): boolean 
 export type LostDeployment = DeploymentRecord & { providerInstanceId: string };
 
 /**
- * Whether the deployment ended because its provider answered 404 for the instance. If the instance appears again, it is
- * kept: a 404 does not authorise a deletion, so only an operator may delete it.
+ * Whether it ended by a 404. If its instance appears again, only an operator may delete it: a 404 does not authorise
+ * that.
  */
 export function isLost(record: DeploymentRecord): record is LostDeployment {
   return !isActive(record) && record.providerInstanceId !== null && record.cleanup === 'none';

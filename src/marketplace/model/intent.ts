@@ -13,21 +13,14 @@ export interface Intent<Kind extends string = string> {
   by: string;
   /** The deadline for sending, after which the intent is withdrawn. A request waits until then. Null: no deadline. */
   until: number | null;
-  /**
-   * How many calls were sent for this change. Only the answer to the last one decides. A refusal of the first call
-   * proves that nothing happened; a refusal of a later one may not.
-   */
+  /** A refusal of the first call proves that nothing happened; a refusal of a later one may not. */
   attempt: number;
   /** When the last call was sent. Null: none was sent for this intent. */
   sentAt: number | null;
-  /**
-   * The answer to the last call. `accepted`: the provider carries it out. A number: the HTTP status of an inconclusive
-   * answer. Null: no answer.
-   */
+  /** `accepted`: the provider carries it out. A number: the HTTP status of an inconclusive answer. Null: no answer. */
   answer: 'accepted' | number | null;
 }
 
-/** The reason of the last refused change of a row. */
 export interface Refusal {
   /** The id of the {@link Intent}. */
   id: number;
@@ -36,12 +29,10 @@ export interface Refusal {
   details?: Record<string, unknown>;
 }
 
-/** Whether no call was sent for the intent. */
 export function isUnsent({ sentAt }: Pick<Intent, 'sentAt'>): boolean {
   return sentAt === null;
 }
 
-/** Whether the intent was never sent and its deadline has passed. */
 export function isExpired({ sentAt, until }: Pick<Intent, 'sentAt' | 'until'>, now: number): boolean {
   return sentAt === null && until !== null && now >= until;
 }

@@ -1,4 +1,3 @@
-/** The kinds of things that are billed. */
 export type SubjectKind = 'deployment' | 'volume';
 
 /** A period in which one subject has one rate. The segments of a subject are contiguous and do not overlap. */
@@ -36,10 +35,7 @@ export interface SliceRecord {
 
 export type LedgerTransactionKind = 'usage' | 'top_up' | 'grant' | 'adjustment';
 
-/**
- * One event in the ledger. Its entries add up to zero. It is never deleted or changed, except that slices are rolled
- * up.
- */
+/** Its entries add up to zero. It is never deleted or changed, except that slices are rolled up. */
 export interface LedgerTransactionRecord {
   id: string;
   kind: LedgerTransactionKind;
@@ -56,10 +52,7 @@ export type LedgerAccount = `team:${string}` | 'revenue:compute' | 'revenue:stor
 export interface LedgerEntryRecord {
   transactionId: string;
   account: LedgerAccount;
-  /**
-   * Positive for a team: more to spend; for `revenue:*`: more earned. Payments and grants make `cash` and `promotion`
-   * negative.
-   */
+  /** Positive: a team has more to spend, `revenue:*` earned more. Payments make `cash` and `promotion` negative. */
   amountMicroUsd: number;
 }
 
@@ -97,10 +90,7 @@ export interface LossRecord {
   providerId: string;
   /** When the loss ended it, or when it was first held. */
   at: number;
-  /**
-   * The loss exceeds the limit: the subject is kept as it is until the provider shows it again or an operator accepts
-   * the loss.
-   */
+  /** The loss exceeds the limit: the subject stays as it is until it shows again or an operator accepts the loss. */
   isHeld: boolean;
 }
 

@@ -20,7 +20,6 @@ export interface OpenDeploymentSegment {
   totalCostMicroUsd: number;
 }
 
-/** The key of a slice. */
 export interface SliceEnd {
   segmentId: string;
   sliceEnd: number;
@@ -36,12 +35,11 @@ export interface SumOfSlices {
   amountMicroUsd: number;
 }
 
-/** The total that a segment cost from `startsAt`, exclusive, to `endsAt`, as one line. */
+/** What a segment cost from `startsAt`, exclusive, to `endsAt`, as one line. */
 export interface DayLine {
   segmentId: string;
   startsAt: number;
   endsAt: number;
-  /** The number of slices that it replaces. */
   slices: number;
   usage: Usage;
 }
@@ -72,13 +70,12 @@ export interface LedgerReader {
   billedSegmentsOfTeam(teamId: string): Promise<BilledSegment[]>;
   /** Open segments due by `now`, then those that a wrong clock scheduled hours ahead. Takes no lock. */
   dueSegments(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<SegmentRecord[]>;
-  /** Slices that are not rolled up. */
   slicesOf(segmentId: string): Promise<SliceRecord[]>;
   /** The cost of a segment on each UTC day, by the day's start, from slices and day lines. */
   daysOf(segmentId: string): Promise<{ day: number; amountMicroUsd: number }[]>;
   /**
-   * The oldest slices after `after` that can be rolled up: they ended by `until`, and no more can be posted in their
-   * period. A segment may have several of them.
+   * The oldest that can be rolled up: ended by `until`, in a period where no more can be posted. Not distinct by
+   * segment.
    */
   toRollUp(wanted: { until: number; periodMs: number; after?: SliceEnd; limit: number }): Promise<SliceEnd[]>;
   /** For each of these segments that has any: the sum of its slices from `startsAt`, exclusive, to `endsAt`. */
@@ -97,10 +94,7 @@ export interface LedgerReader {
   wrongLoads(): Promise<string[]>;
   /** Transactions whose entries do not add up to zero. */
   unbalanced(limit: number): Promise<string[]>;
-  /**
-   * Transactions without exactly the two entries of their kind, and usage that does not match one slice or day line in
-   * amount and end.
-   */
+  /** Transactions without the two entries of their kind, and usage that does not match one slice or day line. */
   malformed(limit: number): Promise<{ id: string; isBalanced: boolean }[]>;
   /** The number of rows of each kind, to verify that {@link malformed} covered them all. */
   countRows(): Promise<{ transactions: number; entries: number; usages: number; uses: number }>;
@@ -118,8 +112,7 @@ export interface LedgerReader {
     }[]
   >;
   /**
-   * All subjects in the order of their ids, with the period that segments must cover. `until` null: it has not ended.
-   * `until` equal to `from`: it never cost anything.
+   * In the order of ids, with the period that segments must cover. `until` null: not ended; equal to `from`: no cost.
    */
   auditSubjects(page: { afterId?: string; limit: number }): Promise<
     {
@@ -136,25 +129,19 @@ export interface LedgerWriter extends LedgerReader {
   insertSegment(record: SegmentRecord): Promise<void>;
   updateSegment(record: SegmentRecord): Promise<void>;
   /**
-   * Writes how far segments are posted, a booked slice for each amount above zero, and the new cost of their subjects.
-   * Leaves the revisions of the subjects unchanged.
-   *
-   * @throws {Duplicate} for a second slice of a segment with the same end
+   * Writes how far segments are posted, books each amount above zero, and adds it to the subjects. @throws {Duplicate}
+   * for a second slice of a segment with the same end
    */
   post(postings: readonly Posting[]): Promise<void>;
   /**
-   * Books the transaction with its entries, which must add up to zero, and updates the team's stored balance.
-   *
-   * @throws {Duplicate} for a reference that is already booked
+   * The entries must add up to zero. Updates the stored balance. @throws {Duplicate} for a reference that is already
+   * booked
    */
   book(
     transaction: LedgerTransactionRecord,
     entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[],
   ): Promise<void>;
-  /**
-   * Replaces all slices of a segment from `startsAt`, exclusive, to `endsAt` by one booked line. At most one line per
-   * segment. The database refuses all lines if any sum would change.
-   */
+  /** One line per segment replaces its slices. The database refuses all lines if any sum would change. */
   rollUp(lines: readonly DayLine[]): Promise<void>;
   /** These open segments with their subjects as of now, locked until the end of the transaction. */
   lockBilled(segments: readonly SegmentRecord[]): Promise<BilledSegment[]>;
@@ -181,14 +168,10 @@ export interface MailWriter extends MailReader {
   /** Does nothing if a mail with the same `dedupeKey` exists. */
   insert(record: MailRecord): Promise<void>;
   update(record: MailRecord): Promise<void>;
-  /**
-   * Deletes up to `limit` mails that were written before then and are sent or given up, the oldest first. Returns how
-   * many.
-   */
+  /** Of the mails sent or given up that were written before then, deletes the oldest. Returns how many. */
   deleteEnded(before: number, limit: number): Promise<number>;
 }
 
-/** Deployments and volumes that were lost at their provider, and losses that are held. */
 export interface LossReader {
   bySubject(subjectId: string): Promise<LossRecord | null>;
   /** The number of losses at a provider that are not held. */

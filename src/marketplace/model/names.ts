@@ -10,19 +10,14 @@ export function newId(
   return `${prefix}-${random.bytes(16).toString('hex')}`;
 }
 
-/**
- * An id of the same form that begins with a time. Rows of the same time are then adjacent in the index of ids, so that
- * many inserts touch few pages. 80 bits are random.
- */
+/** An id that begins with a time: rows of the same time are adjacent in the index, so many inserts touch few pages. */
 export function newIdAt(random: Pick<Random, 'bytes'>, prefix: 'seg' | 'txn', at: number): string {
   return `${prefix}-${at.toString(16).padStart(12, '0')}${random.bytes(10).toString('hex')}`;
 }
 
 const SETTING = 'installation_id';
 
-/**
- * Returns the id of this marketplace, created at its first start. The names of everything made at providers contain it.
- */
+/** The id of this marketplace, part of the names of everything made at providers. Created at the first start. */
 export async function ensureInstallationId({
   store,
   random,
@@ -65,10 +60,7 @@ export function isBeingDestroyed({ status }: Instance): boolean {
   return status === 'DESTROYING' || status === 'DESTROYED';
 }
 
-/**
- * The unique name at the provider, by which a lost instance is found. Lower case, at most 63 characters, never the
- * display label.
- */
+/** At most 63 lower-case characters, and never the display label: a lost instance is found by it. */
 export function toProviderName(installationId: string, deploymentId: string): string {
   return `bm-${installationId}-${deploymentId.slice(deploymentId.indexOf('-') + 1)}`;
 }

@@ -1,7 +1,6 @@
 import { DAY_MS } from '../../ports/clock.ts';
 import { RANGE_LEASE } from '../../work/lease-time.ts';
 
-/** The losses at a provider that are accepted without an operator's decision. */
 export interface LossCapOptions {
   /** The share of the live deployments and volumes at the provider, from 0 to 1. */
   share: number;
@@ -20,8 +19,7 @@ export interface MarketplaceOptions {
     /** The time after which a call to a provider counts as timed out. */
     callTimeoutMs: number;
     /**
-     * Maximum concurrent polls, launches and deletions per provider, over all servers. Changes that requests wait for
-     * have a second limit of the same size.
+     * Concurrent polls, launches and deletions per provider, over all servers. Changes for requests have as many again.
      */
     concurrency: number;
     /** How long a dedicated instance must appear stopped or offline before that is accepted. */
@@ -67,10 +65,7 @@ export interface MarketplaceOptions {
 }
 
 export interface RollUpOptions {
-  /**
-   * How long after the end of their day slices are rolled up; null: never. Longer than the 30 days that volume
-   * discounts read.
-   */
+  /** How long after the end of their day; null: never. Longer than the 30 days that volume discounts read. */
   afterMs: number | null;
   /** One UTC day. */
   periodMs: number;

@@ -6,11 +6,7 @@ import type { TeamReader } from './people-store.ts';
 import type { Reader } from './store.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
-/**
- * The deployment, if it belongs to a team of the caller. Locked where `read` is a transaction.
- *
- * @throws {ApiError} NOT_FOUND or FORBIDDEN
- */
+/** Locked where `read` is a transaction. @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not in its team */
 export async function ownDeployment(
   { deployments, teams }: Pick<Reader, 'deployments' | 'teams'>,
   caller: Caller,
@@ -19,11 +15,7 @@ export async function ownDeployment(
   return own(teams, caller, await deployments.byId(id), 'deployment');
 }
 
-/**
- * The volume, if it belongs to a team of the caller. Locked where `read` is a transaction.
- *
- * @throws {ApiError} NOT_FOUND or FORBIDDEN
- */
+/** As {@link ownDeployment}. */
 export async function ownVolume(
   { volumes, teams }: Pick<Reader, 'volumes' | 'teams'>,
   caller: Caller,
@@ -75,7 +67,6 @@ export interface Caller {
   actsFor?: (teamId: string) => void;
 }
 
-/** An operator asked for something impossible. The message gives the reason and the remedy. */
 export class OperatorError extends Fatal {
   override readonly name = 'OperatorError';
   /** The error code in the operator API's answer. */

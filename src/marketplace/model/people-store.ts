@@ -10,10 +10,7 @@ import type {
   UserRecord,
 } from './people.ts';
 
-/**
- * The read methods. In a transaction, `byId` and `byVolumeId` lock their row until the end. Lists of open or due rows
- * lock nothing, so a writer first reads such a row by id.
- */
+/** In a transaction, `byId` and `byVolumeId` lock their row. Lists of open or due rows lock nothing. */
 export interface UserReader {
   byId(id: string): Promise<UserRecord | null>;
   byEmail(email: string): Promise<UserRecord | null>;
@@ -61,8 +58,8 @@ export interface TeamWriter extends TeamReader {
   insert(record: TeamRecord): Promise<void>;
   update(record: TeamRecord): Promise<void>;
   /**
-   * Sets when the billing job next checks the team; null: at its next change. The team becomes due at once when a
-   * segment starts, ends or gets a new price, and with each booking and discount.
+   * When the billing job next checks the team; null: at its next segment, price, booking or discount, which also makes
+   * it due.
    */
   scheduleCheck(id: string, at: number | null): Promise<void>;
   putMember(record: MemberRecord): Promise<void>;

@@ -5,8 +5,7 @@ import type { DeploymentIntent, DeploymentRecord } from './deployment-record.ts'
 export type Asked = DeploymentRecord & { action: DeploymentIntent };
 
 /**
- * Sends intents from this process. If it can send one at once, the request writes the first attempt together with the
- * intent, which saves a transaction.
+ * Sends intents from this process. A request then writes the first attempt with the intent, which saves a transaction.
  */
 export interface Sender {
   /** The lease under which this process can send an intent of the deployment at once; null: it cannot. */

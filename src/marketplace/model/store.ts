@@ -36,15 +36,12 @@ import type { AttachmentRecord, VolumeRecord } from './volume-record.ts';
 
 export { StoreUnavailable } from '../../ports/errors.ts';
 
-/**
- * A unique row already exists; of two concurrent writers, the other was first. `transact` rejects with it. A body must
- * not catch it, because its transaction has ended.
- */
+/** A unique row exists already. `transact` rejects with it. A body must not catch it: its transaction has ended. */
 export class Duplicate extends Error {
   override readonly name = 'Duplicate';
 }
 
-/** The columns that the sync needs. Read repeatedly for every deployment of a provider, so there are few. */
+/** Few columns, since they are read repeatedly for every deployment of a provider. */
 export type DeploymentToSync = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt'> & {
   launchState: DeploymentRecord['launch']['state'];
   /** Whether it has an intent for which nothing was sent. */
@@ -93,19 +90,13 @@ export interface DeploymentReader {
   }): Promise<DeploymentRecord[]>;
   /** Deployments of all teams, the newest first, one page at a time. */
   search(of: DeploymentSearch): Promise<DeploymentRecord[]>;
-  /**
-   * All deployments of a provider that need a sync: active ones, and those still to be cleaned up. `digits`: only those
-   * whose id ends in one of these digits.
-   */
+  /** Active ones, and those still to be cleaned up. `digits`: only those whose id ends in one of them. */
   toSync(providerId: string, digits?: string): Promise<DeploymentToSync[]>;
   /** Those of {@link toSync} with work to do now: being deployed, being changed or still to be cleaned up. */
   newToSync(providerId: string): Promise<DeploymentToSync[]>;
   /** When a machine of the provider was last proved by SSH, over the deployments that need a sync; null: never. */
   lastProvedAt(providerId: string): Promise<number | null>;
-  /**
-   * The number of a team's active deployments for each price before discounts, without reading them one by one.
-   * `isResuming`: stopped, and being started.
-   */
+  /** Counts by price before discounts. `isResuming`: stopped, and being started. */
   activeByPrice(teamId: string): Promise<ActiveByPrice[]>;
   /** By the unique name at the provider. */
   byProviderName(name: string): Promise<DeploymentRecord | null>;
@@ -119,10 +110,7 @@ export interface DeploymentReader {
   countActiveByProvider(): Promise<ActiveAtProvider[]>;
   /** The outcomes of the deployments created since then. */
   countOutcomes(since: number): Promise<DeploymentOutcomes[]>;
-  /**
-   * The number of machines that are ONLINE at the provider without a successful SSH login, for each provider that has
-   * any.
-   */
+  /** Machines that are ONLINE without a successful SSH login, for each provider that has any. */
   countUnproved(): Promise<{ providerId: string; count: number }[]>;
   /** The number of deployments of each GPU type created since then. */
   countByGpuType(since: number): Promise<{ gpuType: string; count: number }[]>;
@@ -132,8 +120,7 @@ export interface DeploymentWriter extends DeploymentReader {
   /** Also increments `revision`. Leaves the owner, the provider, the creation time and the cost unchanged. */
   update(record: DeploymentRecord): Promise<void>;
   /**
-   * Writes only `observedAt`, and only where the revision still matches and the stored `observedAt` is not later.
-   * Leaves the revision unchanged. Returns the ids that were not written.
+   * Writes only `observedAt`, where the revision matches and it is not earlier. Returns the ids that were not written.
    */
   recordObservations(
     observations: readonly { id: string; revision: number; at: number }[],
@@ -175,7 +162,6 @@ export interface VolumeWriter extends VolumeReader {
   removeAttachment(volumeId: string, deploymentId: string): Promise<void>;
 }
 
-/** The catalogs of the providers, one row each. */
 export interface CatalogReader {
   byProvider(providerId: string): Promise<CatalogRecord | null>;
   /** For all providers whose catalog was ever read. */
@@ -193,7 +179,6 @@ export interface LeaseWriter extends NamedLeases {
   releaseAll(): Promise<void>;
 }
 
-/** A notification about work to do at a provider. */
 export interface Signal {
   kind: 'wake' | 'ask';
   providerId: string;
@@ -209,7 +194,6 @@ export interface SignalWriter {
   ask(providerId: string, deploymentId: string): Promise<void>;
 }
 
-/** Single named values, such as the installation's id. */
 export interface SettingReader {
   get(name: string): Promise<string | null>;
 }
@@ -261,39 +245,28 @@ export interface Transaction {
 export interface Store {
   read: Reader;
   /**
-   * All or nothing, and durable once it resolves. `body` may run again when transactions conflict, so it must have no
-   * effect other than its writes.
-   *
-   * @throws {StoreUnavailable | Duplicate}
+   * Durable once it resolves. `body` may run again, so it must have no effect other than its writes. @throws
+   * {StoreUnavailable | Duplicate}
    */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
   /**
-   * Calls `changed` after each commit, by any process, that writes the deployment or volume, and when commits may have
-   * been missed. Returns a function that stops it.
+   * Calls `changed` after each commit of any process that writes it, and when commits may have been missed. Returns its
+   * end.
    */
   watch(subjectId: string, changed: () => void): () => void;
-  /**
-   * Calls `listener` for each signal, and without one when signals may have been missed. Returns a function that stops
-   * it.
-   */
+  /** Calls `listener` without a signal when some may have been missed. Returns a function that stops it. */
   onWake(listener: (signal?: Signal) => void): () => void;
   /** The best number of confirmations for one transaction ({@link DeploymentWriter.recordObservations}). */
   readonly confirmationsAtOnce: number;
   /** Runs reads that all see the same committed state, for audits over several pages. */
   snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
-  /**
-   * Counts one request in a fixed window that starts with its first request. Returns the count, including this one, and
-   * the end of the window.
-   */
+  /** Counts a request in a fixed window that starts with its first one. Returns the count and the end of the window. */
   countRequest(window: {
     name: string;
     now: number;
     lengthMs: number;
   }): Promise<{ count: number; endsAt: number }>;
-  /**
-   * Writes about as much as a create does and rolls it back, in one transaction. Fails where there is no room for a
-   * write.
-   */
+  /** Writes as much as a create does, and rolls it back. Fails where there is no room. */
   proveWrites(): Promise<void>;
   close(): Promise<void>;
 }

@@ -6,7 +6,6 @@ import type { Intent, Refusal } from './intent.ts';
 export interface VolumeIntent extends Intent<'create' | 'attach' | 'detach' | 'resize' | 'delete'> {
   /** The deployment to attach to or detach from; absent: all attachments in transit. */
   deploymentId?: string;
-  /** The requested size of a resize. */
   toSizeGb?: number;
   /** The name that the volume gets together with its new size. */
   name?: string;
@@ -39,9 +38,7 @@ export interface VolumeRecord {
   createdAt: number;
   /** When the volume was first seen available. It is billed from then on. Null: it costs nothing. */
   startedAt: number | null;
-  /**
-   * When the deletion was accepted, or when a broken volume was found missing at its provider. It is billed until then.
-   */
+  /** It is billed until then: the deletion was accepted, or a broken volume was found missing. */
   deletedAt: number | null;
   lastAttachedAt: number | null;
   lastDetachedAt: number | null;
@@ -49,7 +46,7 @@ export interface VolumeRecord {
   providerName: string;
   providerVolumeId: string | null;
   action: VolumeIntent | null;
-  /** The last refused change. The next change keeps it, since a request may not have read it yet. */
+  /** The next change keeps it, since a request may not have read it yet. */
   refusal: Refusal | null;
   /** When the provider last showed the volume, or when the last alarm about its unproved deletion was logged. */
   observedAt: number | null;

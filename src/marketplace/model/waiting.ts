@@ -5,9 +5,8 @@ import type { Store } from './store.ts';
 const READ_AGAIN_MS = 2_000;
 
 /**
- * Calls `read` now and after each write of the deployment or volume, by any process, until it returns a value. Returns
- * null if it did not by `deadline`. `isJustWritten`: this process has just committed the row, so the first read is
- * skipped.
+ * Reads after each write by any process until `read` returns a value; null: not by `deadline`. `isJustWritten`: this
+ * process has just committed the row, so the first read is skipped.
  */
 export async function whenWritten<T>(
   { store, clock }: { store: Pick<Store, 'watch'>; clock: Clock },

@@ -58,10 +58,7 @@ function toRow(group: readonly ShownOffer[]): OfferRow {
   };
 }
 
-/**
- * M: "the best-price figure is computed from in-stock offers only". So are the other figures; without stock they are
- * absent.
- */
+/** M: "computed from in-stock offers only". So are the other figures; without stock they are absent. */
 function toStock(inStock: readonly CatalogOffer[]) {
   const prices = inStock.map(({ priceMicroUsdPerHour }) => priceMicroUsdPerHour);
   const sum = prices.reduce((total, price) => total + price, 0);

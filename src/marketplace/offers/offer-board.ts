@@ -59,10 +59,7 @@ function isOfType(instanceType: InstanceType | null): (offer: CatalogOffer) => b
     instanceType === null || type === instanceType || toOfferType(type) === instanceType;
 }
 
-/**
- * A provider's offers carry a note after this many catalog intervals without an answer, and are hidden after
- * `HIDDEN_AFTER`.
- */
+/** In catalog intervals without an answer: then offers carry a note, and later they are hidden. */
 const STALE_AFTER = 3;
 const HIDDEN_AFTER = 20;
 

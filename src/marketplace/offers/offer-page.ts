@@ -66,10 +66,7 @@ function compare(a: string | number, b: string | number): number {
 /** M: "Pagination defaults: Offers: page 1, limit 10". */
 const DEFAULT_LIMIT = 10;
 
-/**
- * M: GET /api/gpu-offers. `discountPercentage`: the discount of the caller's team; 0 without one; null: not
- * authenticated.
- */
+/** M: GET /api/gpu-offers. `discountPercentage` null: not authenticated. */
 export async function listOffers(
   board: OfferBoard,
   query: OfferQuery,
@@ -81,10 +78,8 @@ export async function listOffers(
 }
 
 /**
- * M: GET /api/gpu-offers-with-reserved: the offers of the listed providers, including sold-out ones with `available`
- * false. Without a `limit`, all are on one page.
- *
- * @throws {ApiError} VALIDATION_ERROR for an unknown provider id
+ * M: GET /api/gpu-offers-with-reserved: also sold-out offers; without a `limit` all on one page. @throws {ApiError}
+ * VALIDATION_ERROR for an unknown provider id
  */
 export async function listReservedOffers(
   { board, providers }: { board: OfferBoard; providers: Providers },

@@ -6,10 +6,7 @@ import { offerPauseUnsupportedReason } from '../providers/capabilities.ts';
 import type { ProviderProfile } from '../providers/profile.ts';
 import { type CatalogOffer, deployableImages } from '../providers/provider.ts';
 
-/**
- * M: Offer, `instanceType`: `SPOT`, `DEDICATED` or `CLUSTER`. A bare-metal offer is shown as DEDICATED with
- * `extras.deployment_type` `baremetal`; its deployment is BARE_METAL.
- */
+/** M: Offer, `instanceType`: bare metal is shown as DEDICATED with `extras.deployment_type` `baremetal`. */
 export function toOfferType(instanceType: InstanceType): Offer['instanceType'] {
   return instanceType === 'BARE_METAL' ? 'DEDICATED' : instanceType;
 }
@@ -19,10 +16,7 @@ export function isInStock({ inStockRegions, maintenance }: CatalogOffer): boolea
   return inStockRegions.length > 0 && !maintenance;
 }
 
-/**
- * M: Offer, without the fields for authenticated requests. For an offer in stock, `clusters` are the regions with
- * stock.
- */
+/** M: Offer, without the fields for authenticated requests. In stock, `clusters` are the regions with stock. */
 export function toOffer(offer: CatalogOffer, profile: ProviderProfile, note: string | null): Offer {
   const available = isInStock(offer);
   const clusters = available ? offer.inStockRegions : offer.regions;
@@ -65,10 +59,7 @@ const DEPLOYMENT_TYPES = {
 
 const DEFAULT_NETWORKING_TYPE = 'public';
 
-/**
- * M: `extras` of an offer and of its deployments: the provider's own, without `berth`. `nvlink` is removed here, and
- * set only for offers with NVLink bridges.
- */
+/** M: `extras`: the provider's own, without `berth`. `nvlink` is set only for offers with NVLink bridges. */
 export function shownExtras({
   extras,
   instanceType,

@@ -166,10 +166,7 @@ export const acceptProviderLosses = defineAction({
   ],
 });
 
-/**
- * Orders the deletion of the instance of a deployment that ended because its provider answered 404. A server deletes it
- * at once; if it appears only later, the sweep deletes it.
- */
+/** A server deletes it at once; if it appears only later, the sweep deletes it. */
 export const cleanUpLost = defineAction({
   name: 'cleanUpLost',
   tag: 'Actions',

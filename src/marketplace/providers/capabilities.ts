@@ -9,10 +9,7 @@ import type { CatalogOffer, Provider, ProviderCatalog } from './provider.ts';
 /** Why a provider refuses more capacity, as in `details.reason` and `failureReason`. */
 export type Shortage = 'out_of_stock' | 'quota_exceeded';
 
-/**
- * Whether a provider refused because it is sold out, or because this marketplace's quota is used up; undefined: for
- * another reason. The two are kept apart: a quota says nothing about the stock.
- */
+/** Undefined: another reason. The two are kept apart: a quota says nothing about the stock. */
 export function shortageOf(error: unknown): Shortage | undefined {
   if (!(error instanceof ProviderError) || error.problem !== 'conflict') return undefined;
   if (error.code === 'capacity_unavailable') return 'out_of_stock';
@@ -31,10 +28,7 @@ export function announcesUnavailable(offer: Pick<CatalogOffer, 'extras'> | undef
   return unavailableOf(offer) !== undefined;
 }
 
-/**
- * Whether an offer that `/availability` omits may still be in stock: its platform does not answer now, or the offer has
- * become deployable again.
- */
+/** Its platform does not answer now, or it has become deployable again. */
 export function mayBeInStock(
   configurations: readonly Configuration[],
   { offerId, region }: { offerId: string; region: string },
@@ -74,8 +68,8 @@ const STOPPED_PRICE_UNKNOWN =
 const RESTART_UNANNOUNCED = 'The provider cannot restart instances of this machine type.';
 
 /**
- * Why a deployment cannot be stopped (M: Deployment, `pauseUnsupportedReason`); null: it can. While the catalog does
- * not have the offer, only the profile is checked; the price is checked when it is needed.
+ * M: Deployment, `pauseUnsupportedReason`; null: it can be stopped. Without the offer in the catalog, only the profile
+ * counts.
  */
 export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
   const reason = profileReason(profile.instances.stop, machine, machine.region);
@@ -84,9 +78,7 @@ export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: Pla
   return stoppedPrice(profile, offer, machine.region) === null ? STOPPED_PRICE_UNKNOWN : null;
 }
 
-/**
- * Why a deployment cannot be restarted; null: it can. Without the offer in the catalog, only the profile is checked.
- */
+/** Null: it can be restarted. Without the offer in the catalog, only the profile counts. */
 export function restartUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
   const reason = profileReason(profile.instances.restart, machine, machine.region);
   const offer = catalog.offers.get(machine.offerId);
@@ -94,10 +86,7 @@ export function restartUnsupportedReason({ profile, catalog }: Rules, machine: P
   return offer.announcesRestart ? null : RESTART_UNANNOUNCED;
 }
 
-/**
- * Why instances of an offer cannot be stopped in any of `regions` (M: Offer, `pauseUnsupportedReason`); null: they can
- * in at least one.
- */
+/** M: Offer, `pauseUnsupportedReason`; null: they can be stopped in at least one of `regions`. */
 export function offerPauseUnsupportedReason(
   profile: ProviderProfile,
   offer: Machine & Pick<CatalogOffer, 'stoppedPriceMicroUsdPerHour'>,
@@ -112,8 +101,8 @@ export function offerPauseUnsupportedReason(
 }
 
 /**
- * The price of a stopped instance of an offer, before discounts, in micro-USD per hour: the announced one, else the
- * profile's. `region` null: only a price that applies in every region. Null: neither is known.
+ * Announced, else the profile's; micro-USD per hour, before discounts. `region` null: only what applies in every
+ * region.
  */
 export function stoppedPrice(
   profile: ProviderProfile,
@@ -143,10 +132,7 @@ export function longestReservation(
   return longest(rows.map(({ minutes }) => minutes));
 }
 
-/**
- * The profile's price of a stopped machine, in micro-USD per hour; `region` null: only rows that apply in every region.
- * Null: it has none.
- */
+/** In micro-USD per hour. `region` null: only rows that apply in every region. Null: it has none. */
 export function profileStoppedPrice(
   { instances }: ProviderProfile,
   machine: Machine,

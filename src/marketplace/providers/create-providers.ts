@@ -32,8 +32,8 @@ export interface LiveProviders extends Providers {
   /** Starts rereading every few seconds. */
   start(): void;
   /**
-   * Reads a provider's catalog, writes it through `within` and shows it. Called by the holder of the provider's first
-   * range. A provider that hangs ends with the timeout of the call.
+   * Reads the catalog, writes it through `within` and shows it. A provider that hangs ends with the timeout of the
+   * call.
    */
   refresh(id: string, within: Store, call?: CallOptions): Promise<void>;
   /** Stops rereading and closes the connections. */
@@ -89,10 +89,7 @@ async function refresh(
     await within.transact((tx) => tx.catalogs.confirm(provider.id, readAt));
 }
 
-/**
- * Logs each provider that still has deployments or volumes but is no longer configured. They are kept in their last
- * known state, deployments are not billed, and what a user ends is cleaned up once the provider is configured again.
- */
+/** They keep their last known state, unbilled; what a user ends is cleaned up once the provider is configured again. */
 export async function logMissingProviders({
   store: { read },
   providers,

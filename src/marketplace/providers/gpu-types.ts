@@ -52,11 +52,7 @@ export class GpuTypes {
   }
 }
 
-/**
- * Parses the text of `fixtures/gpu-types.yaml`.
- *
- * @throws {Error} with the position of each mistake, or with the two types that claim one name
- */
+/** @throws {Error} with the position of each mistake, or with the two types that claim one name */
 export function parseGpuTypes(text: string): GpuTypes {
   const result = gpuTypesSchema.safeParse(parse(text));
   if (!result.success) {

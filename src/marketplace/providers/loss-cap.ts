@@ -42,10 +42,7 @@ export async function countLosses(
   };
 }
 
-/**
- * Whether a 404 from this provider proves that something is gone. While losses are held, it does not, unless an
- * operator has accepted them.
- */
+/** While losses are held, a 404 proves nothing, unless an operator has accepted them. */
 export async function isNotFoundTrusted(
   { store: { read }, clock }: { store: Store; clock: Clock },
   providerId: string,
@@ -63,9 +60,8 @@ export interface Admission {
 }
 
 /**
- * Counts a loss (a 404 that would end a deployment or a volume) in the transaction that writes it. If it is not
- * admitted, the subject must not end: a provider that got another account's key answers 404 for everything. While one
- * loss is held, later ones are held too. The caller must have called `tx.losses.lock` first.
+ * In the transaction that would end the subject; `tx.losses.lock` comes first. Not admitted: it must not end, since a
+ * provider with another account's key answers 404 for everything. While one is held, later ones are too.
  */
 export async function admitLoss(
   { clock, options }: { clock: Clock; options: MarketplaceOptions },

@@ -13,9 +13,7 @@ function markupOf({ all, offers }: Markups, offerId: string): Markup | null {
   return offers.get(offerId) ?? all;
 }
 
-/**
- * The price of a running machine for users, before discounts. A percentage is rounded half up to a micro-USD per hour.
- */
+/** For users, before discounts. A percentage is rounded half up to a micro-USD per hour. */
 export function markedUp(providerMicroUsd: number, markups: Markups, offerId: string): number {
   const markup = markupOf(markups, offerId);
   if (markup !== null && 'microUsdPerHour' in markup) return providerMicroUsd + markup.microUsdPerHour;

@@ -55,10 +55,7 @@ export interface CatalogOffer {
 /** The image of an offer whose provider lists none: the provider's default "if omitted" (O: CreateInstanceRequest). */
 const DEFAULT_IMAGE = 'default';
 
-/**
- * The valid values of `operatingSystem` for an offer, also shown as its `os_options`. Never empty, so that the offer
- * can be deployed.
- */
+/** The values of `operatingSystem`, also shown as `os_options`. Never empty, so that the offer can be deployed. */
 export function deployableImages({ osOptions }: Pick<CatalogOffer, 'osOptions'>): readonly string[] {
   return osOptions.length === 0 ? [DEFAULT_IMAGE] : osOptions;
 }
@@ -89,11 +86,7 @@ export interface Provider {
   sshProbe: SshProbe | null;
 }
 
-/**
- * The provider of an existing deployment or volume.
- *
- * @throws {ApiError} PROVIDER_REFUSED if it is no longer configured
- */
+/** @throws {ApiError} PROVIDER_REFUSED if it is no longer configured */
 export function requireProvider(providers: Providers, { providerId }: { providerId: string }): Provider {
   const provider = providers.get(providerId);
   if (provider !== undefined) return provider;
@@ -106,11 +99,7 @@ export interface Providers {
   get(id: string): Provider | undefined;
 }
 
-/**
- * Refuses a request while no process has read the provider's catalog into the database.
- *
- * @throws {ApiError} UNAVAILABLE, which asks the client to retry
- */
+/** @throws {ApiError} UNAVAILABLE, which asks the client to retry */
 export function assertCatalogKnown({ profile, catalog }: Pick<Provider, 'profile' | 'catalog'>): void {
   if (catalog.refreshedAt !== null) return;
   throw new ApiError('UNAVAILABLE', `The catalog of ${profile.name} has not been read yet; try again.`);

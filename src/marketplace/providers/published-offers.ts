@@ -32,10 +32,7 @@ export function publishedOffers(
   return offers;
 }
 
-/**
- * The configurations that were sold before but not in `after`, the latest first. They are kept for deployments that run
- * on them.
- */
+/** No longer sold, the latest first. They are kept for deployments that run on them. */
 export function withdrawnOffers(
   before: PublishedCatalog | null,
   after: Pick<PublishedCatalog, 'configurations' | 'available'>,

@@ -14,11 +14,7 @@ export function toVolumeProvider(provider: Provider | undefined): VolumeProvider
   return provider === undefined || profile === null ? null : { provider, profile };
 }
 
-/**
- * The volume provider that a request names (M: Errors, 400: "unknown volume provider").
- *
- * @throws {ApiError} VALIDATION_ERROR
- */
+/** M: Errors, 400: "unknown volume provider". @throws {ApiError} VALIDATION_ERROR */
 export function requestedVolumeProvider(providers: Providers, id: string): VolumeProvider {
   const volumeProvider = toVolumeProvider(providers.get(id));
   if (volumeProvider !== null) return volumeProvider;
@@ -31,11 +27,7 @@ export function volumeProviderOf(providers: Providers, providerId: string): Volu
   return toVolumeProvider(providers.get(providerId));
 }
 
-/**
- * The provider of a volume that a request wants to change.
- *
- * @throws {ApiError} PROVIDER_REFUSED if the provider is no longer configured
- */
+/** @throws {ApiError} PROVIDER_REFUSED if the provider is no longer configured */
 export function requireVolumeProvider(
   providers: Providers,
   { providerId }: { providerId: string },
@@ -50,10 +42,7 @@ interface Where {
   cloudId?: string | null | undefined;
 }
 
-/**
- * Micro-USD per GB and hour, before discounts. The price of the cloud takes precedence, then the region's, then the
- * provider's.
- */
+/** Micro-USD per GB and hour, before discounts: the cloud's, else the region's, else the provider's. */
 export function ratePerGb(profile: VolumeProfile, { region, cloudId }: Where): number {
   const own = profile.regions[region];
   const cloud = own?.clouds?.find(({ id }) => id === cloudId);

@@ -10,9 +10,7 @@ export interface ParsedPublicKey {
 }
 
 /**
- * Parses the public key in a request field (M: "ECDSA and FIDO security key types are accepted on every provider").
- *
- * @throws {ApiError} VALIDATION_ERROR; its text contains no key data
+ * M: "ECDSA and FIDO security key types are accepted". @throws {ApiError} VALIDATION_ERROR; its text has no key data
  */
 export function parsePublicKey(path: string, text: string): ParsedPublicKey {
   const parsed = parseSshPublicKey(text);

@@ -8,11 +8,7 @@ import type { Reader } from '../model/store.ts';
 import { type OwnershipFilter, resolveTeam, toOwners } from '../teams/access.ts';
 import { parsePublicKey } from './parse-public-key.ts';
 
-/**
- * M: POST /api/ssh-keys
- *
- * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND; then nothing was written
- */
+/** M: POST /api/ssh-keys. @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND; then nothing was written */
 export async function createSshKey(
   deps: Pick<Deps, 'store' | 'clock' | 'random'>,
   caller: Caller,
@@ -34,11 +30,7 @@ export async function createSshKey(
   return toSshKey(record);
 }
 
-/**
- * M: GET /api/ssh-keys/{id}
- *
- * @throws {ApiError} NOT_FOUND or FORBIDDEN
- */
+/** M: GET /api/ssh-keys/{id}. @throws {ApiError} NOT_FOUND or FORBIDDEN */
 export async function readSshKey(
   { store }: Pick<Deps, 'store'>,
   caller: Caller,
@@ -47,12 +39,7 @@ export async function readSshKey(
   return toSshKey(await ownSshKey(store.read, caller, id));
 }
 
-/**
- * M: GET /api/ssh-keys: the newest first; without a filter, the keys of all the caller's teams. Temporary keys are not
- * listed.
- *
- * @throws {ApiError} FORBIDDEN or NOT_FOUND
- */
+/** M: GET /api/ssh-keys: the newest first, without temporary keys. @throws {ApiError} FORBIDDEN or NOT_FOUND */
 export async function listSshKeys(
   { store }: Pick<Deps, 'store'>,
   caller: Caller,
@@ -62,11 +49,7 @@ export async function listSshKeys(
   return records.map(toSshKey);
 }
 
-/**
- * M: DELETE /api/ssh-keys/{id}. Existing deployments keep the key.
- *
- * @throws {ApiError} NOT_FOUND or FORBIDDEN
- */
+/** M: DELETE /api/ssh-keys/{id}. Existing deployments keep the key. @throws {ApiError} NOT_FOUND or FORBIDDEN */
 export async function deleteSshKey(
   { store }: Pick<Deps, 'store'>,
   caller: Caller,
@@ -79,11 +62,7 @@ export async function deleteSshKey(
   return { success: true };
 }
 
-/**
- * The key, if it belongs to a team of the caller.
- *
- * @throws {ApiError} NOT_FOUND or FORBIDDEN
- */
+/** @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not in its team */
 export async function ownSshKey(
   { sshKeys, teams }: Pick<Reader, 'sshKeys' | 'teams'>,
   { userId }: Caller,

@@ -25,18 +25,16 @@ interface FeedDeps {
 }
 
 /**
- * Follows the list of changes on the marketplace's account at a provider (`GET /v1/x/changes`). An unlisted instance is
- * as its last poll found it, so it needs no other poll. While the list fails, all instances are polled.
+ * Follows `GET /v1/x/changes`. An unlisted instance is as its last poll found it; while the list fails, all are polled.
  */
 export class ChangesFeed {
   readonly #deps: FeedDeps;
   #running: { ended: Promise<void>; end: AbortController } | undefined;
   #againAt = Number.NEGATIVE_INFINITY;
-  /** The time since when the changes are complete; null: they are not followed. */
+  /** Since when the changes are complete; null: they are not followed. */
   #since: number | null = null;
   /** The time up to which the changes are complete. */
   #asOf = 0;
-  /** Whether the failure to read the changes was logged. */
   #isLoggedAsLost = false;
   /** When each instance was last listed, the oldest first. */
   readonly #listedAt = new Map<string, number>();

@@ -8,7 +8,7 @@ import type { LastAnswers } from './last-answers.ts';
 import type { ProviderHealth } from './provider-health.ts';
 import type { SshAlarm } from './ssh-alarm.ts';
 
-/** Confirms that the row was correct at `at`, if it still has this revision. */
+/** The row was correct at `at`, if it still has this revision. */
 type Confirmation = { id: string; revision: number; at: number };
 
 /** Collects the times of confirmation from polls and writes them in batches. */
@@ -27,8 +27,8 @@ export class Observations {
   }
 
   /**
-   * Writes the pending confirmations: all, or those of one deployment. What could not be written is kept for the next
-   * flush. If a row has changed since, the next poll reads it.
+   * All, or those of one deployment. What fails is kept for the next flush. A row that has changed since is read by the
+   * next poll.
    */
   async flush(id?: string): Promise<void> {
     const waiting = id === undefined ? [...this.#pending.values()] : [this.#pending.get(id) ?? []].flat();

@@ -20,8 +20,8 @@ const RETRY_MS = 5_000;
 const FIRST_SEARCH_MS = 2_000;
 
 /**
- * Sends the create of a deployment's instance. The state `sent` is written first, so that a create that may have been
- * sent is never sent again. Returns the pause until the next step.
+ * `sent` is written first, so that a create that may have been sent is not sent again. Returns the pause until the next
+ * step.
  */
 export async function launch(context: SyncContext, record: DeploymentRecord): Promise<number> {
   if (isOverdue(context, record)) {
@@ -43,8 +43,8 @@ export async function launch(context: SyncContext, record: DeploymentRecord): Pr
 type Refusal = { reason: FailureReason; details: string };
 
 /**
- * O: Availability contract, 3: "The client calls it immediately before provisioning; it is the deploy-time gate."
- * `unknown`: the provider or its platform does not answer now.
+ * O: Availability contract, 3: "it is the deploy-time gate." `unknown`: the provider or its platform does not answer
+ * now.
  */
 async function checkAvailability(
   { provider, health, call }: SyncContext,
@@ -148,9 +148,8 @@ function soldOut(offerId: string, region: string): string {
 }
 
 /**
- * Assigns the instance to the deployment. If the deployment has ended, the instance is cleaned up; if it has another
- * instance, the sweep deletes this one. An instance that another deployment has, or was named for, is not assigned,
- * because changes to one deployment would affect the other.
+ * Assigns the instance, unless another deployment has it or it was named for one: changes would affect both. If the
+ * deployment has ended, it is cleaned up; if it has another instance, the sweep deletes this one.
  */
 export async function adopt(context: SyncContext, id: string, instance: Instance): Promise<void> {
   const { store, provider, log } = context;

@@ -13,9 +13,9 @@ export function unproved(keys: readonly string[]): SshProof {
 }
 
 /**
- * Tries once to log in to a deployment's machine with the key it was made with (M: running: "Active and reachable by
- * SSH"). The proof is stored, and the next poll that shows the endpoint ONLINE starts the deployment. Without one in
- * time, the deployment fails unbilled and the machine is deleted. Returns whether to poll at once.
+ * Tries once to log in with the key of the machine (M: running: "Active and reachable by SSH"). The next poll that
+ * shows the endpoint ONLINE starts the deployment; without a proof in time it fails unbilled. Returns whether to poll
+ * at once.
  */
 export async function proveSsh(context: SyncContext, id: string): Promise<boolean> {
   const { store, clock, provider, options } = context;
@@ -73,10 +73,7 @@ function withResult(
   return { ...proof, ...none, onlineAt, attempts: proof.attempts + 1, failedAt: result.step };
 }
 
-/**
- * Writes nothing if the row has changed meanwhile: another process may hold the lease, or the deployment may have
- * ended.
- */
+/** Not if the row has changed: another process may hold the lease, or the deployment may have ended. */
 async function write(
   context: SyncContext,
   { id, revision, sshProof: before }: DeploymentRecord,

@@ -45,8 +45,8 @@ export class ProviderHealth {
   }
 
   /**
-   * How long calls have failed, in milliseconds, by the kind of the last failure: the longest time of any one subject.
-   * A call in a hundred that fails counts for nothing, but a whole region that fails counts.
+   * In milliseconds, by the last problem: the longest time of one subject. A whole region that fails counts, one call
+   * in a hundred does not.
    */
   get failingMs(): ReadonlyMap<ProviderWideProblem, number> {
     const now = this.#deps.clock.now();

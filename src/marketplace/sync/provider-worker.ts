@@ -29,10 +29,7 @@ const REREAD_MS = 60_000;
 const FLUSH_MS = 30_000;
 const AFTER_FAILURE_MS = 5_000;
 const VOLUMES_AT_ONCE = 8;
-/**
- * Concurrent SSH connections to new machines. They have their own limit, since a host that hangs holds its slot for
- * long.
- */
+/** A separate limit, since a host that hangs holds its slot for long. */
 const PROOFS_AT_ONCE = 32;
 
 /** The subject of the signal that processes send when they start or stop. */
@@ -43,8 +40,7 @@ const CHORES_RANGE = 0;
 type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep';
 
 /**
- * Syncs a provider's deployments and volumes in the ranges that this process holds; with the first range also its
- * catalog and its orphans. Independent of all other providers.
+ * Syncs a provider's deployments and volumes in this process's ranges; with the first one also its catalog and orphans.
  */
 export class ProviderWorker {
   readonly #deps: SyncDeps;
@@ -116,7 +112,6 @@ export class ProviderWorker {
     return this.#health.problems.map((problem) => `calls about deployments fail: ${problem}`);
   }
 
-  /** How long calls have failed, in milliseconds, by problem. */
   get failingMs(): ReadonlyMap<ProviderWideProblem, number> {
     return this.#health.failingMs;
   }
@@ -182,14 +177,11 @@ export class ProviderWorker {
     await this.#leases.release();
   }
 
-  /** The schedules of deployments and volumes. */
   get #schedules(): Schedule[] {
     return [this.#deployments, this.#intents, this.#volumes, this.#proofs];
   }
 
-  /**
-   * This process's share of a limit, by its ranges. At least 1, so many processes may together exceed a small limit.
-   */
+  /** By its ranges, but at least 1: many processes may together exceed a small limit. */
   #shareOf(limit: number): number {
     return Math.max(1, Math.floor((limit * this.#contexts.size) / RANGES));
   }
@@ -370,8 +362,7 @@ export class ProviderWorker {
   ): Promise<number | null> {
     const context = this.#contexts.get(range);
     if (context === undefined) return null;
-    // The lease has expired and may be about to be renewed. If the renewal is too late, the end of the lease drops the
-    // due steps.
+    // Expired, and perhaps about to be renewed. If not, the end of the lease drops the due steps.
     if (!this.#leases.isHeld(range)) return AFTER_FAILURE_MS;
     try {
       const afterMs = await step(context);

@@ -4,10 +4,7 @@ import type { SyncDeps } from './context.ts';
 import type { ProviderWideProblem } from './provider-health.ts';
 import { ProviderWorker } from './provider-worker.ts';
 
-/**
- * One worker per provider, so that a provider that hangs does not delay the others. Several processes share the
- * deployments of each provider by ranges.
- */
+/** A worker per provider, so that one that hangs delays no other. Several processes share a provider by ranges. */
 export class ProviderWorkers implements Sender {
   readonly #store: SyncDeps['store'];
   readonly #workers: ReadonlyMap<string, ProviderWorker>;

@@ -3,10 +3,7 @@ import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import type { Reader } from '../model/store.ts';
 import type { SyncContext } from './context.ts';
 
-/**
- * A deployment other than `id` that has this instance and whose deletion is not proved: it is active, is being deleted,
- * or was lost and is kept. Null: there is none.
- */
+/** Another deployment that has this instance and whose deletion is not proved. Null: there is none. */
 export async function holderOf(
   { deployments }: Pick<Reader, 'deployments'>,
   providerId: string,
@@ -17,12 +14,7 @@ export async function holderOf(
   return records.find((it) => it.id !== id && it.cleanup !== 'done') ?? null;
 }
 
-/**
- * Deletes an instance that was made for a deployment. Null: the instance is gone, or it is kept because another
- * deployment has it.
- *
- * @throws {ProviderError}
- */
+/** Null: it is gone, or kept because another deployment has it. @throws {ProviderError} */
 export async function removeInstance(
   { store, provider, log, call }: SyncContext,
   record: DeploymentRecord,

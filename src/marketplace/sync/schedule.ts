@@ -14,10 +14,7 @@ export class Schedule {
   #wakesAt = Number.POSITIVE_INFINITY;
   #isStopped = false;
 
-  /**
-   * `concurrency` returns the current limit. `run` returns the milliseconds until the key is due again; null: never. It
-   * must not reject.
-   */
+  /** `run` returns the milliseconds until the key is due again; null: never. It must not reject. */
   constructor(
     clock: Clock,
     { concurrency, run }: { concurrency: () => number; run: (key: string) => Promise<number | null> },

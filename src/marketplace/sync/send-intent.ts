@@ -15,9 +15,8 @@ import type { SyncContext } from './context.ts';
 type Sent = Asked & { providerInstanceId: string };
 
 /**
- * Sends the intent of a deployment once, since a stop, a start or a restart without an answer "usually means it was
- * accepted" (M: Deployments, rule 3). The attempt is committed before the call. Only a proof that the call had no
- * effect ends the intent here; otherwise polls do. Returns whether the provider has answered.
+ * Sent once, since a call without an answer "usually means it was accepted" (M: Deployments, rule 3). Committed before
+ * the call. Only a proof that it had no effect ends the intent here. Returns whether the provider has answered.
  */
 export async function sendIntent(context: SyncContext, id: string): Promise<boolean> {
   const sent = await beginAttempt(context, id);
@@ -108,10 +107,7 @@ async function settleError(context: SyncContext, sent: Sent, error: ProviderErro
   );
 }
 
-/**
- * Judges a failed call. `undone`: the answer proves that it had no effect. A read can only prove that it had one, since
- * a call without an answer may still be queued at the provider.
- */
+/** `undone`: the call had no effect. A read can only prove that it had one: a call without an answer may be queued. */
 async function verdictOn(
   context: SyncContext,
   sent: Sent,
@@ -157,10 +153,7 @@ async function onLastAttempt(
   });
 }
 
-/**
- * The error for the user: 400 if the marketplace's quota is used up, 503 for any other 409 of a start, 409 if the
- * provider is busy with another change, 502 otherwise. The provider's own text goes to the log only.
- */
+/** The provider's own text goes to the log only. */
 function refusalOf(sent: Sent, error: ProviderError): ApiError {
   const { action, providerId } = sent;
   if (shortageOf(error) === 'quota_exceeded')

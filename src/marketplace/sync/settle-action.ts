@@ -7,10 +7,7 @@ import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model
 import { isAwaited, isUnsent } from '../model/intent.ts';
 import type { SyncContext } from './context.ts';
 
-/**
- * An accepted stop shows within seconds (O: Integration is poll-based). If the machine is ONLINE after this time, the
- * stop was not accepted.
- */
+/** O: Integration is poll-based. A machine that is ONLINE after this time was not stopped. */
 const PAUSE_SHOWS_MS = 60_000;
 
 /** Ends a sent intent of a deployment that is done or has timed out. */

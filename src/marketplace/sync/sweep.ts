@@ -7,9 +7,8 @@ import type { SyncContext } from './context.ts';
 import { holderOf, removeInstance } from './remove-instance.ts';
 
 /**
- * Finds orphans: instances with a name of this installation that belong to no active deployment. They must be in two
- * consecutive lists. An orphan whose deployment has ended or has another instance is deleted. One without a row, or
- * whose deployment was lost, is only logged.
+ * Instances of this installation that no active deployment has, in two consecutive lists, are deleted. One without a
+ * row, or whose deployment was lost, is only logged.
  */
 export class Sweep {
   #seen: ReadonlySet<string> = new Set();
@@ -31,9 +30,7 @@ export class Sweep {
       if (before.has(instance.id)) await remove(context, record, instance);
   }
 
-  /**
-   * The deployment that the instance was made for and that does not need it; null: the instance must not be deleted.
-   */
+  /** Null: the instance must not be deleted. */
   async #orphanOf(
     { store, installationId, provider, log }: SyncContext,
     instance: Instance,

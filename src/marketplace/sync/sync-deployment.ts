@@ -5,10 +5,7 @@ import { findLaunched } from './find-launched.ts';
 import { launch } from './launch.ts';
 import { ask, confirmAgain, type PollAnswer, poll } from './poll.ts';
 
-/**
- * Runs the next step of a deployment. Returns the pause until the following one in milliseconds; null: nothing is
- * left to do.
- */
+/** Runs the next step. Returns the pause until the following one in milliseconds; null: nothing is left to do. */
 export async function syncDeployment(context: SyncContext, id: string): Promise<number | null> {
   const last = context.answers.take(id);
   if (last === undefined) return syncByRow(context, id);

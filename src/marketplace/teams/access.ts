@@ -7,9 +7,8 @@ import type { Reader } from '../model/store.ts';
 import { createPersonalTeam } from './teams.ts';
 
 /**
- * The team of a request: the named one, else the caller's current one. A caller without a team gets a personal one.
- *
- * @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not a member
+ * The named one, else the current one, else a new personal one. @throws {ApiError} NOT_FOUND, or FORBIDDEN if the
+ * caller is not a member
  */
 export async function resolveTeam(
   deps: Pick<Deps, 'store' | 'clock' | 'random'>,
@@ -55,10 +54,8 @@ export interface OwnershipFilter {
 }
 
 /**
- * The owners of the listed resources: the named team, or all teams of the caller. With `userId`, only what the caller
- * created there.
- *
- * @throws {ApiError} FORBIDDEN for another user or another's team, NOT_FOUND for a team that does not exist
+ * The named team, or all of the caller; with `userId` only what the caller created. @throws {ApiError} FORBIDDEN for
+ * another user or another's team, NOT_FOUND for a team that does not exist
  */
 export async function toOwners(
   { teams }: Pick<Reader, 'teams'>,

@@ -27,10 +27,7 @@ export class KeyRefused extends ApiError {
   }
 }
 
-/**
- * M: Authentication: an API key as a bearer token, with an expiry, revocable. Keys are looked up by the SHA-256 of the
- * whole key.
- */
+/** M: Authentication. Keys are looked up by the SHA-256 of the whole key. */
 export class Authenticator {
   readonly #store: Pick<Store, 'read' | 'transact'>;
   readonly #clock: Clock;

@@ -13,10 +13,8 @@ interface Deps {
 }
 
 /**
- * Creates a key and returns it. This is the only time it is shown (M: Authentication, 1: "access to key generation is
- * controlled by a whitelist; keys may carry an expiry date and can be revoked").
- *
- * @throws {OperatorError}
+ * Shown only this once. M: Authentication, 1: "access to key generation is controlled by a whitelist". @throws
+ * {OperatorError}
  */
 export async function createKey(
   { store, clock, random }: Deps,

@@ -11,11 +11,7 @@ interface Membership {
   team: string;
 }
 
-/**
- * Adds a user to a team, or changes a member's role. A team has one owner; the former owner becomes an admin.
- *
- * @throws {OperatorError}
- */
+/** A team has one owner; the former owner becomes an admin. @throws {OperatorError} */
 export async function setMember(
   { store, clock }: Pick<Deps, 'store' | 'clock'>,
   { user: email, team: idOrSlug, role }: Membership & { role: TeamRole },

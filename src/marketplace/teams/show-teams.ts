@@ -9,10 +9,7 @@ import type { TeamRecord } from '../model/people.ts';
 import type { Reader } from '../model/store.ts';
 import { assertMember, resolveTeam } from './access.ts';
 
-/**
- * M: GET /api/teams: "Team[] with real-time balance; creates a default personal team on first call when the caller has
- * none".
- */
+/** M: GET /api/teams: "Team[] with real-time balance". */
 export async function listTeams(
   deps: Pick<Deps, 'store' | 'clock' | 'random'>,
   caller: Caller,
@@ -31,10 +28,7 @@ export async function listTeams(
 }
 
 /**
- * M: GET /api/balance: the real-time balances of all the caller's teams, or of the named one. With `all` false: of the
- * current one.
- *
- * @throws {ApiError} NOT_FOUND or FORBIDDEN
+ * M: GET /api/balance, in real time. `all` false: of the current team only. @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function listBalances(
   deps: Pick<Deps, 'store' | 'clock' | 'random'>,
@@ -57,12 +51,7 @@ export async function listBalances(
   return { teams, currency: 'USD' };
 }
 
-/**
- * M: GET /api/teams/details/{teamId}: "caller must be a member (else 403); `balance` is the stored value, not
- * recomputed".
- *
- * @throws {ApiError} NOT_FOUND or FORBIDDEN
- */
+/** M: GET /api/teams/details/{teamId}: "the stored value, not recomputed". @throws {ApiError} NOT_FOUND or FORBIDDEN */
 export async function teamDetails(
   { store: { read } }: Pick<Deps, 'store'>,
   caller: Caller,

@@ -83,10 +83,8 @@ function toSlug(name: string): string {
 }
 
 /**
- * Creates the caller's default team and makes it current, if the caller has no team (M: GET /api/teams: "creates a
- * default personal team on first call when the caller has none"). Of several concurrent calls, only one creates it.
- *
- * @throws {ApiError} NOT_FOUND
+ * M: GET /api/teams: "creates a default personal team on first call". Of concurrent calls, only one does. @throws
+ * {ApiError} NOT_FOUND
  */
 export async function createPersonalTeam(
   { store, clock, random }: Pick<Deps, 'store' | 'clock' | 'random'>,

@@ -4,18 +4,14 @@ import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { writeVolume } from './snapshot.ts';
 
-/**
- * Whether the deletion at the provider is requested but not proved yet. This includes a volume that is `deleted` for
- * its user but that an abandoned create made late.
- */
+/** Requested and not proved yet: also a volume `deleted` for its user that an abandoned create made late. */
 export function isBeingDeleted({ status, cleanup }: VolumeRecord): boolean {
   return status === 'deleting' || cleanup === 'wanted';
 }
 
 /**
- * Ends billing and marks the volume for deletion until a 404 proves that it is gone. Called when the provider has
- * accepted the deletion, or may have. `isTaken`: the provider confirmed it, so a 404 is not a loss. The volume must be
- * locked.
+ * The provider has accepted the deletion, or may have. Ends billing; a 404 proves the rest later. `isTaken`: the
+ * provider confirmed it, so a 404 is not a loss. The volume must be locked.
  */
 export async function acceptDeletion(
   { clock, random }: Pick<Deps, 'clock' | 'random'>,

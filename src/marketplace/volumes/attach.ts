@@ -29,11 +29,8 @@ import { showVolume, snapshotToVolume } from './to-volume.ts';
 type AttachDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
 /**
- * M: POST /api/volumes/{volumeId}/attach. If the provider restarts the instance for it, the answer waits for that.
- * Attaching an attached volume succeeds.
- *
- * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed.
- *   PROVIDER_SLOW: the request went through, or may have.
+ * M: POST /api/volumes/{volumeId}/attach. Waits while the provider restarts the instance. Attaching again succeeds.
+ * @throws {ApiError} PROVIDER_SLOW: it went through, or may have; any other: nothing changed
  */
 export async function attachVolume(
   deps: AttachDeps,
@@ -44,11 +41,7 @@ export async function attachVolume(
   return attachedVolumeSchema.parse(await changeAttachment(attach, deps, caller, volumeId, deploymentId));
 }
 
-/**
- * M: POST /api/volumes/{volumeId}/detach; "data is preserved on detach" (Volume rules, 6).
- *
- * @throws {ApiError} as {@link attachVolume}
- */
+/** M: POST .../detach; "data is preserved on detach" (Volume rules, 6). @throws {ApiError} as {@link attachVolume} */
 export async function detachVolume(
   deps: AttachDeps,
   caller: Caller,
@@ -63,9 +56,7 @@ interface Request {
   volumeProvider: VolumeProvider;
   record: VolumeRecord;
   deployment: DeploymentRecord;
-  /** All attachments of the volume. */
   existing: readonly AttachmentRecord[];
-  /** The attachment to the deployment. */
   known: AttachmentRecord | undefined;
   by: string;
   now: number;

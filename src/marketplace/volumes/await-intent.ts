@@ -18,12 +18,9 @@ export function toCall({ providerId, volumeId, action: { kind } }: AskedVolume):
 }
 
 /**
- * Waits until the requested change is done or the deadline of the intent passes, and returns the volume. An intent that
- * was not sent by then is withdrawn. `goesOn`: whether the change is still in progress although its intent was
- * replaced.
- *
- * @throws {ApiError} the provider's refusal; PROVIDER_REFUSED if nothing was sent: nothing changed;
- *   PROVIDER_SLOW (M: 504) if it was sent but the row does not show its outcome
+ * Waits until the change is done. An intent not sent by its deadline is withdrawn. `goesOn`: still in progress although
+ * its intent was replaced. @throws {ApiError} the provider's refusal; PROVIDER_REFUSED: not sent; PROVIDER_SLOW (M:
+ * 504): sent, and the row does not show its outcome
  */
 export async function awaitVolume(
   deps: Pick<Deps, 'store' | 'clock'>,
@@ -48,10 +45,8 @@ export async function awaitVolume(
 }
 
 /**
- * The volume once the change is done; null: still in progress. An intent missing from the row proves neither success
- * nor refusal.
- *
- * @throws {ApiError} if the intent is over and the change was not done, or the outcome is unknown
+ * Null: still in progress. An intent missing from the row proves neither success nor refusal. @throws {ApiError} if it
+ * is over and not done, or unknown
  */
 function isOver(
   snapshot: VolumeSnapshot | null,

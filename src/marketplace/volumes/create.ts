@@ -20,12 +20,9 @@ import { showVolume } from './to-volume.ts';
 type CreateVolumeDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId'>;
 
 /**
- * M: POST /api/volumes. Answers once the volume is `available`, or `attached` if `deploymentId` was sent. If the
- * provider takes too long, answers with the volume as it is (`creating`), because a client that got an error might
- * create a second one.
- *
- * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS: nothing was written or sent.
- *   PROVIDER_REFUSED: there is no volume, and nothing is billed.
+ * M: POST /api/volumes. Answers once it is `available`, or `attached` with `deploymentId`; after a wait as `creating`,
+ * because a client that got an error might create a second one. @throws {ApiError} PROVIDER_REFUSED: there is no
+ * volume, and nothing is billed; any other: nothing was sent
  */
 export async function createVolume(
   deps: CreateVolumeDeps,

@@ -14,12 +14,8 @@ import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.t
 export type DeleteDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers'>;
 
 /**
- * M: DELETE /api/volumes/{volumeId}. Billing ends when the provider has accepted the deletion, or may have; the proof
- * that the volume is gone follows later. A second delete succeeds. `assertStillWanted` runs in the transaction that
- * begins the deletion, with the volume locked; if it throws, nothing changes.
- *
- * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed;
- *   PROVIDER_SLOW: it was sent, and is not decided
+ * M: DELETE /api/volumes/{volumeId}. A second delete succeeds. `assertStillWanted` runs with the volume locked; if it
+ * throws, nothing changes. @throws {ApiError} PROVIDER_SLOW: sent, and not decided; any other: nothing changed
  */
 export async function deleteVolume(
   deps: DeleteDeps,
@@ -36,8 +32,7 @@ export async function deleteVolume(
     assertDeletable(snapshot, clock.now(), options);
     await assertStillWanted(tx);
     if (record.providerVolumeId === null) return endWithoutVolume(tx, snapshot, clock.now());
-    // Billing ends although the provider is not configured. The volume is deleted once the provider is configured
-    // again.
+    // Billing ends now. The volume is deleted once the provider is configured again.
     if (volumeProvider === null) return acceptDeletion(deps, tx, record);
     const since = clock.now();
     const until = since + options.lifecycleWaitMs;

@@ -13,9 +13,8 @@ type Kind = VolumeIntent['kind'];
 export const ofAttachments: readonly Kind[] = ['create', 'attach', 'detach'];
 
 /**
- * The intent of a volume after intents of the kinds `over` have ended, with the attachments that are left. Other kinds
- * stay: a resize ends when the provider shows the size, a deletion when it is proved. While an attachment is in
- * transit, there is an intent.
+ * The intent once those of the kinds `over` have ended. A resize ends with the new size, a deletion with its proof.
+ * There is one while an attachment is in transit.
  */
 export function intentAfter(
   record: Pick<VolumeRecord, 'action' | 'revision' | 'userId'>,
@@ -51,10 +50,7 @@ const progressTexts: Readonly<Record<Kind, string>> = {
   delete: 'The volume is being deleted.',
 };
 
-/**
- * Whether only the provider can end the intent: a sent create may have made the volume, a resize may have taken effect,
- * and a deletion may have removed the volume.
- */
+/** Whether only the provider can end it: the call may have made, resized or removed the volume. */
 export function isExclusive({ action, providerVolumeId }: VolumeRecord): boolean {
   if (action?.kind === 'create') return providerVolumeId === null && !isUnsent(action);
   return action?.kind === 'resize' || action?.kind === 'delete';
@@ -69,11 +65,7 @@ export function hasTimedOut(
   return now - since >= polling.actionMs;
 }
 
-/**
- * Allows one change of a volume at a time. A timed-out change does not block another one, unless it is exclusive.
- *
- * @throws {ApiError} CHANGE_IN_PROGRESS
- */
+/** A timed-out change does not block another one, unless it is exclusive. @throws {ApiError} CHANGE_IN_PROGRESS */
 export function assertIdle(record: VolumeRecord, now: number, options: MarketplaceOptions): void {
   const { action } = record;
   if (action === null || (!isExclusive(record) && hasTimedOut(action, now, options))) return;
@@ -82,11 +74,7 @@ export function assertIdle(record: VolumeRecord, now: number, options: Marketpla
   });
 }
 
-/**
- * Refuses to attach or detach a volume that the provider has not made yet.
- *
- * @throws {ApiError} CHANGE_IN_PROGRESS
- */
+/** @throws {ApiError} CHANGE_IN_PROGRESS while the provider has not made the volume */
 export function assertMade({ status }: Pick<VolumeRecord, 'status'>): void {
   if (status === 'creating')
     throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts.create} Wait a moment and try again.`);
@@ -109,10 +97,8 @@ export async function writeVolumeIntent(
 export type AskedVolume = VolumeRecord & { action: VolumeIntent };
 
 /**
- * Marks a deployment as having a volume change in progress. Other changes of the deployment are refused meanwhile, and
- * a restart for the change is not mistaken for a stop. `isSent`: the call follows at once.
- *
- * @throws {ApiError} CHANGE_IN_PROGRESS
+ * Blocks other changes of the deployment; a restart for this one is not mistaken for a stop. `isSent`: the call follows
+ * at once. @throws {ApiError} CHANGE_IN_PROGRESS
  */
 export async function beginVolumeAction(
   tx: Pick<Transaction, 'deployments'>,

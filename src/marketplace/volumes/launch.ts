@@ -14,9 +14,8 @@ import { writeVolume } from './snapshot.ts';
 const FIELD = 'volumeIds';
 
 /**
- * The volumes to attach when a deployment is created (M: Per-provider `volumeIds` rules).
- *
- * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS, "before anything is created"
+ * M: Per-provider `volumeIds` rules. @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS,
+ * "before anything is created"
  */
 export async function planLaunchVolumes(
   { clock, options }: Pick<Deps, 'clock' | 'options'>,
@@ -53,9 +52,7 @@ export async function planLaunchVolumes(
 }
 
 /**
- * Attaches the planned volumes to a new deployment, so that no other request can take them.
- *
- * @throws {ApiError} CHANGE_IN_PROGRESS if one of them has changed since it was planned
+ * So that no other request can take them. @throws {ApiError} CHANGE_IN_PROGRESS if one has changed since it was planned
  */
 export async function attachAtLaunch(
   tx: Pick<Transaction, 'volumes'>,

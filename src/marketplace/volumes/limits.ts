@@ -34,7 +34,6 @@ export function assertSize(volumeProvider: VolumeProvider, region: string, sizeG
     );
 }
 
-/** The deployment to which volumes are to be attached. */
 interface AttachTarget {
   providerId: string;
   region: string;
@@ -42,9 +41,7 @@ interface AttachTarget {
 }
 
 /**
- * Checks the rules of every attachment, also at a launch (M: `volumeIds`, "each must match the deployment's provider
- * and region"). `field` is the request field that names the volume.
- *
+ * M: `volumeIds`, "each must match the deployment's provider and region". `field` names the volume in the request.
  * @throws {ApiError} VALIDATION_ERROR
  */
 export function assertFits(
@@ -70,11 +67,7 @@ export function assertFits(
     );
 }
 
-/**
- * M: Limits, "Volumes per instance".
- *
- * @throws {ApiError} VALIDATION_ERROR
- */
+/** M: Limits, "Volumes per instance". @throws {ApiError} VALIDATION_ERROR */
 export function assertRoom(field: string, { provider, profile }: VolumeProvider, wanted: number): void {
   const { max_per_instance: max } = profile;
   if (max === null || wanted <= max) return;

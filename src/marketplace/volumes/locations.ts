@@ -33,10 +33,8 @@ function volumePlaces({ provider, profile }: VolumeProvider): VolumePlace[] {
 }
 
 /**
- * The place that a request names. `region` has no default, and `cloudId` is required where there are clouds (M: Create
- * body of a volume).
- *
- * @throws {ApiError} VALIDATION_ERROR; UNAVAILABLE while the provider's catalog is unknown
+ * `region` has no default; `cloudId` is required where there are clouds (M: Create body of a volume). @throws
+ * {ApiError} VALIDATION_ERROR; UNAVAILABLE while the catalog is unknown
  */
 export function findPlace(
   volumeProvider: VolumeProvider,
@@ -73,10 +71,8 @@ function namesOf(names: readonly string[]): string {
 }
 
 /**
- * M: GET /api/volumes/regions: "`hasGpuOffers` is per region; `hasAnyOffers` is true when any region has offers". Only
- * offers in stock count. Where a provider has several clouds, each has an entry.
- *
- * @throws {ApiError} VALIDATION_ERROR
+ * M: GET /api/volumes/regions. Only offers in stock count; each cloud of a region has an entry. @throws {ApiError}
+ * VALIDATION_ERROR
  */
 export function listVolumeRegions(
   { providers }: { providers: Providers },
@@ -115,9 +111,7 @@ function hasOffers({ catalog }: Provider, region: string, fits: (offer: CatalogO
 }
 
 /**
- * M: GET /api/volumes/pricing: the price before discounts. Without a region, the provider's base price.
- *
- * @throws {ApiError} VALIDATION_ERROR
+ * M: GET /api/volumes/pricing, before discounts; without a region, the base price. @throws {ApiError} VALIDATION_ERROR
  */
 export function readVolumePricing(
   { providers }: { providers: Providers },

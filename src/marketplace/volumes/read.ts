@@ -11,10 +11,8 @@ import { showVolume, toVolume } from './to-volume.ts';
 const FRESH_WITHIN_MS = 2_000;
 
 /**
- * M: GET /api/volumes/{volumeId}: "Volume with fresh usage data". The provider's worker reads the volume; if the
- * provider does not answer soon, the last known state is shown.
- *
- * @throws {ApiError} NOT_FOUND or FORBIDDEN
+ * M: "Volume with fresh usage data": the worker reads it; if that takes long, the last known state is shown. @throws
+ * {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function readVolume(
   deps: Pick<Deps, 'store' | 'clock' | 'providers'>,
@@ -41,11 +39,7 @@ function isShown({ status, providerVolumeId }: VolumeRecord): boolean {
 
 const SHOWN = volumeStatuses.filter((status) => status !== 'deleted');
 
-/**
- * M: GET /api/volumes: the volumes of one team, the newest first. Without `status`, all but the deleted ones.
- *
- * @throws {ApiError} FORBIDDEN or NOT_FOUND
- */
+/** M: GET /api/volumes: of one team, the newest first. @throws {ApiError} FORBIDDEN or NOT_FOUND */
 export async function listVolumes(
   deps: Pick<Deps, 'store' | 'clock' | 'random' | 'providers'>,
   caller: Caller,

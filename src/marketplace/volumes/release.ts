@@ -5,9 +5,8 @@ import { detachIntent, endVolumeAction, isExclusive } from './intents.ts';
 import { type AttachmentSnapshot, isInTransit, writeVolume } from './snapshot.ts';
 
 /**
- * Releases the volumes of an ended deployment (M: States: "when an instance terminates, its volumes return to
- * `available`"): at once if the provider never made an instance, else as soon as a sync shows that the provider has
- * detached them. The deployment's row was read by id in this transaction.
+ * M: States: "when an instance terminates, its volumes return to `available`": at once without an instance, else once
+ * the provider has detached them. The deployment's row was read by id in this transaction.
  */
 export async function releaseVolumes(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
@@ -53,10 +52,7 @@ export async function dropAttachments(
   for (const { deployment } of attachments) await writeAttachment(tx, volume, deployment, 'gone');
 }
 
-/**
- * Writes the new state of an attachment. Once none of its volumes is in transit, the deployment accepts other changes
- * again.
- */
+/** Once no volume is in transit, the deployment accepts other changes again. */
 export async function writeAttachment(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
   { id: volumeId }: Pick<VolumeRecord, 'id'>,

@@ -16,10 +16,7 @@ export interface VolumeSnapshot {
   attachments: readonly AttachmentSnapshot[];
 }
 
-/**
- * Reads a volume by its internal id, without locks. The volume is read first: while its revision is unchanged, the rows
- * read after it still belong to it.
- */
+/** Reads without locks, the volume first: while its revision is unchanged, the rows read after it belong to it. */
 export async function readVolumeSnapshot(
   read: Pick<Reader, 'volumes' | 'deployments'>,
   id: string,
@@ -30,10 +27,7 @@ export async function readVolumeSnapshot(
   return { record, attachments: await withDeployments(read, attachments) };
 }
 
-/**
- * Reads the snapshot again with locks: first the deployments by id, then the volume, as every transaction does. Null
- * if the volume has changed since `snapshot`.
- */
+/** With locks: first the deployments by id, then the volume, as everywhere. Null: the volume has changed since. */
 export async function lockSnapshot(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
   snapshot: VolumeSnapshot,
@@ -51,8 +45,7 @@ export async function lockSnapshot(
 }
 
 /**
- * Runs a transaction on a volume and its deployments in their current state, all locked after the rows that `first`
- * locks. `known`: the volume as last read, which saves a read if it is unchanged.
+ * With the volume and its deployments locked, after what `first` locks. `known`: the last read, which saves another.
  */
 export async function transactOnVolume<T>(
   store: Store,
@@ -89,10 +82,7 @@ export function isInTransit({ state }: Pick<AttachmentRecord, 'state'>): boolean
   return state !== 'attached';
 }
 
-/**
- * Whether the provider records the volume as attached to this instance. In O:, the list of ids is optional and the
- * status is not.
- */
+/** O: the list of ids is optional, the status is not. */
 export function isAttachedAtProvider(
   { attached_instance_ids: ids, status }: ProviderVolume,
   { providerInstanceId }: DeploymentRecord,

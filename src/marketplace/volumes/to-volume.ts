@@ -7,7 +7,6 @@ import type { Providers } from '../providers/provider.ts';
 import { type VolumeProvider, volumeProviderOf } from '../providers/volume-provider.ts';
 import type { VolumeSnapshot } from './snapshot.ts';
 
-/** A volume in its current state. */
 export async function showVolume(
   { store: { read }, providers }: Pick<Deps, 'store' | 'providers'>,
   volumeId: string,
@@ -17,16 +16,12 @@ export async function showVolume(
   return toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), providers);
 }
 
-/** A volume from a snapshot. */
 export function snapshotToVolume({ record, attachments }: VolumeSnapshot, providers: Providers): Volume {
   const deploymentIds = attachments.map(({ deployment }) => ({ deploymentId: deployment.id }));
   return toVolume(record, deploymentIds, providers);
 }
 
-/**
- * A volume as M: shows it. Unknown fields are omitted, never null, as M: requires for them. `usedCapacityBytes` is
- * never known, since O: does not have it. `attachedToOrderIds` is always empty: there are only deployments.
- */
+/** Unknown fields are omitted (M:). O: has no `usedCapacityBytes`. `attachedToOrderIds`: there are only deployments. */
 export function toVolume(
   record: VolumeRecord,
   attachments: readonly Pick<AttachmentRecord, 'deploymentId'>[],

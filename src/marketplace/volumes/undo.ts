@@ -9,8 +9,8 @@ import { type AttachmentSnapshot, type VolumeSnapshot, writeVolume } from './sna
 type UndoTransaction = Pick<Transaction, 'volumes' | 'deployments'>;
 
 /**
- * Withdraws an intent for which the provider has done nothing, and restores the earlier state. Returns false and does
- * nothing if the intent must continue. The volume and its deployments must be locked.
+ * Restores the state before an intent for which the provider has done nothing. False: it must continue. All rows are
+ * locked.
  */
 export async function undoIntent(
   tx: UndoTransaction,
@@ -64,9 +64,7 @@ export async function undoAttach(
   return true;
 }
 
-/**
- * Keeps the volume attached. Returns false if the deployment has ended, because then the volume must still be detached.
- */
+/** False: the deployment has ended, so the volume must still be detached. */
 export async function undoDetach(
   tx: UndoTransaction,
   { record, attachments }: VolumeSnapshot,

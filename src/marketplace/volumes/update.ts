@@ -18,11 +18,8 @@ import { showVolume, snapshotToVolume } from './to-volume.ts';
 type UpdateDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
 /**
- * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). Only the marketplace stores the new name; the provider has its
- * own name for the volume. If a new size is requested too, the name is written together with it.
- *
- * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed.
- *   PROVIDER_SLOW: the request went through.
+ * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). The provider does not get the name; with a new size, both are
+ * written together. @throws {ApiError} PROVIDER_SLOW: the request went through; any other: nothing changed
  */
 export async function updateVolume(
   deps: UpdateDeps,

@@ -29,9 +29,8 @@ export interface VolumeObservation {
 }
 
 /**
- * Updates the stored volume to the size, attachments and status that the provider showed at `begunAt`, even if no
- * request caused them. A size that is not credible is ignored. The observation is dropped if the volume has changed
- * since the snapshot.
+ * Applies what the provider showed at `begunAt`, even if no request caused it, unless the volume has changed since the
+ * snapshot.
  */
 export async function applyVolumeObservation(
   context: VolumeContext,
@@ -85,10 +84,7 @@ function byDeployment(a: AttachmentSnapshot, b: AttachmentSnapshot): number {
   return a.deployment.id < b.deployment.id ? -1 : 1;
 }
 
-/**
- * Deployments of the team whose instances have the volume although the marketplace has no such attachment: a call took
- * effect after it was given up. The volume is detached again from an ended one.
- */
+/** A call took effect after it was given up. The volume is detached again from an ended deployment. */
 async function unknownHolders(
   { store, provider }: VolumeContext,
   { record, attachments }: VolumeSnapshot,
@@ -109,10 +105,7 @@ function stateFound(deployment: DeploymentRecord): AttachmentSnapshot['state'] {
   return isActive(deployment) ? 'attached' : 'detaching';
 }
 
-/**
- * Whether the observation is used. Deletions are handled elsewhere. A volume in `error` stays in `error`, but its
- * attachments are still settled.
- */
+/** A volume in `error` stays so, but its attachments are settled. Deletions are handled elsewhere. */
 function acceptsObservation({ record: { status, action }, attachments }: VolumeSnapshot): boolean {
   if (action?.kind === 'delete') return false;
   if (status === 'error') return attachments.some(isInTransit);

@@ -28,10 +28,7 @@ export function findAttachment(
   return attachments.find((it) => it.deployment.id === deploymentId && it.state === state);
 }
 
-/**
- * Sends the attach and detach calls that attachments in transit still need. O: both calls may be repeated; an
- * orchestrator "may ignore" the volumes of a create, "and the client attaches … once the instance is ONLINE".
- */
+/** O: both calls may be repeated; an orchestrator "may ignore" the volumes of a create, "and the client attaches". */
 export async function syncAttachments(
   context: VolumeContext,
   { record, attachments }: VolumeSnapshot,
@@ -89,12 +86,7 @@ async function giveUp(
   );
 }
 
-/**
- * Sends one attach or detach after committing its attempt. Returns the volume as the provider then shows it; null:
- * nothing was sent, or the call was refused.
- *
- * @throws {ProviderError} if the outcome is open
- */
+/** Commits the attempt, then calls. Null: not sent, or refused. @throws {ProviderError} if the outcome is open */
 export async function sendAttachment(
   context: VolumeContext,
   snapshot: VolumeSnapshot,
@@ -117,8 +109,7 @@ export async function sendAttachment(
     return { snapshot: sent, volume, isAccepted: true };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    // No request waits for the attachments of a launch. If this call ended the intent, the other calls would not be
-    // sent.
+    // At a launch no request waits, and the end of the intent would keep the other calls from being sent.
     if (sent.record.action.deploymentId !== deployment.id && !isDecided(error)) throw error;
     if (await settleError(context, sent, error, undoOf(sent, state, deployment.id))) return null;
     // The instance is gone at the provider, so the volume is not attached to it.

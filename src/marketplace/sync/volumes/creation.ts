@@ -18,10 +18,8 @@ const RECORDED_WITHIN_TRIES = 5;
 const RECORDED_AGAIN_MS = 1_000;
 
 /**
- * Sends the create of a volume whose id at the provider is unknown. O: has no list of volumes, so a create whose answer
- * was lost cannot be looked up. It is sent again, with the same key, only to providers that support idempotency keys.
- *
- * @throws {ProviderError}
+ * O: has no list of volumes to search for a lost create. It is sent again, with the same key, only to providers that
+ * support idempotency keys. @throws {ProviderError}
  */
 export async function syncCreation(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
   const { provider } = context;
@@ -77,10 +75,7 @@ function toRequest(
   };
 }
 
-/**
- * Whether repeating the create returns the first volume instead of making a second one. Null: unknown, because the
- * process has not read the catalog yet.
- */
+/** Whether repeating the create makes no second volume. Null: the catalog has not been read yet. */
 function canRepeat({ catalog }: Provider, { createdAt }: VolumeRecord, now: number): boolean | null {
   if (catalog.refreshedAt === null) return null;
   const isBerth = [...catalog.offers.values()].some(({ extras }) => typeof extras['berth'] === 'object');
@@ -96,10 +91,7 @@ function mayBeRunning(
   return sentAt !== null && now - sentAt < 2 * polling.callTimeoutMs;
 }
 
-/**
- * Records a volume that the provider has made, even if another process now holds the lease: only this process knows the
- * id. The row is read again.
- */
+/** Also when another process holds the lease: only this process knows the id. */
 async function keepMade(context: VolumeContext, record: VolumeRecord, made: ProviderVolume): Promise<void> {
   const { clock, log, unfenced } = context;
   for (let tries = 1; ; tries++)
@@ -119,9 +111,8 @@ async function keepMade(context: VolumeContext, record: VolumeRecord, made: Prov
 }
 
 /**
- * Writes the id of the new volume. If the create was given up meanwhile, the volume is deleted at the provider. A
- * volume that another row has, or that was named for another, is not assigned: deleting one would destroy the other's
- * data.
+ * If the create was given up, the volume is deleted there. One of another row is not assigned: deleting one would
+ * destroy the other's data.
  */
 async function recordMade(
   context: VolumeContext,
@@ -188,10 +179,7 @@ async function giveUp(context: VolumeContext, sent: Sent): Promise<void> {
   );
 }
 
-/**
- * A volume other than `record` that has this volume of the provider and whose deletion is not proved. Null: there is
- * none.
- */
+/** Another volume that has this one of the provider and whose deletion is not proved. Null: there is none. */
 export async function volumeHolderOf(
   { volumes }: Pick<Reader, 'volumes'>,
   { id, providerId }: Pick<VolumeRecord, 'id' | 'providerId'>,

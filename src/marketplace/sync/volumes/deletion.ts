@@ -27,12 +27,7 @@ import {
   type VolumeContext,
 } from './step.ts';
 
-/**
- * Sends the requested deletion, unless the provider shows the volume on an active deployment. The deletion counts as
- * accepted once the provider has accepted it, or may have.
- *
- * @throws {ProviderError} if nothing was sent
- */
+/** Not sent while the provider shows the volume on an active deployment. @throws {ProviderError} if nothing was sent */
 export async function startDeletion(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
   const { record } = snapshot;
   const { action, providerVolumeId } = record;
@@ -89,12 +84,7 @@ async function accept(context: VolumeContext, { id }: VolumeRecord, isTaken = fa
   await transactOnVolume(context.store, id, (tx, { record }) => acceptDeletion(context, tx, record, isTaken));
 }
 
-/**
- * Continues an accepted deletion until a 404 from the provider proves that the volume is gone. The volume is no longer
- * billed.
- *
- * @throws {ProviderError}
- */
+/** Until a 404 proves that the volume is gone. It is no longer billed. @throws {ProviderError} */
 export async function proveDeletion(context: VolumeContext, record: VolumeRecord): Promise<void> {
   const { providerVolumeId } = record;
   if (providerVolumeId === null) return endDeletion(context, record);
@@ -117,9 +107,7 @@ export async function proveDeletion(context: VolumeContext, record: VolumeRecord
 }
 
 /**
- * Sends the deletion. Remaining attachments are detached first (O: "force-detaches … instead of failing"); if that
- * takes time, the deletion is sent again later. Returns whether the provider accepted it.
- *
+ * Detaches first what is left (O: "force-detaches … instead of failing"). Returns whether the provider accepted it.
  * @throws {ProviderError}
  */
 async function sendDeletion(
@@ -169,10 +157,7 @@ async function endDeletion(context: VolumeContext, { id, providerId }: VolumeRec
   if (admission !== null && admission.alarm !== null) logLossAlarm(context.log, admission.alarm);
 }
 
-/**
- * Ends the deletion of a volume that another row has too; the provider's volume is kept. If both are deleted at the
- * same moment, the second sees the end of the first and deletes the volume at the provider.
- */
+/** Another row has the volume, which is kept. If both are deleted at once, the second sees the end of the first. */
 async function endShared(
   { store, log }: VolumeContext,
   { id, providerId }: VolumeRecord,

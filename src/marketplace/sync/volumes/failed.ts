@@ -4,12 +4,7 @@ import { isNotFoundTrusted } from '../../providers/loss-cap.ts';
 import { transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
 import { getVolume, type VolumeContext } from './step.ts';
 
-/**
- * Ends the billing of a volume in `error` once the provider answers 404 for it. The volume stays in `error` until its
- * user deletes it.
- *
- * @throws {ProviderError}
- */
+/** Once the provider answers 404. The volume stays in `error` until its user deletes it. @throws {ProviderError} */
 export async function endBillOfFailed(context: VolumeContext, record: VolumeRecord): Promise<void> {
   const { id, startedAt, deletedAt, providerId } = record;
   if (startedAt === null || deletedAt !== null || !(await isGone(context, record))) return;

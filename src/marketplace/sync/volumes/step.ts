@@ -39,10 +39,7 @@ export async function getVolume(
 /** A volume with an intent that is being sent, both as committed. */
 export type Sent = VolumeSnapshot & { record: VolumeRecord & { action: VolumeIntent } };
 
-/**
- * Commits the attempt of the next call. `prepare` may write more, and returns whether to make the call. Null: do not
- * make it.
- */
+/** `prepare` may write more, and returns whether to make the call. Null: do not make it. */
 export async function beginAttempt(
   context: VolumeContext,
   known: VolumeSnapshot,
@@ -82,10 +79,7 @@ export async function onLastAttempt(
 /** Withdraws an intent in a transaction. Returns false if the intent must continue. */
 type Undo = (tx: Transaction, current: Sent, at: number) => Promise<boolean>;
 
-/**
- * Handles a failed call. If it is proved that neither this nor an earlier call had an effect, the earlier state is
- * restored and the request gets the refusal. Returns whether that happened.
- */
+/** If no call had an effect, restores the earlier state and refuses the request. Returns whether that happened. */
 export async function settleError(
   context: VolumeContext,
   sent: Sent,
@@ -129,10 +123,7 @@ export const ABOUT_THIS_CALL: readonly ProviderError['problem'][] = [
   'limited',
 ];
 
-/**
- * Whether the refusal also proves that earlier calls had no effect. It does not if it concerns the caller, the rate or
- * a running operation.
- */
+/** Not if the refusal concerns the caller, the rate or a running operation. */
 export function isDecided({ mayHaveHappened, code, problem }: ProviderError): boolean {
   return !mayHaveHappened && code !== 'operation_in_progress' && !ABOUT_THIS_CALL.includes(problem);
 }

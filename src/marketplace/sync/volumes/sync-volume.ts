@@ -20,10 +20,7 @@ export const CHANGING_MS = 5_000;
 const FAILED_MS = 60_000;
 export const SETTLED_MS = 15 * 60_000;
 
-/**
- * Runs the next step of a volume. Returns the pause until the following one in milliseconds; null: nothing is left to
- * do. A volume at rest is read from time to time, and external changes are applied.
- */
+/** Runs the next step. Returns the pause until the following one in milliseconds; null: nothing is left to do. */
 export async function syncVolume(sync: SyncContext, id: string): Promise<number | null> {
   const volumeProvider = toVolumeProvider(sync.provider);
   const snapshot = await readVolumeSnapshot(sync.store.read, id);
@@ -83,10 +80,7 @@ async function read(context: VolumeContext, snapshot: VolumeSnapshot): Promise<S
   return volume === null ? null : { snapshot, volume };
 }
 
-/**
- * Sends the intent of a waiting request at once. Returns the volume from the answer; null: nothing was sent, or there
- * was no answer.
- */
+/** Null: nothing was sent, or there was no answer. */
 async function sendUnsent(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
   const { action } = snapshot.record;
   if (action === null || !isUnsent(action)) return null;
