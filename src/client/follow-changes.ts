@@ -38,7 +38,8 @@ export interface FollowedChanges {
 /**
  * Follows the changes of an orchestrator that announces `extras.berth.changes`. Each request is sent when the caller
  * asks for more, so it has handled the last reply. A lost or repeated reply loses no change; a change can be listed
- * more than once. @throws {ProviderError} `not_found`: the orchestrator does not offer it
+ * more than once.
+ * @throws {ProviderError} `not_found`: the orchestrator does not offer it
  */
 export async function* followChanges(
   client: Pick<OrchestratorClient, 'listChanges'>,

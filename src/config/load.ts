@@ -75,8 +75,8 @@ export function catalogFileOf(catalog: string | undefined, configFile: string | 
 }
 
 /**
- * Loads a catalog. With `platforms`, also checks that it fits them. @throws {ConfigError} with every finding, each at
- * its line
+ * Loads a catalog. With `platforms`, also checks that it fits them.
+ * @throws {ConfigError} with every finding, each at its line
  */
 export function loadCatalog(file: string, platforms?: SellingPlatforms): Catalog {
   const read = readCatalogFile(file, platforms);

@@ -32,8 +32,8 @@ export function loadGpuTypes(): GpuTypes {
 }
 
 /**
- * Runs `body` with the configured providers and their catalogs from the database, and closes them afterwards. @throws
- * {Fatal}
+ * Runs `body` with the configured providers and their catalogs from the database, and closes them afterwards.
+ * @throws {Fatal}
  */
 export async function withProviders<T>(
   config: MarketplaceConfig,

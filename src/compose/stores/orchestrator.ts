@@ -45,8 +45,8 @@ export async function backUp(database: string, target: string, now: number): Pro
 }
 
 /**
- * Replaces a SQLite database that no server uses by a copy of a backup. The old one is kept under another name. @throws
- * {Fatal}
+ * Replaces a SQLite database that no server uses by a copy of a backup. The old one is kept under another name.
+ * @throws {Fatal}
  */
 export function restore(
   database: string,
@@ -69,7 +69,8 @@ export function restore(
 }
 
 /**
- * Marks a database that other tools restored, so that the first start compares it with the platform. @throws {Fatal}
+ * Marks a database that other tools restored, so that the first start compares it with the platform.
+ * @throws {Fatal}
  */
 export async function markRestored(database: string, takenAt: number, actor: Actor): Promise<void> {
   const release = isPostgres(database) ? () => undefined : takeServeLock(sqlitePath(database));

@@ -35,8 +35,8 @@ interface NewDeployment {
 
 /**
  * M: POST /api/deployments. One transaction writes everything; the provider is called later. Order of the checks: body
- * and offer, tenancy, balance, limits, stock, volumes. @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND;
- * then nothing was written or sent
+ * and offer, tenancy, balance, limits, stock, volumes.
+ * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND; then nothing was written or sent
  */
 export async function createDeployment(
   deps: CreateDeps,

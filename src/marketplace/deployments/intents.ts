@@ -24,8 +24,9 @@ function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
 }
 
 /**
- * Writes the owner's intent, and sends it from this process if possible. @throws {ApiError} NOT_FOUND, FORBIDDEN,
- * CHANGE_IN_PROGRESS, or what `assertPossible` throws for the locked record; then nothing is written
+ * Writes the owner's intent, and sends it from this process if possible.
+ * @throws {ApiError} NOT_FOUND, FORBIDDEN, CHANGE_IN_PROGRESS, or what `assertPossible` throws for the locked record;
+ * then nothing is written
  */
 export async function ask(
   { store, clock, options, sender }: IntentDeps,
@@ -70,9 +71,9 @@ async function write(
 }
 
 /**
- * Waits until the intent is over. One that was not sent by its deadline is withdrawn. @throws {ApiError} the provider's
- * refusal; PROVIDER_REFUSED: not sent; INVALID_STATUS: the status changed meanwhile; PROVIDER_SLOW (M: 504): sent, and
- * the row does not show its outcome
+ * Waits until the intent is over. One that was not sent by its deadline is withdrawn.
+ * @throws {ApiError} the provider's refusal; PROVIDER_REFUSED: not sent; INVALID_STATUS: the status changed meanwhile;
+ * PROVIDER_SLOW (M: 504): sent, and the row does not show its outcome
  */
 export async function awaitIntent(
   deps: IntentDeps,
@@ -102,8 +103,8 @@ export function toCall({ providerId, action }: Asked): IntendedCall {
 }
 
 /**
- * Null: still in progress. An intent missing from the row proves neither success nor refusal. @throws {ApiError} if it
- * is over and not done, or unknown
+ * Null: still in progress. An intent missing from the row proves neither success nor refusal.
+ * @throws {ApiError} if it is over and not done, or unknown
  */
 function outcomeOf(
   record: DeploymentRecord | null,
@@ -128,8 +129,8 @@ export function assertSupported(unsupportedReason: string | null): void {
 }
 
 /**
- * M: Deployments, rule 1: "Stop works only on a running instance; start only on a stopped one". @throws {ApiError}
- * INVALID_STATUS
+ * M: Deployments, rule 1: "Stop works only on a running instance; start only on a stopped one".
+ * @throws {ApiError} INVALID_STATUS
  */
 export function assertStatus(
   { status }: DeploymentRecord,

@@ -20,8 +20,8 @@ export function toRequestedKey({ sshKeyId, ssh_public_key: inline }: CreateDeplo
 }
 
 /**
- * A temporary key is still to be inserted; its deployment's end deletes it. @throws {ApiError} NOT_FOUND, FORBIDDEN, or
- * VALIDATION_ERROR for the temporary key of another deployment
+ * A temporary key is still to be inserted; its deployment's end deletes it.
+ * @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for the temporary key of another deployment
  */
 export async function toLaunchKey(
   read: Pick<Reader, 'sshKeys' | 'teams'>,

@@ -11,8 +11,8 @@ import { originalStoppedRate } from './stopped-rate.ts';
 import { showDeployment } from './to-deployment.ts';
 
 /**
- * M: POST .../pause: "GPU released, disk kept, billing at `stoppedHourlyRate`". @throws {ApiError} PROVIDER_SLOW: it
- * may have succeeded, and a poll will show it; any other: nothing changed
+ * M: POST .../pause: "GPU released, disk kept, billing at `stoppedHourlyRate`".
+ * @throws {ApiError} PROVIDER_SLOW: it may have succeeded, and a poll will show it; any other: nothing changed
  */
 export async function pauseDeployment(deps: LifecycleDeps, caller: Caller, id: string): Promise<Deployment> {
   const asked = await ask(deps, caller, id, 'pause', (record) => assertCanPause(deps.providers, record));

@@ -21,8 +21,8 @@ export interface DeploymentPlan {
 }
 
 /**
- * M: Create body: what names the offer's own values must match them. @throws {ApiError} VALIDATION_ERROR naming each
- * field that does not match; UNAVAILABLE while the catalog is unknown
+ * M: Create body: what names the offer's own values must match them.
+ * @throws {ApiError} VALIDATION_ERROR naming each field that does not match; UNAVAILABLE while the catalog is unknown
  */
 export function planDeployment(providers: Providers, request: CreateDeployment): DeploymentPlan {
   const { region, operatingSystem } = request;
@@ -39,8 +39,8 @@ export function planDeployment(providers: Providers, request: CreateDeployment):
 }
 
 /**
- * Sold-out offers cannot be deployed, nor those in maintenance. @throws {ApiError} VALIDATION_ERROR with
- * `details.reason` out_of_stock
+ * Sold-out offers cannot be deployed, nor those in maintenance.
+ * @throws {ApiError} VALIDATION_ERROR with `details.reason` out_of_stock
  */
 export function assertInStock({ offer, region }: DeploymentPlan): void {
   if (offer.maintenance)

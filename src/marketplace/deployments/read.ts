@@ -42,7 +42,8 @@ const PAGE_BYTES = 128 * 1024;
 
 /**
  * M: GET /api/deployments: the newest first, in parts, since M: does not limit names. Without a `limit` all; a page
- * after the last is empty. @throws {ApiError} FORBIDDEN or NOT_FOUND
+ * after the last is empty.
+ * @throws {ApiError} FORBIDDEN or NOT_FOUND
  */
 export async function* pagesOfDeployments(
   { store, clock, providers }: Pick<Deps, 'store' | 'clock' | 'providers'>,
@@ -91,7 +92,6 @@ function toStatuses(filter: DeploymentFilter): readonly DeploymentStatus[] {
 /**
  * M: PATCH /api/deployments/{deploymentId}: "Rename changes only `name`; a body without `name` is rejected (404, text
  * `Nothing to update`); other body fields are ignored" (M: Deployments, rule 5).
- *
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function renameDeployment(

@@ -9,8 +9,8 @@ import { ask, assertStatus, assertSupported, awaitIntent, type LifecycleDeps } f
 import { showDeployment } from './to-deployment.ts';
 
 /**
- * M: POST .../restart: "never emulated by stop plus start". In flight until the provider reports its end. @throws
- * {ApiError} PROVIDER_SLOW: it may have succeeded; any other: nothing changed
+ * M: POST .../restart: "never emulated by stop plus start". In flight until the provider reports its end.
+ * @throws {ApiError} PROVIDER_SLOW: it may have succeeded; any other: nothing changed
  */
 export async function restartDeployment(
   deps: LifecycleDeps,
@@ -32,8 +32,8 @@ const RESTART_SHOWS_MS = 5_000;
 const FRESH_WITHIN_MS = 2_000;
 
 /**
- * M: GET .../reboot-status: in flight until the worker has observed the end. @throws {ApiError} NOT_FOUND, FORBIDDEN or
- * ACTION_UNSUPPORTED
+ * M: GET .../reboot-status: in flight until the worker has observed the end.
+ * @throws {ApiError} NOT_FOUND, FORBIDDEN or ACTION_UNSUPPORTED
  */
 export async function readRebootStatus(
   deps: LifecycleDeps,

@@ -16,8 +16,8 @@ import { type TransitionDeps, transition } from './transition.ts';
 
 /**
  * M: DELETE /api/deployments/{deploymentId}. Billing ends now, also during another change; the worker deletes the
- * instance later. @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for its status or before the minimum
- * runtime is met
+ * instance later.
+ * @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for its status or before the minimum runtime is met
  */
 export async function terminateDeployment(
   deps: TransitionDeps & Pick<Deps, 'store'>,

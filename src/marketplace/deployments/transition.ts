@@ -40,7 +40,8 @@ export interface Move {
 
 /**
  * The only writer of a status: updates times, prices, billing, clean-up, volumes, temporary key and mail too. `record`
- * was read by id in this transaction. @throws {IllegalTransition}
+ * was read by id in this transaction.
+ * @throws {IllegalTransition}
  */
 export async function transition(
   deps: TransitionDeps,

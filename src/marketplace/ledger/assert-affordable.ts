@@ -29,8 +29,8 @@ export interface Commitment {
 
 /**
  * The balance must cover all costs plus this one for the configured hours or the minimum runtime, whichever is longer.
- * Locks the team's row first, so that the second of two requests sees the first. @throws {ApiError} VALIDATION_ERROR
- * with `details.reason: insufficient_balance`
+ * Locks the team's row first, so that the second of two requests sees the first.
+ * @throws {ApiError} VALIDATION_ERROR with `details.reason: insufficient_balance`
  */
 export async function assertAffordable(
   { options, providers }: Pick<Deps, 'options' | 'providers'>,
@@ -72,8 +72,8 @@ function toHours(hours: number): string {
 }
 
 /**
- * Without a balance, volumes are frozen. @throws {ApiError} VALIDATION_ERROR with `details.reason:
- * insufficient_balance`
+ * Without a balance, volumes are frozen.
+ * @throws {ApiError} VALIDATION_ERROR with `details.reason: insufficient_balance`
  */
 export async function assertNotFrozen(
   read: Pick<Reader, 'teams' | 'ledger' | 'discounts'>,

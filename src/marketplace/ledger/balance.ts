@@ -68,8 +68,8 @@ export function unposted({ segment, confirmedUntil }: OpenSegment, discounts: Di
 type BalanceReader = Pick<Reader, 'teams' | 'ledger' | 'discounts'>;
 
 /**
- * A lower bound of {@link realTimeBalance} from sums: before discounts, with all time confirmed. @throws {ApiError}
- * NOT_FOUND
+ * A lower bound of {@link realTimeBalance} from sums: before discounts, with all time confirmed.
+ * @throws {ApiError} NOT_FOUND
  */
 export async function balanceLowerBound(
   { teams }: Pick<Reader, 'teams'>,

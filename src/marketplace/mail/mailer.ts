@@ -4,7 +4,6 @@ import { createTransport, type Transporter } from 'nodemailer';
 export interface Mailer {
   /**
    * `id` becomes the Message-ID, by which a mail that is sent twice can be recognised.
-   *
    * @throws {MailRefused} if this mail was refused; any other error: no mail server could be reached
    */
   send(mail: { id: string; to: string; subject: string; text: string }): Promise<void>;

@@ -187,7 +187,6 @@ const progressTexts: Readonly<Record<DeploymentIntent['kind'], string>> = {
 
 /**
  * Allows one change at a time (M: 409, "Another change (volume change, earlier restart) is in flight").
- *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */
 export function assertNoAction({ action }: DeploymentRecord, now: number, options: MarketplaceOptions): void {

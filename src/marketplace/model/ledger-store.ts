@@ -129,13 +129,13 @@ export interface LedgerWriter extends LedgerReader {
   insertSegment(record: SegmentRecord): Promise<void>;
   updateSegment(record: SegmentRecord): Promise<void>;
   /**
-   * Writes how far segments are posted, books each amount above zero, and adds it to the subjects. @throws {Duplicate}
-   * for a second slice of a segment with the same end
+   * Writes how far segments are posted, books each amount above zero, and adds it to the subjects.
+   * @throws {Duplicate} for a second slice of a segment with the same end
    */
   post(postings: readonly Posting[]): Promise<void>;
   /**
-   * The entries must add up to zero. Updates the stored balance. @throws {Duplicate} for a reference that is already
-   * booked
+   * The entries must add up to zero. Updates the stored balance.
+   * @throws {Duplicate} for a reference that is already booked
    */
   book(
     transaction: LedgerTransactionRecord,

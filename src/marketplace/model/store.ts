@@ -245,8 +245,8 @@ export interface Transaction {
 export interface Store {
   read: Reader;
   /**
-   * Durable once it resolves. `body` may run again, so it must have no effect other than its writes. @throws
-   * {StoreUnavailable | Duplicate}
+   * Durable once it resolves. `body` may run again, so it must have no effect other than its writes.
+   * @throws {StoreUnavailable | Duplicate}
    */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
   /**

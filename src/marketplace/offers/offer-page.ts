@@ -78,8 +78,8 @@ export async function listOffers(
 }
 
 /**
- * M: GET /api/gpu-offers-with-reserved: also sold-out offers; without a `limit` all on one page. @throws {ApiError}
- * VALIDATION_ERROR for an unknown provider id
+ * M: GET /api/gpu-offers-with-reserved: also sold-out offers; without a `limit` all on one page.
+ * @throws {ApiError} VALIDATION_ERROR for an unknown provider id
  */
 export async function listReservedOffers(
   { board, providers }: { board: OfferBoard; providers: Providers },

@@ -10,7 +10,8 @@ export interface ParsedPublicKey {
 }
 
 /**
- * M: "ECDSA and FIDO security key types are accepted". @throws {ApiError} VALIDATION_ERROR; its text has no key data
+ * M: "ECDSA and FIDO security key types are accepted".
+ * @throws {ApiError} VALIDATION_ERROR; its text has no key data
  */
 export function parsePublicKey(path: string, text: string): ParsedPublicKey {
   const parsed = parseSshPublicKey(text);

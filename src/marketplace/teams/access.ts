@@ -7,8 +7,8 @@ import type { Reader } from '../model/store.ts';
 import { createPersonalTeam } from './teams.ts';
 
 /**
- * The named one, else the current one, else a new personal one. @throws {ApiError} NOT_FOUND, or FORBIDDEN if the
- * caller is not a member
+ * The named one, else the current one, else a new personal one.
+ * @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not a member
  */
 export async function resolveTeam(
   deps: Pick<Deps, 'store' | 'clock' | 'random'>,
@@ -54,8 +54,8 @@ export interface OwnershipFilter {
 }
 
 /**
- * The named team, or all of the caller; with `userId` only what the caller created. @throws {ApiError} FORBIDDEN for
- * another user or another's team, NOT_FOUND for a team that does not exist
+ * The named team, or all of the caller; with `userId` only what the caller created.
+ * @throws {ApiError} FORBIDDEN for another user or another's team, NOT_FOUND for a team that does not exist
  */
 export async function toOwners(
   { teams }: Pick<Reader, 'teams'>,

@@ -10,8 +10,8 @@ const units: Readonly<Record<keyof TeamLimits, string>> = {
 };
 
 /**
- * The team's row is locked, so that two requests cannot exceed a limit together. @throws {ApiError} VALIDATION_ERROR
- * with `details.reason: quota_exceeded`
+ * The team's row is locked, so that two requests cannot exceed a limit together.
+ * @throws {ApiError} VALIDATION_ERROR with `details.reason: quota_exceeded`
  */
 export async function assertWithinLimits(
   { options }: Pick<Deps, 'options'>,

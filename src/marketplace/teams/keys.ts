@@ -13,8 +13,8 @@ interface Deps {
 }
 
 /**
- * Shown only this once. M: Authentication, 1: "access to key generation is controlled by a whitelist". @throws
- * {OperatorError}
+ * Shown only this once. M: Authentication, 1: "access to key generation is controlled by a whitelist".
+ * @throws {OperatorError}
  */
 export async function createKey(
   { store, clock, random }: Deps,

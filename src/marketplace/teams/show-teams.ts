@@ -28,7 +28,8 @@ export async function listTeams(
 }
 
 /**
- * M: GET /api/balance, in real time. `all` false: of the current team only. @throws {ApiError} NOT_FOUND or FORBIDDEN
+ * M: GET /api/balance, in real time. `all` false: of the current team only.
+ * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function listBalances(
   deps: Pick<Deps, 'store' | 'clock' | 'random'>,

@@ -83,8 +83,8 @@ function toSlug(name: string): string {
 }
 
 /**
- * M: GET /api/teams: "creates a default personal team on first call". Of concurrent calls, only one does. @throws
- * {ApiError} NOT_FOUND
+ * M: GET /api/teams: "creates a default personal team on first call". Of concurrent calls, only one does.
+ * @throws {ApiError} NOT_FOUND
  */
 export async function createPersonalTeam(
   { store, clock, random }: Pick<Deps, 'store' | 'clock' | 'random'>,

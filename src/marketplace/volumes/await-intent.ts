@@ -19,8 +19,9 @@ export function toCall({ providerId, volumeId, action: { kind } }: AskedVolume):
 
 /**
  * Waits until the change is done. An intent not sent by its deadline is withdrawn. `goesOn`: still in progress although
- * its intent was replaced. @throws {ApiError} the provider's refusal; PROVIDER_REFUSED: not sent; PROVIDER_SLOW (M:
- * 504): sent, and the row does not show its outcome
+ * its intent was replaced.
+ * @throws {ApiError} the provider's refusal; PROVIDER_REFUSED: not sent; PROVIDER_SLOW (M: 504): sent, and the row does
+ * not show its outcome
  */
 export async function awaitVolume(
   deps: Pick<Deps, 'store' | 'clock'>,
@@ -45,8 +46,8 @@ export async function awaitVolume(
 }
 
 /**
- * Null: still in progress. An intent missing from the row proves neither success nor refusal. @throws {ApiError} if it
- * is over and not done, or unknown
+ * Null: still in progress. An intent missing from the row proves neither success nor refusal.
+ * @throws {ApiError} if it is over and not done, or unknown
  */
 function isOver(
   snapshot: VolumeSnapshot | null,

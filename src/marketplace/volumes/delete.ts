@@ -15,7 +15,8 @@ export type DeleteDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | '
 
 /**
  * M: DELETE /api/volumes/{volumeId}. A second delete succeeds. `assertStillWanted` runs with the volume locked; if it
- * throws, nothing changes. @throws {ApiError} PROVIDER_SLOW: sent, and not decided; any other: nothing changed
+ * throws, nothing changes.
+ * @throws {ApiError} PROVIDER_SLOW: sent, and not decided; any other: nothing changed
  */
 export async function deleteVolume(
   deps: DeleteDeps,

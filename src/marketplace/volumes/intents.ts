@@ -98,7 +98,8 @@ export type AskedVolume = VolumeRecord & { action: VolumeIntent };
 
 /**
  * Blocks other changes of the deployment; a restart for this one is not mistaken for a stop. `isSent`: the call follows
- * at once. @throws {ApiError} CHANGE_IN_PROGRESS
+ * at once.
+ * @throws {ApiError} CHANGE_IN_PROGRESS
  */
 export async function beginVolumeAction(
   tx: Pick<Transaction, 'deployments'>,

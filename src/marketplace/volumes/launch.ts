@@ -14,8 +14,8 @@ import { writeVolume } from './snapshot.ts';
 const FIELD = 'volumeIds';
 
 /**
- * M: Per-provider `volumeIds` rules. @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS,
- * "before anything is created"
+ * M: Per-provider `volumeIds` rules.
+ * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS, "before anything is created"
  */
 export async function planLaunchVolumes(
   { clock, options }: Pick<Deps, 'clock' | 'options'>,
@@ -52,7 +52,8 @@ export async function planLaunchVolumes(
 }
 
 /**
- * So that no other request can take them. @throws {ApiError} CHANGE_IN_PROGRESS if one has changed since it was planned
+ * So that no other request can take them.
+ * @throws {ApiError} CHANGE_IN_PROGRESS if one has changed since it was planned
  */
 export async function attachAtLaunch(
   tx: Pick<Transaction, 'volumes'>,

@@ -33,8 +33,8 @@ function volumePlaces({ provider, profile }: VolumeProvider): VolumePlace[] {
 }
 
 /**
- * `region` has no default; `cloudId` is required where there are clouds (M: Create body of a volume). @throws
- * {ApiError} VALIDATION_ERROR; UNAVAILABLE while the catalog is unknown
+ * `region` has no default; `cloudId` is required where there are clouds (M: Create body of a volume).
+ * @throws {ApiError} VALIDATION_ERROR; UNAVAILABLE while the catalog is unknown
  */
 export function findPlace(
   volumeProvider: VolumeProvider,
@@ -71,8 +71,8 @@ function namesOf(names: readonly string[]): string {
 }
 
 /**
- * M: GET /api/volumes/regions. Only offers in stock count; each cloud of a region has an entry. @throws {ApiError}
- * VALIDATION_ERROR
+ * M: GET /api/volumes/regions. Only offers in stock count; each cloud of a region has an entry.
+ * @throws {ApiError} VALIDATION_ERROR
  */
 export function listVolumeRegions(
   { providers }: { providers: Providers },
@@ -111,7 +111,8 @@ function hasOffers({ catalog }: Provider, region: string, fits: (offer: CatalogO
 }
 
 /**
- * M: GET /api/volumes/pricing, before discounts; without a region, the base price. @throws {ApiError} VALIDATION_ERROR
+ * M: GET /api/volumes/pricing, before discounts; without a region, the base price.
+ * @throws {ApiError} VALIDATION_ERROR
  */
 export function readVolumePricing(
   { providers }: { providers: Providers },

@@ -11,8 +11,8 @@ import { showVolume, toVolume } from './to-volume.ts';
 const FRESH_WITHIN_MS = 2_000;
 
 /**
- * M: "Volume with fresh usage data": the worker reads it; if that takes long, the last known state is shown. @throws
- * {ApiError} NOT_FOUND or FORBIDDEN
+ * M: "Volume with fresh usage data": the worker reads it; if that takes long, the last known state is shown.
+ * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function readVolume(
   deps: Pick<Deps, 'store' | 'clock' | 'providers'>,

@@ -19,7 +19,8 @@ type UpdateDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
 /**
  * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). The provider does not get the name; with a new size, both are
- * written together. @throws {ApiError} PROVIDER_SLOW: the request went through; any other: nothing changed
+ * written together.
+ * @throws {ApiError} PROVIDER_SLOW: the request went through; any other: nothing changed
  */
 export async function updateVolume(
   deps: UpdateDeps,

@@ -19,7 +19,8 @@ const RECORDED_AGAIN_MS = 1_000;
 
 /**
  * O: has no list of volumes to search for a lost create. It is sent again, with the same key, only to providers that
- * support idempotency keys. @throws {ProviderError}
+ * support idempotency keys.
+ * @throws {ProviderError}
  */
 export async function syncCreation(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
   const { provider } = context;

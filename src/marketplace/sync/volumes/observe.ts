@@ -7,8 +7,8 @@ import { applyVolumeObservation } from './apply-observation.ts';
 import { getVolume, type Shown, type VolumeContext } from './step.ts';
 
 /**
- * Null on a 404: the record is kept, since O: has no list to confirm the loss; it is logged once. @throws
- * {ProviderError}
+ * Null on a 404: the record is kept, since O: has no list to confirm the loss; it is logged once.
+ * @throws {ProviderError}
  */
 export async function getKnownVolume(
   context: VolumeContext,
