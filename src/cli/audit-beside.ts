@@ -6,8 +6,7 @@ import { printError } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 
 /**
- * Performs work that cannot be part of a transaction, such as a backup, and then writes its row of the audit log. If
- * the row cannot be written, it prints a warning to standard error; the result of the work stands.
+ * For work that cannot be part of a transaction. If the row of the audit log cannot be written, it prints a warning.
  */
 export async function auditBeside<T>(
   database: string,

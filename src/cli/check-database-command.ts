@@ -3,10 +3,7 @@ import { checkDatabase, type Stores } from '../compose/stores/stores.ts';
 import { withDatabase } from './database.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
-/**
- * `berth check-database` and `berth marketplace check-database`: check the file for damage, even while a server uses
- * it. Damage is an error that ends the command.
- */
+/** Checks the file for damage, even while a server uses it. Damage is an error that ends the command. */
 export function checkDatabaseCommand(
   product: 'berth' | 'marketplace',
   stores: Pick<Stores<unknown>, 'format'>,

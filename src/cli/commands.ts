@@ -1,10 +1,7 @@
 import type { ServePorts } from '../compose/serve/orchestrator.ts';
 import type { LazyCommand } from './program.ts';
 
-/**
- * All commands of `berth` except `conformance`, which is a separate program. Of their subcommands, only those that
- * `isNamed` accepts are loaded.
- */
+/** Except `conformance`, a separate program. Subcommands are loaded if `isNamed` accepts them. */
 export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts): readonly LazyCommand[] {
   return [
     {

@@ -21,10 +21,7 @@ export function toCompletionScript(program: Command, shell: (typeof shells)[numb
   return [shell === 'zsh' ? '#compdef berth\n' : '', ...table, FIND, shell === 'zsh' ? ZSH : BASH].join('');
 }
 
-/**
- * For both shells. Typed text is only compared, never evaluated. Bash splits at `=` and `:`. A `:` and the text after
- * it belong to the previous word.
- */
+/** Typed text is only compared, never evaluated. Bash splits at `=` and `:`. */
 const FIND = `
 # Sets found to what may come next: words, or FILES. $1 is the word at the cursor; the others precede it.
 _berth_find() {
@@ -99,9 +96,7 @@ _berth() {
 complete -F _berth berth
 `;
 
-/**
- * If sourced, it defines the function. As a file `_berth` in `fpath`, it is the function itself at its first call.
- */
+/** Sourced, it defines the function; as a file in `fpath`, it is the function at its first call. */
 const ZSH = `
 _berth() {
   local IFS=' ' found='' answer=''

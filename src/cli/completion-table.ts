@@ -12,9 +12,8 @@ interface Entry {
 }
 
 /**
- * The command tree as branches of shell `case` statements: `commands` (names, `+`, aliases) and `flags` by path; the
- * name of an alias; values of flags and arguments (`#0` the first, `#*` each repeated one). A value is a word list,
- * `FILES`, `PROGRAM` (all after it belongs to the program), `ANY`, or empty for none.
+ * Shell `case` branches: `commands` (names, `+`, aliases) and `flags` by path, names of aliases, values (`#0` the
+ * first, `#*` each repeated one): words, `FILES`, `PROGRAM` (the rest is the program's), `ANY`, or none.
  */
 export function toCompletionTable(
   program: Command,
@@ -44,10 +43,7 @@ function commandWords(command: Command): string[] {
   return aliases.size === 0 ? names : [...names, '+', ...aliases];
 }
 
-/**
- * The flags of a command. If its verb is optional, also those of the default verb, which Commander's types do not
- * expose.
- */
+/** With those of the default verb, which Commander's types do not expose. */
 function flagsOf(command: Command): Option[] {
   const { _defaultCommandName: verb } = command as { _defaultCommandName?: string | null };
   const inner = command.commands.find((one) => one.name() === verb);
@@ -92,9 +88,7 @@ type Branch = readonly [pattern: string, answer: string];
 
 const toBranch = ({ path, key, answer }: Entry): Branch => [`${path} ${key}`, answer];
 
-/**
- * Merges branches: the most common answer to a key becomes one branch `*' key'`, after the paths with other answers.
- */
+/** The most common answer to a key becomes one branch `*' key'`, after the others. */
 function shorten(entries: readonly Entry[]): Branch[] {
   const byKey = Object.entries(Object.groupBy(entries, ({ key }) => key));
   const [special, general]: [Branch[], Branch[]] = [[], []];

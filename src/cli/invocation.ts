@@ -9,8 +9,8 @@ interface Started {
 }
 
 /**
- * `berth …args` as it can be pasted into a terminal in the folder where this server was started: the same program,
- * configuration and database. A password in the database's URL is left out.
+ * To be pasted into a terminal where this server was started: same program, configuration and database. A password in
+ * the URL is left out.
  */
 export function sameBerth(
   args: string,

@@ -17,10 +17,7 @@ export interface Column<T> {
   none?: string;
 }
 
-/**
- * Columns of records that have JSON's own fields: each head with the name of its field. In a `blank` column, null is
- * shown as empty.
- */
+/** Each head with the name of its field. In a `blank` column, null is shown as empty. */
 export function fieldColumns<T extends object>(
   heads: Readonly<Record<string, Extract<keyof T, string>>>,
   blank: readonly (keyof T)[] = [],
@@ -111,10 +108,7 @@ export function isData({ output = 'table' }: OutputFlag): boolean {
   return output !== 'table';
 }
 
-/**
- * Prints records as a table, or as data with times in RFC 3339 and amounts in US dollars. `none`: the sentence for an
- * empty table.
- */
+/** As data: times in RFC 3339, amounts in US dollars. `none`: the sentence for an empty table. */
 export function printRecords<T>(
   all: readonly T[],
   columns: readonly Column<T>[],

@@ -3,10 +3,7 @@ import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 import { printError, printText, toPrintableLine } from '../runtime/print.ts';
 import { addVerbAliases } from './verbs.ts';
 
-/**
- * Creates `berth` with its commands. A mistake on the command line is answered with one sentence that points to the
- * help.
- */
+/** A mistake on the command line is answered with one sentence that points to the help. */
 export function createProgram(commands: readonly Command[], version: string): Command {
   // A flag after a command's name belongs to that command, even if a parent has the same flag.
   const program = new Command('berth')
@@ -41,8 +38,7 @@ function explainMistakes(command: Command, name: string, outer = name): void {
 }
 
 /**
- * The command whose subcommand a mistyped argument was meant to be: `berth marketplace` serves by itself and has
- * commands, and `berth orphans frob` runs the default of `berth orphans`. Undefined: it is an ordinary argument.
+ * A mistyped subcommand of a command that also runs by itself, as `berth marketplace`. Undefined: an ordinary argument.
  */
 function nounOf(command: Command): Command | undefined {
   if (command.commands.length > 0) return command;
@@ -88,10 +84,7 @@ const OLDEST = [24, 2] as const;
 /** Users of the suite and the sandbox run them within their own Node projects, which may use an older Node. */
 const OLDEST_FOR_CLIENTS = [22, 14] as const;
 
-/**
- * Returns why this command cannot run on this Node version, such as "20.19.0", or null. An older Node would end without
- * a message.
- */
+/** Null: it can. An older Node would end without a message. */
 export function sentenceOfOldNode(version: string, command?: string): string | null {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor, oldestMinor] = ['conformance', 'sandbox'].includes(command ?? '')
@@ -101,19 +94,13 @@ export function sentenceOfOldNode(version: string, command?: string): string | n
   return `Berth needs Node ${oldestMajor}.${oldestMinor} or later, and this is ${version}: put a newer one first in PATH.`;
 }
 
-/**
- * Whether it is an `ApiError` that the server did not cause. Checked by name, because the suite also starts here and
- * loads no server code.
- */
+/** Checked by name, because the suite also starts here and loads no server code. */
 function isRefusal(error: unknown): error is Error {
   if (!(error instanceof Error) || error.name !== 'ApiError' || !('status' in error)) return false;
   return typeof error.status === 'number' && error.status < 500;
 }
 
-/**
- * Prints the error that ended a command: one sentence, the findings of a configuration line by line, or a bug with its
- * stack.
- */
+/** One sentence, the findings of a configuration line by line, or a bug with its stack. */
 export function printFailure(error: unknown): void {
   const sentence = sentenceOf(error);
   if (sentence === undefined) {

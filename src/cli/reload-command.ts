@@ -7,10 +7,7 @@ import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
-/**
- * `berth reload`: applies new offers and prices without a restart. An invalid file is refused here, before the servers
- * are asked.
- */
+/** An invalid file is refused here, before the servers are asked. */
 export function reloadCommand(): Command {
   return withOutput(
     onDatabase(new Command('reload'), async ({ store, clock, config }, flags: OutputFlag) => {

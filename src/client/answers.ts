@@ -5,10 +5,7 @@ import { instanceSchema } from '../contract/instance.ts';
 import { toOneLine } from '../contract/values.ts';
 import { volumeLocationListSchema, volumeSchema } from '../contract/volume.ts';
 
-/**
- * Answers that an orchestrator may give. The schemas of src/contract describe Berth and are narrower than O:. Here any
- * text is a region token, a UTC timestamp may end in `+00:00`, and a machine without GPUs may omit their memory.
- */
+/** Wider than src/contract, which describes Berth: any region token, `+00:00`, no GPU memory without GPUs. */
 const regionSchema = z.string().min(1).max(255);
 /** Ids are stored as text and used in paths and logs. */
 const idSchema = z
@@ -56,10 +53,7 @@ export const tokenAnswerSchema = z.object({
   expires_in: z.number().positive(),
 });
 
-/**
- * O: Errors. The list of codes is "not shown", so any text is accepted. `details` are free; only Berth sets
- * `details.reason`.
- */
+/** O: Errors: the codes are "not shown", so any text is accepted. Only Berth sets `details.reason`. */
 export const errorAnswerSchema = z.object({
   error: z.object({
     code: z.string(),
@@ -70,9 +64,7 @@ export const errorAnswerSchema = z.object({
 
 const MAX_LENGTH = 200;
 
-/**
- * Reduces a provider's text to one line of at most 200 characters, without control characters and without `secrets`.
- */
+/** One line of at most 200 characters, without control characters and without `secrets`. */
 export function toLine(text: string, secrets: readonly string[] = []): string {
   const safe = secrets.reduce((rest, secret) => rest.replaceAll(secret, '[credential]'), text);
   return toOneLine(safe, MAX_LENGTH);

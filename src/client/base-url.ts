@@ -1,11 +1,7 @@
 import { isIP } from 'node:net';
 import { isForbiddenAddress } from './addresses.ts';
 
-/**
- * Parses the address of an orchestrator, such as `https://gpu.example/v1`. The result has no trailing slash.
- * @throws {Error} with the problem: not a URL, another scheme, a user or a password, a query, or plain http or a
- * private address where private addresses are not allowed
- */
+/** The result has no trailing slash. @throws {Error} with the problem, such as plain http or a private address */
 export function parseBaseUrl(text: string, { allowPrivate }: { allowPrivate: boolean }): string {
   const url = URL.parse(text);
   if (url === null) throw new Error('expected a URL, such as https://gpu.example/v1');

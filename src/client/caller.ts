@@ -37,10 +37,7 @@ export class Caller {
     this.#options = options;
   }
 
-  /**
-   * Sends the request with the bearer token. After a 401, sends it once more with a new token: a refused request had no
-   * effect.
-   */
+  /** After a 401, sends it once more with a new token: a refused request had no effect. */
   call<T>(
     request: Request,
     read: ReadAnswer<T>,

@@ -32,7 +32,6 @@ export interface ClientOptions {
   /** Limit for a whole call, including the wait for a free connection. */
   timeoutMs: number;
   clock: Clock;
-  /** Maximum size of an answer. */
   maxBodyBytes?: number;
   /** Maximum number of connections. Further calls wait. */
   connections?: number;
@@ -46,10 +45,7 @@ export interface ClientOptions {
   certificateSeen?: CertificateSeen | undefined;
 }
 
-/**
- * Creates a client of one orchestrator that implements O:, with its own connections.
- * @throws {Error} for a base URL or a credential that cannot be used
- */
+/** With its own connections. @throws {Error} for a base URL or a credential that cannot be used */
 export function createClient(options: ClientOptions): OrchestratorClient {
   const { allowPrivate, timeoutMs, clock, fetch, resolve, onProblem = () => undefined } = options;
   const { maxBodyBytes = MAX_BODY_BYTES, connections = CONNECTIONS, credential } = options;

@@ -9,10 +9,7 @@ export class TookTooLong extends Error {
   }
 }
 
-/**
- * Limits the total time of `work`, even if bytes keep trickling in. `given` aborts it earlier.
- * @throws {TookTooLong} or the reason of `given`
- */
+/** Even if bytes keep trickling in. `given` aborts it earlier. @throws {TookTooLong} or the reason of `given` */
 export async function withDeadline<T>(
   clock: Clock,
   timeoutMs: number,

@@ -28,10 +28,7 @@ export function readOne<S extends z.ZodType<{ id: string }>>(id: string, schema:
   };
 }
 
-/**
- * Reads the list under `key`. An element that does not match `schema` is skipped and reported to `onLeftOut`. Without
- * `onLeftOut`, it makes the whole list invalid.
- */
+/** An element that does not match is skipped and reported; without `onLeftOut`, it makes the whole list invalid. */
 export function elementsOf<S extends z.ZodType>(
   key: string,
   schema: S,

@@ -21,24 +21,19 @@ export interface FollowOptions {
   onProblem?: (error: ProviderError) => void;
 }
 
-/** The content of one reply. */
 export interface FollowedChanges {
   /** Anything may have changed: read all instances and volumes again. */
   reset: boolean;
   changes: readonly Change[];
   /** To be stored once the changes are handled. */
   cursor: string;
-  /**
-   * All changes committed by then are in this reply or an earlier one. In milliseconds since the epoch, by the client's
-   * own clock. A truncated reply repeats the value of the reply before it. Null: no reply was complete yet.
-   */
+  /** By the client's own clock: all changes committed by then were listed. Null: no reply was complete yet. */
   asOf: number | null;
 }
 
 /**
- * Follows the changes of an orchestrator that announces `extras.berth.changes`. Each request is sent when the caller
- * asks for more, so it has handled the last reply. A lost or repeated reply loses no change; a change can be listed
- * more than once.
+ * Needs `extras.berth.changes`. Each request is sent when the caller asks for more. A lost or repeated reply loses no
+ * change; a change can be listed more than once.
  * @throws {ProviderError} `not_found`: the orchestrator does not offer it
  */
 export async function* followChanges(

@@ -80,13 +80,12 @@ export interface MarkedInstance {
 export interface ChangesOptions extends CallOptions {
   /** How long the orchestrator may wait for a change, in milliseconds, at most 30 s. It is added to `timeoutMs`. */
   waitMs?: number;
-  /** Aborts the call. */
   signal?: AbortSignal;
 }
 
 /**
- * A client of one orchestrator that implements O:. Each answer is validated. Every method rejects with a {@link
- * ProviderError}. `region` is always sent (O: Instances, rule 1).
+ * Each answer is validated. Every method rejects with a {@link ProviderError}. `region` is always sent (O: Instances,
+ * rule 1).
  */
 export interface OrchestratorClient {
   listConfigurations(options?: CallOptions): Promise<Configuration[]>;
@@ -100,10 +99,7 @@ export interface OrchestratorClient {
     options?: CallOptions,
   ): Promise<Instance>;
   getInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
-  /**
-   * As `getInstance`, for a caller that has the mark of the last answer. An unchanged answer is not parsed again.
-   * `mark` null: there is no earlier answer.
-   */
+  /** `mark`: of the last answer, which is not parsed again if it is unchanged. Null: there is no earlier answer. */
   pollInstance(
     id: string,
     region: string,
@@ -127,6 +123,5 @@ export interface OrchestratorClient {
   resizeVolume(id: string, sizeGb: number, options?: CallOptions): Promise<Volume>;
   /** Changes since the cursor of an earlier answer. Null: returns only the current end of the changes. */
   listChanges(since: string | null, options?: ChangesOptions): Promise<Changes>;
-  /** Closes the connections. */
   close(): Promise<void>;
 }

@@ -8,7 +8,6 @@ import type { IncomingAnswer } from './transport.ts';
 /** Strips a byte order mark. */
 const utf8 = new TextDecoder();
 
-/** A complete answer. */
 export interface Answer {
   status: number;
   isJson: boolean;
@@ -17,7 +16,6 @@ export interface Answer {
   bytes: Buffer;
 }
 
-/** The call that an answer belongs to. */
 export interface Call {
   /** Such as `POST /instances`, for messages. */
   name: string;

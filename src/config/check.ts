@@ -18,10 +18,7 @@ import { tlsFindings } from './tls-findings.ts';
 import { variableFindings } from './variable-findings.ts';
 import { readYamlFile } from './yaml-file.ts';
 
-/**
- * Returns all problems of a config file, of an orchestrator or of a marketplace, and of the files that it names. Empty
- * if Berth can serve with them. Without a file, the bundled catalog is checked.
- */
+/** Empty: Berth can serve with the file and those that it names. Without a file, the bundled catalog is checked. */
 export function checkConfig(
   file: string | undefined,
   schema: z.ZodType = configSchema,
@@ -39,10 +36,7 @@ export function checkConfig(
   });
 }
 
-/**
- * Returns notes on a valid file, one line each: environment variables that are not set here, and regions that sell
- * storage without a limit.
- */
+/** Environment variables that are not set here, and regions that sell storage without a limit; one line each. */
 export function configNotes(file: string | undefined, env: Environment): string[] {
   const yaml = file === undefined ? undefined : readYamlFile(file);
   const unset = yaml === undefined ? [] : variableFindings(yaml, env).map(toLine);

@@ -35,9 +35,8 @@ export interface LoadOptions {
 }
 
 /**
- * Loads the configuration: flag > environment > file > default. Paths in the file are relative to the file, all others
- * to the working directory.
- * @throws {ConfigError} with every finding.
+ * Flag > environment > file > default. Paths in the file are relative to the file, others to the working directory.
+ * @throws {ConfigError} with every finding
  */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   return loadConfigAs(configSchema, options);
@@ -74,10 +73,7 @@ export function catalogFileOf(catalog: string | undefined, configFile: string | 
     : resolve(configFile === undefined ? '.' : dirname(configFile), catalog);
 }
 
-/**
- * Loads a catalog. With `platforms`, also checks that it fits them.
- * @throws {ConfigError} with every finding, each at its line
- */
+/** With `platforms`, also checks that it fits them. @throws {ConfigError} with every finding, each at its line */
 export function loadCatalog(file: string, platforms?: SellingPlatforms): Catalog {
   const read = readCatalogFile(file, platforms);
   if ('findings' in read) throw new ConfigError(read.findings);

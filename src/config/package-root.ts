@@ -1,10 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/**
- * The folder of package.json, `fixtures/` and `openapi/`. It is the same from `src/` in a checkout and from `dist/` in
- * the package.
- */
+/** The same from `src/` in a checkout and from `dist/` in the package. */
 export function packageRoot(): string {
   let folder = import.meta.dirname;
   while (!existsSync(join(folder, 'package.json'))) {

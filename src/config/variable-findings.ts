@@ -5,10 +5,7 @@ import { platformsOf } from './platforms.ts';
 import type { ConfigFile } from './schema.ts';
 import type { Environment } from './settings.ts';
 
-/**
- * Environment variables that a file names and that are not set here. A server does not start without them. The file
- * itself can be valid, because it may be meant for another machine.
- */
+/** A server does not start without them. The file can be valid: it may be meant for another machine. */
 export function variableFindings(yaml: YamlFile, env: Environment): Finding[] {
   return toFindings(yaml, isMarketplaceFile(yaml) ? ofMarketplace(yaml, env) : ofPlatforms(yaml, env));
 }

@@ -16,9 +16,8 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_ALIASES = 100;
 
 /**
- * Reads a YAML 1.2 file whose root is a mapping. An empty file is an empty mapping.
- * @throws {ConfigError} if it cannot be read, is not UTF-8, or is not valid YAML: a syntax error, a duplicate key, an
- * unknown tag, or aliases that expand without end.
+ * YAML 1.2 with a mapping as its root; an empty file is an empty mapping.
+ * @throws {ConfigError} if it cannot be read or is not valid
  */
 export function readYamlFile(file: string): YamlFile {
   const text = decode(file, readBytes(file));

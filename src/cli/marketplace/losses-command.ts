@@ -16,9 +16,7 @@ import {
 import { withMarketplaceActions } from './action-commands.ts';
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
-/**
- * `berth marketplace losses`: resources that providers answer with 404, and the limit beyond which an operator decides.
- */
+/** `berth marketplace losses`: resources that providers answer 404 for, and the limit. */
 export function marketplaceLossesCommand(): Command {
   const losses = new Command('losses');
   withList(

@@ -106,8 +106,8 @@ const commands: readonly LazyCommand[] = [
 ];
 
 /**
- * `berth marketplace`: runs the server. Its commands manage what the contract leaves to account settings (M:
- * Authentication, 1). Only those that `isNamed` accepts are loaded: options with values may precede them.
+ * Runs the server. Its commands manage account settings (M: Authentication, 1); only those that `isNamed` accepts are
+ * loaded.
  */
 export async function marketplaceCommand(isNamed: (name: string) => boolean): Promise<Command> {
   const marketplace = withServerFlags(

@@ -28,10 +28,7 @@ interface Ports {
   running?: Running;
 }
 
-/**
- * Checks each prerequisite of `berth serve` with this configuration, and whether the rows match the platforms. Leaves
- * no data behind.
- */
+/** Checks the prerequisites of `berth serve`, and the rows against the platforms. Leaves no data behind. */
 export async function* diagnose(
   config: Config,
   { env, umask, clock, log, running }: Ports,
@@ -102,9 +99,7 @@ interface Within {
   endsAt: number;
 }
 
-/**
- * Yields the findings. If the check fails or times out, the last finding is broken, and running questions are aborted.
- */
+/** If the check fails or times out, the last finding is broken, and running questions are aborted. */
 async function* guarded(
   subject: string,
   { clock, over, endsAt }: Within,
@@ -124,10 +119,7 @@ async function* guarded(
   }
 }
 
-/**
- * The finding for a platform that was not compared because its driver could not be opened, which is already reported. A
- * running server may have locked it.
- */
+/** Its driver could not be opened, which is already reported: a running server may have locked it. */
 function notCompared({ subject }: Diagnosis): Diagnosis {
   return warning(
     subject,

@@ -13,10 +13,7 @@ import type { Log } from '../../ports/log.ts';
 import { callTimeoutMs } from '../../work/lease-time.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
 
-/**
- * Time limit of one question of a command to a platform. The driver enforces it, and names the part that did not
- * answer.
- */
+/** Enforced by the driver, which names the part that did not answer. */
 export const QUESTION_MS = 5_000;
 /** Longer, so that a driver that enforces the limit can still report the cause. */
 export const ANSWER_MS = QUESTION_MS + 1_000;
@@ -32,10 +29,7 @@ export interface AskedPlatform extends PlatformFacts {
 /** A driver that cannot be opened may be locked by a server. Only the driver knows the cause. */
 const SEE_CONSOLE = 'A running server may have locked the driver: see the page Platforms of its console.';
 
-/**
- * Opens each configured driver in this process and asks it for its hosts, as a server does with each listing. No server
- * needs to run. Platforms are asked concurrently, and each is given up after 5 s.
- */
+/** Opens each driver in this process and asks for its hosts, concurrently. No server needs to run. */
 export async function askPlatforms(
   config: Config,
   read: Pick<Reader, 'cordons'>,
@@ -107,7 +101,6 @@ async function count(
   }
 }
 
-/** The answer did not arrive in time. */
 export class Late extends Error {
   override readonly name = 'Late';
 }

@@ -70,7 +70,6 @@ export interface DriverTest {
   found: readonly string[];
   /** Runs the checks one after another. Each removes what it made. */
   run(): AsyncGenerator<CheckReport>;
-  /** Returns what the checks could not remove. */
   findLeftovers(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -133,7 +132,6 @@ export async function openDriverTest(options: DriverTestOptions): Promise<Driver
 const WITHOUT_MACHINES = new Set(['manifest', 'never-made', 'power-of-none', 'output', 'ends', 'too-late']);
 const NOT_BEFORE_CREATE = { outcome: 'untried', reason: 'correct `create` first' } as const;
 
-/** The capabilities that the driver claims, and the others. */
 function abilitiesOf({
   manifest,
   inventory,
@@ -177,10 +175,7 @@ function toResult(result: CheckResult): CheckReport['result'] {
   };
 }
 
-/**
- * The checks serve all drivers and name the port's fields. This converts them to the protocol's fields for the
- * program's author.
- */
+/** The checks name the port's fields; the program's author knows the protocol's. */
 function inWordsOfTheProtocol(problem: string): string {
   return problem.replace(
     /\b(create|created|public|private|ssh|host|port|side|poll|size|attached|attach|resize|keeps|cloud|retry)(?:[A-Z][a-z]+)+\b/g,

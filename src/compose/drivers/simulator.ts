@@ -18,7 +18,6 @@ import { listen } from '../server/listen.ts';
 
 const DEFAULT_PORT = 8090;
 
-/** The inputs of `berth simulator`. */
 export interface ServeSimulatorOptions {
   config: Config;
   env: Environment;
@@ -26,7 +25,6 @@ export interface ServeSimulatorOptions {
   host: string;
   /** 0: any free port; absent: the port in the platform's `address`. */
   port?: number | undefined;
-  /** The platform, if there are several. */
   platform?: string | undefined;
 }
 
@@ -38,11 +36,7 @@ export interface ServingSimulator {
   stop(): Promise<void>;
 }
 
-/**
- * Serves the simulator to several orchestrators. The port is taken before anything is written, so a failed start
- * changes nothing.
- * @throws {Fatal} with a sentence for the operator
- */
+/** The port is taken first, so a failed start changes nothing. @throws {Fatal} with a sentence for the operator */
 export async function serveSimulator({
   config,
   env,

@@ -12,10 +12,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/**
- * Converts `polling:`, `billing:`, `team_limits:` and `retention:` of marketplace.yaml, with times in milliseconds and
- * amounts in micro-USD.
- */
+/** Converts marketplace.yaml: times in milliseconds, amounts in micro-USD. */
 export function toMarketplaceOptions({
   polling,
   billing,

@@ -31,10 +31,7 @@ export function loadGpuTypes(): GpuTypes {
   return parseGpuTypes(readFileSync(join(packageRoot(), 'fixtures', 'gpu-types.yaml'), 'utf8'));
 }
 
-/**
- * Runs `body` with the configured providers and their catalogs from the database, and closes them afterwards.
- * @throws {Fatal}
- */
+/** With their catalogs from the database; closed after `body`. @throws {Fatal} */
 export async function withProviders<T>(
   config: MarketplaceConfig,
   store: Store,
@@ -127,16 +124,12 @@ function connect(
   }
 }
 
-/** The source of a secret: an environment variable or a file. */
 export interface SecretSource {
   env?: string | undefined;
   file?: string | undefined;
 }
 
-/**
- * Reads a secret from its configured source. Messages never contain any of it.
- * @throws {Fatal} if it is missing or empty; `what` describes its use
- */
+/** Messages never contain any of it. @throws {Fatal} if it is missing or empty; `what` describes its use */
 export function readSecretSource(
   { env: variable, file }: SecretSource,
   env: Readonly<Record<string, string | undefined>>,

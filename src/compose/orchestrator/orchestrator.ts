@@ -266,10 +266,7 @@ function settingsOf(config: Config): ReadonlyMap<string, string> {
   return new Map([...platformsOf(config)].map(([name, options]) => [name, JSON.stringify(options)]));
 }
 
-/**
- * Warns of platforms that were removed from the configuration. Berth does not list them, so a machine that they finish
- * late costs money and stays.
- */
+/** Berth does not list removed platforms, so a machine that they finish late costs money and stays. */
 async function warnOfLeft(
   { store, log }: Pick<OrchestratorDeps, 'store' | 'log'>,
   unserved: readonly string[],

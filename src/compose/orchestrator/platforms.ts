@@ -26,7 +26,6 @@ import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { logOf } from '../drivers/driver-settings.ts';
 
-/** The drivers by platform name. */
 export type Drivers = ReadonlyMap<string, PlatformDriver>;
 
 /** The state of one platform, before its first listing. */
@@ -48,7 +47,6 @@ interface StateDeps {
   log: Log;
   alarms: Alarms;
   options: ReconcileOptions;
-  /** The telemetry of a platform. */
   telemetryOf: (platform: string) => Telemetry;
 }
 
@@ -73,10 +71,7 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
   );
 }
 
-/**
- * Returns the capacity that use cases may sell. An offer belongs to one platform. Machines and volumes without a row
- * reduce the free capacity, whichever platform has them.
- */
+/** An offer belongs to one platform. Machines and volumes without a row reduce the free capacity of any. */
 export function saleOf(states: PlatformStates): Sale {
   const sightings = [...states.values()].map((state) => state.sightings);
   const sum = (count: (of: Sightings) => number): number =>
@@ -94,7 +89,6 @@ export function saleOf(states: PlatformStates): Sale {
   };
 }
 
-/** The capabilities of the drivers. */
 export function manifestsOf(drivers: Drivers): Manifests {
   return {
     of({ platform }) {
@@ -116,7 +110,6 @@ interface ReconcilingDeps
   failpoint: Failpoint;
 }
 
-/** The durable work of one platform. */
 export interface PlatformWork {
   platform: string;
   /** Lists the platform for the first time, and starts the work. */

@@ -14,10 +14,7 @@ const MINUTE_MS = 60_000;
 const SOON_MS = 10 * MINUTE_MS;
 /** More than the machines of a sandbox. */
 const MOST_WORK = 100_000;
-/**
- * After a balance event, time is not skipped for a shorter while: a balance reading counts once a second one confirms
- * it.
- */
+/** After a balance event: a reading counts once a second one confirms it. */
 const SHORTER_MS = 3 * MINUTE_MS;
 const { graceMs, stoppedGraceMs, volumes } = defaultOptions.billing.zeroBalance;
 
@@ -85,10 +82,7 @@ export function createIdleness({
   };
 }
 
-/**
- * The next time at which a balance passes a threshold, or a deadline of an empty balance is due. Infinite if there is
- * none.
- */
+/** Also the deadlines of an empty balance. Infinite if there is none. */
 async function nextMoneyEventAt(read: Reader, now: number): Promise<number> {
   let first = Number.POSITIVE_INFINITY;
   for (const { id, watch } of await read.teams.list()) {

@@ -68,10 +68,7 @@ export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
   close(): Promise<void>;
 }
 
-/**
- * Starts one provider with its own platform. Its orchestrator starts with the first request: until then it has no work.
- * @throws {Fatal}
- */
+/** Its orchestrator starts with the first request: until then it has no work. @throws {Fatal} */
 export async function startProvider(parts: ProviderParts): Promise<StartedProvider> {
   const { name, clock, origin } = parts;
   const { catalog, profile } = loadProvider(name, parts.catalogFile);

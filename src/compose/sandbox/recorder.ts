@@ -31,8 +31,7 @@ export interface Recorded {
 }
 
 /**
- * Serves a proxy in front of a provider. When it stops, it writes the exchanges to `file` as a scenario, and calls
- * `recorded`.
+ * When it stops, the exchanges are written to `file` as a scenario.
  * @throws {Fatal} if the address or the file cannot be used
  */
 export async function serveRecorder(

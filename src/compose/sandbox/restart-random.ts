@@ -1,9 +1,6 @@
 import { createSeededRandom, type RandomState, type SeededRandom } from '../../drivers/kit/seeded-random.ts';
 
-/**
- * Seeded randomness of a server. Draws during startup use a separate sequence, so that a restart does not change later
- * numbers.
- */
+/** Draws during startup use a separate sequence, so that a restart does not change later numbers. */
 export class RestartRandom implements SeededRandom {
   readonly #own: SeededRandom;
   readonly #ofStart: SeededRandom;

@@ -209,8 +209,7 @@ function configOf(rateLimits: boolean): Config {
   return {
     ...config,
     rate_limits: { ...config.rate_limits, enabled: rateLimits },
-    // The platform's listing is always right: a machine that a test removes is lost at once, even if it is the only
-    // one.
+    // Always right: a machine that a test removes is lost at once.
     reconcile: { ...config.reconcile, accept_empty_after_s: 0 },
   };
 }
@@ -296,10 +295,7 @@ function createFetch(
   };
 }
 
-/**
- * Loads the state from the file, and keeps it up to date from now on. Returns the default account, whose user may
- * differ.
- */
+/** Also keeps the file up to date from now on. Returns the default account, whose user may differ. */
 async function restored(
   state: SandboxStateFile,
   all: Snapshots,

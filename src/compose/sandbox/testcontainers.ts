@@ -43,7 +43,7 @@ export interface SandboxContainer extends AsyncDisposable {
 }
 
 /**
- * Runs the image of Berth as a sandbox: `startSandboxContainer(new GenericContainer('berth'))`.
+ * `startSandboxContainer(new GenericContainer('berth'))`.
  * @throws {Error} with its output if it ends before it is ready
  */
 export async function startSandboxContainer(

@@ -23,10 +23,8 @@ import { createServerClock } from '../server/clock.ts';
 import { marketplaceStores } from '../stores/marketplace.ts';
 import { openToServe, type Served, serve } from './serve.ts';
 
-/** Default port of /metrics. */
 const ADMIN_PORT = 9081;
 
-/** The inputs of `berth marketplace`. */
 export interface ServeMarketplaceOptions {
   config: MarketplaceConfig;
   env: Environment;

@@ -34,7 +34,6 @@ import { openToServe, type Served, serve } from './serve.ts';
 /** The actor of a reload by signal. */
 const SIGNAL = { name: 'SIGHUP', source: 'server', address: null } as const;
 
-/** The inputs of `berth serve`. */
 export interface ServeOptions {
   config: Config;
   env: Environment;
@@ -44,7 +43,6 @@ export interface ServeOptions {
   load?: () => Config;
 }
 
-/** Default port of /metrics. */
 const ADMIN_PORT = 9080;
 
 /** Ports that a test build replaces. Production uses the defaults. */
@@ -145,9 +143,7 @@ export async function serveOrchestrator(
   return { ...served, reload, apiKey: product.apiKey, catalogFile: config.catalog };
 }
 
-/**
- * The folder that this server may write to: the database's, or with PostgreSQL, one in the system's temporary folder.
- */
+/** With PostgreSQL, a folder in the system's temporary one. */
 function folderOf(database: string): string {
   return isPostgres(database) ? join(tmpdir(), 'berth') : dirname(sqlitePath(database));
 }
@@ -159,10 +155,7 @@ function factsOf(platforms: ReadonlyMap<string, { driver: string }>): object {
   return platforms.size === 1 && platform !== undefined ? { platform } : { platforms: drivers };
 }
 
-/**
- * The digest of the key in BERTH_API_KEY, which is valid while this process serves.
- * @throws {Fatal} if no client could send it, or if it could be guessed.
- */
+/** Valid while this process serves. @throws {Fatal} if no client could send it, or if it could be guessed */
 function readEnvironmentKey(env: Environment): Buffer | undefined {
   const key = readSecret(env, 'BERTH_API_KEY');
   return key === undefined ? undefined : digestSecret(key);

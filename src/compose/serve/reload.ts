@@ -17,9 +17,8 @@ interface Parts {
 }
 
 /**
- * Returns a function that reloads the configuration and the catalog. Offers and prices then follow the new catalog; the
- * rest of the configuration stays as at startup. It throws a {@link Fatal} with all problems, and then nothing has
- * changed.
+ * Offers and prices then follow the new catalog; the rest stays as at startup. It throws a {@link Fatal} with all
+ * problems, and then nothing has changed.
  */
 export function reloadOf({ config, load, catalog, drivers }: Parts): () => Reloaded {
   return () => {

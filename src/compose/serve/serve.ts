@@ -30,13 +30,11 @@ interface ServeParts {
   refuse: ServerOptions['refuse'];
   /** The answer until the product runs. */
   notReady: { error: HttpError; headers?: () => Record<string, string> };
-  /** Called with the API's certificate. */
   certificates?: Certificates;
   /** Further fields of the startup log line. */
   facts?: object;
 }
 
-/** A running server. */
 export interface Served {
   baseUrl: string;
   /** URL of /metrics; null: it is not served. */
@@ -66,7 +64,7 @@ async function within(over: number, closing: Promise<unknown>): Promise<boolean>
 }
 
 /**
- * Serves a product. The port is taken before `start` writes anything, so a failed start changes nothing.
+ * The port is taken before `start` writes anything, so a failed start changes nothing.
  * @throws {Fatal} with a sentence for the operator
  */
 export async function serve<P extends Product>(
@@ -125,8 +123,7 @@ export async function serve<P extends Product>(
 }
 
 /**
- * Opens the store of a server, and creates it if missing. A SQLite file is then locked by this process. `check` is
- * called before anything is written; if it throws, nothing is changed.
+ * Created if missing; this process locks a SQLite file. `check` runs before anything is written.
  * @throws {DatabaseRefused}
  */
 export async function openToServe<Store extends { close(): Promise<void> }>(

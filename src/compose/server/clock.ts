@@ -3,13 +3,9 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { createSharedClock, createSystemClock, type SharedClock } from '../../runtime/system.ts';
 
-/** The clock of a server. */
 export interface ServerClock {
   clock: Clock;
-  /**
-   * Servers that share a PostgreSQL database share its time, which the store reads. Otherwise the time is this
-   * machine's.
-   */
+  /** Servers on one PostgreSQL database share its time, which the store reads. */
   storeOptions: { hearTime?: SharedClock['hear'] };
 }
 

@@ -62,7 +62,7 @@ export interface AdminServer {
 const ADMIN_DRAIN_MS = 1_000;
 
 /**
- * Listens on the address of the metrics. Undefined: it is disabled, or the default port is taken, which is logged.
+ * Undefined: disabled, or the default port is taken, which is logged.
  * @throws {Fatal} if a configured address is unavailable
  */
 export async function listenAdmin(

@@ -17,9 +17,8 @@ interface TlsFiles {
 export const CHECK_EVERY_MS = 30_000;
 
 /**
- * Applies changed files to new connections; open ones continue. A pair that does not match, as during its replacement,
- * changes nothing and is checked again. `stamp`: the files' stamp from before they were first read. `seen` is called
- * for each applied certificate.
+ * New connections use changed files. A pair that does not match, as during its replacement, is checked again. `stamp`:
+ * from before the files were first read. `seen`: for each applied certificate.
  */
 export function renewTls(
   files: TlsFiles,

@@ -20,8 +20,8 @@ export const orchestratorStores: Stores<Store> = {
 };
 
 /**
- * Opens the store that `database` names, and creates it if missing. `beforeWriting` is called once the database is
- * found undamaged or missing; if it throws, nothing is changed.
+ * Created if missing. `beforeWriting` runs once the database is found undamaged or missing; if it throws, nothing is
+ * changed.
  * @throws {DatabaseRefused}
  */
 export async function openStore(
@@ -44,10 +44,7 @@ export async function backUp(database: string, target: string, now: number): Pro
   return (await backUpDatabase(sqlitePath(database), target, now)).bytes;
 }
 
-/**
- * Replaces a SQLite database that no server uses by a copy of a backup. The old one is kept under another name.
- * @throws {Fatal}
- */
+/** By a copy of a backup. The old one is kept under another name. @throws {Fatal} */
 export function restore(
   database: string,
   backup: string,
@@ -68,10 +65,7 @@ export function restore(
   }
 }
 
-/**
- * Marks a database that other tools restored, so that the first start compares it with the platform.
- * @throws {Fatal}
- */
+/** The first start then compares it with the platform. @throws {Fatal} */
 export async function markRestored(database: string, takenAt: number, actor: Actor): Promise<void> {
   const release = isPostgres(database) ? () => undefined : takeServeLock(sqlitePath(database));
   try {

@@ -20,11 +20,7 @@ export interface MarketplaceLoadOptions {
 
 const PREFIX = 'BERTH_MARKETPLACE_';
 
-/**
- * Loads the configuration of a marketplace: flag > environment > file > default. Paths in the file are relative to the
- * file, all others to the working directory.
- * @throws {ConfigError} with every finding
- */
+/** As `loadConfig`. @throws {ConfigError} with every finding */
 export function loadMarketplaceConfig({ file, flags, env }: MarketplaceLoadOptions): MarketplaceConfig {
   const path = file ?? (env[`${PREFIX}CONFIG`] || undefined);
   const yaml = path === undefined ? undefined : readYamlFile(path);

@@ -1,7 +1,6 @@
 import type { Page as AnyPage, ConsoleBase } from '../../operator-kit/console/deps.ts';
 import type { OperationDeps } from '../operate/operations.ts';
 
-/** Dependencies of the console. */
 export interface ConsoleDeps extends ConsoleBase, OperationDeps {
   store: OperationDeps['store'];
 }

@@ -6,7 +6,6 @@ import type { Authenticator } from '../teams/authenticate.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
 
-/** Dependencies of the HTTP API. Each route takes the few that it uses. */
 export interface HttpDeps extends Deps {
   authenticator: Authenticator;
   rateLimits: RateLimits;

@@ -25,7 +25,6 @@ interface Deps {
   certificates: CertificateList;
 }
 
-/** The metrics of /metrics. */
 export class Metrics extends ServerMetrics {
   constructor(deps: Deps) {
     super({

@@ -27,7 +27,6 @@ export class Accrual {
   readonly #deps: AccrualDeps;
   readonly #job: LeasedJob<Store>;
   readonly #zeroBalance: ZeroBalance;
-  /** How many times in a row the store was unavailable. */
   #unavailable = 0;
 
   constructor({ enforce, ...deps }: AccrualDeps & { enforce: Enforcement }) {

@@ -24,7 +24,6 @@ export async function startBilling(
     at,
   }: Pick<SegmentRecord, 'subjectKind' | 'subjectId' | 'teamId' | 'state'> & {
     price: Price;
-    /** The provider's rate. */
     providerRateMicroUsd?: number | null;
     at: number;
   },

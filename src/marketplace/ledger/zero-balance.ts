@@ -57,7 +57,6 @@ export class ZeroBalance {
     for (const volume of await volumesToDelete(store.read, teamId, now)) this.#beginDeletion(store, volume);
   }
 
-  /** Waits for the steps that were started. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay.values());
   }

@@ -1,13 +1,11 @@
 import { createTransport, type Transporter } from 'nodemailer';
 
-/** Passes a mail on for delivery. */
 export interface Mailer {
   /**
    * `id` becomes the Message-ID, by which a mail that is sent twice can be recognised.
    * @throws {MailRefused} if this mail was refused; any other error: no mail server could be reached
    */
   send(mail: { id: string; to: string; subject: string; text: string }): Promise<void>;
-  /** Closes the connections. */
   close(): void;
 }
 
@@ -34,7 +32,6 @@ export interface SmtpOptions {
 const CONNECT_MS = 10_000;
 const ANSWER_MS = 20_000;
 
-/** Sends mails through an SMTP server. */
 export class SmtpMailer implements Mailer {
   readonly #transport: Transporter;
   readonly #from: string;

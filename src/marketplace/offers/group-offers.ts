@@ -81,7 +81,6 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** The offers of one provider that are shown. */
 export interface ProviderOffers {
   profile: ProviderProfile;
   /** A new map whenever an offer has changed. */

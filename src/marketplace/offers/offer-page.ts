@@ -7,7 +7,6 @@ import type { OfferBoard } from './offer-board.ts';
 import type { Ranks } from './popularity.ts';
 import { withDiscount } from './to-offer.ts';
 
-/** Inputs for a page. */
 export interface PageContext {
   ranks: Ranks;
   /** Null: the request is not authenticated, so discounts are not shown (M: Offer). */

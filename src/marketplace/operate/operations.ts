@@ -12,7 +12,6 @@ import { type KnownProviders, providersView } from './views/providers.ts';
 import { statusView } from './views/status.ts';
 import { teamsView, teamView } from './views/teams.ts';
 
-/** Dependencies of the views and actions. Each takes only those that it uses. */
 export interface OperationDeps {
   store: Store;
   clock: Clock;

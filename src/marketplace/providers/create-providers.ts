@@ -9,7 +9,6 @@ import { readCatalog } from './read-catalog.ts';
 import { Rereading } from './rereading.ts';
 import { StoredCatalog } from './stored-catalog.ts';
 
-/** A provider as configured. */
 export type ConfiguredProvider = Pick<Provider, 'profile' | 'client' | 'sshProbe'> &
   Partial<Pick<Provider, 'markups'>>;
 
@@ -17,7 +16,6 @@ export interface ProvidersOptions {
   /** In the order of the configuration. */
   providers: readonly ConfiguredProvider[];
   gpuTypes: GpuTypes;
-  /** The store with the catalogs. */
   store: Store;
   clock: Clock;
   log: Log;
@@ -27,7 +25,6 @@ export interface ProvidersOptions {
 export interface LiveProviders extends Providers {
   /** Problems of the last catalog reading, by any process, and of its offers. */
   problemsOf(id: string): readonly string[];
-  /** Loads the current catalogs from the database. */
   reread(): Promise<void>;
   /** Starts rereading every few seconds. */
   start(): void;

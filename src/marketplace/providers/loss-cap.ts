@@ -85,7 +85,6 @@ export async function admitLoss(
   return { isAdmitted: false, alarm: { ...losses, held: othersHeld + 1 } };
 }
 
-/** Logs that a provider has lost more than the cap allows. */
 export function logLossAlarm(log: Log, { providerId, count, cap, held }: LossCount): void {
   log.error(
     { provider: providerId, losses: count, cap, held },
@@ -95,7 +94,6 @@ export function logLossAlarm(log: Log, { providerId, count, cap, held }: LossCou
   );
 }
 
-/** Accepts every loss of the provider until `until`. */
 export async function acceptLosses(
   { store }: { store: Store },
   providerId: string,

@@ -74,7 +74,6 @@ export interface ProviderCatalog {
   }[];
 }
 
-/** A provider of this marketplace. */
 export interface Provider {
   id: string;
   profile: ProviderProfile;
@@ -93,7 +92,6 @@ export function requireProvider(providers: Providers, { providerId }: { provider
   throw new ApiError('PROVIDER_REFUSED', `${providerId} cannot be reached from here; nothing changed.`);
 }
 
-/** All providers, in the order of the configuration. */
 export interface Providers {
   ids(): readonly string[];
   get(id: string): Provider | undefined;

@@ -10,7 +10,6 @@ interface RereadingDeps {
   store: Pick<Store, 'read'>;
   clock: Clock;
   log: Log;
-  /** The catalogs by provider. */
   catalogs: ReadonlyMap<string, StoredCatalog>;
 }
 

@@ -7,7 +7,6 @@ const JITTER = 0.25;
 export class CatalogReading {
   readonly #deps: Pick<SyncDeps, 'options' | 'random'>;
   readonly #stopped = Promise.withResolvers<void>();
-  /** The current read. */
   #reading: Promise<void> | undefined;
 
   constructor(deps: Pick<SyncDeps, 'options' | 'random'>) {
@@ -22,7 +21,6 @@ export class CatalogReading {
     return Math.round(options.polling.catalogMs * (1 - JITTER + 2 * JITTER * random.next()));
   }
 
-  /** Stops waiting for reads. */
   stop(): void {
     this.#stopped.resolve();
   }

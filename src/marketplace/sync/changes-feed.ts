@@ -43,7 +43,6 @@ export class ChangesFeed {
     this.#deps = deps;
   }
 
-  /** Does nothing if it is already running. */
   start(): void {
     if (this.#running !== undefined || this.#deps.clock.now() < this.#againAt) return;
     const end = new AbortController();

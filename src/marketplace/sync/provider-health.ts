@@ -39,7 +39,6 @@ export class ProviderHealth {
     this.#providerId = providerId;
   }
 
-  /** The current problems of calls to the provider. */
   get problems(): ProviderWideProblem[] {
     return [...this.#problems.keys()];
   }

@@ -42,22 +42,18 @@ export class ProviderWorkers implements Sender {
     await Promise.all([...this.#workers.values()].map((worker) => worker.refreshCatalog()));
   }
 
-  /** Delays the next polls of these deployments, at any provider. */
   postpone(deploymentIds: readonly string[], byMs: number): void {
     for (const worker of this.#workers.values()) worker.postpone(deploymentIds, byMs);
   }
 
-  /** The problems of this process's calls to a provider. */
   problemsOf(providerId: string): readonly string[] {
     return this.#workers.get(providerId)?.problems ?? [];
   }
 
-  /** How long this process's calls to a provider have failed, in milliseconds, by problem. */
   failingMs(providerId: string): ReadonlyMap<ProviderWideProblem, number> {
     return this.#workers.get(providerId)?.failingMs ?? new Map();
   }
 
-  /** The number of a provider's ranges that this process syncs. */
   rangesOf(providerId: string): number {
     return this.#workers.get(providerId)?.ranges ?? 0;
   }

@@ -45,7 +45,6 @@ async function currentTeam(
   return (isThere ? switchedTo : memberships[0]?.teamId) ?? null;
 }
 
-/** Filters of a list. */
 export interface OwnershipFilter {
   /** Must be the caller's own. */
   userId?: string | undefined;

@@ -19,7 +19,6 @@ import type { Page } from '../deps.ts';
 
 const PATH = '/console/mails';
 
-/** The outbox: waiting, sent and given-up mails. */
 export const mailsPage: Page = async ({ store: { read } }, { query, now, session }) => {
   const to = query('to');
   const state = mailStateSchema.safeParse(query('state')).data;

@@ -13,7 +13,6 @@ const CAUSES_SHOWN = 8;
 /** A mail that waits longer was refused, or no mail server answers. The first retry comes after a minute. */
 const LATE_MAIL_MS = 5 * 60_000;
 
-/** The overview of the whole marketplace. */
 export const overviewPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
   const spending = await read.teams.spending();
   const [status, providers, teams] = await Promise.all([

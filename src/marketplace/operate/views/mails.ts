@@ -45,7 +45,6 @@ export interface MailQuery extends PageQuery {
   state?: MailState | undefined;
 }
 
-/** Mails, the newest first. */
 export async function listMails(
   { mail }: Pick<Reader, 'mail'>,
   { after, limit = USUAL_PAGE, ...of }: MailQuery,

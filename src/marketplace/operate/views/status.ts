@@ -18,7 +18,6 @@ const mailsViewSchema = z.object({
 });
 export type MailsView = z.infer<typeof mailsViewSchema>;
 
-/** The status in figures. */
 const statusViewSchema = z
   .object({
     deployments: z
@@ -69,7 +68,6 @@ export async function readStatus(
   };
 }
 
-/** The state of the outbox. */
 export async function readMails({ mail }: Pick<Reader, 'mail'>, now: number): Promise<MailsView> {
   const [{ count, oldestCreatedAt, nextDueAt }, givenUp] = await Promise.all([
     mail.waiting(),
