@@ -36,6 +36,9 @@ export const errors = new ApiErrors<ErrorCode>({
   sizeDetails: (maxBytes) => ({ maxBytes }),
 });
 
+/** The codes of every request about a resource of a team. */
+export const ofTeams = ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'] as const;
+
 /** M: Errors and Limits: the same body and headers for failures below HTTP, which are not counted. */
 export function refuseWire(
   rateLimits: Pick<RateLimits, 'peek'>,

@@ -18,11 +18,10 @@ import { createDeployment } from '../../deployments/create.ts';
 import { pagesOfDeployments, readDeployment, renameDeployment } from '../../deployments/read.ts';
 import { canTerminate, terminateDeployment } from '../../deployments/terminate.ts';
 import type { HttpDeps, HttpEnv } from '../deps.ts';
-import { createRouter, errors } from '../errors.ts';
+import { createRouter, errors, ofTeams } from '../errors.ts';
 
 const oneDeployment = z.object({ deploymentId: z.string() });
 const shared = { tags: ['Deployments'], security: bearer };
-const ofOthers = ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'] as const;
 
 const createExample = {
   provider: 'provider-d',
@@ -47,7 +46,7 @@ const createRouteOfDeployment = createRoute({
     'Buys a machine of an offer in one of its `clusters`, with a saved key or with `ssh_public_key`. Poll until it is `running`: then `sshCommand` is set and billing begins.',
   request: { body: { required: true, content: jsonContent(createDeploymentSchema, createExample) } },
   responses: errors.replies(201, 'Accepted: deploying.', deploymentSchema, [
-    ...ofOthers,
+    ...ofTeams,
     'CHANGE_IN_PROGRESS',
     ...errors.ofBodies,
   ]),
@@ -70,7 +69,7 @@ const listRoute = createRoute({
       page: pageSchema,
     }),
   },
-  responses: errors.replies(200, 'The newest first.', z.array(deploymentSchema), ofOthers),
+  responses: errors.replies(200, 'The newest first.', z.array(deploymentSchema), ofTeams),
 });
 
 const readRoute = createRoute({
@@ -81,7 +80,7 @@ const readRoute = createRoute({
   summary: 'One deployment',
   description: 'Its state, rates, cost so far, and the SSH command once it runs.',
   request: { params: oneDeployment },
-  responses: errors.replies(200, 'The deployment.', deploymentSchema, ofOthers),
+  responses: errors.replies(200, 'The deployment.', deploymentSchema, ofTeams),
 });
 
 const renameRoute = createRoute({
@@ -95,7 +94,7 @@ const renameRoute = createRoute({
     params: oneDeployment,
     body: { required: true, content: jsonContent(renameDeploymentSchema) },
   },
-  responses: errors.replies(200, 'The deployment.', deploymentSchema, [...ofOthers, ...errors.ofBodies]),
+  responses: errors.replies(200, 'The deployment.', deploymentSchema, [...ofTeams, ...errors.ofBodies]),
 });
 
 const terminateRoute = createRoute({
@@ -107,7 +106,7 @@ const terminateRoute = createRoute({
   description:
     'Ends a running or stopped deployment and its billing, and deletes its disk; its volumes are kept. Refused until the minimum runtime is over: see `can-terminate`.',
   request: { params: oneDeployment },
-  responses: errors.replies(200, 'The deployment is terminated.', terminatedSchema, ofOthers),
+  responses: errors.replies(200, 'The deployment is terminated.', terminatedSchema, ofTeams),
 });
 
 const canTerminateRoute = createRoute({
@@ -118,7 +117,7 @@ const canTerminateRoute = createRoute({
   summary: 'Whether a deployment may be terminated now',
   description: 'Minutes run, and minutes left of the minimum runtime. Time stopped does not count.',
   request: { params: oneDeployment },
-  responses: errors.replies(200, 'The check.', terminationCheckSchema, ofOthers),
+  responses: errors.replies(200, 'The check.', terminationCheckSchema, ofTeams),
 });
 
 const NONE = { items: [], isAll: true };

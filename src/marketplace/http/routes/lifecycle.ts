@@ -5,13 +5,11 @@ import { pauseDeployment, quotePause } from '../../deployments/pause.ts';
 import { readRebootStatus, restartDeployment } from '../../deployments/restart.ts';
 import { resumeDeployment } from '../../deployments/resume.ts';
 import type { HttpDeps } from '../deps.ts';
-import { createRouter, errors } from '../errors.ts';
+import { createRouter, errors, ofTeams } from '../errors.ts';
 
 /** M: "Lifecycle endpoints … use these statuses". */
 const failures = [
-  'UNAUTHORIZED',
-  'FORBIDDEN',
-  'NOT_FOUND',
+  ...ofTeams,
   'ACTION_UNSUPPORTED',
   'INVALID_STATUS',
   'CHANGE_IN_PROGRESS',

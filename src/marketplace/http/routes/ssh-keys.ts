@@ -3,7 +3,7 @@ import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { createSshKeySchema, sshKeySchema, successSchema } from '../../contract/ssh-key.ts';
 import { createSshKey, deleteSshKey, listSshKeys, readSshKey } from '../../ssh-keys/ssh-keys.ts';
 import type { HttpDeps } from '../deps.ts';
-import { createRouter, errors } from '../errors.ts';
+import { createRouter, errors, ofTeams } from '../errors.ts';
 
 const oneKey = z.object({ id: z.string() });
 const shared = { tags: ['SSH keys'], security: bearer };
@@ -16,11 +16,7 @@ const listRoute = createRoute({
   summary: 'The saved keys',
   description: "Those of the caller's teams, or of one team.",
   request: { query: z.object({ userId: z.string().optional(), teamId: z.string().optional() }) },
-  responses: errors.replies(200, 'The newest first.', z.array(sshKeySchema), [
-    'UNAUTHORIZED',
-    'FORBIDDEN',
-    'NOT_FOUND',
-  ]),
+  responses: errors.replies(200, 'The newest first.', z.array(sshKeySchema), ofTeams),
 });
 
 const createExample = {
@@ -38,12 +34,7 @@ const createKeyRoute = createRoute({
   description:
     'An OpenSSH public key for deployments of the team; ECDSA and FIDO security keys are supported.',
   request: { body: { required: true, content: jsonContent(createSshKeySchema, createExample) } },
-  responses: errors.replies(201, 'The key.', sshKeySchema, [
-    'UNAUTHORIZED',
-    'FORBIDDEN',
-    'NOT_FOUND',
-    ...errors.ofBodies,
-  ]),
+  responses: errors.replies(201, 'The key.', sshKeySchema, [...ofTeams, ...errors.ofBodies]),
 });
 
 const readRoute = createRoute({
@@ -54,7 +45,7 @@ const readRoute = createRoute({
   summary: 'One key',
   description: 'With its fingerprint.',
   request: { params: oneKey },
-  responses: errors.replies(200, 'The key.', sshKeySchema, ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND']),
+  responses: errors.replies(200, 'The key.', sshKeySchema, ofTeams),
 });
 
 const deleteRoute = createRoute({
@@ -65,11 +56,7 @@ const deleteRoute = createRoute({
   summary: 'Delete a key',
   description: 'Machines that already have the key keep it.',
   request: { params: oneKey },
-  responses: errors.replies(200, 'The key is deleted.', successSchema, [
-    'UNAUTHORIZED',
-    'FORBIDDEN',
-    'NOT_FOUND',
-  ]),
+  responses: errors.replies(200, 'The key is deleted.', successSchema, ofTeams),
 });
 
 /** M: SSH keys. */

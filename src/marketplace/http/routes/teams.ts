@@ -4,7 +4,7 @@ import { balanceSchema, teamSchema } from '../../contract/team.ts';
 import { flagSchema } from '../../contract/values.ts';
 import { listBalances, listTeams, teamDetails } from '../../teams/show-teams.ts';
 import type { HttpDeps } from '../deps.ts';
-import { createRouter, errors } from '../errors.ts';
+import { createRouter, errors, ofTeams } from '../errors.ts';
 
 const shared = { tags: ['Teams and balance'], security: bearer };
 
@@ -21,7 +21,7 @@ const balanceRoute = createRoute({
       all: flagSchema.meta({ default: true, description: 'false: the current team only.' }),
     }),
   },
-  responses: errors.replies(200, 'The balances.', balanceSchema, ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND']),
+  responses: errors.replies(200, 'The balances.', balanceSchema, ofTeams),
 });
 
 const listRoute = createRoute({
@@ -47,11 +47,7 @@ const detailsRoute = createRoute({
   summary: 'One team',
   description: 'Only for its members.',
   request: { params: z.object({ teamId: z.string() }) },
-  responses: errors.replies(200, 'With the stored balance.', teamSchema, [
-    'UNAUTHORIZED',
-    'FORBIDDEN',
-    'NOT_FOUND',
-  ]),
+  responses: errors.replies(200, 'With the stored balance.', teamSchema, ofTeams),
 });
 
 /** M: Teams and balance. */

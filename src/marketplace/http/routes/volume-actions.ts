@@ -3,7 +3,7 @@ import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { attachedVolumeSchema, attachRequestSchema, detachedVolumeSchema } from '../../contract/volume.ts';
 import { attachVolume, detachVolume } from '../../volumes/attach.ts';
 import type { HttpDeps } from '../deps.ts';
-import { createRouter, errors } from '../errors.ts';
+import { createRouter, errors, ofTeams } from '../errors.ts';
 
 const shared = {
   tags: ['Volumes'],
@@ -13,15 +13,8 @@ const shared = {
     body: { required: true, content: jsonContent(attachRequestSchema) },
   },
 };
-const failures = [
-  'UNAUTHORIZED',
-  'FORBIDDEN',
-  'NOT_FOUND',
-  'CHANGE_IN_PROGRESS',
-  'PROVIDER_REFUSED',
-  'PROVIDER_SLOW',
-  ...errors.ofBodies,
-] as const;
+const inFlight = ['CHANGE_IN_PROGRESS', 'PROVIDER_REFUSED', 'PROVIDER_SLOW'] as const;
+const failures = [...ofTeams, ...inFlight, ...errors.ofBodies] as const;
 
 const attachRoute = createRoute({
   ...shared,

@@ -18,12 +18,11 @@ import { listVolumeRegions, readVolumePricing } from '../../volumes/locations.ts
 import { listVolumes, readVolume } from '../../volumes/read.ts';
 import { updateVolume } from '../../volumes/update.ts';
 import type { HttpDeps } from '../deps.ts';
-import { createRouter, errors } from '../errors.ts';
+import { createRouter, errors, ofTeams } from '../errors.ts';
 
 const oneVolume = z.object({ volumeId: z.string() });
 const shared = { tags: ['Volumes'], security: bearer };
-const ofOthers = ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'] as const;
-const withProvider = [...ofOthers, 'CHANGE_IN_PROGRESS', 'PROVIDER_REFUSED'] as const;
+const withProvider = [...ofTeams, 'CHANGE_IN_PROGRESS', 'PROVIDER_REFUSED'] as const;
 const withBody = [...withProvider, ...errors.ofBodies] as const;
 
 const listRoute = createRoute({
@@ -41,7 +40,7 @@ const listRoute = createRoute({
       status: z.enum(volumeFilters).optional(),
     }),
   },
-  responses: errors.replies(200, 'The newest first.', volumePageSchema, ofOthers),
+  responses: errors.replies(200, 'The newest first.', volumePageSchema, ofTeams),
 });
 
 const createExample = { name: 'data', sizeInGb: 500, provider: 'provider-a', region: 'us-east' };
@@ -100,7 +99,7 @@ const readRoute = createRoute({
   description:
     'The size is the billed size; `usedCapacityBytes` is the value reported by the provider, if any.',
   request: { params: oneVolume },
-  responses: errors.replies(200, 'The volume.', volumeSchema, ofOthers),
+  responses: errors.replies(200, 'The volume.', volumeSchema, ofTeams),
 });
 
 const updateRoute = createRoute({
