@@ -1,48 +1,24 @@
 import { expect, it } from 'vitest';
-import { member, now, team, teamId, user } from '../../../testing/marketplace-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { member, now, teamId, user } from '../../../testing/marketplace-rows.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
-import { type Store, StoreUnavailable, type Transaction } from '../model/store.ts';
+import {
+  accrualOnGrid,
+  balanceOf,
+  DOLLAR,
+  HOUR_MS,
+  MINUTE_MS,
+  neverCalled,
+  pass,
+  ROUND_MS,
+} from './accrual.fixture.ts';
 import { Accrual } from './accrual.ts';
 import { endBilling } from './bill.ts';
 import { topUp } from './credit.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
 import { nextSliceAt } from './slices.ts';
 import { verifyLedger } from './verify-ledger.ts';
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const ROUND_MS = 30_000;
-const DOLLAR = 1_000_000;
-
-const nobody = {
-  stop: async () => Promise.reject(new Error('nobody is to be stopped')),
-  terminate: async () => Promise.reject(new Error('nobody is to be terminated')),
-  deleteVolume: async () => Promise.reject(new Error('no volume is to be deleted')),
-};
-
-async function balanceOf({ store }: Books): Promise<number | undefined> {
-  return (await store.read.teams.byId(teamId))?.balanceMicroUsd;
-}
-
-/** The billing job with slices of five minutes. */
-function accrualOnGrid({ deps }: Books): Accrual {
-  const { options } = deps;
-  const billing = { ...options.billing, sliceMs: 5 * MINUTE_MS };
-  return new Accrual({ ...deps, options: { ...options, billing }, enforce: nobody });
-}
-
-/** Advances the clock by `ms`, with an observation and a billing round every `stepMs`. */
-async function pass(books: Books, accrual: Accrual, ms: number, stepMs = MINUTE_MS): Promise<void> {
-  for (let passed = 0; passed < ms; passed += stepMs) {
-    await books.clock.advance(stepMs);
-    const record = await books.store.read.deployments.byId('dep-1');
-    if (record?.status === 'running' || record?.status === 'stopped') await books.observe('dep-1');
-    await accrual.run();
-  }
-}
 
 it('takes slices that end on the grid of slice_s, as far as the provider has confirmed [slices-end-on-the-grid]', async () => {
   const books = await openBooks(10 * DOLLAR);
@@ -90,7 +66,7 @@ it('postpones a grid slice by the length of the silence, at most by one slice', 
 
 it('posts each segment once an hour at its own time, cut at midnight, and does not read it otherwise [slices-hourly]', async () => {
   const books = await openBooks(1_000 * DOLLAR);
-  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  const accrual = new Accrual({ ...books.deps, enforce: neverCalled });
   // Moves the rounds off midnight.
   await books.clock.advance(7_001);
   const ids = Array.from({ length: 8 }, (_, index) => `vol-${index}`);
@@ -116,13 +92,13 @@ it('posts each segment once an hour at its own time, cut at midnight, and does n
   await books.clock.advance(1);
   const store = { ...books.store, read: { ...books.store.read, ledger: counted } };
   await accrual.stop();
-  await new Accrual({ ...books.deps, store, enforce: nobody }).run();
+  await new Accrual({ ...books.deps, store, enforce: neverCalled }).run();
   expect(asked).toEqual(['dueSegments']);
 });
 
 it('bills a volume by the hour up to now, whatever its provider says', async () => {
   const books = await openBooks(DOLLAR);
-  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  const accrual = new Accrual({ ...books.deps, enforce: neverCalled });
   await books.keep();
   await books.clock.advance(3 * HOUR_MS);
   await accrual.run();
@@ -137,7 +113,7 @@ it('bills a volume by the hour up to now, whatever its provider says', async () 
 
 it('starts a new segment where a discount starts or ends, and shows the new rates [discount-splits-segment]', async () => {
   const books = await openBooks(100 * DOLLAR);
-  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  const accrual = new Accrual({ ...books.deps, enforce: neverCalled });
   await books.run({ originalStoppedRateMicroUsd: 100_000, stoppedRateMicroUsd: 100_000 });
   const startsAt = now + 90 * MINUTE_MS + 1;
   await assignDiscount(books.deps, { teamId, percentage: 25, startsAt, endsAt: startsAt + HOUR_MS });
@@ -198,7 +174,7 @@ it('warns the owner and the admins once per threshold, and mails that the balanc
       await tx.teams.putMember(member({ userId: role, role }));
     }
   });
-  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  const accrual = new Accrual({ ...books.deps, enforce: neverCalled });
   await books.run();
   await pass(books, accrual, 12 * HOUR_MS + 30 * MINUTE_MS, 5 * MINUTE_MS);
   await pass(books, accrual, 40 * MINUTE_MS);
@@ -224,7 +200,7 @@ async function passInSilence(books: Books, accrual: Accrual, ms: number): Promis
 
 it('does not mail or stop for unconfirmed time, and does so within two rounds once it is confirmed [unconfirmed-neither-mails-nor-stops]', async () => {
   const books = await openBooks(25 * DOLLAR);
-  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  const accrual = new Accrual({ ...books.deps, enforce: neverCalled });
   await books.run();
   const mailed = async () => (await books.store.read.mail.list({ limit: 9 })).map(({ kind }) => kind);
   await passInSilence(books, accrual, 8 * HOUR_MS);
@@ -237,7 +213,7 @@ it('does not mail or stop for unconfirmed time, and does so within two rounds on
 
 it('applies within a round a discount that changed while the provider was silent', async () => {
   const books = await openBooks(1_000 * DOLLAR);
-  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  const accrual = new Accrual({ ...books.deps, enforce: neverCalled });
   await books.run();
   await assignDiscount(books.deps, { teamId, percentage: 50, startsAt: now + HOUR_MS });
   await passInSilence(books, accrual, 3 * HOUR_MS);
@@ -257,7 +233,7 @@ it('ends running deployments after the grace period, and keeps them after a top-
   const enforce = {
     stop: async (id: string) => void ended.push(`stop ${id}`),
     terminate: async (id: string) => void ended.push(`terminate ${id}`),
-    deleteVolume: nobody.deleteVolume,
+    deleteVolume: neverCalled.deleteVolume,
   };
   const accrual = new Accrual({ ...books.deps, enforce });
   await books.run();
@@ -273,7 +249,7 @@ it('ends running deployments after the grace period, and keeps them after a top-
 
 it('checks a team once more after its last deployment ended, and then drops it', async () => {
   const books = await openBooks(DOLLAR);
-  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  const accrual = new Accrual({ ...books.deps, enforce: neverCalled });
   await books.run();
   await pass(books, accrual, 5 * MINUTE_MS);
   const watchOf = async () => (await books.store.read.teams.byId(teamId))?.watch;
@@ -281,140 +257,4 @@ it('checks a team once more after its last deployment ended, and then drops it',
   await books.store.transact((tx) => endBilling(books.deps, tx, 'deployment', 'dep-1', books.clock.now()));
   await pass(books, accrual, 40 * MINUTE_MS);
   expect(await watchOf()).toMatchObject({ mailedMinutes: null });
-});
-
-it('bills the other segments where one cannot be billed', async () => {
-  const books = await openBooks(10 * DOLLAR);
-  await books.run();
-  await books.keep();
-  await books.clock.advance(HOUR_MS);
-  await books.observe('dep-1');
-  const refusing = (tx: Transaction): Transaction => ({
-    ...tx,
-    ledger: {
-      ...tx.ledger,
-      post: async (postings) => {
-        if (postings.some(({ segment }) => segment.subjectId === 'dep-1')) throw new Error('unwritable');
-        await tx.ledger.post(postings);
-      },
-    },
-  });
-  const store: Store = {
-    ...books.store,
-    transact: (body) => books.store.transact((tx) => body(refusing(tx))),
-  };
-  await new Accrual({ ...books.deps, store, enforce: nobody }).run();
-  expect(await balanceOf(books)).toBe(10 * DOLLAR - 10_000);
-  expect(books.lines).toContainEqual(expect.objectContaining({ level: 'error' }));
-});
-
-it('checks and posts the other teams where the store fails for one, and ends the round where it fails for all [store-fails-for-one-team]', async () => {
-  const books = await openBooks(10 * DOLLAR);
-  await books.store.transact((tx) => tx.teams.insert(team({ id: 'team-0' })));
-  await books.keep({ id: 'vol-0', volumeId: 'v-0', name: 'vol-0', providerName: 'vol-0', teamId: 'team-0' });
-  await books.keep();
-  await new Accrual({ ...books.deps, enforce: nobody }).run();
-  await books.clock.advance(HOUR_MS);
-  const failing = new Set(['team-0']);
-  const failed: string[] = [];
-  const fail = (id: string) => {
-    if (!failing.has(id)) return;
-    failed.push(id);
-    throw new StoreUnavailable('22003: out of range');
-  };
-  const refusing = (tx: Transaction): Transaction => ({
-    ...tx,
-    teams: {
-      ...tx.teams,
-      byId: async (id) => {
-        fail(id);
-        return tx.teams.byId(id);
-      },
-    },
-    ledger: {
-      ...tx.ledger,
-      post: async (postings) => {
-        for (const { segment } of postings) fail(segment.teamId);
-        await tx.ledger.post(postings);
-      },
-    },
-  });
-  const store: Store = {
-    ...books.store,
-    transact: (body) => books.store.transact((tx) => body(refusing(tx))),
-  };
-  const dueTeams = async () =>
-    (await books.store.read.teams.due({ now: books.clock.now(), limit: 99 })).length;
-  const accrual = new Accrual({ ...books.deps, store, enforce: nobody });
-  await accrual.run();
-  expect(await dueTeams()).toBe(1);
-  expect(await balanceOf(books)).toBe(10 * DOLLAR - 10_000);
-  const errors = books.lines.filter(({ level }) => level === 'error').map(({ fields }) => fields);
-  expect(errors).toMatchObject([{ team: 'team-0' }, { volume: 'vol-0', team: 'team-0' }]);
-
-  for (let index = 1; index < 9; index++) {
-    const id = `vol-${index}0`;
-    failing.add(`team-${index}`);
-    if (index > 1) await books.store.transact((tx) => tx.teams.insert(team({ id: `team-${index}` })));
-    const named = { volumeId: id, name: id, providerName: id };
-    await books.keep({ id, ...named, teamId: `team-${index}` });
-  }
-  failed.length = 0;
-  await accrual.run();
-  expect(failed).toEqual(['team-1', 'team-2', 'team-3']);
-  expect(await dueTeams()).toBe(9);
-});
-
-it('bills a month in which no server ran, of more volumes than one statement takes [month-without-servers]', async () => {
-  const books = await openBooks(10_000 * DOLLAR);
-  const ids = Array.from({ length: 201 }, (_, index) => `vol-${index}`);
-  for (const id of ids) await books.keep({ id, volumeId: `v-${id}`, name: id, providerName: id });
-  await books.clock.advance(30 * DAY_MS);
-  const locked: number[] = [];
-  const counting = (tx: Transaction): Transaction => ({
-    ...tx,
-    ledger: {
-      ...tx.ledger,
-      lockBilled: async (segments) => {
-        locked.push(segments.length);
-        return tx.ledger.lockBilled(segments);
-      },
-    },
-  });
-  const store: Store = {
-    ...books.store,
-    transact: (body) => books.store.transact((tx) => body(counting(tx))),
-  };
-  // A volume whose stored price differs from its segment is billed during the check of its team.
-  await books.store.transact(async (tx) => {
-    for (const each of ids) {
-      const record = await tx.volumes.byId(each);
-      if (record !== null) await tx.volumes.update({ ...record, discountPercentage: 10 });
-    }
-  });
-  await new Accrual({ ...books.deps, store, enforce: nobody }).run();
-  expect(locked).toEqual([200, 1]);
-  expect((await verifyLedger(books.store, books.clock.now())).findings).toEqual([]);
-  expect(await balanceOf(books)).toBe(10_000 * DOLLAR - 201 * 30 * 240_000);
-});
-
-it('posts, checks and mails as before after a round of a server whose clock was a day ahead [round-a-day-ahead]', async () => {
-  const books = await openBooks(26 * DOLLAR);
-  await books.run();
-  await books.keep({ originalRateMicroUsd: 0 });
-  const ahead = new VirtualClock(now + DAY_MS);
-  await new Accrual({ ...books.deps, clock: ahead, enforce: nobody }).run();
-  const { read } = books.store;
-  const soon = now + 3 * MINUTE_MS;
-  const accrual = new Accrual({ ...books.deps, enforce: nobody });
-  await pass(books, accrual, 3 * MINUTE_MS);
-  for (const [kind, id] of [
-    ['deployment', 'dep-1'],
-    ['volume', 'vol-1'],
-  ] as const)
-    expect((await read.ledger.openSegmentOf(kind, id))?.nextPostAt).toBeLessThanOrEqual(soon + HOUR_MS);
-  expect(await read.teams.due({ now: soon + HOUR_MS, limit: 9 })).toHaveLength(1);
-  await pass(books, accrual, 2 * HOUR_MS);
-  expect((await read.mail.list({ limit: 9 })).map(({ kind }) => kind)).toEqual(['low_balance']);
-  await accrual.stop();
 });

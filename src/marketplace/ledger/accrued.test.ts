@@ -4,7 +4,7 @@ import { Accrual } from './accrual.ts';
 import { balanceLowerBound, costsOf, realTimeBalance } from './balance.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
 
-const fails = () => Promise.reject(new Error('nobody is to be stopped or terminated'));
+const fails = () => Promise.reject(new Error('no deployment is to be stopped or terminated'));
 const CREDIT = 10_000_000;
 
 /** The cost that the deployments show, and the decrease of the balance. */

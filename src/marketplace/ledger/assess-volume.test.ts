@@ -7,7 +7,7 @@ import { openBooks } from './ledger.fixture.ts';
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-const nobody = {
+const stopsNothing = {
   stop: async () => undefined,
   terminate: async () => undefined,
   deleteVolume: async () => undefined,
@@ -85,7 +85,7 @@ it('counts all usage up to midnight, posted or not, and none before the 30 days 
     await assessVolumeDiscounts(deps, books.clock.now());
     return (await books.discounts()).filter(({ endsAt }) => endsAt === null).length;
   };
-  const accrual = new Accrual({ ...books.deps, options, enforce: nobody });
+  const accrual = new Accrual({ ...books.deps, options, enforce: stopsNothing });
   const begunAt = books.clock.now();
   for (const days of [1, 30, 31]) {
     const midnight = begunAt + days * DAY_MS;

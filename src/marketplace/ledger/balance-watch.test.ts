@@ -98,8 +98,8 @@ it('predicts no end where nothing is used', () => {
 function readAll(
   chapters: readonly { balance: number; burn: number; ticks: number }[],
   isLazy: boolean,
-): { told: unknown[]; readings: number } {
-  const told: unknown[] = [];
+): { news: unknown[]; readings: number } {
+  const news: unknown[] = [];
   let watch = quietWatch;
   let [tick, readings] = [0, 0];
   for (const { balance, burn, ticks } of chapters) {
@@ -113,12 +113,12 @@ function readAll(
       readings += 1;
       const read = readBalance(watch, reading);
       watch = read.watch;
-      if (read.news !== null) told.push([at, read.news]);
+      if (read.news !== null) news.push([at, read.news]);
       nextAt = nextReadingAt(watch, reading, 1);
     }
-    told.push(watch);
+    news.push(watch);
   }
-  return { told, readings };
+  return { news, readings };
 }
 
 it('mails the same with scheduled readings as with one every 30 s, for any balance and usage', () => {
@@ -131,7 +131,7 @@ it('mails the same with scheduled readings as with one every 30 s, for any balan
   fc.assert(
     fc.property(fc.array(chapter, { minLength: 1, maxLength: 6 }), (chapters) => {
       const [all, scheduled] = [readAll(chapters, false), readAll(chapters, true)];
-      expect(scheduled.told).toEqual(all.told);
+      expect(scheduled.news).toEqual(all.news);
       eager += all.readings;
       lazy += scheduled.readings;
     }),
