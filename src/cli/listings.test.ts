@@ -261,19 +261,19 @@ it('makes, lists and revokes the keys of operators [operators-command]', async (
 
 it('lists what operators did on the command line, also what was refused [audit-command]', async () => {
   const entries = JSON.parse(await run('audit', 'ls', '--json'));
-  const told = entries.map(({ action, subject, outcome }: Record<string, string>) => [
+  const rows = entries.map(({ action, subject, outcome }: Record<string, string>) => [
     action,
     subject,
     outcome,
   ]);
-  expect(told.slice(0, 3)).toEqual([
+  expect(rows.slice(0, 3)).toEqual([
     ['operator_key.revoke', 'op-none', 'refused'],
     ['operator_key.revoke', expect.stringMatching(/^op-/), 'done'],
     ['operator_key.create', 'eve', 'done'],
   ]);
-  expect(told).toContainEqual(['alarm.acknowledge', 'platform_down west', 'done']);
-  expect(told).toContainEqual(['alarm.acknowledge', 'clock_skew elsewhere', 'refused']);
-  expect(told).toContainEqual(['account.create', 'ann', 'done']);
+  expect(rows).toContainEqual(['alarm.acknowledge', 'platform_down west', 'done']);
+  expect(rows).toContainEqual(['alarm.acknowledge', 'clock_skew elsewhere', 'refused']);
+  expect(rows).toContainEqual(['account.create', 'ann', 'done']);
   expect(entries[0]).toMatchObject({
     source: 'cli',
     address: null,

@@ -67,9 +67,9 @@ function printHeld(held: readonly Held[], areSeveral: boolean, flags: ListFlags)
 /** Formats all losses as JSON. With several platforms, each has its losses under its name. */
 function toJson({ platforms, window_s }: Losses, held: readonly Held[]): object {
   const areSeveral = platforms.length > 1;
-  const told = platforms.map(({ platform, held: _, ...losses }) => [platform, losses] as const);
+  const shown = platforms.map(({ platform, held: _, ...losses }) => [platform, losses] as const);
   return {
-    ...(areSeveral ? { platforms: Object.fromEntries(told) } : told[0]?.[1]),
+    ...(areSeveral ? { platforms: Object.fromEntries(shown) } : shown[0]?.[1]),
     window_s,
     held: held.map(({ platform, ...one }) => ({ ...one, ...(areSeveral && { platform }) })),
   };

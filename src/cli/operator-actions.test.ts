@@ -81,8 +81,8 @@ describe('cordons on the command line', () => {
       by_status: { ONLINE: 1 },
       instances: [{ id: 'inst-1', account: 'acct-ann', offer: OFFER, host: null }],
     });
-    const told = await run('drain', 'region', 'eu-frankfurt');
-    expect(told).toMatch(/Still there: 1 ONLINE\..*\nINSTANCE .*\ninst-1 +ONLINE +acct-ann/);
+    const printed = await run('drain', 'region', 'eu-frankfurt');
+    expect(printed).toMatch(/Still there: 1 ONLINE\..*\nINSTANCE .*\ninst-1 +ONLINE +acct-ann/);
     await run('uncordon', 'region', 'eu-frankfurt');
   });
 

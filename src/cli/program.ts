@@ -24,12 +24,12 @@ function explainMistakes(command: Command, name: string, outer = name): void {
     writeOut: printText,
     writeErr: printError,
     outputError: (text, write) => {
-      const [told = '', ...hints] = text
+      const [message = '', ...hints] = text
         .replace(/^error: /, '')
         .trim()
         .split('\n');
-      const noun = told.startsWith('too many arguments') ? nounOf(command) : undefined;
-      const mistake = inHouseWords(noun === undefined ? told : `unknown command '${noun.args[0]}'`);
+      const noun = message.startsWith('too many arguments') ? nounOf(command) : undefined;
+      const mistake = inHouseWords(noun === undefined ? message : `unknown command '${noun.args[0]}'`);
       const sentence = [mistake.replace(/\.$/, ''), ...hints].join(' ');
       write(`berth: ${sentence}: see \`${noun === command.parent ? outer : name} --help\`.\n`);
     },

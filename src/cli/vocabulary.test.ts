@@ -52,12 +52,12 @@ describe('one vocabulary', () => {
 
   it('describes and parses a flag alike wherever it is', () => {
     for (const long of ['--limit', '--json', '--output', '--yes', '--database', '--find']) {
-      const told = all.flatMap((command) => {
+      const meanings = all.flatMap((command) => {
         const option = flagOf(command, long);
         const isOwn = long === '--database' || long === '--find';
         return option === undefined ? [] : [isOwn ? option.flags : `${option.flags} ${option.description}`];
       });
-      expect([...new Set(told)]).toHaveLength(1);
+      expect([...new Set(meanings)]).toHaveLength(1);
     }
   });
 

@@ -165,10 +165,10 @@ describe('M: Errors', () => {
   });
 
   it('says nothing of what broke inside, and tells the log [internal-errors-hidden]', async () => {
-    const told: unknown[] = [];
+    const logged: unknown[] = [];
     await using broken = await startTestMarketplace({
       clock: new VirtualClock(),
-      log: { debug() {}, info() {}, warn() {}, error: (fields) => void told.push(fields) },
+      log: { debug() {}, info() {}, warn() {}, error: (fields) => void logged.push(fields) },
       wrapStore: (store) => ({
         ...store,
         read: {
@@ -180,7 +180,7 @@ describe('M: Errors', () => {
     const reply = await broken.request('GET', '/api/ssh-keys/ssh-1');
     expect(reply).toMatchObject({ status: 500, body: { code: 'INTERNAL_ERROR' } });
     expect(reply.text).not.toContain('secret');
-    expect(told).toMatchObject([{ code: 'INTERNAL_ERROR', request_id: reply.headers.get('X-Request-Id') }]);
+    expect(logged).toMatchObject([{ code: 'INTERNAL_ERROR', request_id: reply.headers.get('X-Request-Id') }]);
   });
 });
 
@@ -276,23 +276,23 @@ describe('beside the API', () => {
     const { fetch, admin, request } = full;
     const write = () =>
       request('POST', '/api/ssh-keys', { body: { name: 'laptop', publicKey: newPublicKey() } });
-    const told = async () => ({
+    const health = async () => ({
       ready: [(await fetch('/readyz')).status, (await admin.fetch('/readyz')).status],
       up: /^berth_marketplace_store_up (.)$/m.exec(await (await admin.fetch('/metrics')).text())?.[1],
     });
-    expect(await told()).toEqual({ ready: [200, 200], up: '1' });
+    expect(await health()).toEqual({ ready: [200, 200], up: '1' });
 
     disk.begin();
     await fillUp(write);
     await clock.advance(20_000);
-    expect(await told()).toEqual({ ready: [503, 503], up: '0' });
+    expect(await health()).toEqual({ ready: [503, 503], up: '0' });
     expect((await request('GET', '/api/ssh-keys')).status).toBe(200);
     const alarms = () => lines.filter(({ message }) => message.includes('takes no writes'));
     expect(alarms()).toMatchObject([{ level: 'error' }]);
 
     disk.end();
     await clock.advance(3_000);
-    expect(await told()).toEqual({ ready: [200, 200], up: '1' });
+    expect(await health()).toEqual({ ready: [200, 200], up: '1' });
     expect((await write()).status).toBe(201);
     expect(lines.filter(({ message }) => message.includes('accepts writes again'))).toHaveLength(1);
     expect(alarms()).toHaveLength(1);

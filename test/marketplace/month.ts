@@ -251,7 +251,7 @@ class Month {
     );
     for (const { teamId } of this.#users) {
       const known = this.#witness.discounts.get(teamId) ?? [];
-      const told = (await this.#market.life.store.read.discounts.ofTeam(teamId)).filter(
+      const discounts = (await this.#market.life.store.read.discounts.ofTeam(teamId)).filter(
         ({ source, startsAt }) => source === 'volume' && startsAt === midnight,
       );
       const holding = (await this.#market.life.store.read.discounts.ofTeam(teamId)).find(
@@ -266,8 +266,8 @@ class Month {
           `${new Date(midnight).toISOString()} ${teamId}: ${percentage} % for what earns ${least} to ${most} %`,
         );
       const former = known.find((it) => 'isVolume' in it && it.until === null);
-      if (former !== undefined && (told.length > 0 || holding === undefined)) former.until = midnight;
-      for (const it of told) {
+      if (former !== undefined && (discounts.length > 0 || holding === undefined)) former.until = midnight;
+      for (const it of discounts) {
         this.#witness.count('volume discount');
         known.push(
           Object.assign({ percentage: it.percentage, from: it.startsAt, until: null }, { isVolume: true }),

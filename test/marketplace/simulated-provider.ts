@@ -31,7 +31,7 @@ export interface SimulatedProvider {
   /** Requests that change something, since the start. */
   writes: ProviderRequest[];
   /** Of each instance, when its address last told of it. */
-  told: Map<string, number>;
+  reportedAt: Map<string, number>;
   /** The provider's own list, whatever its address answers. */
   instances(): Promise<Instance[]>;
   /** From now on this instance costs so much: what a provider does with a spot price. */
@@ -71,7 +71,7 @@ export async function startProvider({
     apiKey: orchestrator.key,
     mood: 'up',
     writes: [],
-    told: new Map(),
+    reportedAt: new Map(),
     baseUrl: '',
     instances: async () => (await list<{ instances: Instance[] }>('/instances')).instances,
     reprice: (instanceId, microUsdPerHour) =>
@@ -121,8 +121,8 @@ function answer(provider: SimulatedProvider, clock: VirtualClock): RequestListen
     if (method !== 'GET') provider.writes.push({ method, path: url, at: clock.now() });
     const [, instanceId] = /^\/v1\/instances\/([^/?]+)(?:\?|$)/.exec(url) ?? [];
     response.once('finish', () => {
-      const isTold = method === 'GET' && instanceId !== undefined && response.statusCode === 200;
-      if (isTold) provider.told.set(instanceId, clock.now());
+      const isReported = method === 'GET' && instanceId !== undefined && response.statusCode === 200;
+      if (isReported) provider.reportedAt.set(instanceId, clock.now());
     });
     return provider.orchestrator.listener(request, response);
   };

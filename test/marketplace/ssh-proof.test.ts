@@ -115,7 +115,7 @@ describe('a real machine', () => {
       const record = await read(setup, id);
       expect(record).toMatchObject({ status: 'failed', failureReason: 'ssh_unreachable', startedAt: null });
       expect(record.failureDetails).toContain(words);
-      expect(JSON.stringify([record, setup.told])).not.toContain(GREETING);
+      expect(JSON.stringify([record, setup.logged])).not.toContain(GREETING);
     },
   );
 
@@ -126,8 +126,8 @@ describe('a real machine', () => {
       const id = await lived(createSshProbe({ isForbidden: isForbiddenAddress }), host, port, 2);
       expect((await read(setup, id)).status).toBe('deploying');
       expect(connections()).toBe(0);
-      const told = setup.told.find(({ fields }) => fields['step'] === 'connect');
-      expect(told?.fields['detail']).toBe(`${host} is a private or reserved address, which is not allowed`);
+      const logged = setup.logged.find(({ fields }) => fields['step'] === 'connect');
+      expect(logged?.fields['detail']).toBe(`${host} is a private or reserved address, which is not allowed`);
     },
   );
 });

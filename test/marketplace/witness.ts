@@ -165,9 +165,9 @@ export class Witness {
     this.count('spot price');
     if (known.offer.instanceType !== 'SPOT')
       this.contradict(known, 'its price changed, and it is no spot instance');
-    const told = known.instance?.price_per_hour;
-    if (told !== known.shown.originalHourlyRate)
-      this.contradict(known, `it costs ${known.shown.originalHourlyRate}, and its provider says ${told}`);
+    const price = known.instance?.price_per_hour;
+    if (price !== known.shown.originalHourlyRate)
+      this.contradict(known, `it costs ${known.shown.originalHourlyRate}, and its provider says ${price}`);
     const microUsdPerHour = toMicroUsd(known.shown.originalHourlyRate);
     known.chapters.push({ at: this.#world.clock.now(), state: 'running', microUsdPerHour });
   }
@@ -181,10 +181,13 @@ export class Witness {
   /** Nobody pays for a time that the provider did not vouch for, and for each that it did. */
   #checkReclaim(known: Testimony, at: number): void {
     const provider = this.#world.provider(known.shown.providerId);
-    const toldAt = provider.told.get(known.instance?.id ?? '') ?? 0;
-    const isForgotten = this.killedAt >= toldAt;
-    if (at > toldAt || (at < toldAt && !isForgotten))
-      this.contradict(known, `it ended at ${iso(at)}, and its provider told of it last at ${iso(toldAt)}`);
+    const reportedAt = provider.reportedAt.get(known.instance?.id ?? '') ?? 0;
+    const isForgotten = this.killedAt >= reportedAt;
+    if (at > reportedAt || (at < reportedAt && !isForgotten))
+      this.contradict(
+        known,
+        `it ended at ${iso(at)}, and its provider told of it last at ${iso(reportedAt)}`,
+      );
   }
 
   contradict({ id, shown }: Testimony, what: string): void {

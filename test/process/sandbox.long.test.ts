@@ -134,9 +134,9 @@ it.each([20, 60])(
     const accounts: string[] = [];
     let balance = 0;
     let advancedMs = 0;
-    let told = 0;
+    let count = 0;
     const heard = (): void => {
-      if (++told === answers) first.child.kill('SIGKILL');
+      if (++count === answers) first.child.kill('SIGKILL');
     };
     const order = async (): Promise<void> => {
       const made = await ask<{ id: string; status: string }>(provider(ready), '/instances', {

@@ -211,11 +211,11 @@ class Subject {
     this.#options = options;
     this.#catalog = catalog;
     this.#exchanges = exchanges;
-    const hear = (fields: object, message: string): void => {
+    const record = (fields: object, message: string): void => {
       logged.push(message);
       if ('line' in fields) exchanges.push({ asked: '(its standard error)', answered: String(fields.line) });
     };
-    this.#log = { debug: hear, info: hear, warn: hear, error: hear };
+    this.#log = { debug: record, info: record, warn: record, error: record };
   }
 
   get driver(): PlatformDriver {

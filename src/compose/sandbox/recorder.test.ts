@@ -26,10 +26,10 @@ it('records a provider over HTTP, and replays it without the provider [sandbox-r
   );
   await new Promise<void>((resolve) => void provider.listen(0, '127.0.0.1', resolve));
   const { port } = provider.address() as { port: number };
-  const told: Recorded[] = [];
+  const recordings: Recorded[] = [];
   try {
     const target = `http://127.0.0.1:${port}/v1`;
-    const recorder = await serveRecorder({ target, file }, ANY_PORT, (recorded) => told.push(recorded));
+    const recorder = await serveRecorder({ target, file }, ANY_PORT, (recorded) => recordings.push(recorded));
     const ask = async (baseUrl: string, path: string, key: string) => {
       const reply = await fetch(`${baseUrl}${path}`, { headers: { Authorization: `Bearer ${key}` } });
       return { status: reply.status, body: await reply.json() };
@@ -39,7 +39,7 @@ it('records a provider over HTTP, and replays it without the provider [sandbox-r
     for (const path of paths) real.push(await ask(recorder.baseUrl, path, apiKey));
     await recorder.stop();
     expect(real.map(({ status }) => status)).toEqual([200, 404, 200]);
-    expect(told.map(({ exchanges }) => exchanges.length)).toEqual([3]);
+    expect(recordings.map(({ exchanges }) => exchanges.length)).toEqual([3]);
     expect(readScenario(file).recording).toMatchObject({ target });
     expect(readFileSync(file, 'utf8')).not.toContain(apiKey);
     expect(statSync(file).mode & 0o777).toBe(0o600);

@@ -36,10 +36,10 @@ const logged = () => collected.lines.map(({ level, message }) => `${level} ${mes
 describe('a certificate that ends', () => {
   it('is logged from 14 days before its end, once a day, as an error in the last three, and when it is renewed', async () => {
     const seen = certificates.of('provider', 'provider-a');
-    const told: string[] = [];
+    const reports: string[] = [];
     certificates.start({
-      endsSoon: ({ name }, text) => void told.push(`${name}: ${text}`),
-      isRenewed: ({ name }) => void told.push(`${name} renewed`),
+      endsSoon: ({ name }, text) => void reports.push(`${name}: ${text}`),
+      isRenewed: ({ name }) => void reports.push(`${name} renewed`),
     });
     seen({ validTo: validTo(15.5) });
     await clock.advance(DAY_MS);
@@ -57,9 +57,9 @@ describe('a certificate that ends', () => {
     expect(logged().at(-1)).toMatch(
       /^error the TLS certificate of the provider provider-a ended on .*: connections are refused; renew it$/,
     );
-    expect(told).toHaveLength(15);
+    expect(reports).toHaveLength(15);
     seen({ validTo: validTo(90) });
-    expect([logged().at(-1), told.at(-1)]).toEqual([
+    expect([logged().at(-1), reports.at(-1)]).toEqual([
       'info the TLS certificate of the provider provider-a was renewed',
       'provider-a renewed',
     ]);
@@ -79,9 +79,9 @@ describe('a certificate that ends', () => {
   it('is logged when it is read at the start, and reported to later listeners', () => {
     certificates.of('api', 'api')({ validTo: validTo(1.5) });
     expect(logged()).toEqual([expect.stringMatching(/^error the API's TLS certificate ends in 1 day, on /)]);
-    const told: string[] = [];
-    certificates.start({ endsSoon: (_one, text) => void told.push(text), isRenewed: () => undefined });
-    expect(told).toHaveLength(1);
+    const reports: string[] = [];
+    certificates.start({ endsSoon: (_one, text) => void reports.push(text), isRenewed: () => undefined });
+    expect(reports).toHaveLength(1);
     certificates.stop();
   });
 });

@@ -15,13 +15,13 @@ const LOOK_MS = 30_000;
 
 let folder: string;
 let files: { cert: string; key: string };
-const told: string[] = [];
-const tell = (_fields: object, message?: string) => void told.push(String(message));
+const logged: string[] = [];
+const tell = (_fields: object, message?: string) => void logged.push(String(message));
 const log: Log = { debug: tell, info: tell, warn: tell, error: tell };
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'berth-tls-'));
   files = { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
-  told.length = 0;
+  logged.length = 0;
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
@@ -76,11 +76,11 @@ describe.skipIf(!hasOpenSsl)('a renewed certificate', () => {
       issue('second', ['cert']);
       await clock.advance(3 * LOOK_MS);
       expect(await nameAt(port)).toBe('first');
-      expect(told).toEqual(['the old certificate stays in use']);
+      expect(logged).toEqual(['the old certificate stays in use']);
       issue('third');
       await clock.advance(LOOK_MS);
       expect(await nameAt(port)).toBe('third');
-      expect(told.at(-1)).toBe('new connections use the renewed certificate');
+      expect(logged.at(-1)).toBe('new connections use the renewed certificate');
       expect(seen).toEqual([readFileSync(files.cert, 'utf8')]);
       expect(await ask(early)).toContain('here');
       writeFileSync(files.cert, readFileSync(files.key));
@@ -104,7 +104,7 @@ describe.skipIf(!hasOpenSsl)('a renewed certificate', () => {
     rmSync(files.cert);
     symlinkSync(files.cert, files.cert);
     await clock.advance(3 * LOOK_MS);
-    expect([told, used]).toEqual([['the old certificate stays in use'], []]);
+    expect([logged, used]).toEqual([['the old certificate stays in use'], []]);
     issue('second');
     await clock.advance(LOOK_MS);
     expect(used).toEqual([readFileSync(files.cert, 'utf8')]);

@@ -10,8 +10,8 @@ import type { Judgement, Observation } from './observe.ts';
 
 const problems = ['unreachable', 'timeout', 'invalid', 'unauthorized', 'failed', 'limited'] as const;
 const readings = fc
-  .record({ told: fc.constantFrom(...statuses), updatedMs: fc.integer({ min: -1e9, max: 1e9 }) })
-  .map(({ told, updatedMs }) => read(told, updatedMs));
+  .record({ reported: fc.constantFrom(...statuses), updatedMs: fc.integer({ min: -1e9, max: 1e9 }) })
+  .map(({ reported, updatedMs }) => read(reported, updatedMs));
 const observations: fc.Arbitrary<Observation> = fc.oneof(
   readings,
   fc.constantFrom<Observation>(
@@ -122,9 +122,9 @@ it('a spot instance follows the status of its provider at once', () => {
     OFFLINE: 'terminated-provider',
     DESTROYING: 'terminated-provider',
   } as const;
-  const told = fc.constantFrom(...(Object.keys(expected) as (keyof typeof expected)[]));
+  const reported = fc.constantFrom(...(Object.keys(expected) as (keyof typeof expected)[]));
   fc.assert(
-    fc.property(fc.constantFrom('running', 'stopped'), fc.array(told), (status, history) => {
+    fc.property(fc.constantFrom('running', 'stopped'), fc.array(reported), (status, history) => {
       let record = recordOf(status, { instanceType: 'SPOT' });
       history.forEach((reading, index) => {
         const at = start + (index + 1) * 15_000;

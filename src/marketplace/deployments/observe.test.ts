@@ -57,14 +57,14 @@ const table: Record<'deploying' | 'running' | 'stopped', Record<InstanceStatus, 
 };
 
 const cases = (['deploying', 'running', 'stopped'] as const).flatMap((status) =>
-  statuses.flatMap((told) =>
+  statuses.flatMap((reported) =>
     instanceTypes.flatMap((instanceType) =>
       [null, ...actionKinds].flatMap((kind) =>
         (kind === null ? [false] : [true, false]).map((isSent) => {
-          const row = table[status][told];
+          const row = table[status][reported];
           const ofType = (instanceType === 'SPOT' ? row.SPOT : undefined) ?? row.other;
           const expected = (isSent && kind !== null ? row[kind] : undefined) ?? ofType;
-          return { status, instanceType, told, action: kind, isSent, expected };
+          return { status, instanceType, reported, action: kind, isSent, expected };
         }),
       ),
     ),
@@ -73,20 +73,20 @@ const cases = (['deploying', 'running', 'stopped'] as const).flatMap((status) =>
 
 describe('the effect of an observation', () => {
   it.each(cases)(
-    'a $status $instanceType that reads $told (action $action, sent $isSent): $expected [observation-table]',
+    'a $status $instanceType that reads $reported (action $action, sent $isSent): $expected [observation-table]',
     (it) => {
       const action =
         it.action === null ? null : intent(it.action, { since: start, attempt: it.isSent ? 1 : 0 });
       const record = recordOf(it.status, { instanceType: it.instanceType, action });
-      expect(outcomeOf(judgeAt(record, { instance: instanceOf(it.told) }, now))).toBe(it.expected);
+      expect(outcomeOf(judgeAt(record, { instance: instanceOf(it.reported) }, now))).toBe(it.expected);
     },
   );
 
   it.each(['failed', 'terminated', 'terminated-provider'] as const)(
     'does not change a deployment that is %s',
     (status) => {
-      for (const told of statuses)
-        expect(judgeAt(recordOf(status), { instance: instanceOf(told) }, now).kind).toBe('hold');
+      for (const reported of statuses)
+        expect(judgeAt(recordOf(status), { instance: instanceOf(reported) }, now).kind).toBe('hold');
       expect(judgeAt(recordOf(status), { gone: true, isListed: false }, now).kind).toBe('hold');
     },
   );
@@ -111,11 +111,11 @@ describe('the effect of an observation', () => {
   });
 
   it('counts a change made while the answer was in transit [change-while-answering]', () => {
-    const [told, seenAt] = [start + 21_000, start + 22_000];
-    const observation = { instance: instanceOf('STOPPED', { updated_at: iso(told) }) };
+    const [reported, seenAt] = [start + 21_000, start + 22_000];
+    const observation = { instance: instanceOf('STOPPED', { updated_at: iso(reported) }) };
     const paused = recordOf('running', { action: intent('pause', { since: start }) });
-    expect(judgeAt(paused, observation, now, seenAt)).toMatchObject({ at: told });
-    const online = { instance: instanceOf('ONLINE', { updated_at: iso(told) }) };
+    expect(judgeAt(paused, observation, now, seenAt)).toMatchObject({ at: reported });
+    const online = { instance: instanceOf('ONLINE', { updated_at: iso(reported) }) };
     expect(judgeAt(recordOf('deploying'), online, now, seenAt)).toMatchObject({
       at: seenAt,
     });
@@ -255,8 +255,8 @@ describe('the details that an instance reports', () => {
     'an address %j is none: nothing follows from ONLINE [address-malformed]',
     (address) => {
       const { public_ip: _, ...instance } = instanceOf('ONLINE');
-      const told = { ...instance, ...(address !== undefined && { public_ip: address }) };
-      expect(judgeAt(recordOf('deploying'), { instance: told }, now).kind).toBe('hold');
+      const reported = { ...instance, ...(address !== undefined && { public_ip: address }) };
+      expect(judgeAt(recordOf('deploying'), { instance: reported }, now).kind).toBe('hold');
     },
   );
 
@@ -281,8 +281,8 @@ describe('the details that an instance reports', () => {
   it('the port is its own, else the one that leads to 22, else 22 [ssh-port-of-an-instance]', () => {
     const forwards = { port_forwards: [{ internal_port: 22, external_port: 30_022 }] };
     const { ssh_port: _, ...instance } = instanceOf('ONLINE', forwards);
-    const port = (told: Instance) => {
-      const judgement = judgeAt(recordOf('deploying'), { instance: told }, now);
+    const port = (reported: Instance) => {
+      const judgement = judgeAt(recordOf('deploying'), { instance: reported }, now);
       return judgement.kind === 'change' && judgement.facts.endpoint?.sshPort;
     };
     expect([

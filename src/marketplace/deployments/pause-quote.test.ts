@@ -16,9 +16,9 @@ const quote = (by = caller, id = 'dep-1') => quotePause(market.deps, by, id);
 
 it('shows the stopped and the running rate, without a change or a call to the provider [pause-quote-rates]', async () => {
   const before = await deploy(market);
-  const told = await quote();
-  expect(stopQuoteSchema.parse(told)).toEqual(told);
-  expect(told).toEqual({
+  const quoted = await quote();
+  expect(stopQuoteSchema.parse(quoted)).toEqual(quoted);
+  expect(quoted).toEqual({
     hourlyRate: 0.5,
     originalHourlyRate: 0.5,
     currentHourlyRate: 2,

@@ -27,7 +27,7 @@ beforeEach(async () => {
 afterEach(() => setup.close());
 
 /** The values by provider. */
-async function told(name: string): Promise<Record<string, number>> {
+async function samplesOf(name: string): Promise<Record<string, number>> {
   const { text } = await metrics.render();
   const lines = text.matchAll(new RegExp(`^${name}\\{provider="([^"]+)"\\} (\\S+)$`, 'gm'));
   return Object.fromEntries([...lines].map(([, provider, value]) => [provider, Number(value)]));
@@ -44,20 +44,20 @@ it('machines without an SSH login yet are reported by provider, counted at most 
   };
   ssh.fault = (instanceId) => (instanceId === 'i-1' ? 'none' : 'closed');
   for (const number of [1, 2, 3]) await accept(setup, { number });
-  expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+  expect(await samplesOf(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
   setup.workers.start();
   await clock.advance(2 * MINUTE_MS);
-  expect(await told(name)).toEqual({ 'provider-x': 2, 'provider-y': 0 });
-  for (let scrape = 0; scrape < 20; scrape++) await told(name);
+  expect(await samplesOf(name)).toEqual({ 'provider-x': 2, 'provider-y': 0 });
+  for (let scrape = 0; scrape < 20; scrape++) await samplesOf(name);
   expect(counts).toBe(2);
   ssh.fault = () => 'none';
   await clock.advance(2 * MINUTE_MS);
-  expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+  expect(await samplesOf(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
 });
 
 it('a provider whose catalog was never read counts as silent since the start of the server', async () => {
   await setup.clock.advance(7 * MINUTE_MS);
-  expect(await told('berth_marketplace_provider_heard_seconds')).toEqual({
+  expect(await samplesOf('berth_marketplace_provider_heard_seconds')).toEqual({
     'provider-x': 420,
     'provider-y': 420,
   });
@@ -136,7 +136,7 @@ it('held losses are reported by provider, until the provider knows them again', 
   for (let number = 1; number <= 8; number++) ids.push(await accept(setup, { number }));
   workers.start();
   await clock.advance(2 * MINUTE_MS);
-  expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+  expect(await samplesOf(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
   plain.faults.plan = (method) => {
     if (method === 'listInstances') return { instead: [] };
     return method === 'getInstance' ? { error: new ProviderError('not_found', '404') } : 'none';
@@ -145,18 +145,18 @@ it('held losses are reported by provider, until the provider knows them again', 
   const records = await Promise.all(ids.map((id) => read(setup, id)));
   const held = records.filter(({ status }) => status === 'running').length;
   expect(held).toBeGreaterThan(0);
-  expect(await told(name)).toEqual({ 'provider-x': held, 'provider-y': 0 });
+  expect(await samplesOf(name)).toEqual({ 'provider-x': held, 'provider-y': 0 });
   plain.faults.plan = () => 'none';
   await clock.advance(10 * MINUTE_MS);
-  expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+  expect(await samplesOf(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
 });
 
 it('the ranges that this server syncs are counted by provider', async () => {
   const name = 'berth_marketplace_provider_ranges';
-  expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+  expect(await samplesOf(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
   setup.workers.start();
   await setup.clock.advance(1);
-  expect(await told(name)).toEqual({ 'provider-x': 16, 'provider-y': 16 });
+  expect(await samplesOf(name)).toEqual({ 'provider-x': 16, 'provider-y': 16 });
 });
 
 describe('calls about instances that fail while the catalog is read', () => {

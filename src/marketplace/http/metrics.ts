@@ -102,8 +102,8 @@ export class Metrics extends ServerMetrics {
       'Time since any server last read the catalog of a provider; if none ever did, time since this server started.',
       async () =>
         providers.ids().map((id) => {
-          const heardAt = providers.get(id)?.catalog.refreshedAt ?? startedAt;
-          return [id, (clock.now() - heardAt) / 1000];
+          const readAt = providers.get(id)?.catalog.refreshedAt ?? startedAt;
+          return [id, (clock.now() - readAt) / 1000];
         }),
     );
     this.gaugeByAll(

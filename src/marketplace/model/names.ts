@@ -36,8 +36,8 @@ const OURS = /^(bm-([0-9a-f]+)-[0-9a-f]{32})(-.*)?$/;
 
 /** Whether the instance was made under this name. Providers may append to a name that is taken (O: `name`). */
 export function isNamed({ name = '' }: Pick<Instance, 'name'>, providerName: string): boolean {
-  const told = name.toLowerCase();
-  return told === providerName || told.startsWith(`${providerName}-`);
+  const lower = name.toLowerCase();
+  return lower === providerName || lower.startsWith(`${providerName}-`);
 }
 
 /** The name under which this installation made the instance; null: it did not make it. */

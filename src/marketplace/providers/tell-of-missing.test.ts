@@ -37,8 +37,8 @@ it('keeps deployments and volumes of a provider that was removed from the config
   const options = { minimumRuntimeMinutes: 0 };
   const seen = await store.read.deployments.byId(id);
   expect(seen).toMatchObject({ status: 'running' });
-  const told: { fields: object; message: string }[] = [];
-  const error = (fields: object, message: string) => void told.push({ fields, message });
+  const logged: { fields: object; message: string }[] = [];
+  const error = (fields: object, message: string) => void logged.push({ fields, message });
   const log = { debug() {}, info() {}, warn() {}, error };
   {
     await using market = await startTestMarketplace({
@@ -49,7 +49,7 @@ it('keeps deployments and volumes of a provider that was removed from the config
       log,
       email: 'second@example.com',
     });
-    expect(told).toMatchObject([{ fields: { provider: 'provider-d', deployments: 1, volumes: 0 } }]);
+    expect(logged).toMatchObject([{ fields: { provider: 'provider-d', deployments: 1, volumes: 0 } }]);
     await clock.advance(10 * MINUTE_MS);
     const { body } = await market.request('GET', `/api/deployments/${id}`, { key });
     expect(body).toMatchObject({ status: 'running', supportsPause: false });

@@ -127,7 +127,7 @@ it('instances are polled as without a list while it cannot be read, and no longe
 
 it('a list that cannot be read is logged once, and does not count as a failure of other calls', async () => {
   const lines = () =>
-    setup.told.map(({ message }) => message).filter((message) => message.includes('change feed'));
+    setup.logged.map(({ message }) => message).filter((message) => message.includes('change feed'));
   listed.error = new ProviderError('limited', '429', { status: 429 });
   await setup.clock.advance(10 * MINUTE_MS);
   expect(lines()).toEqual(['the change feed of the provider cannot be read: its instances are polled']);
@@ -171,7 +171,7 @@ it('instances are polled as without a list where it does not exist, and this is 
   listed.error = new ProviderError('not_found', '404', { status: 404 });
   await setup.clock.advance(MINUTE_MS);
   expect(await pollsIn(5 * MINUTE_MS)).toBeGreaterThanOrEqual(10);
-  const said = setup.told.filter(({ message }) => message.includes('announces changes'));
+  const said = setup.logged.filter(({ message }) => message.includes('announces changes'));
   expect(said).toHaveLength(1);
 });
 

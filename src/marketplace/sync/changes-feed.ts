@@ -59,10 +59,10 @@ export class ChangesFeed {
   }
 
   /** The time up to which an instance is known to be unchanged since its last poll; null: a poll is needed. */
-  confirmedUntil({ providerInstanceId, heardAt }: LastAnswer): number | null {
+  confirmedUntil({ providerInstanceId, askedAt }: LastAnswer): number | null {
     if (this.#since === null || this.#isOld) return null;
     const changedAt = Math.max(this.#since, this.#listedAt.get(providerInstanceId) ?? 0);
-    return heardAt > changedAt + LAG_MS && this.#asOf > heardAt ? this.#asOf : null;
+    return askedAt > changedAt + LAG_MS && this.#asOf > askedAt ? this.#asOf : null;
   }
 
   get #isOld(): boolean {

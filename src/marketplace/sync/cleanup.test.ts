@@ -56,7 +56,7 @@ describe('a deployment that was terminated', () => {
     await terminate(id);
     await setup.clock.advance(2.5 * HOUR_MS);
     expect((await read(setup, id)).cleanup).toBe('wanted');
-    const alarms = setup.told.filter(({ message }) => message.includes('may still exist and cost money'));
+    const alarms = setup.logged.filter(({ message }) => message.includes('may still exist and cost money'));
     expect(alarms).toMatchObject([
       { level: 'error', fields: { deployment: id, reason: 'timeout: deleteInstance: the connection broke' } },
       { level: 'error', fields: { deployment: id } },
@@ -83,7 +83,7 @@ describe('a deployment that was terminated', () => {
     await setup.clock.advance(5 * MINUTE_MS);
     expect(setup.plain.faults.countOf('deleteInstance')).toBe(1);
     expect(await read(setup, id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
-    expect(countLines(setup.told, 'warn', 'lost the leases on ranges of the provider')).toBe(1);
+    expect(countLines(setup.logged, 'warn', 'lost the leases on ranges of the provider')).toBe(1);
     await setup.clock.advance(6 * MINUTE_MS);
     expect((await read(setup, id)).cleanup).toBe('done');
   });
@@ -145,7 +145,7 @@ describe('a deployment that its provider lost', () => {
     await setup.clock.advance(HOUR_MS);
     expect(setup.plain.faults.countOf('listInstances') - sweeps).toBeGreaterThanOrEqual(10);
     expect([statuses(setup.plain), deletes()]).toEqual([['ONLINE'], 0]);
-    const alarms = setup.told.filter(({ message }) => message.includes('losses clean-up'));
+    const alarms = setup.logged.filter(({ message }) => message.includes('losses clean-up'));
     expect(alarms).toMatchObject([{ level: 'error', fields: { deployment: id, instance: instanceId } }]);
 
     await cleanUpLost.perform(setup.deps, mara, { deploymentId: id });
@@ -212,6 +212,6 @@ describe('the sweep', () => {
     setup.plain.create(request);
     await setup.clock.advance(10 * MINUTE_MS);
     expect(statuses(setup.plain)).toEqual(Array.from({ length: 5 }, () => 'ONLINE'));
-    expect(countLines(setup.told, 'warn', 'has a name of this marketplace but no deployment')).toBe(1);
+    expect(countLines(setup.logged, 'warn', 'has a name of this marketplace but no deployment')).toBe(1);
   });
 });

@@ -10,7 +10,7 @@ export interface LastAnswer extends Pick<DeploymentRecord, 'region' | 'revision'
   /** The mark by which the client recognises an equal answer. */
   mark: string;
   /** When the last request that got this answer was sent. */
-  heardAt: number;
+  askedAt: number;
   /** From this time on, the row and the instance must be read in full. */
   until: number;
 }

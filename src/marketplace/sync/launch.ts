@@ -56,8 +56,8 @@ async function checkAvailability(
     health.answered(id);
     if (offers.some((offer) => offer.id === offerId && offer.available && offer.regions.includes(region)))
       return 'open';
-    const isTold = announcesUnavailable(provider.catalog.offers.get(offerId));
-    if (isTold && mayBeInStock(await provider.client.listConfigurations(call), record)) return 'unknown';
+    const isAnnounced = announcesUnavailable(provider.catalog.offers.get(offerId));
+    if (isAnnounced && mayBeInStock(await provider.client.listConfigurations(call), record)) return 'unknown';
     return { reason: 'out_of_stock', details: soldOut(offerId, region) };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;

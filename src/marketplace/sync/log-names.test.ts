@@ -22,7 +22,7 @@ function breakOffOnce({ plain }: SyncSetup): void {
 
 it('all lines of a deployment share its id, its team and the request that made it, to the end of its clean-up', async () => {
   const setup = await openProviderWorkers();
-  const { deps, clock, plain, ssh, workers, told } = setup;
+  const { deps, clock, plain, ssh, workers, logged } = setup;
   breakOffOnce(setup);
   ssh.fault = () => 'refuses';
   plain.faults.plan = (method, nth) => {
@@ -53,14 +53,14 @@ it('all lines of a deployment share its id, its team and the request that made i
   expect(await read(setup, id)).toMatchObject({ status: 'terminated', cleanup: 'done' });
   await setup.close();
   const shared = { deployment: id, team: 'team-1', request_id: requestId, provider: 'provider-x' };
-  const ofTheProvider = told.filter(({ fields }) => fields['deployment'] === undefined);
+  const ofTheProvider = logged.filter(({ fields }) => fields['deployment'] === undefined);
   expect(ofTheProvider.map(({ message }) => message)).toEqual([
     'calls to the provider fail: its last known state is kept until it answers again',
     'the provider answers again',
     expect.stringContaining('none of the new machines of the provider'),
     'SSH login to new machines of the provider works again',
   ]);
-  const ofTheDeployment = told.filter((line) => !ofTheProvider.includes(line));
+  const ofTheDeployment = logged.filter((line) => !ofTheProvider.includes(line));
   for (const { message, fields } of ofTheDeployment) expect({ message, ...fields }).toMatchObject(shared);
   expect([...new Set(ofTheDeployment.map(({ message }) => message))]).toEqual([
     'a step failed; it will be retried',

@@ -35,7 +35,7 @@ const countOf = async (status: DeploymentRecord['status']) =>
   (await records()).filter((record) => record.status === status).length;
 const losses = () =>
   countLosses(setup.store.read, 'provider-x', setup.deps.options.maxLosses, setup.clock.now());
-const alarms = () => countLines(setup.told, 'error', 'losses accept provider-x');
+const alarms = () => countLines(setup.logged, 'error', 'losses accept provider-x');
 
 /** The provider answers as for another account's key: every id is 404, and the list is empty. */
 function denyAll(): void {
@@ -92,7 +92,7 @@ describe('a provider that answers 404 for everything', () => {
     // Wrongly ended machines cost money at the provider until an operator orders their deletion.
     await setup.clock.advance(10 * MINUTE_MS);
     expect(setup.plain.instances).toHaveLength(MACHINES);
-    expect(countLines(setup.told, 'error', 'losses clean-up')).toBe(CAP);
+    expect(countLines(setup.logged, 'error', 'losses clean-up')).toBe(CAP);
     const mara = { name: 'mara', source: 'cli', address: null } as const;
     for (const { id, status } of await records())
       if (status !== 'running') await cleanUpLost.perform(setup.deps, mara, { deploymentId: id });
@@ -129,7 +129,7 @@ describe('a provider that answers 404 for everything', () => {
     await setup.clock.advance(30 * MINUTE_MS);
     expect(await read(setup, held.id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
     await setup.clock.advance(HOUR_MS);
-    const alarm = setup.told.find(({ message }) => message.includes('may still exist and cost money'));
+    const alarm = setup.logged.find(({ message }) => message.includes('may still exist and cost money'));
     // The alarm does not ask operators to look for a machine that the provider answers 404 for.
     expect(alarm?.fields).toMatchObject({
       deployment: held.id,

@@ -97,7 +97,7 @@ describe('a deployment that runs', () => {
       const during = await read(setup, id);
       expect({ ...during, observedAt: 0 }).toEqual({ ...before, observedAt: 0 });
       expect(setup.clock.now() - (during.observedAt ?? 0)).toBeGreaterThan(4 * MINUTE_MS);
-      expect(setup.told.filter(({ level }) => level === 'warn')).toHaveLength(1);
+      expect(setup.logged.filter(({ level }) => level === 'warn')).toHaveLength(1);
       recover();
       await setup.clock.advance(MINUTE_MS);
       expect(setup.clock.now() - ((await read(setup, id)).observedAt ?? 0)).toBeLessThanOrEqual(60_000);
@@ -279,7 +279,7 @@ describe('a change in progress', () => {
     expect((await read(setup, id)).action?.kind).toBe('volume');
     await setup.clock.advance(MINUTE_MS);
     expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
-    expect(countLines(setup.told, 'warn', 'did not show')).toBe(1);
+    expect(countLines(setup.logged, 'warn', 'did not show')).toBe(1);
   });
 
   it('a stop that does not show for a minute counts as not taken: other changes are allowed', async () => {

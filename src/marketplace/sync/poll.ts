@@ -83,11 +83,11 @@ function keep(
   { answers }: SyncContext,
   record: DeploymentRecord,
   { mark }: MarkedInstance,
-  heardAt: number,
+  askedAt: number,
 ): void {
   const { id, status, action, providerInstanceId, region, revision } = record;
   if (status === 'deploying' || action !== null || providerInstanceId === null) return;
-  answers.keep(id, { providerInstanceId, region, revision, mark, heardAt });
+  answers.keep(id, { providerInstanceId, region, revision, mark, askedAt });
 }
 
 async function toObservation(

@@ -85,7 +85,7 @@ describe('a machine that its provider reports as ONLINE', () => {
       await setup.clock.advance(MINUTE_MS);
       expect([setup.plain.instances, (await read(setup, id)).cleanup]).toEqual([[], 'done']);
       expect(await setup.store.read.sshKeys.byId('ssh-temp')).toBeNull();
-      expect(countLines(setup.told, 'warn', 'does not accept an SSH login yet')).toBe(1);
+      expect(countLines(setup.logged, 'warn', 'does not accept an SSH login yet')).toBe(1);
     },
   );
 
@@ -337,8 +337,8 @@ describe('no proof is needed by', () => {
 });
 
 describe('an alarm', () => {
-  const unreachable = () => countLines(setup.told, 'error', '`verify_ssh: false`');
-  const refusing = () => countLines(setup.told, 'error', 'whether it injects the keys');
+  const unreachable = () => countLines(setup.logged, 'error', '`verify_ssh: false`');
+  const refusing = () => countLines(setup.logged, 'error', 'whether it injects the keys');
 
   it('names verify_ssh when none of the machines of a provider can be reached, once in an hour [ssh-proof-alarm]', async () => {
     setup.ssh.fault = () => 'closed';
@@ -350,7 +350,7 @@ describe('an alarm', () => {
     expect(unreachable()).toBe(0);
     await setup.clock.advance(MINUTE_MS);
     expect([unreachable(), refusing()]).toEqual([1, 0]);
-    expect(setup.told.find(({ level }) => level === 'error')?.fields).toEqual({
+    expect(setup.logged.find(({ level }) => level === 'error')?.fields).toEqual({
       provider: 'provider-x',
       machines: 2,
       steps: ['connect'],
@@ -363,7 +363,7 @@ describe('an alarm', () => {
     setup.ssh.fault = () => 'none';
     await accept(setup, { number: 10 });
     await setup.clock.advance(5 * MINUTE_MS);
-    expect(countLines(setup.told, 'info', 'SSH login to new machines of the provider works again')).toBe(1);
+    expect(countLines(setup.logged, 'info', 'SSH login to new machines of the provider works again')).toBe(1);
   });
 
   it('is not raised for one machine where another was reached', async () => {

@@ -4,14 +4,14 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ProviderHealth } from './provider-health.ts';
 
 let clock: VirtualClock;
-let told: string[];
+let logged: string[];
 let health: ProviderHealth;
 beforeEach(() => {
   clock = new VirtualClock();
-  told = [];
+  logged = [];
   const warn = (fields: { problem?: string; reason?: string }) =>
-    void told.push(fields.problem ?? fields.reason ?? '');
-  const log = { debug() {}, info: () => void told.push('over'), warn, error() {} };
+    void logged.push(fields.problem ?? fields.reason ?? '');
+  const log = { debug() {}, info: () => void logged.push('over'), warn, error() {} };
   health = new ProviderHealth({ clock, log }, 'provider-a');
 });
 
@@ -24,7 +24,7 @@ it('logs a provider-wide problem once, however many calls fail', async () => {
     await clock.advance(10_000);
   }
   health.failed('dep-1', new ProviderError('unauthorized', '401'));
-  expect(told).toEqual(['timeout', 'unauthorized']);
+  expect(logged).toEqual(['timeout', 'unauthorized']);
 });
 
 it('logs a flapping problem once, and its end when it stays away', async () => {
@@ -33,13 +33,13 @@ it('logs a flapping problem once, and its end when it stays away', async () => {
     await clock.advance(10_000);
     health.answered('dep-1');
   }
-  expect(told).toEqual(['timeout']);
+  expect(logged).toEqual(['timeout']);
   await clock.advance(60_000);
   health.answered('dep-1');
   health.answered('dep-1');
-  expect(told).toEqual(['timeout', 'over']);
+  expect(logged).toEqual(['timeout', 'over']);
   health.failed('dep-1', down);
-  expect(told).toEqual(['timeout', 'over', 'timeout']);
+  expect(logged).toEqual(['timeout', 'over', 'timeout']);
 });
 
 it('reports a problem of one instance until its answer changes', () => {
@@ -49,7 +49,12 @@ it('reports a problem of one instance until its answer changes', () => {
   health.ignored('dep-1', 'no address');
   health.answered('dep-1');
   health.ignored('dep-1', 'no address');
-  expect(told).toEqual(['invalid: status: unknown', 'invalid: status: unknown', 'no address', 'no address']);
+  expect(logged).toEqual([
+    'invalid: status: unknown',
+    'invalid: status: unknown',
+    'no address',
+    'no address',
+  ]);
 });
 
 describe('the failing time of calls', () => {

@@ -227,7 +227,7 @@ describe('an end', () => {
     const polls = setup.plain.faults.countOf('getInstance');
     await setup.clock.advance(2 * MINUTE_MS);
     expect(setup.plain.faults.countOf('getInstance')).toBe(polls);
-    expect(countLines(setup.told, 'error', 'the store does not answer')).toBe(2);
+    expect(countLines(setup.logged, 'error', 'the store does not answer')).toBe(2);
     setup.store.transact = transact;
     await setup.clock.advance(MINUTE_MS);
     expect(setup.plain.faults.countOf('getInstance')).toBeGreaterThan(polls);

@@ -24,8 +24,8 @@ afterEach(() => setup.close());
 const ours = (number: number) => `bm-00c0ffee-${String(number).padStart(32, '0')}`;
 const deletes = () => setup.plain.faults.countOf('deleteInstance');
 const keptAlarms = () =>
-  countLines(setup.told, 'error', 'not deleting an instance that belongs to another deployment');
-const orphanWarnings = () => countLines(setup.told, 'warn', 'belongs to no live deployment');
+  countLines(setup.logged, 'error', 'not deleting an instance that belongs to another deployment');
+const orphanWarnings = () => countLines(setup.logged, 'warn', 'belongs to no live deployment');
 
 async function terminate(...ids: string[]): Promise<void> {
   await setup.store.transact(async (tx) => {
@@ -95,7 +95,7 @@ describe('a provider that gives two deployments one instance', () => {
       startedAt: null,
       cleanup: 'done',
     });
-    const alarms = setup.told.filter(({ message }) =>
+    const alarms = setup.logged.filter(({ message }) =>
       message.includes('with the instance of another deployment: '),
     );
     expect(alarms).toMatchObject([

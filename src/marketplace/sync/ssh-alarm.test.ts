@@ -12,6 +12,6 @@ it('the SSH alarm is not raised where a machine is proved during the read of the
     return null;
   };
   await alarm.failed(record, setup.clock.now() - HOUR_MS, 'auth');
-  expect(countLines(setup.told, 'error', 'SSH')).toBe(0);
+  expect(countLines(setup.logged, 'error', 'SSH')).toBe(0);
   await setup.close();
 });

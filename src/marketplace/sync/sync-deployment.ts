@@ -16,7 +16,7 @@ export async function syncDeployment(context: SyncContext, id: string): Promise<
   }
   const answered = await ask(context, last, last.mark);
   if (answered.answer === 'unchanged') {
-    context.answers.putBack(id, { ...last, heardAt: answered.begunAt });
+    context.answers.putBack(id, { ...last, askedAt: answered.begunAt });
     return confirmAgain(context, id, { ...answered, at: answered.begunAt });
   }
   // The meaning of a different answer depends on the last confirmation.

@@ -18,7 +18,7 @@ import { ProviderWorkers } from './provider-workers.ts';
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 
-export interface Told {
+export interface LogLine {
   level: keyof Log;
   message: string;
   fields: Record<string, unknown>;
@@ -36,7 +36,7 @@ export interface SyncSetup {
   other: PlainProvider;
   provider: Provider;
   workers: ProviderWorkers;
-  told: Told[];
+  logged: LogLine[];
   close(): Promise<void>;
 }
 
@@ -52,12 +52,12 @@ export async function openProviderWorkers(options: PlainProviderOptions = {}): P
     client: other.client,
     sshProbe: new PlainSsh(other, clock).probe,
   };
-  const told: Told[] = [];
+  const logged: LogLine[] = [];
   const deps = {
     ...market.deps,
     refreshCatalog: async () => undefined,
     random: seededRandom(1),
-    log: recordLines(told),
+    log: recordLines(logged),
     providers: {
       ids: () => [provider.id, second.id],
       get: (id: string) => [provider, second].find((it) => it.id === id),
@@ -68,7 +68,7 @@ export async function openProviderWorkers(options: PlainProviderOptions = {}): P
     await stopped(clock, workers);
     await store.close();
   };
-  return { deps, clock, store, plain, ssh, other, provider, workers, told, close };
+  return { deps, clock, store, plain, ssh, other, provider, workers, logged, close };
 }
 
 /** Stops the workers, and advances the clock while their calls finish. */
@@ -156,13 +156,13 @@ export function statuses(plain: PlainProvider): InstanceStatus[] {
 }
 
 /** How often a message with this part was logged at this level. */
-export function countLines(told: readonly Told[], level: keyof Log, part: string): number {
-  return told.filter((it) => it.level === level && it.message.includes(part)).length;
+export function countLines(logged: readonly LogLine[], level: keyof Log, part: string): number {
+  return logged.filter((it) => it.level === level && it.message.includes(part)).length;
 }
 
-function recordLines(told: Told[]): Log {
+function recordLines(logged: LogLine[]): Log {
   const at = (level: keyof Log) => (fields: object, message: string) =>
-    void told.push({ level, message, fields: { ...fields } });
+    void logged.push({ level, message, fields: { ...fields } });
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 

@@ -39,8 +39,8 @@ it('all lines of a volume share its id, its team and the request that made it, t
   await world.close();
   const shared = { volume: volumeId, team: 'team-1', request_id: requestId };
   for (const { message, fields } of logged) expect({ message, ...fields }).toMatchObject(shared);
-  const told = new Set(logged.map(({ level, message }) => `${level}: ${message}`));
-  expect([...told].sort()).toEqual([
+  const lines = new Set(logged.map(({ level, message }) => `${level}: ${message}`));
+  expect([...lines].sort()).toEqual([
     'debug: a call about a volume failed',
     'error: a deleted volume may still exist at the provider and cost money: its deletion is retried until the provider confirms it',
     'error: the provider answers 404 for a volume of this marketplace: it is kept and billed; check it at the provider',

@@ -198,8 +198,8 @@ describe('money that comes back', () => {
     expect(isPaid).toBe(true);
     expect(await stored()).toMatchObject({ status: 'available', action: null });
     expect(world.plain('a').faults.countOf('deleteVolume')).toBe(0);
-    const told = world.logged.map(({ level, message }) => `${level}: ${message}`);
-    expect(told).toContain('info: the volumes of the team are kept');
+    const lines = world.logged.map(({ level, message }) => `${level}: ${message}`);
+    expect(lines).toContain('info: the volumes of the team are kept');
     await passUntil(world.clock.now() + 3 * DAY);
     expect((await stored())?.status).toBe('available');
   });

@@ -174,7 +174,8 @@ describe('a create that is answered with the volume of another one', () => {
     world.plain('a').faults.plan = (method) => (method === 'createVolume' ? { instead: made } : 'none');
   };
   const statuses = async () => (await world.volumes()).map(({ status }) => status);
-  const told = () => alarms().filter((message) => message.includes('with the volume of another create'));
+  const duplicates = () =>
+    alarms().filter((message) => message.includes('with the volume of another create'));
 
   it.each([
     ['by its id [shared-volume-answer]', 'data'],
@@ -187,7 +188,7 @@ describe('a create that is answered with the volume of another one', () => {
     expect(await world.codeOf(create())).toBe('PROVIDER_REFUSED');
     const second = await volume();
     expect(second).toMatchObject({ status: 'error', action: null, providerVolumeId: null, startedAt: null });
-    expect(told()).toHaveLength(1);
+    expect(duplicates()).toHaveLength(1);
     world.plain('a').faults.plan = () => 'none';
     expect(await world.codeOf(deleteVolume(world.deps, caller, second.volumeId))).toBe('done');
     await sync();
@@ -226,7 +227,7 @@ describe('a create that is answered with the volume of another one', () => {
     answerWith({ ...(world.plain('a').volumes[0] as ProviderVolume), name: 'data' });
     await answer();
     await syncElsewhere();
-    expect([await statuses(), told().length]).toEqual([['error', 'available'], 1]);
+    expect([await statuses(), duplicates().length]).toEqual([['error', 'available'], 1]);
     expect(world.plain('a').volumes).toHaveLength(1);
   });
 });
