@@ -1,0 +1,107 @@
+import { expect } from 'vitest';
+import { aCatalog } from '../catalog.fixture.ts';
+import type { Host } from '../client.ts';
+import { VirshError, type VirshProblem } from '../errors.ts';
+import { someHostOptions } from '../host-options.fixture.ts';
+import type { HostShell } from '../hosts/host-shell.ts';
+import { type HostOptions, libvirtConfigSchema } from '../options.ts';
+import { diagnoseHost } from './diagnose.ts';
+import type { CheckedHost } from './shell-checks.ts';
+
+const nat: HostOptions['network'] = libvirtConfigSchema.parse({
+  driver: 'libvirt',
+  hosts: [{ name: 'h', datacenter: 'fra', public_ip: '192.0.2.1' }],
+}).hosts[0]?.network ?? { mode: 'bridged', bridge: 'none', address_from: 'arp' };
+
+/** Virsh's output per command on a host without problems; a problem instead makes the command fail. */
+const healthy: Record<string, string | VirshProblem> = {
+  version: 'Using library: libvirt 9.0.0\nRunning hypervisor: QEMU 7.2.22\n',
+  'pool-info': `State:          running\nAutostart:      yes\nAvailable:      ${50 * 1024 ** 3}\n`,
+  'vol-info': 'Name: debian.qcow2\n',
+  'nwfilter-list': ' 6d1 clean-traffic\n',
+  'net-info': 'Active:         yes\nAutostart:      yes\n',
+  list: '',
+  hostname: 'kvm-1',
+};
+
+export const capabilities = (what: string): string => `<domainCapabilities>${what}</domainCapabilities>`;
+
+export const facts = [
+  'virtualization\tvmx',
+  'kvm\tpresent',
+  'state\twritable',
+  'iommu\ton',
+  'vfio\tloaded',
+  'probe\t67\t',
+];
+export const NOW = 1_700_000_000_000;
+
+export interface Problem {
+  virsh?: Record<string, string | VirshProblem>;
+  says?: readonly string[];
+  clockMs?: number;
+  options?: Partial<HostOptions>;
+  shell?: HostShell;
+  gpuTypes?: Record<string, string[]>;
+  images?: Record<string, { volume: string; user: string }>;
+  accelerator?: string;
+  offer?: object;
+}
+
+export function aHost({
+  virsh = {},
+  says = facts,
+  clockMs = NOW,
+  options = {},
+  gpuTypes = {},
+  ...rest
+}: Problem): CheckedHost {
+  const answer = async (command: string): Promise<string> => {
+    const text = { ...healthy, ...virsh }[command.split(' ')[0] ?? ''] ?? 'other';
+    if (!/^[a-z_]+$/.test(text)) return text;
+    throw new VirshError(text as VirshProblem, `virsh ${command} on kvm-1: ${text}`);
+  };
+  const host: Host = {
+    name: 'kvm-1',
+    options: someHostOptions({ network: nat, ...options }),
+    virsh: ([command = '']) => answer(command),
+    virshBytes: async () => Buffer.alloc(0),
+  };
+  const shell: HostShell = {
+    name: 'kvm-1',
+    run: async () => ({ status: 0, stdout: [`clock\t${clockMs}`, ...says].join('\n'), stderr: '' }),
+  };
+  const { accelerator, offer, images = { 'debian-12': { volume: 'debian.qcow2', user: 'debian' } } } = rest;
+  const config = libvirtConfigSchema.parse({
+    driver: 'libvirt',
+    hosts: [{ name: 'kvm-1', datacenter: 'fra', public_ip: '192.0.2.1' }],
+    images,
+    gpu_types: gpuTypes,
+    accelerator,
+  });
+  const clock = { now: () => NOW, setTimer: () => ({ cancel: () => {} }) };
+  return { host, shell: rest.shell ?? shell, config, catalog: aCatalog(offer), clock };
+}
+
+export async function findingsOf(problem: Problem): Promise<string[][]> {
+  const found = [];
+  for await (const { verdict, subject, finding, remedy } of diagnoseHost(aHost(problem))) {
+    expect(remedy === undefined).toBe(verdict === 'ok');
+    found.push([verdict, subject, finding, remedy ?? '']);
+  }
+  return found;
+}
+
+export const notOk = async (problem: Problem): Promise<string[][]> =>
+  (await findingsOf(problem)).filter(([verdict]) => verdict !== 'ok');
+
+export function answering(lines: readonly string[]): HostShell {
+  return {
+    name: 'kvm-1',
+    run: async (_script, [command]) => ({
+      status: 0,
+      stdout: command === 'exists' ? '' : [`clock\t${NOW}`, ...lines].join('\n'),
+      stderr: '',
+    }),
+  };
+}
