@@ -6,6 +6,9 @@ export interface LogLine {
   message: string;
 }
 
+const ignore = (): void => undefined;
+export const silentLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
 /** A log whose lines can be looked at. */
 export function collectLog(): { log: Log; lines: LogLine[] } {
   const lines: LogLine[] = [];

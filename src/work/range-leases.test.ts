@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLog } from '../../testing/log.ts';
 import type { VirtualClock } from '../../testing/virtual-clock.ts';
 import { openBooks } from '../marketplace/ledger/ledger.fixture.ts';
 import type { Store, Transaction } from '../marketplace/model/store.ts';
@@ -13,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => store.close());
 
-const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const log = silentLog;
 const all = Array.from({ length: RANGES }, (_, range) => range);
 
 /** A process that holds ranges and records which begin and end. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Step } from '../../src/orchestrator/model/platform-driver.ts';
+import { silentLog } from '../../testing/log.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
@@ -14,10 +15,9 @@ const failed = (code: 'gone' | 'conflict'): Step<never> => ({
 /** An instance that is ONLINE, on a platform whose answers a test sets; `alarms` are those of steps that keep failing. */
 async function start() {
   const alarms: object[] = [];
-  const none = () => undefined;
   const berth = await startPlainOrchestrator(() => 'none', {
     reconcile: { watch_interval_s: 5 },
-    log: { debug: none, info: none, warn: none, error: (fields) => alarms.push(fields) },
+    log: { ...silentLog, error: (fields) => alarms.push(fields) },
   });
   const id = await berth.create();
   const path = `/instances/${id}`;

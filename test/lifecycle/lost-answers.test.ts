@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
+import { silentLog } from '../../testing/log.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { everyProbeWorks, plainEndpoint } from '../../testing/plain-platform.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
@@ -167,12 +168,11 @@ describe('on a platform that shows a machine only after minutes', () => {
 
   it.each(['create', 'volumes.create'] as const)('a %s that fails for ever has an alarm', async (method) => {
     const alarms: object[] = [];
-    const none = () => undefined;
     const refused = { kind: 'misclaim', code: 'conflict', sideEffect: 'none', isDone: false } as const;
     await using berth = await startPlainOrchestrator((call) => (call.method === method ? refused : 'none'), {
       manifest: { createVisibleWithinMs: 1_000 },
       reconcile: { watch_interval_s: 60 },
-      log: { debug: none, info: none, warn: none, error: (fields) => void alarms.push({ ...fields }) },
+      log: { ...silentLog, error: (fields) => void alarms.push({ ...fields }) },
     });
     const id = method === 'create' ? await berth.create() : await berth.createVolume();
     for (let second = 0; second < 240; second++) await berth.clock.advance(1_000);
@@ -202,7 +202,6 @@ describe('on a platform that shows a machine only after minutes', () => {
 
   it('a machine that no listing shows yet stays PROVISIONING, comes ONLINE, and makes nobody doubt the platform [machine-not-listed-yet]', async () => {
     const alarms: object[] = [];
-    const none = () => undefined;
     let isOpen = false;
     const probe: SshProbe = {
       probe: (...args) => (isOpen ? everyProbeWorks : closed).probe(...args),
@@ -212,7 +211,7 @@ describe('on a platform that shows a machine only after minutes', () => {
       manifest: visible,
       probe,
       reconcile: { watch_interval_s: 5, ssh_probe_interval_s: 5 },
-      log: { debug: none, info: none, warn: none, error: (fields) => alarms.push(fields) },
+      log: { ...silentLog, error: (fields) => alarms.push(fields) },
     });
     const ids = [await berth.create(), await berth.create(), await berth.create()];
     const passAs = async (status: string, ms: number): Promise<void> => {
@@ -269,12 +268,11 @@ it('a platform that refuses our credentials fails no create, however often, and 
 
 it('one machine for which our credentials are refused, again and again, is no trouble of the platform: it has an alarm', async () => {
   const alarms: [Record<string, unknown>, string][] = [];
-  const none = () => undefined;
   const error = (fields: object, message: string) => void alarms.push([{ ...fields }, message]);
   const refused = { kind: 'misclaim', code: 'auth', sideEffect: 'none', isDone: false } as const;
   await using berth = await startPlainOrchestrator(({ method }) => (method === 'stop' ? refused : 'none'), {
     reconcile: { watch_interval_s: 5 },
-    log: { debug: none, info: none, warn: none, error },
+    log: { ...silentLog, error },
   });
   const id = await online(berth);
   await berth.post(`/instances/${id}/stop`);
@@ -302,12 +300,11 @@ describe('a volume', () => {
 
   it('that turns up after its deletion was proved is deleted again, and one without a row is only told of', async () => {
     const alarms: string[] = [];
-    const none = () => undefined;
     const error = (fields: object, message: string) =>
       void alarms.push(`${'ref' in fields && fields.ref}: ${message}`);
     await using berth = await startPlainOrchestrator(() => 'none', {
       reconcile: { watch_interval_s: 1, orphan_grace_s: 1 },
-      log: { debug: none, info: none, warn: none, error },
+      log: { ...silentLog, error },
     });
     const { platform, clock } = berth;
     const path = `/volumes/${await berth.createVolume()}`;
@@ -333,11 +330,10 @@ describe('a volume', () => {
 
   it('that turns up after its create was refused is deleted [late-volume-of-a-refused-create]', async () => {
     const alarms: string[] = [];
-    const none = () => undefined;
     const refused = { kind: 'misclaim', code: 'quota', sideEffect: 'none', isDone: false } as const;
     await using berth = await startPlainOrchestrator(first('volumes.create', refused), {
       reconcile: { watch_interval_s: 1 },
-      log: { debug: none, info: none, warn: none, error: (_, message) => void alarms.push(message) },
+      log: { ...silentLog, error: (_, message) => void alarms.push(message) },
     });
     const { platform, clock } = berth;
     const path = `/volumes/${await berth.createVolume()}`;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Endpoint, MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
+import { silentLog } from '../../testing/log.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { everyProbeWorks } from '../../testing/plain-platform.ts';
 import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
@@ -138,10 +139,9 @@ describe('a machine with our tag and no row', () => {
     ['reap', 'gone'],
   ] as const)('is, with orphans: %s, %s in the end', async (orphans, expected) => {
     const errors: object[] = [];
-    const none = () => undefined;
     await using orchestrator = await startTestOrchestrator({
       reconcile: { orphans, orphan_grace_s: 0.3 },
-      log: { debug: none, info: none, warn: none, error: (fields) => errors.push(fields) },
+      log: { ...silentLog, error: (fields) => errors.push(fields) },
     });
     const datacenter = orchestrator.catalog.regions.get('eu-frankfurt')?.datacenter ?? '';
     const mine = await online(orchestrator);
@@ -162,10 +162,9 @@ describe('a machine with our tag and no row', () => {
 
 it('a volume with our tag and no row is told of, and never touched', async () => {
   const errors: object[] = [];
-  const none = () => undefined;
   await using orchestrator = await startTestOrchestrator({
     reconcile: { orphans: 'reap', orphan_grace_s: 0.2 },
-    log: { debug: none, info: none, warn: none, error: (fields) => errors.push(fields) },
+    log: { ...silentLog, error: (fields) => errors.push(fields) },
   });
   const { simulator, request, catalog } = orchestrator;
   const mine = await request('POST', '/volumes', { body: volumeRequest() });

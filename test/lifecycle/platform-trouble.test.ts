@@ -6,6 +6,7 @@ import type {
   Step,
   VolumeDriver,
 } from '../../src/orchestrator/model/platform-driver.ts';
+import { silentLog } from '../../testing/log.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
 import { newPublicKey } from '../../testing/ssh-keys.ts';
@@ -45,12 +46,9 @@ async function startTroubled(options: TestOptions = {}, atStart: Lie = {}) {
   let lie = atStart;
   const counts = { list: 0, get: 0, create: 0, destroy: 0 };
   const alarms: Alarm[] = [];
-  const none = () => undefined;
   const orchestrator = await startTestOrchestrator({
     log: {
-      debug: none,
-      info: none,
-      warn: none,
+      ...silentLog,
       error: (fields, message) => alarms.push({ fields: { ...fields }, message }),
     },
     ...options,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Listing, ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
+import { silentLog } from '../../testing/log.ts';
 import { PlainPlatform } from '../../testing/plain-platform.ts';
 import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
@@ -20,15 +21,12 @@ async function start() {
   const clock = new VirtualClock();
   east = new PlainPlatform(clock);
   alarms = [];
-  const none = () => undefined;
   return startPlainOrchestrator(undefined, {
     clock,
     otherPlatforms: new Map([['east', east.driver]]),
     reconcile: { watch_interval_s: 5 },
     log: {
-      debug: none,
-      info: none,
-      warn: none,
+      ...silentLog,
       error: (fields, message) => alarms.push({ fields, message }),
     },
     changeCatalog: (catalog) => {

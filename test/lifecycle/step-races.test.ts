@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { ObservedMachine, PlatformDriver, Step } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
+import { silentLog } from '../../testing/log.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { instanceRequest } from '../../testing/requests.ts';
 import { until } from '../../testing/until.ts';
@@ -432,9 +433,7 @@ describe('the reconciler', () => {
           },
         }),
         log: {
-          debug: () => undefined,
-          info: () => undefined,
-          warn: () => undefined,
+          ...silentLog,
           error: (_fields, message) => {
             if (isClosed) late.push(message);
           },

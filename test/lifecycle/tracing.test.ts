@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SpanRecord } from '../../src/ports/tracing.ts';
 import { openTracing } from '../../src/runtime/tracing/open-tracing.ts';
+import { silentLog } from '../../testing/log.ts';
 import { instanceRequest } from '../../testing/requests.ts';
 import { until } from '../../testing/until.ts';
 import { type ReceivedSpan, startOtlpReceiver, toRecord } from '../support/otlp-receiver.ts';
@@ -9,14 +10,7 @@ import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator
 const MINUTE_MS = 60_000;
 /** So many spans are sent at once. */
 const A_BATCH = 512;
-const silent = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-};
-
-async function open(env: Record<string, string>, log = silent) {
+async function open(env: Record<string, string>, log = silentLog) {
   const tracing = await openTracing(env, { service: 'berth', version: '1.2.3', log });
   if (tracing === undefined) throw new Error('there are no traces');
   return tracing;
@@ -123,7 +117,7 @@ describe('traces', () => {
       { ...endpoint, OTEL_SDK_DISABLED: 'true' },
       { ...endpoint, OTEL_TRACES_EXPORTER: 'none' },
     ])
-      expect(await openTracing(env, { service: 'berth', version: '1', log: silent })).toBeUndefined();
+      expect(await openTracing(env, { service: 'berth', version: '1', log: silentLog })).toBeUndefined();
   });
 
   it('are kept or dropped as the sampler says, and a request with all its steps', async () => {
@@ -155,7 +149,7 @@ describe('a collector', () => {
     const told: string[] = [];
     const warn = (_fields: object, message: string) => void told.push(message);
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_TIMEOUT: '200' };
-    const tracing = await open(env, { ...silent, warn: warn as () => undefined });
+    const tracing = await open(env, { ...silentLog, warn: warn as () => undefined });
     const record = (count: number): void => {
       for (let request = 0; request < count; request++) tracing.requestEnded(`req-${request}`, aSpan);
     };

@@ -11,6 +11,7 @@ import { resolveTeam } from '../../src/marketplace/teams/access.ts';
 import { createKey } from '../../src/marketplace/teams/keys.ts';
 import { addUser, type UserChanges } from '../../src/marketplace/teams/users.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
+import { silentLog } from '../../testing/log.ts';
 import { PATIENCE_MS } from '../../testing/until.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { assertKeepsMarketplaceContract } from '../support/http/contract.ts';
@@ -111,12 +112,7 @@ export class SevenProviders {
       providers: [...this.providers.values()],
       options: { ...defaultOptions, ...options, polling: { ...defaultOptions.polling, ...options?.polling } },
       mailer: { send: async (mail) => void this.mails.push(mail), close: nothing },
-      log: {
-        debug: nothing,
-        info: nothing,
-        warn: nothing,
-        error: nothing,
-      },
+      log: silentLog,
     });
     this.#life = await this.drive(starting);
     await this.drive(this.life.marketplace.workers.refreshCatalogs());

@@ -7,6 +7,7 @@ import { connect as connectTls } from 'node:tls';
 import { expect, it, vi } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../conformance/http/certificates.fixture.ts';
 import { HttpServer, type ServerOptions } from '../../src/http/wire/server.ts';
+import { silentLog } from '../../testing/log.ts';
 import { startServing, temporaryFolder } from '../support/processes/process.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
@@ -79,12 +80,11 @@ it.runIf(process.platform === 'linux' && hasOpenSsl).each([
 );
 
 it('a client that reads slowly is served on, and one that reads nothing is cut off', async () => {
-  const nothing = () => undefined;
   const options: ServerOptions = {
     host: '127.0.0.1',
     port: 0,
     requestTimeoutMs: 10_000,
-    log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    log: silentLog,
     nextId: () => 'id',
     refuse: () => ({ status: 400, code: 'malformed', body: {} }),
   };

@@ -1,5 +1,6 @@
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { Certificates } from '../../src/runtime/certificates.ts';
+import { silentLog } from '../../testing/log.ts';
 import { PlainProvider } from '../../testing/plain-provider.ts';
 import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
@@ -47,13 +48,11 @@ async function readMetrics(): Promise<PublishedMetrics> {
 
 /** One that has long to go: it shows the labels of its figure. */
 function knownCertificate(): Certificates {
-  const quiet = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+  const quiet = silentLog;
   const certificates = new Certificates({ clock: new VirtualClock(), log: quiet });
   certificates.of('api', 'api')({ validTo: '2999-01-01' });
   return certificates;
 }
-
-const ignore = (): void => undefined;
 
 function withStorage(catalog: Catalog): Catalog {
   const regions = [...catalog.regions].map(

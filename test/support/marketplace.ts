@@ -27,6 +27,7 @@ import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import type { Certificates } from '../../src/runtime/certificates.ts';
 import { systemClock } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
+import { silentLog } from '../../testing/log.ts';
 import { steadyRandom } from '../../testing/random.ts';
 import { putEmptyDatabase } from '../../testing/stores.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
@@ -107,7 +108,7 @@ const gpuTypes = parseGpuTypes(
  * `await using` ends it, also where its clock stands still.
  */
 export async function startTestMarketplace(options: TestMarketplaceOptions = {}) {
-  const { clock = systemClock, providers = {}, log = silent, wrapStore = (store) => store } = options;
+  const { clock = systemClock, providers = {}, log = silentLog, wrapStore = (store) => store } = options;
   const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-'));
   const databasePath = join(folder, 'marketplace.db');
   await putEmptyDatabase('marketplace', databasePath);
@@ -275,13 +276,6 @@ function bundledProfile(id: string): ProviderProfile {
   if (file === undefined) throw new Error(`no profile comes with Berth for ${id}`);
   return loadProfile(file);
 }
-
-const silent: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-};
 
 function collectInto(sent: Parameters<Mailer['send']>[0][]): Mailer {
   return {

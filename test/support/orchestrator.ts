@@ -21,6 +21,7 @@ import type { Tracing } from '../../src/ports/tracing.ts';
 import type { Certificates } from '../../src/runtime/certificates.ts';
 import type { DiskRoom } from '../../src/runtime/disk-room.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { silentLog } from '../../testing/log.ts';
 import { steadyRandom } from '../../testing/random.ts';
 import { putEmptyDatabase } from '../../testing/stores.ts';
 import { PATIENCE_MS } from '../../testing/until.ts';
@@ -101,7 +102,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const {
     clock = new BriskClock(),
     failpoint = () => undefined,
-    log = silent,
+    log = silentLog,
     wrapDriver = (driver) => driver,
     wrapStore = (store) => store,
   } = options;
@@ -287,10 +288,3 @@ function withChanges(
     changeOffer(onlineWithinMs === undefined ? offer : { ...offer, onlineWithinMs });
   return { ...catalog, offers: new Map([...catalog.offers].map(([id, offer]) => [id, change(offer)])) };
 }
-
-const silent: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-};

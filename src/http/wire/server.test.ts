@@ -4,11 +4,12 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../../conformance/http/certificates.fixture.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { HttpServer, type ServerOptions } from './server.ts';
 
 const MB = 1024 * 1024;
 const nothing = () => undefined;
-const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+const log = silentLog;
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { startServer } from '../../../test/support/http/wire.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { putEmptyDatabase } from '../../../testing/stores.ts';
 import { packageVersion } from '../../config/package-root.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';
@@ -14,8 +15,6 @@ import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store
 import { defaultOptions } from '../model/options.ts';
 import type { ProviderFacts } from '../operate/views/providers.ts';
 import { createConsole } from './app.ts';
-
-const silent = () => undefined;
 
 /** The console on its own store, without a marketplace. The test writes the rows. */
 export async function startMarketConsole({ clock = systemClock }: { clock?: Clock } = {}) {
@@ -43,7 +42,7 @@ export async function startMarketConsole({ clock = systemClock }: { clock?: Cloc
         ['provider-c', { ...answers, problems: ['calls about deployments fail: unauthorized'] }],
       ]),
     maxLosses: defaultOptions.maxLosses,
-    log: { debug: silent, info: silent, warn: silent, error: (fields) => void errors.push(fields) },
+    log: { ...silentLog, error: (fields) => void errors.push(fields) },
     version: packageVersion(),
     server: 'market-1',
     trustedProxies: 0,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { now, runningDeployment, seed, teamId, volume } from '../../../testing/marketplace-rows.ts';
 import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { systemRandom } from '../../runtime/system.ts';
@@ -21,7 +22,7 @@ const DEPLOYMENTS = ['dep-1', 'dep-2', 'dep-3'];
 let server: PostgresServer;
 let stores: Store[];
 const clock = new VirtualClock(now);
-const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const log = silentLog;
 
 beforeAll(async () => {
   server = await startPostgres();

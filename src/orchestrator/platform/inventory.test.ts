@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { HeldClaim } from '../model/claims.ts';
@@ -28,7 +29,6 @@ const free = (units: number) => ({ offerId: 'offer', datacenter: 'dc', units });
 function counting(answer: unknown, claims: readonly HeldClaim[][] = [[], []]) {
   const clock = new VirtualClock();
   const warnings: object[] = [];
-  const none = () => undefined;
   let asked = 0;
   const driver = { inventory: async () => answer as Inventory };
   const inventory = new PlatformInventory({
@@ -47,7 +47,7 @@ function counting(answer: unknown, claims: readonly HeldClaim[][] = [[], []]) {
     } as unknown as Catalog,
     clock,
     alarms: unstoredAlarms(clock),
-    log: { debug: none, info: none, warn: none, error: (fields) => void warnings.push(fields) },
+    log: { ...silentLog, error: (fields) => void warnings.push(fields) },
     options: { callTimeoutMs: 1_000 },
   });
   return { clock, driver, inventory, warnings, capacity: () => inventory.capacity('offer', 'here') };

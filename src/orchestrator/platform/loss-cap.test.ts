@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { accountId, instance } from '../../../testing/orchestrator-rows.ts';
 import { openTestStore } from '../../../testing/stores.ts';
 import { VirtualClock } from '../../../testing/virtual-clock.ts';
@@ -21,11 +22,10 @@ beforeEach(async () => {
   store = await openTestStore();
   clock = new VirtualClock();
   alarms = [];
-  const none = () => undefined;
   losses = new LossCap({
     clock,
     alarms: unstoredAlarms(clock),
-    log: { debug: none, info: none, warn: none, error: (fields) => void alarms.push(fields) },
+    log: { ...silentLog, error: (fields) => void alarms.push(fields) },
     options: {
       lastRetryMs: LAST_RETRY_MS,
       maxLosses: { share: 0.2, least: 2, windowMs: 10 * MINUTE_MS, perHost: { share: 0.5, least: 2 } },

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../model/store.ts';
@@ -29,14 +30,13 @@ afterEach(async () => {
 
 /** The health as seen by a process that has just started. */
 function newHealth(): PlatformHealth {
-  const none = () => undefined;
   const error = (_: object, message: string) => void alarms.push(message);
   return new PlatformHealth({
     store,
     clock,
     alarms: unstoredAlarms(clock),
     platform: 'default',
-    log: { debug: none, info: none, warn: none, error },
+    log: { ...silentLog, error },
   });
 }
 

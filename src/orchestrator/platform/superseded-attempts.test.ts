@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { account, accountId, now, volume } from '../../../testing/orchestrator-rows.ts';
 import { openTestStore } from '../../../testing/stores.ts';
 import { VirtualClock } from '../../../testing/virtual-clock.ts';
@@ -35,7 +36,6 @@ beforeEach(async () => {
   });
   shown = new Map();
   alarms = unstoredAlarms(clock);
-  const none = () => undefined;
   const get = async (ref: string): Promise<Presence<ObservedVolume>> => {
     const value = shown.get(ref);
     return value === undefined ? { answer: 'gone' } : { answer: 'observed', value };
@@ -43,7 +43,7 @@ beforeEach(async () => {
   context = {
     ...{ store, clock, platform: 'default', installationId: 'here', otherPlatforms: new Set() },
     alarms,
-    log: { debug: none, info: none, warn: none, error: none },
+    log: silentLog,
     driver: { manifest: { keepsNotes: true }, volumes: { get } },
     volumes: { confirmAbsent: async (ref: string) => ({ isProved: !shown.has(ref) }) },
     sightings: new Sightings({ store, clock, platform: 'default', options: { restoreDoubtMs: 0 } }),

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { instance } from '../../../testing/orchestrator-rows.ts';
 import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { CommitListener, Store } from '../model/store.ts';
@@ -67,7 +68,7 @@ function setUp(
       driver: { manifest: { createVisibleWithinMs: 0 } },
       sightings: new Sightings({ store, clock, platform: 'default', options: { restoreDoubtMs: 0 } }),
       restoreHold: new RestoreHold(),
-      log: { debug: none, info: none, warn: none, error: none },
+      log: silentLog,
     } as unknown as ReconcileContext,
     expected,
     none,

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { account, anOrder, instance } from '../../../testing/orchestrator-rows.ts';
 import { PlainPlatform } from '../../../testing/plain-platform.ts';
 import { openTestStore } from '../../../testing/stores.ts';
@@ -100,7 +101,7 @@ async function setUp({
     machines: { confirmAbsent: async (absence: string) => ({ isProved: !platform.machines.has(absence) }) },
     probe: { probe: async () => ({ ok: false, step: 'connect', detail: 'refused' }) },
     health: { isUp: true },
-    log: { debug: none, info: none, warn: none, error: (fields: object) => void told.push(fields) },
+    log: { ...silentLog, error: (fields: object) => void told.push(fields) },
   } as unknown as ReconcileContext;
   const sweep = new MachineSweep(context, expected, () => false);
   const listing = async ({

@@ -5,6 +5,7 @@ import { requestIds } from '../../../src/http/api/request-context.ts';
 import { HttpServer, type ServerOptions } from '../../../src/http/wire/server.ts';
 import { refuseWire } from '../../../src/orchestrator/http/errors.ts';
 import { systemRandom } from '../../../src/runtime/system.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { PATIENCE_MS } from '../../../testing/until.ts';
 import { assertKeepsContract } from './contract.ts';
 
@@ -16,8 +17,7 @@ export async function startServer(
     refuse = refuseWire,
   }: Partial<Pick<ServerOptions, 'requestTimeoutMs' | 'refuse'>> = {},
 ) {
-  const nothing = () => undefined;
-  const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+  const log = silentLog;
   const options = {
     host: '127.0.0.1',
     port: 0,

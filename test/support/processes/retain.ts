@@ -5,6 +5,7 @@ import { defaultOptions } from '../../../src/marketplace/model/options.ts';
 import { pruneTombstones } from '../../../src/orchestrator/queue/prune-tombstones.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { systemRandom as random } from '../../../src/runtime/system.ts';
+import { silentLog } from '../../../testing/log.ts';
 import { VirtualClock } from '../../../testing/virtual-clock.ts';
 
 // One life of a process that rolls a ledger up, or prunes tombstones, until nothing is left to do. It says `begun` at its
@@ -14,9 +15,7 @@ const [subject, database = '', now, dieAt] = process.argv.slice(2);
 let transactions = 0;
 const none = () => undefined;
 const log: Log = {
-  debug: none,
-  info: none,
-  warn: none,
+  ...silentLog,
   error: (fields, message) => {
     throw new Error(`${message}: ${JSON.stringify(fields)}`);
   },
