@@ -41,7 +41,7 @@ describe('AVL-AGREE-001', () => {
     expect(judged('AVL-AGREE-001', records).verdict).toBe('pass');
   });
 
-  it('tells what differs each time, and in how many reads', () => {
+  it('reports each difference and the number of reads that showed it', () => {
     const differing = pair(offers('a', 'b'), offers('b'));
     expect(judged('AVL-AGREE-001', recorded(...differing, ...differing))).toMatchObject({
       verdict: 'fail',

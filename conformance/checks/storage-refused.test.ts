@@ -4,7 +4,7 @@ import { reddened, runAgainst } from '../mutants/harness.ts';
 import { ApiError } from '../mutants/reference/errors.ts';
 
 it.each(['capacity_unavailable', 'quota_exceeded'])(
-  'a provider that refuses every volume with 409 %s is told that volumes were not tested, and no more',
+  'a provider that refuses every volume with 409 %s gets only the note that volumes were not tested',
   async (code) => {
     const { rows } = loadRequirements();
     const trial = await runAgainst(

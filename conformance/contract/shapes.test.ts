@@ -64,7 +64,7 @@ describe('an offer', () => {
     expect(shapeProblems('Configuration', value)).toMatchObject([{ field: '', path: '', isRequired: true }]);
   });
 
-  it('tells a hostile number of problems in bounded time and length', () => {
+  it('reports a hostile number of problems in bounded time and length', () => {
     const regions = Array.from({ length: 100_000 }, () => ({ a: '\u001b[31m'.repeat(100) }));
     const problems = shapeProblems('Configuration', { ...offer, regions });
     expect(problems).toHaveLength(20);

@@ -117,7 +117,7 @@ describe('the round trip', () => {
     expect(roundTripMs).toBeLessThan(20_000);
   });
 
-  it('is unknown where nobody listens', async () => {
+  it('is unknown if no process listens', async () => {
     const url = await serveRaw(() => {});
     await closeLast();
     expect(await newTransport().roundTripMs(url, 1_000)).toBeUndefined();

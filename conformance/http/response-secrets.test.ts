@@ -38,7 +38,7 @@ describe('a secret', () => {
     expect(secrets).toEqual(['SESSION-1', 'SESSION==2']);
   });
 
-  it('is never written where a target hands out a thousand cookies, of which some are kept', () => {
+  it('is never written, even if a target sets a thousand cookies and some are kept', () => {
     const { secrets, keep } = setUp();
     for (let n = 0; n < 1000; n++)
       expect(keep('/', {}, { 'set-cookie': `s=SESSION-${n}` })).toEqual({

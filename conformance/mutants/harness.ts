@@ -74,9 +74,9 @@ export async function runAgainst(subject: Subject, requirements: readonly Requir
       },
       SCENARIOS,
     );
-    const told = leftovers(new Evidence(records).resources);
-    const ids = new Set(told.map(({ id }) => id));
-    const nameless = told.filter(({ id }) => id === undefined).length;
+    const listed = leftovers(new Evidence(records).resources);
+    const ids = new Set(listed.map(({ id }) => id));
+    const nameless = listed.filter(({ id }) => id === undefined).length;
     const leaked = reference
       .left()
       .filter((id) => !ids.has(id))

@@ -12,7 +12,7 @@ export async function expectKilled(mutant: Mutant): Promise<void> {
   expect(endOf(trial)).toEqual({ reason: 'completed' });
   expect(trial.hits, 'times that the deviation took effect').toBeGreaterThan(0);
   expect(reddened(trial)).toEqual(mutant.reddens.toSorted());
-  expect(trial.leaked, 'what was left and not told').toEqual([]);
+  expect(trial.leaked, 'resources that were left and not reported').toEqual([]);
 }
 
 /** Expects that no check fails and none is left untested. */
@@ -28,7 +28,7 @@ export async function expectConformant(variation: Variation): Promise<void> {
   const { records, judged } = trial;
   expect(endOf(trial)).toEqual({ reason: 'completed' });
   expect(reddened(trial)).toEqual(warns);
-  expect(trial.leaked, 'what was left and not told').toEqual([]);
+  expect(trial.leaked, 'resources that were left and not reported').toEqual([]);
   expect(
     judged.flatMap(({ requirement, verdict }) => (verdict === 'not_tested' ? [requirement.id] : [])),
   ).toEqual([]);

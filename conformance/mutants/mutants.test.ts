@@ -24,7 +24,7 @@ it.each([
 
 it('the reference as it is is conformant', () => expectConformant({ id: 'reference', why: 'it is correct' }));
 
-it('a check that goes red for a mutant that does not name it is told', async () => {
+it('reports a check that goes red for a mutant that does not name it', async () => {
   const [mutant] = allMutants;
   if (mutant === undefined) throw new Error('there are no mutants');
   await expect(expectKilled({ ...mutant, reddens: [] })).rejects.toThrow(mutant.reddens[0]);

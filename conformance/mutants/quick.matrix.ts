@@ -34,7 +34,7 @@ describe('polled five times a second', () => {
       const found = reddened(trial);
       expect(mutant.reddens).toEqual(expect.arrayContaining(found));
       if (!mutant.isSeenAtPaceOnly) expect(found).not.toEqual([]);
-      expect(trial.leaked, 'what was left and not told').toEqual([]);
+      expect(trial.leaked, 'resources that were left and not reported').toEqual([]);
     },
   );
 
@@ -46,7 +46,7 @@ describe('polled five times a second', () => {
         ...(behave && { behave: (rules, _hit, clock) => behave(rules, clock) }),
       });
       expect(warns).toEqual(expect.arrayContaining(reddened(trial)));
-      expect(trial.leaked, 'what was left and not told').toEqual([]);
+      expect(trial.leaked, 'resources that were left and not reported').toEqual([]);
     },
   );
 });

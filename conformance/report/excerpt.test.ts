@@ -19,7 +19,7 @@ it('shows JSON with a line for each field', () => {
   );
 });
 
-it('changes no token: numbers, escapes and a name that stands twice are as they were sent', () => {
+it('changes no token: numbers, escapes and a repeated name stay as sent', () => {
   const sent = '{"n":1.0,"big":12345678901234567890,"n":2e3,"s":"\\u00e9\\/"}';
   expect(toBodyExcerpt(sent).text.replaceAll(/\s/g, '')).toBe(sent);
 });

@@ -21,7 +21,7 @@ it('a check is under the fault that all its places have, also where some have an
   expect(findingOf('ERR-ENVELOPE-001')).toBe('errors are not {"error": {"code": "…", "message": "…"}}');
 });
 
-it('a fault of one check is told by what was seen', async () => {
+it('describes the fault of one check by the observation', async () => {
   const unlisted: Subject['behave'] = (rules) => ({ ...rules, isListed: () => false });
   const { judged } = await runAgainst({ behave: unlisted }, rows);
   expect(toFindings(judged)[0]?.title).toMatch(/^GET \/instances: .*; expected: /);

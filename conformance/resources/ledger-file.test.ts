@@ -108,7 +108,7 @@ it('ledgers are kept below the folder that the system has for state', () => {
   expect(defaultStateFolder({ XDG_STATE_HOME: '' })).toMatch(/\/\.local\/state\/berth\/conformance$/);
 });
 
-it('a process is told apart from a later one of the same number, and from those of other hosts', () => {
+it('distinguishes a process from a later one with the same number, and from processes of other hosts', () => {
   const own = thisProcess();
   expect(livenessOf(own)).toBe('alive');
   expect(livenessOf({ ...own, startedAt: 'before' })).toBe('ended');

@@ -66,13 +66,13 @@ it('a target that dies while a machine runs is given up after a minute, with exi
   expect(last).toMatchObject({ entry: { note: 'the target accepts no connections' } });
 });
 
-it('a target that restarts is waited for, and told of once', async () => {
+it('waits for a target that restarts, and reports it once', async () => {
   const { end, notices } = await runWhile((now) => now < 30_000 || now > 60_000, 'full');
   expect(end?.reason).toBe('completed');
   expect(notices).toHaveLength(1);
 });
 
-it('a wait for a volume is told, and its price is known from its create', async () => {
+it('reports a wait for a volume, with the price from its create', async () => {
   const { events, ledger } = await runWhile(() => true, 'full');
   const waits = events.flatMap((event) => (event.event === 'waiting' ? [event.text] : []));
   for (const wanted of ['AVAILABLE', 'attached', 'detached', 'gone'])

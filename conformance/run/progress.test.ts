@@ -164,7 +164,7 @@ it('writes a line where there is no terminal when a scenario begins, and when so
   ]);
 });
 
-it('tells of a long wait at most every 30 seconds where there is no terminal', () => {
+it('without a terminal, reports a long wait at most every 30 seconds', () => {
   const { onEvent, pass, lines, hasTimer } = start({ isTerminal: false });
   onEvent(scenario);
   onEvent(waiting);

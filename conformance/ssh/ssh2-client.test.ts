@@ -157,7 +157,7 @@ it('says so when the private key is none', async () => {
   });
 });
 
-it('makes key pairs of which each one is whole', () => {
+it('makes complete key pairs', () => {
   // ssh2 makes one malformed key in 256.
   for (let drawn = 0; drawn < 1_000; drawn++) {
     const { publicKey, privateKey } = client.newKeyPair('berth conformance');

@@ -129,7 +129,7 @@ it('is not signed with a key of another kind, and nothing is bought then', async
   expect(err).toContain('is not of Ed25519');
 });
 
-it('compare tells what became red, green and slower', async () => {
+it('compare lists checks that became red, green or slower', async () => {
   const now = edited((report) => {
     Object.assign(report.checks[0] ?? {}, { verdict: 'fail', reason: 'expected 200; got 500' });
     report.timings.push({ what: 'to ONLINE', ms: 4000 });

@@ -20,7 +20,7 @@ describe('a doctor', () => {
     expect(target.sent.every((line) => line.startsWith('GET '))).toBe(true);
   });
 
-  it('tells of several faults at once', async () => {
+  it('reports several faults at once', async () => {
     const env = { BERTH_API_KEY: 'Bearer abcdefgh' };
     const { code, out } = await runCli(['doctor', 'orchestrator.example'], { env });
     expect(code).toBe(3);
@@ -95,7 +95,7 @@ describe('a doctor', () => {
     expect(out).not.toContain(API_KEY);
   });
 
-  it('tries SSH where it is told of an address', async () => {
+  it('tries SSH if an address is given', async () => {
     const server = createServer((socket) => socket.end());
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -108,7 +108,7 @@ describe('a doctor', () => {
     const refused = await runCli([...args, `127.0.0.1:${port}`]);
     expect(refused.code).toBe(3);
     expect(refused.out).toMatch(/CONFIG {2}SSH .*takes no connection .*ECONNREFUSED.*firewall/);
-    const untold = await runCli(args.slice(0, -1));
-    expect(untold.out).toMatch(/NOTE {4}SSH .*cannot be known before there is one/);
+    const without = await runCli(args.slice(0, -1));
+    expect(without.out).toMatch(/NOTE {4}SSH .*cannot be known before there is one/);
   });
 });

@@ -25,7 +25,7 @@ const broken: Setup = {
   }),
 };
 
-it('tells failures by cause, ten lines first, and one cause once', async () => {
+it('lists failures by cause: ten lines first, each cause once', async () => {
   begin(broken);
   using folder = temporaryFolder();
   const json = folder.file('report.json');

@@ -24,7 +24,7 @@ function conformance(args: readonly string[], options: Options = {}) {
 const purchases = (): string[] => target.sent.filter((line) => /^POST \/v1\/(instances|volumes)$/.test(line));
 
 describe('a run', () => {
-  it('comes to an outcome, tells it, writes it to every file, and leaves nothing', async () => {
+  it('reaches an outcome, prints it, writes it to every file and leaves no resources', async () => {
     const [json, junit, html, transcript] = ['r.json', 'r.xml', 'r.html', 't.ndjson'].map(folder.file);
     const files = ['--json', json, '--junit', junit, '--html', html, '--transcript', transcript];
     const { code, out, err } = await conformance(files.map(String));
@@ -57,7 +57,7 @@ describe('a run', () => {
     expect(existsSync(`${file}.partial`)).toBe(false);
   });
 
-  it('cleans up and tells the outcome although the disk of its files is full', async () => {
+  it('cleans up and prints the outcome even if the disk for its files is full', async () => {
     const { code, out, err } = await conformance(['--transcript', '/dev/full']);
     expect(code).toBe(3);
     expect(err).toMatch(/--transcript \/dev\/full could not be written \(the disk is full\)/);
@@ -288,7 +288,7 @@ describe('an interruption', () => {
     expect(await target.listed()).toHaveLength(1);
   });
 
-  it('of which nobody hears any more is none: its listeners are gone at the end', async () => {
+  it('removes its listeners at the end', async () => {
     await conformance(['--only', 'CFG', '--level', 'read-only']);
     expect(target.signals.eventNames()).toEqual([]);
   });

@@ -107,7 +107,7 @@ describe('a sweep', () => {
     expect(out).toContain(`gone: volume ${nameOf(2)}`);
   });
 
-  it('cannot look for a volume without an id: says so at once, and believes the person who has looked', async () => {
+  it('says at once that it cannot search for a volume without an id, and accepts the answer of the operator', async () => {
     leave([{ type: 'volume' }]);
     const first = await sweep();
     expect(first.code).toBe(5);
@@ -159,7 +159,7 @@ describe('a sweep', () => {
     expect((await sweep()).out).toContain('Nothing to sweep');
   });
 
-  it('believes no ledger that names what is not of its run', async () => {
+  it('rejects a ledger with resources of another run', async () => {
     await make('production');
     leave([{ name: '', state: 'intended' }]);
     leave([{ name: 'prod', state: 'intended' }], {}, 'abcd999999');

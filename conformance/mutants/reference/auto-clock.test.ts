@@ -41,7 +41,7 @@ describe('a clock that advances by itself', () => {
     expect(fired).toEqual(['first 10', 'set by the first 25', 'second 30', 'with the sleeper 40']);
   });
 
-  it('stands still while something real is awaited', async () => {
+  it('does not advance during a wait for something real', async () => {
     const clock = createAutoClock();
     const server = createServer();
     const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -40,7 +40,7 @@ describe('an SSH endpoint', () => {
     expect(other.port).not.toBe(port);
   });
 
-  it('lets nobody in whose signature is of another key', async () => {
+  it('refuses a signature by another key', async () => {
     const { port } = await openEndpoint();
     const parse = (pem: string): ssh2.ParsedKey => {
       const key = ssh2.utils.parseKey(pem);

@@ -38,15 +38,20 @@ function row({
 
 /** The settings of the run, so that it can be repeated. */
 export function settings(report: Report): Markup {
-  const { settings: told, only, round_trips_ms, run_requirements_digest } = report;
+  const { settings, only, round_trips_ms, run_requirements_digest } = report;
   const rows: readonly (readonly [string, string | undefined])[] = [
-    ['Poll interval', duration(told.poll_interval_ms)],
-    ['Patience for ONLINE', duration(told.ready_timeout_ms)],
-    ['Limits', `${formatUsd(told.max_cost_usd)}, ${plural(told.max_minutes, 'minute')}`],
-    ['Second key', told.has_second_key ? 'yes' : 'no'],
-    ['Offer', told.offer],
-    ['Region', told.region],
-    ['Race', told.race === undefined ? undefined : `${told.race.offer}, ${plural(told.race.units, 'unit')}`],
+    ['Poll interval', duration(settings.poll_interval_ms)],
+    ['Patience for ONLINE', duration(settings.ready_timeout_ms)],
+    ['Limits', `${formatUsd(settings.max_cost_usd)}, ${plural(settings.max_minutes, 'minute')}`],
+    ['Second key', settings.has_second_key ? 'yes' : 'no'],
+    ['Offer', settings.offer],
+    ['Region', settings.region],
+    [
+      'Race',
+      settings.race === undefined
+        ? undefined
+        : `${settings.race.offer}, ${plural(settings.race.units, 'unit')}`,
+    ],
     ['Only', only?.join(', ')],
     [
       'Round trip to the target',

@@ -65,7 +65,7 @@ it('lets nothing of the target reach the terminal but what is seen as itself', (
   expect(plain).toContain('\\u202e');
 });
 
-it('paints only when it is told to, and says the same', () => {
+it('paints only on request, with the same text', () => {
   const painted = toTerminal(sampleReport, { color: true, width: 100 });
   expect(painted).toContain('\u001b[');
   expect(stripVTControlCharacters(painted)).toBe(plain);
