@@ -184,10 +184,10 @@ describe('a program that answers', () => {
     );
     const asked = program.driver.destroy('a', null, anOrder).catch(String);
     await expect.poll(() => program.said()).toContain('its id is not a string');
-    const told = await program.clock.advanceUntilSettled(asked, 1_000);
-    expect(told).toContain('instead it wrote an invalid line');
-    for (const text of [told, program.said()]) expect(text).not.toContain(TOKEN);
-    expect(String(told).length).toBeLessThan(500);
+    const problem = await program.clock.advanceUntilSettled(asked, 1_000);
+    expect(problem).toContain('instead it wrote an invalid line');
+    for (const text of [problem, program.said()]) expect(text).not.toContain(TOKEN);
+    expect(String(problem).length).toBeLessThan(500);
   });
 
   it.each([
@@ -240,8 +240,8 @@ describe('a program that answers', () => {
       `i=0; while [ $i -lt 5000 ]; do echo "line $i"; i=$((i+1)); done >&2; ${GREETING}; ${LISTEN}`,
     );
     await program.driver.close();
-    const told = program.lines.filter(({ message }) => message === 'the driver writes');
-    expect(told).toHaveLength(100);
+    const written = program.lines.filter(({ message }) => message === 'the driver writes');
+    expect(written).toHaveLength(100);
   });
 });
 

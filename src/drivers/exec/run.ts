@@ -132,8 +132,8 @@ export class Run {
     );
     const words = new LineReader(
       MAX_LOG_LINE_BYTES,
-      (line) => this.#hear(line),
-      (start) => this.#hear(start),
+      (line) => this.#logLine(line),
+      (start) => this.#logLine(start),
     );
     stdout?.on('data', (chunk: Buffer) => answers.push(chunk));
     stdout?.on('end', () => {
@@ -270,7 +270,7 @@ export class Run {
     if (++this.#garbage >= MAX_GARBAGE) this.kill(`wrote ${MAX_GARBAGE} lines that are not answers`);
   }
 
-  #hear(line: string): void {
+  #logLine(line: string): void {
     this.#lastWords = this.#output.clean(line);
     this.#output.write(line);
   }

@@ -61,7 +61,7 @@ export function unknownOf(error: unknown): { answer: 'unknown'; reason: string }
 }
 
 /** The failure concerns only the host, and gives no information on the resource. */
-export const tellsNothing = ({ problem }: VirshError): boolean =>
+export const isHostFailure = ({ problem }: VirshError): boolean =>
   problem === 'unreachable' || problem === 'refused';
 
 const LIMITS: readonly VirshProblem[] = ['stale', 'expired', 'aborted', 'unprepared'];

@@ -5,7 +5,7 @@ import type { Asking } from '../kit/asking.ts';
 import { createTurns } from '../kit/turns.ts';
 import { type Host, openHost } from './client.ts';
 import { type Accelerator, type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
-import { tellsNothing, VirshError } from './errors.ts';
+import { isHostFailure, VirshError } from './errors.ts';
 import { chooseAccelerator } from './hosts/accelerator.ts';
 import type { Run } from './hosts/guard.ts';
 import { readHostFacts } from './hosts/host-facts.ts';
@@ -120,7 +120,7 @@ async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> 
   const [problem] = problems.values();
   if (problem === undefined) return { answer: 'gone', hosts: asked };
   const reason = problem.message;
-  if (![...problems.values()].every(tellsNothing)) return { answer: 'unknown', reason };
+  if (![...problems.values()].every(isHostFailure)) return { answer: 'unknown', reason };
   return { answer: 'unknown', reason, hosts: asked };
 }
 

@@ -5,7 +5,7 @@ import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-dri
 import type { Change } from './change.ts';
 import type { Host } from './client.ts';
 import { isMachine, uuidOf } from './domain-xml.ts';
-import { tellsNothing, VirshError } from './errors.ts';
+import { isHostFailure, VirshError } from './errors.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { deleteFile, filesOf, isFileOf, listFiles } from './pool.ts';
 
@@ -61,7 +61,7 @@ export async function proveGone(
       if (data.length > 0) found.push(describe(host.name, data, copy));
     } catch (error) {
       if (!(error instanceof VirshError)) throw error;
-      if (!tellsNothing(error) && error.problem !== 'no_pool') throw error;
+      if (!isHostFailure(error) && error.problem !== 'no_pool') throw error;
       unread.push(host.name);
       reason = error.message;
     }

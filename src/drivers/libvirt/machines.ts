@@ -9,7 +9,7 @@ import type {
 } from '../../orchestrator/model/platform-driver.ts';
 import { mend } from './definition.ts';
 import { isMachine } from './domain-xml.ts';
-import { onProblem, tellsNothing, VirshError } from './errors.ts';
+import { isHostFailure, onProblem, VirshError } from './errors.ts';
 import { hostsOf, inTime, type Member, rankOf } from './fleet.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { copiesIn, findLeftovers, proveGone } from './leftovers.ts';
@@ -45,7 +45,7 @@ export async function listMachines(platform: Platform): Promise<Listing<Observed
     inTime(hosts, host, listHost(platform, host)).then(
       (listing) => [listing],
       (error) => {
-        if (!(error instanceof VirshError && tellsNothing(error))) throw error;
+        if (!(error instanceof VirshError && isHostFailure(error))) throw error;
         silent.set(host.name, error.message);
         return [];
       },

@@ -3,7 +3,7 @@ import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Change } from './change.ts';
 import { finishBoot, powerOn } from './create.ts';
 import { remark } from './definition.ts';
-import { isRefusal, onProblem, tellsNothing, VirshError } from './errors.ts';
+import { isHostFailure, isRefusal, onProblem, VirshError } from './errors.ts';
 import { type FoundMachine, rankOf, readMachine } from './fleet.ts';
 import { functionsOf, markGpus, sweepHost } from './gpus/machine-gpus.ts';
 import { readHostView } from './hosts/host-view.ts';
@@ -176,7 +176,7 @@ async function resumes(change: Change, { host, domain, pause }: FoundMachine): P
     await change.virsh(host, [pause?.resumedBy ?? 'resume', '--', domain.uuid]);
     return true;
   } catch (error) {
-    if (!(error instanceof VirshError) || tellsNothing(error) || isRefusal(error)) throw error;
+    if (!(error instanceof VirshError) || isHostFailure(error) || isRefusal(error)) throw error;
     return false;
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AskedHosts, ObservedVolume, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import { isMachine } from './domain-xml.ts';
-import { tellsNothing, VirshError } from './errors.ts';
+import { isHostFailure, VirshError } from './errors.ts';
 import { hostsOf, type Member } from './fleet.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { listKnownFiles } from './pool.ts';
@@ -139,4 +139,4 @@ export class VolumeReader {
 export const volumesIn = ({ found }: Pick<VolumeSearch, 'found'>): FoundVolume[] =>
   found.flatMap(({ volumes }) => volumes);
 
-const isOfHost = (problem: VirshError): boolean => tellsNothing(problem) || problem.problem === 'no_pool';
+const isOfHost = (problem: VirshError): boolean => isHostFailure(problem) || problem.problem === 'no_pool';

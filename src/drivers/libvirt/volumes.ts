@@ -14,7 +14,7 @@ import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Change } from './change.ts';
 import { unlessSilent } from './destroy.ts';
 import { type DomainDisk, isMachine, toDiskXml } from './domain-xml.ts';
-import { isRefusal, tellsNothing, unknownOf, VirshError } from './errors.ts';
+import { isHostFailure, isRefusal, unknownOf, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { placeVolume } from './placement.ts';
@@ -258,6 +258,6 @@ function freeTarget({ domain, live }: FoundMachine): string | undefined {
 }
 
 function unlessBusy(error: unknown): void {
-  if (error instanceof VirshError && !tellsNothing(error) && !isRefusal(error)) return;
+  if (error instanceof VirshError && !isHostFailure(error) && !isRefusal(error)) return;
   throw error;
 }

@@ -76,7 +76,7 @@ const UNAVAILABLE: Readonly<Record<string, string>> = {
 };
 const AUTOSTART_FAILURE = 'Failed to autostart instance';
 /** Warning types that another check reports. */
-const TOLD_ELSEWHERE = new Set(['Offline cluster member', 'Instance type not operational']);
+const REPORTED_ELSEWHERE = new Set(['Offline cluster member', 'Instance type not operational']);
 
 /** Reports Incus' own warnings, with their effect on machines and a remedy. `names`: the pools and networks in use. */
 export async function* diagnoseWarnings(
@@ -91,17 +91,17 @@ export async function* diagnoseWarnings(
   } catch (error) {
     return yield failed('warnings of Incus', error, 'See `incus warning list`.');
   }
-  const told = open
-    .filter(({ type }) => !TOLD_ELSEWHERE.has(type))
+  const reported = open
+    .filter(({ type }) => !REPORTED_ELSEWHERE.has(type))
     .map((one) => ({ one, diagnosis: diagnosisOf(one, names) }));
-  for (const { diagnosis } of told) if (diagnosis !== undefined) yield diagnosis;
-  const rest = told.filter(({ diagnosis }) => diagnosis === undefined).map(({ one }) => one.type);
+  for (const { diagnosis } of reported) if (diagnosis !== undefined) yield diagnosis;
+  const rest = reported.filter(({ diagnosis }) => diagnosis === undefined).map(({ one }) => one.type);
   if (rest.length > 0)
     yield ok(
       'warnings of Incus',
       `These do not affect machines of Berth: ${[...new Set(rest)].sort().join('; ')}.`,
     );
-  else if (told.length === 0) yield ok('warnings of Incus', 'There are no warnings.');
+  else if (reported.length === 0) yield ok('warnings of Incus', 'There are no warnings.');
 }
 
 /** Undefined: the warning does not affect Berth's machines. */

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Host } from '../client.ts';
 import { type DefinedDomain, isMachine, readDomainElement } from '../domain-xml.ts';
-import { onProblem, tellsNothing, VirshError } from '../errors.ts';
+import { isHostFailure, onProblem, VirshError } from '../errors.ts';
 import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
 import { hasNetworkFilter, NETWORK_FILTER, natUnits, takenPorts } from '../network.ts';
@@ -135,8 +135,8 @@ async function missingBridge({ network, state_dir: stateDir }: HostOptions, shel
   return lines.length > 0 ? undefined : `it has no bridge ${network.bridge}`;
 }
 
-function unlessTelling(error: unknown): void {
-  if (!(error instanceof VirshError) || tellsNothing(error)) throw error;
+function unlessHostFailure(error: unknown): void {
+  if (!(error instanceof VirshError) || isHostFailure(error)) throw error;
 }
 
 /**
@@ -213,7 +213,7 @@ const UNITS: Readonly<Record<string, number>> = {
 
 async function listVolumes(host: Host): Promise<Volume[]> {
   // Libvirt lists volumes deleted outside of it until a refresh, which it refuses while a file is being written.
-  await host.virsh(['pool-refresh', host.options.pool]).catch(unlessTelling);
+  await host.virsh(['pool-refresh', host.options.pool]).catch(unlessHostFailure);
   const text = await host.virsh(['vol-list', '--details', '--pool', host.options.pool]);
   return text.split('\n').flatMap((line) => {
     const [, path, size, unit = ''] = /\s(\/.*?)\s{2,}\S+\s+([\d.]+) ([KMGT]?i?B)\s/.exec(`${line} `) ?? [];
