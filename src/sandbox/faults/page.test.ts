@@ -8,9 +8,9 @@ const INTRO = `# Faults of the sandbox
 
 \`sandbox.faults.arm(NAME, OPTIONS)\` arms a fault: at a \`provider\`, a \`route\`, an \`instance\` or a \`volume\`, for an \`account\`,
 for a number of \`times\` or \`'sticky'\`, after \`skip\` occasions, with a \`probability\` drawn from \`seed\`, for \`for_ms\`
-milliseconds. Each group begins with the rule that its faults test: of the contract (O), of the marketplace (M), or of Berth
-itself. In brackets: a fault's settings, and the routes or calls where it happens (none: at all; instances, offers: reads of these). It happens once if it is not
-*sticky*. Generated from src/sandbox/faults/catalog/.`;
+milliseconds. Each group begins with the rule that its faults test, of the contract (O) or the marketplace (M). In brackets: a
+fault's settings, and the routes or calls where it happens (none: at all; instances, offers: reads of these). It happens once if
+it is not *sticky*. Generated from src/sandbox/faults/catalog/.`;
 
 const OWN_RULES = 'Berth: what it does then is in [reliability.md](reliability.md#faults).';
 
