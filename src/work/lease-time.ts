@@ -80,3 +80,6 @@ export const JOB_ROUND_MS = MIN_JOB_MS / 3;
  * forever. A holder that loses its lease this way can write nothing: the token has changed.
  */
 export const FARTHEST_MS = 2 * 1_000 * WORK_LEASE_S.max;
+
+/** The lease of the only process on its database, such as a sandbox: it outlasts any advance of the clock. */
+export const SOLE_LEASE_MS = 100 * 365 * 86_400_000;

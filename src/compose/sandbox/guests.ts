@@ -1,7 +1,6 @@
-import { generateHostKey } from '../../drivers/kit/host-key.ts';
 import { Draws, simulatorConfigSchema } from '../../drivers/simulator/options.ts';
 import type { SimulatedMachine } from '../../drivers/simulator/platform/records.ts';
-import { endpointOf } from '../../drivers/simulator/platform/rules.ts';
+import { endpointOf, newGuest } from '../../drivers/simulator/platform/rules.ts';
 import { Runtime } from '../../drivers/simulator/platform/runtime.ts';
 import { SimulatorState } from '../../drivers/simulator/platform/state.ts';
 import { type Carry, createPlatform, type Stored } from '../../platform-model/platform.ts';
@@ -47,16 +46,7 @@ export function createGuests(parts: Parts): SandboxGuests {
   const draws = new Draws(seed);
   const rules: PlatformRules<SimulatedMachine> = {
     ...(plain as PlatformRules<MachineRecord>),
-    make: () => {
-      const { privateKey, fingerprint } = generateHostKey();
-      return {
-        sshListens: true,
-        sshPort: null,
-        sshHostKey: { privateKey, fingerprint },
-        cloudInitUntil: null,
-        runcmdDone: 0,
-      };
-    },
+    make: () => newGuest(true),
     endpoint: (machine) => endpointOf(machine, HOST),
   };
   const storage: Storage<SimulatedMachine> = {

@@ -14,6 +14,7 @@ import type { MarketplaceSettings } from '../../sandbox/options.ts';
 import type { SandboxMail, SandboxUser } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
 import { openMemoryMarketplaceStore } from '../../store/marketplace/sqlite/store.ts';
+import { SOLE_LEASE_MS } from '../../work/lease-time.ts';
 import { startMarketplace } from '../marketplace/marketplace.ts';
 import { loadGpuTypes } from '../marketplace/providers.ts';
 import type { StartedProvider } from './provider.ts';
@@ -23,8 +24,6 @@ import { RestartRandom } from './restart-random.ts';
 const ACCOUNT = 'marketplace';
 const CREDIT_USD = 10_000;
 const MAX_BODY_BYTES = 1024 * 1024;
-/** The only process has no competitor: its leases must survive any skip of time. */
-const LEASE_MS = 100 * 365 * 86_400_000;
 /** Polls of a responding provider take place, and are written, within this time. */
 const POLLED_WITHIN_MS = 75_000;
 /** More than any test needs. */
@@ -201,7 +200,7 @@ function watched(
           .transact((tx) => {
             const leases: Transaction['leases'] = {
               ...tx.leases,
-              claim: (names, holder, now) => tx.leases.claim(names, holder, now, LEASE_MS),
+              claim: (names, holder, now) => tx.leases.claim(names, holder, now, SOLE_LEASE_MS),
             };
             const deployments: Transaction['deployments'] = {
               ...tx.deployments,

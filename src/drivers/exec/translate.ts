@@ -27,7 +27,7 @@ import type {
  * later than the driver says by that time.
  */
 export function toManifest({ name, capabilities }: Info, timeoutMs: number): DriverManifest {
-  const manifest = {
+  return {
     name,
     stop: capabilities.stop,
     resume: capabilities.resume,
@@ -39,7 +39,6 @@ export function toManifest({ name, capabilities }: Info, timeoutMs: number): Dri
     cloudInitBytes: capabilities.cloud_init_bytes,
     fences: capabilities.fences,
   };
-  return manifest;
 }
 
 export function toPlatform(spec: MachineSpec, offer: Offer | undefined, loginUser: string): WireMachineSpec {

@@ -8,7 +8,11 @@ import { imageOf } from '../translate.ts';
 
 export function failed(subject: string, error: unknown, remedy: string): Diagnosis {
   const message = error instanceof Error ? error.message : String(error);
-  return broken(subject, message.endsWith('.') ? message : `${message}.`, remedy);
+  return broken(subject, sentence(message), remedy);
+}
+
+export function sentence(message: string): string {
+  return message.endsWith('.') ? message : `${message}.`;
 }
 
 const imageSchema = z.object({

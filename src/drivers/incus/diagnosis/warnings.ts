@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import type { IncusClient } from '../client.ts';
-import { failed } from './checks.ts';
+import { failed, sentence } from './checks.ts';
 
 const warningsSchema = z
   .array(
@@ -131,8 +131,4 @@ function diagnosisOf(one: IncusWarning, names: readonly string[]): Diagnosis | u
     `${type}: ${sentence(message)}`,
     `See \`incus warning show ${uuid}\`; run \`incus warning acknowledge ${uuid}\` when it is resolved.`,
   );
-}
-
-function sentence(message: string): string {
-  return message.endsWith('.') ? message : `${message}.`;
 }

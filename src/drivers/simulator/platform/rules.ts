@@ -54,18 +54,16 @@ export function rulesOf(
       if (reclaimAfterS === undefined || !poolOf(offerId, datacenter)?.spot) return undefined;
       return [reclaimAfterS[0] * 1000, reclaimAfterS[1] * 1000];
     },
-    make({ ref }) {
-      const { privateKey, fingerprint } = generateHostKey();
-      return {
-        sshListens: !draws.happens(`${ref}/ssh-never-up`, config.ssh_never_up_rate),
-        sshPort: null,
-        sshHostKey: { privateKey, fingerprint },
-        cloudInitUntil: null,
-        runcmdDone: 0,
-      };
-    },
+    make: ({ ref }) => newGuest(!draws.happens(`${ref}/ssh-never-up`, config.ssh_never_up_rate)),
     endpoint: (machine) => endpointOf(machine, host),
   };
+}
+
+/** The guest of a machine that has not booted yet. */
+export function newGuest(sshListens: boolean) {
+  const { privateKey, fingerprint } = generateHostKey();
+  const sshHostKey = { privateKey, fingerprint };
+  return { sshListens, sshPort: null, sshHostKey, cloudInitUntil: null, runcmdDone: 0 };
 }
 
 /** `createVisibleWithinMs`: see the port. */
@@ -73,7 +71,7 @@ export function manifestOf(
   { attach_volume }: Pick<SimulatorConfig, 'attach_volume'>,
   createVisibleWithinMs: number,
 ): DriverManifest {
-  const manifest: DriverManifest = {
+  return {
     name: 'simulator',
     stop: true,
     resume: true,
@@ -85,7 +83,6 @@ export function manifestOf(
     cloudInitBytes: CLOUD_INIT_BYTES,
     fences: true,
   };
-  return manifest;
 }
 
 /** Undefined: it has not booted yet. */

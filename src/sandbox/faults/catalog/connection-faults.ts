@@ -4,14 +4,27 @@ import type { HttpFault } from '../fault.ts';
 import { bytesOf } from '../rewrite.ts';
 
 const none = z.object({});
-const ANY = ['*'];
 const UNKNOWN_OUTCOME = 'M: a request without an answer may have been carried out.';
 const UNREADABLE = 'M: an unreadable answer proves nothing.';
 
-function connectionFault<S extends z.ZodObject>(
-  row: Omit<HttpFault<S>, 'layer' | 'on'> & { on?: string[] },
-): HttpFault<S> {
-  return { layer: 'connection', on: ANY, ...row };
+function connectionFault<S extends z.ZodObject = typeof none>({
+  params = none as unknown as S,
+  ...row
+}: Omit<HttpFault<S>, 'layer' | 'on' | 'params'> & { params?: S }): HttpFault<S> {
+  return { layer: 'connection', on: ['*'], params, ...row };
+}
+
+function halfBodyFault(ending: 'reset' | 'silence', does: string, strikes: string) {
+  return connectionFault({
+    does,
+    strikes,
+    async answer({ clock, request }, ask) {
+      const response = await ask();
+      const whole = await bytesOf(response);
+      const half = whole.subarray(0, Math.floor(whole.byteLength / 2));
+      return delivered(response, whole, { pieces: [half], everyMs: 0, ending }, clock, request);
+    },
+  });
 }
 
 /** Copies a request so that it survives its connection. */
@@ -19,11 +32,6 @@ async function detached(request: Request): Promise<() => Request> {
   const { method, headers, url } = request;
   const body = request.body === null ? null : await request.arrayBuffer();
   return () => new Request(url, { method, headers, body });
-}
-
-async function half(response: Response): Promise<{ whole: Uint8Array; half: Uint8Array }> {
-  const whole = await bytesOf(response);
-  return { whole, half: whole.subarray(0, Math.floor(whole.byteLength / 2)) };
 }
 
 export const connectionFaults = {
@@ -64,7 +72,6 @@ export const connectionFaults = {
   'connection-refused': connectionFault({
     does: 'The server is unreachable: the connection breaks at once, and nothing is carried out.',
     strikes: 'M: an unreachable provider ends no deployment.',
-    params: none,
     async answer() {
       throw new BrokenConnection('ECONNREFUSED');
     },
@@ -72,7 +79,6 @@ export const connectionFaults = {
   'request-lost': connectionFault({
     does: 'The connection breaks before the server has seen the request; nothing is carried out.',
     strikes: UNKNOWN_OUTCOME,
-    params: none,
     async answer() {
       throw new BrokenConnection();
     },
@@ -80,7 +86,6 @@ export const connectionFaults = {
   'answer-lost': connectionFault({
     does: 'The request is carried out, and the connection breaks before its answer: a lost 201.',
     strikes: 'O: an Idempotency-Key makes one instance.',
-    params: none,
     async answer({ request }, ask) {
       const again = await detached(request);
       await bytesOf(await ask(again()));
@@ -100,45 +105,22 @@ export const connectionFaults = {
   'delivered-twice': connectionFault({
     does: 'A proxy sends the request twice; the second answer comes back.',
     strikes: 'O: an Idempotency-Key makes one instance.',
-    params: none,
     async answer({ request }, ask) {
       const again = await detached(request);
       await bytesOf(await ask(again()));
       return ask(again());
     },
   }),
-  'half-body-reset': connectionFault({
-    does: 'Half of the body comes, then the connection is reset.',
-    strikes: UNREADABLE,
-    params: none,
-    async answer({ clock, request }, ask) {
-      const response = await ask();
-      const body = await half(response);
-      return delivered(
-        response,
-        body.whole,
-        { pieces: [body.half], everyMs: 0, ending: 'reset' },
-        clock,
-        request,
-      );
-    },
-  }),
-  'half-body-silence': connectionFault({
-    does: 'Half of the body comes, then nothing more; the connection stays open.',
-    strikes: 'M: the whole answer has a deadline.',
-    params: none,
-    async answer({ clock, request }, ask) {
-      const response = await ask();
-      const body = await half(response);
-      return delivered(
-        response,
-        body.whole,
-        { pieces: [body.half], everyMs: 0, ending: 'silence' },
-        clock,
-        request,
-      );
-    },
-  }),
+  'half-body-reset': halfBodyFault(
+    'reset',
+    'Half of the body comes, then the connection is reset.',
+    UNREADABLE,
+  ),
+  'half-body-silence': halfBodyFault(
+    'silence',
+    'Half of the body comes, then nothing more; the connection stays open.',
+    'M: the whole answer has a deadline.',
+  ),
   'slow-body': connectionFault({
     does: 'The body comes `bytes` at a time, `every_ms` apart: by default one byte per second.',
     strikes: 'M: the whole answer has a deadline.',
