@@ -38,30 +38,20 @@ export async function prepareDatabase(
   { migrations: given, beforeWriting = () => undefined, mayMigrate = true }: OpenOptions = {},
   format: DatabaseFormat = orchestratorFormat,
 ): Promise<KnownSchema> {
+  const { command, versionTable } = format;
   const migrations = given ?? readMigrations(format.migrations);
-  const client = new BerthClient({ ...connectionOptions(url), query_timeout: 0 });
-  client.on('error', () => undefined);
-  try {
-    await asFailure(client.connect());
-    await asFailure(client.query(PREPARE));
-    await checkServer(client, url);
-    const newest = migrations.at(-1)?.version ?? 0;
-    const version = await checkVersion(client, url, newest, format);
+  const newest = migrations.at(-1)?.version ?? 0;
+  return onChecked(url, newest, format, async (client, version) => {
     if (version === 0 && !mayMigrate)
       throw new DatabaseRefused(
-        `The database ${toAddress(url)} does not contain Berth's tables yet: start \`${format.command}\` once, or give --database.`,
+        `The database ${toAddress(url)} does not contain Berth's tables yet: start \`${command}\` once, or give --database.`,
       );
-    if (version < newest && !mayMigrate)
-      throw refusedVersion(toAddress(url), version, newest, format.command);
+    if (version < newest && !mayMigrate) throw refusedVersion(toAddress(url), version, newest, command);
     beforeWriting();
     if (version < newest) await migrate(client, url, migrations, format);
     await checkPrivileges(client, url);
-    return { versionTable: format.versionTable, version: newest };
-  } catch (error) {
-    throw refusalOf(error, url);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+    return { versionTable, version: newest };
+  });
 }
 
 /**
@@ -70,15 +60,26 @@ export async function prepareDatabase(
  */
 export async function tryMigrations(url: string, format: DatabaseFormat): Promise<number> {
   const migrations = readMigrations(format.migrations);
+  return onChecked(url, migrations.at(-1)?.version ?? 0, format, async (client, version) => {
+    if (version > 0) await migrate(client, url, migrations, format, 'ROLLBACK');
+    return version;
+  });
+}
+
+/** Runs `body` on a connection to a usable database, with its version; 0: it is empty. @throws {DatabaseRefused} */
+async function onChecked<T>(
+  url: string,
+  newest: number,
+  format: DatabaseFormat,
+  body: (client: Client, version: number) => Promise<T>,
+): Promise<T> {
   const client = new BerthClient({ ...connectionOptions(url), query_timeout: 0 });
   client.on('error', () => undefined);
   try {
     await asFailure(client.connect());
     await asFailure(client.query(PREPARE));
     await checkServer(client, url);
-    const version = await checkVersion(client, url, migrations.at(-1)?.version ?? 0, format);
-    if (version > 0) await migrate(client, url, migrations, format, 'ROLLBACK');
-    return version;
+    return await body(client, await checkVersion(client, url, newest, format));
   } catch (error) {
     throw refusalOf(error, url);
   } finally {
