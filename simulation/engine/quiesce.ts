@@ -7,7 +7,6 @@ import {
   createsAreCounted,
   everyIntentEnds,
   isKept,
-  nothingIsLeft,
   storageClaimsMatch,
 } from '../orchestrator/invariants/quiescence.ts';
 import { theEndedRead404 } from '../orchestrator/invariants/tombstones.ts';
@@ -48,13 +47,7 @@ export async function quiesce(world: EngineWorld): Promise<void> {
 
 /** Closes the servers, and checks that no timer and no subscription is left. */
 export async function shutDown(world: EngineWorld): Promise<void> {
-  world.isOver = true;
-  const { scheduler, replicas } = world;
-  const closing = replicas.map(({ serving }) => serving?.orchestrator.close());
-  await scheduler.runUntil(scheduler.now + LONGEST_CLOSE_MS);
-  await Promise.all(closing);
-  for (const { process, feed } of replicas)
-    nothingIsLeft({ timers: process?.openTimers ?? 0, subscriptions: feed?.subscriptions ?? 0 });
+  await world.shutDown(LONGEST_CLOSE_MS);
 }
 
 function endFaults(world: EngineWorld): void {
@@ -62,11 +55,7 @@ function endFaults(world: EngineWorld): void {
   world.isCalm = true;
   world.engine.clear();
   world.people.rest();
-  for (const replica of world.replicas) {
-    replica.clockOffsetMs = 0;
-    replica.process?.resume();
-    replica.feed?.heal();
-  }
+  world.healReplicas();
 }
 
 async function checkRest(world: EngineWorld): Promise<void> {

@@ -2,18 +2,14 @@ import { join } from 'node:path';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
-import { Scheduler, START_AT } from '../../testing/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
-import { Journal } from '../kernel/journal.ts';
 import type { ServerProcess } from '../kernel/process.ts';
-import { emptyTally, type Tally } from '../kernel/tally.ts';
 import type { Prepared } from '../orchestrator/accounts.ts';
-import type { Commit } from '../orchestrator/replicas/commit-feed.ts';
+import { OrchestratorWorld } from '../orchestrator/base-world.ts';
 import { Database } from '../orchestrator/replicas/database.ts';
 import { OrchestratorReplica, type PlatformAccess } from '../orchestrator/replicas/replica.ts';
 import { configOf } from '../orchestrator/scenario.ts';
 import { Clients } from '../orchestrator/workload/clients.ts';
-import type { SimulatedResource } from '../runner/run-world.ts';
 import type { EngineName } from '../runner/subject.ts';
 import { Backups } from './backups.ts';
 import { catalog, DATACENTER } from './catalog.ts';
@@ -42,12 +38,9 @@ export interface EngineRun {
 }
 
 /** One run: servers with a real driver, their database, the engine, the people there and the clients, in virtual time. */
-export class EngineWorld {
+export class EngineWorld extends OrchestratorWorld {
   readonly chance: Chance;
   readonly scenario: EngineScenario;
-  readonly scheduler = new Scheduler(START_AT);
-  readonly journal = new Journal(() => this.scheduler.now);
-  readonly tally: Tally = emptyTally();
   readonly catalog: Catalog = catalog;
   readonly inspector: EngineInspector;
   readonly commands: Commands;
@@ -62,18 +55,13 @@ export class EngineWorld {
   readonly key: string;
   readonly platforms: ReadonlyMap<string, PlatformAccess>;
   readonly replicas: readonly OrchestratorReplica[];
-  /** From now on no fault happens. */
-  isCalm = false;
-  isOver = false;
-  /** Commands of clients that are not finished. */
-  running = 0;
-  #failure: { error: unknown } | undefined;
 
   constructor(
     seed: string,
     { folder, database, accounts }: Prepared,
     { engine: name = 'libvirt', scenario = {}, plant = (driver) => driver }: EngineRun = {},
   ) {
+    super();
     const { scheduler, journal } = this;
     this.chance = new Chance(seed);
     const { chance } = this;
@@ -103,8 +91,8 @@ export class EngineWorld {
       folder,
       database,
       {
-        instancesChanged: (records) => this.#committed({ instances: records }),
-        workChanged: () => this.#committed({ work: true }),
+        instancesChanged: (records) => this.committed({ instances: records }),
+        workChanged: () => this.committed({ work: true }),
       },
       this.scenario.replicas === 1 ? scheduler : undefined,
     );
@@ -143,15 +131,6 @@ export class EngineWorld {
     return this.commands.counts;
   }
 
-  get resources(): SimulatedResource[] {
-    const { history } = this.inspector;
-    return [...history.instances(), ...history.volumes()].map(({ id, ownerRef, name }) => ({
-      id,
-      ref: ownerRef,
-      name: name ?? null,
-    }));
-  }
-
   /** The operator accepts that machines are lost. */
   async acceptLosses(): Promise<void> {
     this.database.writer = null;
@@ -159,27 +138,9 @@ export class EngineWorld {
     await this.database.transact((tx) => tx.marks.put(markOf('default', 'losses_accepted_until'), until));
   }
 
-  /** Ends the run with an error that no caller waits for. */
-  fail(error: unknown): void {
-    this.#failure ??= { error };
-  }
-
-  /** @throws the error that was given to {@link fail} */
-  assertSound(): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
-  }
-
   #standStill(process: ServerProcess): void {
     const replica = this.replicas.find((one) => one.process === process);
     replica?.pause(this.chance, 1_200 * this.scenario.leaseS);
-  }
-
-  #committed(commit: Commit): void {
-    if ('instances' in commit) this.inspector.instancesWritten(commit.instances);
-    const { writer } = this.database;
-    for (const { process, feed } of this.replicas)
-      if (process !== undefined && process === writer) feed?.tellNow(commit);
-      else feed?.tellSoon(commit);
   }
 }
 

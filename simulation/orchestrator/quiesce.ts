@@ -14,7 +14,6 @@ import {
   isKept,
   noPolicyIsPending,
   noStorageIsOversold,
-  nothingIsLeft,
   nothingIsOversold,
   refsOf,
   rowsMatchMachines,
@@ -110,13 +109,7 @@ async function checkEnded(world: World): Promise<void> {
 
 /** Closes the servers, and checks that no timer and no subscription is left. */
 export async function shutDown(world: World): Promise<void> {
-  world.isOver = true;
-  const { scheduler, replicas } = world;
-  const closing = replicas.map(({ serving }) => serving?.orchestrator.close());
-  await scheduler.runUntil(scheduler.now + LONGEST_CLOSE_MS);
-  await Promise.all(closing);
-  for (const { process, feed } of replicas)
-    nothingIsLeft({ timers: process?.openTimers ?? 0, subscriptions: feed?.subscriptions ?? 0 });
+  await world.shutDown(LONGEST_CLOSE_MS);
 }
 
 function endFaults(world: World): void {
@@ -125,11 +118,7 @@ function endFaults(world: World): void {
   world.callFaults.end();
   endHostFaults(world);
   for (const { network } of world.sites.values()) network.clear();
-  for (const replica of world.replicas) {
-    replica.clockOffsetMs = 0;
-    replica.process?.resume();
-    replica.feed?.heal();
-  }
+  world.healReplicas();
 }
 
 async function checkRest(world: World): Promise<void> {

@@ -2,13 +2,10 @@ import { join } from 'node:path';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
 import { callTimeoutMs } from '../../src/work/lease-time.ts';
-import { Scheduler, START_AT } from '../../testing/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
-import { Journal } from '../kernel/journal.ts';
-import { emptyTally, type Tally } from '../kernel/tally.ts';
-import type { SimulatedResource } from '../runner/run-world.ts';
 import type { EngineName, Subject } from '../runner/subject.ts';
 import type { Prepared } from './accounts.ts';
+import { OrchestratorWorld } from './base-world.ts';
 import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
 import { OperatorCordons } from './operator-cordons.ts';
@@ -26,7 +23,6 @@ import {
 } from './platform/sites.ts';
 import { SimulatedSsh } from './platform/ssh.ts';
 import type { Traits } from './platform/traits.ts';
-import type { Commit } from './replicas/commit-feed.ts';
 import { Database } from './replicas/database.ts';
 import { OrchestratorReplica, type PlatformAccess } from './replicas/replica.ts';
 import { configOf, drawScenario, type Scenario, withHosts, withTwoPlatforms } from './scenario.ts';
@@ -42,12 +38,10 @@ const ACCEPTED_AT_REST_MS = 2 * 3_600_000;
 export type OrchestratorSubject = Exclude<Subject, 'marketplace' | EngineName>;
 
 /** One run: servers, their database, their platform and their clients, in virtual time, made from one seed. */
-export class World {
+export class World extends OrchestratorWorld {
   readonly chance: Chance;
   readonly scenario: Scenario;
   readonly traits: Traits;
-  readonly scheduler = new Scheduler(START_AT);
-  readonly journal = new Journal(() => this.scheduler.now);
   readonly inspector: Inspector;
   readonly callFaults: CallFaults;
   /** What the platform draws about machines. */
@@ -70,16 +64,10 @@ export class World {
   readonly clients: Clients;
   readonly cordons: OperatorCordons;
   readonly callTimeoutMs: number;
-  readonly tally: Tally = emptyTally();
-  /** From now on no fault happens. */
-  isCalm = false;
-  isOver = false;
-  /** Commands that are not finished. */
-  running = 0;
   #lossesAcceptedUntil = 0;
-  #failure: { error: unknown } | undefined;
 
   constructor(seed: string, { folder, database, accounts }: Prepared, subject: OrchestratorSubject) {
+    super();
     const { scheduler, journal } = this;
     this.chance = new Chance(seed);
     const drawn = drawScenario(this.chance.fork('scenario'));
@@ -127,8 +115,8 @@ export class World {
       folder,
       database,
       {
-        instancesChanged: (records) => this.#committed({ instances: records }),
-        workChanged: () => this.#committed({ work: true }),
+        instancesChanged: (records) => this.committed({ instances: records }),
+        workChanged: () => this.committed({ work: true }),
       },
       this.scenario.replicas === 1 ? scheduler : undefined,
     );
@@ -150,15 +138,6 @@ export class World {
   /** Calls of the servers to the platform. */
   get calls(): number {
     return this.callFaults.calls;
-  }
-
-  get resources(): SimulatedResource[] {
-    const { history } = this.inspector;
-    return [...history.instances(), ...history.volumes()].map(({ id, ownerRef, name }) => ({
-      id,
-      ref: ownerRef,
-      name: name ?? null,
-    }));
   }
 
   get faultCounts(): ReadonlyMap<string, number> {
@@ -198,24 +177,6 @@ export class World {
 
   catalogOf(): Catalog {
     return this.catalog;
-  }
-
-  /** Ends the run with an error that no caller waits for. */
-  fail(error: unknown): void {
-    this.#failure ??= { error };
-  }
-
-  /** @throws the error that was given to {@link fail} */
-  assertSound(): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
-  }
-
-  #committed(commit: Commit): void {
-    if ('instances' in commit) this.inspector.instancesWritten(commit.instances);
-    const { writer } = this.database;
-    for (const { process, feed } of this.replicas)
-      if (process !== undefined && process === writer) feed?.tellNow(commit);
-      else feed?.tellSoon(commit);
   }
 }
 

@@ -33,15 +33,10 @@ export class SimulatedSsh {
 
   of(process: ServerProcess): SshProbe {
     const { chance, faults, scheduler } = this.#parts;
-    return {
-      probe: (target, keys, fingerprint) =>
-        process.reach(async () => {
-          if (chance.happens(0.3)) await scheduler.sleep(chance.between(20, 900));
-          if (!faults.isOver && chance.happens(0.05))
-            return { ok: false, step: 'banner', detail: 'the connection broke off' };
-          return this.#probe(target, keys, fingerprint);
-        }),
-    };
+    const parts = { chance, scheduler, isCalm: () => faults.isOver };
+    return simulatedProbe(process, parts, (target, keys, fingerprint) =>
+      this.#probe(target, keys, fingerprint),
+    );
   }
 
   #probe(
@@ -53,17 +48,45 @@ export class SimulatedSsh {
     const machine = machines
       .all()
       .find(({ ip, power }) => ip === host && port === SSH_PORT && power === 'running');
-    if (machine === undefined || machine.sshReadyAt > scheduler.now)
-      return { ok: false, step: 'connect', detail: 'connection refused' };
-    if (fingerprint !== undefined && fingerprint !== machine.hostKey)
-      return { ok: false, step: 'host_key', detail: 'another host key' };
-    const keyIndex = keys.findIndex((key) => !machine.spec.sshKeys.includes(key));
-    if (keyIndex !== -1) return { ok: false, step: 'auth', keyIndex, detail: 'the key was refused' };
-    const { ref } = machine.spec;
-    this.#proofs.set(
-      ref,
-      [{ at: scheduler.now, host, keys }, ...(this.#proofs.get(ref) ?? [])].slice(0, KEPT_PROOFS),
-    );
-    return { ok: true, hostKeyFingerprint: machine.hostKey };
+    if (machine === undefined || machine.sshReadyAt > scheduler.now) return REFUSED;
+    const { ref, sshKeys } = machine.spec;
+    const result = logIn({ hostKey: machine.hostKey, keys: sshKeys }, keys, fingerprint);
+    const proof = { at: scheduler.now, host, keys };
+    if (result.ok) this.#proofs.set(ref, [proof, ...(this.#proofs.get(ref) ?? [])].slice(0, KEPT_PROOFS));
+    return result;
   }
+}
+
+export const REFUSED = { ok: false, step: 'connect', detail: 'connection refused' } as const;
+
+type Answer = (...args: Parameters<SshProbe['probe']>) => ProbeResult;
+
+/** The probes of a process: `answer`, sometimes after a pause, and sometimes broken off unless `isCalm`. */
+export function simulatedProbe(
+  process: ServerProcess,
+  { chance, scheduler, isCalm }: { chance: Chance; scheduler: Scheduler; isCalm: () => boolean },
+  answer: Answer,
+): SshProbe {
+  return {
+    probe: (...args) =>
+      process.reach(async () => {
+        if (chance.happens(0.3)) await scheduler.sleep(chance.between(20, 900));
+        if (!isCalm() && chance.happens(0.05))
+          return { ok: false, step: 'banner', detail: 'the connection broke off' };
+        return answer(...args);
+      }),
+  };
+}
+
+/** The answer of a machine that accepts connections. */
+export function logIn(
+  { hostKey, keys: accepted }: { hostKey: string; keys: readonly string[] },
+  keys: readonly string[],
+  fingerprint?: string,
+): ProbeResult {
+  if (fingerprint !== undefined && fingerprint !== hostKey)
+    return { ok: false, step: 'host_key', detail: 'another host key' };
+  const keyIndex = keys.findIndex((key) => !accepted.includes(key));
+  if (keyIndex !== -1) return { ok: false, step: 'auth', keyIndex, detail: 'the key was refused' };
+  return { ok: true, hostKeyFingerprint: hostKey };
 }
