@@ -18,8 +18,8 @@ const keyByDigest = prepared(({ db, accounts, apiKeys }: Connection, { digest }:
 export function credentialReader(connection: Connection): CredentialReader {
   const { db, accounts, apiKeys, tokens } = connection;
   return {
-    accountById: async (id) => firstOf(db.select().from(accounts).where(eq(accounts.id, id))),
-    accountByName: async (name) => firstOf(db.select().from(accounts).where(eq(accounts.name, name))),
+    accountById: (id) => firstOf(db.select().from(accounts).where(eq(accounts.id, id))),
+    accountByName: (name) => firstOf(db.select().from(accounts).where(eq(accounts.name, name))),
     listAccounts: async () => db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)),
     keyByDigest: async (digest) => {
       const [found] = await keyByDigest(connection, { digest });
@@ -33,7 +33,7 @@ export function credentialReader(connection: Connection): CredentialReader {
         .from(apiKeys)
         .where(accountId === undefined ? undefined : eq(apiKeys.accountId, accountId))
         .orderBy(asc(apiKeys.createdAt), asc(apiKeys.id)),
-    tokenByDigest: async (digest) => firstOf(db.select().from(tokens).where(eq(tokens.digest, digest))),
+    tokenByDigest: (digest) => firstOf(db.select().from(tokens).where(eq(tokens.digest, digest))),
   };
 }
 

@@ -15,7 +15,7 @@ const attemptsOf = prepared(({ db, attempts }: Connection, { resourceId }: { res
 export function attemptReader(connection: Connection): AttemptReader {
   const { db, attempts, locking } = connection;
   return {
-    byRef: async (ref) => firstOf(locking.rows(db.select().from(attempts).where(eq(attempts.ref, ref)))),
+    byRef: (ref) => firstOf(locking.rows(db.select().from(attempts).where(eq(attempts.ref, ref)))),
     of: (resourceId) => attemptsOf(connection, { resourceId }),
   };
 }

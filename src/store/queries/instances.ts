@@ -127,8 +127,8 @@ function isFound(connection: Connection, of: InstanceSearch): SQL | undefined {
 export function instanceReader(connection: Connection): InstanceReader {
   const { db, instances } = connection;
   return {
-    byId: async (id) => firstOf(instanceById(connection, { id })),
-    byOwnerRef: async (ownerRef) => firstOf(instanceByOwnerRef(connection, { ownerRef })),
+    byId: (id) => firstOf(instanceById(connection, { id })),
+    byOwnerRef: (ownerRef) => firstOf(instanceByOwnerRef(connection, { ownerRef })),
     list: async ({ accountId, region }) => {
       const conditions: SQL[] = [isLive(instances)];
       if (accountId !== undefined) conditions.push(eq(instances.accountId, accountId));

@@ -8,7 +8,7 @@ import type {
 } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
-import { firstOf, upsert } from './rows.ts';
+import { upsert } from './rows.ts';
 
 const markByName = prepared(({ db, marks }: Connection, { name }: { name: MarkName }) =>
   db.select().from(marks).where(eq(marks.name, name)),
@@ -40,7 +40,7 @@ export function installationReader({ db, installation, locking }: Connection): I
     get: async () => {
       await locking.name('installation');
       const { id, platform } = installation;
-      return firstOf(db.select({ id, platform }).from(installation));
+      return (await db.select({ id, platform }).from(installation))[0] ?? null;
     },
   };
 }

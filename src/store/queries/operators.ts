@@ -20,9 +20,8 @@ const keyById = prepared(({ db, operatorKeys }: Connection, { id }: { id: string
 export function operatorKeyReader(connection: Connection): OperatorKeyReader {
   const { db, operatorKeys } = connection;
   return {
-    byDigest: async (digest) =>
-      firstOf(db.select().from(operatorKeys).where(eq(operatorKeys.digest, digest))),
-    byId: async (id) => firstOf(keyById(connection, { id })),
+    byDigest: (digest) => firstOf(db.select().from(operatorKeys).where(eq(operatorKeys.digest, digest))),
+    byId: (id) => firstOf(keyById(connection, { id })),
     list: async () =>
       db.select().from(operatorKeys).orderBy(asc(operatorKeys.createdAt), asc(operatorKeys.id)),
   };

@@ -14,7 +14,7 @@ const withoutRow = prepared(({ db, sightings }: Connection, { resourceId }: { re
 export function sightingReader(connection: Connection): SightingReader {
   const { db, listings, sightings } = connection;
   return {
-    listing: async (platform, resourceKind) => {
+    listing: (platform, resourceKind) => {
       const isOf = and(eq(listings.platform, platform), eq(listings.resourceKind, resourceKind));
       return firstOf(db.select().from(listings).where(isOf));
     },

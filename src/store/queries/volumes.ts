@@ -27,8 +27,8 @@ const attachmentsOfInstance = prepared(
 export function volumeReader(connection: Connection): VolumeReader {
   const { db, volumes } = connection;
   return {
-    byId: async (id) => firstOf(volumeById(connection, { id })),
-    byOwnerRef: async (ownerRef) => firstOf(volumeByOwnerRef(connection, { ownerRef })),
+    byId: (id) => firstOf(volumeById(connection, { id })),
+    byOwnerRef: (ownerRef) => firstOf(volumeByOwnerRef(connection, { ownerRef })),
     attachmentsOfVolume: (volumeId) => attachmentsOfVolume(connection, { volumeId }),
     attachmentsOfInstance: (instanceId) => attachmentsOfInstance(connection, { instanceId }),
     liveIdsOf: async (accountId) => {

@@ -58,7 +58,7 @@ const nextMoments = prepared(({ db, work }: Connection, { platform }: { platform
 export function workReader(connection: Connection): WorkReader {
   const { db, work } = connection;
   return {
-    of: async (resourceId) => firstOf(workOf(connection, { resourceId })),
+    of: (resourceId) => firstOf(workOf(connection, { resourceId })),
     backlog: async () => {
       const [found] = await db.select({ count: count(), oldestDueAt: least(dueSince(work)) }).from(work);
       return found ?? { count: 0, oldestDueAt: null };

@@ -11,7 +11,7 @@ const catalogOfProvider = prepared(({ db, catalogs }: Connection, { providerId }
 export function catalogReader(connection: Connection): CatalogReader {
   const { db, catalogs } = connection;
   return {
-    byProvider: async (providerId) => firstOf(catalogOfProvider(connection, { providerId })),
+    byProvider: (providerId) => firstOf(catalogOfProvider(connection, { providerId })),
     versions: async () =>
       db
         .select({ providerId: catalogs.providerId, version: catalogs.version, readAt: catalogs.readAt })

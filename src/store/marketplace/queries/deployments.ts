@@ -88,7 +88,7 @@ const pricesOfTeam = prepared(({ db, deployments }: Connection, { teamId }: { te
 export function deploymentReader(connection: Connection): DeploymentReader {
   const { db, deployments } = connection;
   return {
-    byId: async (id) => firstOf(deploymentById(connection, { id })),
+    byId: (id) => firstOf(deploymentById(connection, { id })),
     list: async ({ teamIds, userId, providerId, statuses, page }) => {
       const conditions: SQL[] = [];
       if (teamIds !== undefined) conditions.push(inArray(deployments.teamId, [...teamIds]));
@@ -136,7 +136,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .where(and(eq(deployments.providerId, provider), needsSync(connection)));
       return found?.provedAt ?? null;
     },
-    byProviderName: async (name) => firstOf(deploymentByProviderName(connection, { name })),
+    byProviderName: (name) => firstOf(deploymentByProviderName(connection, { name })),
     byInstance: (provider, instance) => deploymentsByInstance(connection, { provider, instance }),
     activeByPrice: async (teamId) => {
       const rows = await pricesOfTeam(connection, { teamId });

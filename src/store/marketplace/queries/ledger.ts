@@ -72,12 +72,12 @@ const AMOUNT_OF_TEAM = sql<number>`(SELECT amount_micro_usd FROM ledger_entries 
 
 export function ledgerReader(connection: Connection): LedgerReader {
   const { db, deployments, ledgerEntries, ledgerTransactions, segments, slices, locking } = connection;
-  const findSegment = async (condition: SQL | undefined): Promise<SegmentRecord | null> =>
+  const findSegment = (condition: SQL | undefined): Promise<SegmentRecord | null> =>
     firstOf(locking.rows(db.select().from(segments).where(condition)));
   return {
     ...ledgerAudit(connection),
     ...rollUpReader(connection),
-    segmentById: async (id) => firstOf(segmentById(connection, { id })),
+    segmentById: (id) => firstOf(segmentById(connection, { id })),
     segmentsOf: (kind, subjectId) => segmentsOf(connection, { kind, subjectId }),
     openSegmentOf: async (kind, subjectId) => {
       const isOpenOf = and(

@@ -8,7 +8,7 @@ export function lossReader({ db, losses, deployments, volumes }: Connection): Lo
   // The same text as the partial index's condition, so that the index is used.
   const isHeld = sql`${losses.isHeld}`;
   return {
-    bySubject: async (subjectId) => firstOf(db.select().from(losses).where(eq(losses.subjectId, subjectId))),
+    bySubject: (subjectId) => firstOf(db.select().from(losses).where(eq(losses.subjectId, subjectId))),
     countSince: async (providerId, time) => {
       const isCounted = and(
         eq(losses.providerId, providerId),

@@ -76,7 +76,7 @@ export function mailWriter(connection: Connection): MailWriter {
   const { db, mails, locking } = connection;
   return {
     ...mailReader(connection),
-    byId: async (id) => firstOf(locking.rows(db.select().from(mails).where(eq(mails.id, id)))),
+    byId: (id) => firstOf(locking.rows(db.select().from(mails).where(eq(mails.id, id)))),
     insert: async (record) =>
       void (await db.insert(mails).values(record).onConflictDoNothing({ target: mails.dedupeKey })),
     update: async (record) => void (await db.update(mails).set(record).where(eq(mails.id, record.id))),
@@ -114,7 +114,7 @@ export function stockAlertWriter(connection: Connection): StockAlertWriter {
   const { db, stockAlerts, locking } = connection;
   return {
     ...stockAlertReader(connection),
-    byId: async (id) => firstOf(locking.rows(db.select().from(stockAlerts).where(eq(stockAlerts.id, id)))),
+    byId: (id) => firstOf(locking.rows(db.select().from(stockAlerts).where(eq(stockAlerts.id, id)))),
     insert: async (record) => void (await db.insert(stockAlerts).values(record)),
     update: async (record) =>
       void (await db.update(stockAlerts).set(record).where(eq(stockAlerts.id, record.id))),

@@ -74,9 +74,9 @@ const discountsOfTeam = prepared(({ db, discounts }: Connection, { teamId }: { t
 export function teamReader(connection: Connection): TeamReader {
   const { db, members, teams } = connection;
   return {
-    byId: async (id) => firstOf(teamById(connection, { id })),
-    load: async (id) => firstOf(loadOfTeam(connection, { id })),
-    bySlug: async (slug) => firstOf(db.select(recordOf(connection)).from(teams).where(eq(teams.slug, slug))),
+    byId: (id) => firstOf(teamById(connection, { id })),
+    load: (id) => firstOf(loadOfTeam(connection, { id })),
+    bySlug: (slug) => firstOf(db.select(recordOf(connection)).from(teams).where(eq(teams.slug, slug))),
     list: async () =>
       db.select(recordOf(connection)).from(teams).orderBy(asc(teams.createdAt), asc(teams.id)),
     page: async ({ text, after = '', limit }) =>
@@ -118,7 +118,7 @@ export function teamReader(connection: Connection): TeamReader {
           asc(members.userId),
         ),
     // Not locked: the caller may hold any of the team's rows, and every change of a member locks the team's row.
-    member: async (teamId, userId) => firstOf(memberOf(connection, { teamId, userId })),
+    member: (teamId, userId) => firstOf(memberOf(connection, { teamId, userId })),
   };
 }
 
@@ -141,7 +141,7 @@ export function teamWriter(connection: Connection): TeamWriter {
 export function discountReader(connection: Connection): DiscountReader {
   const { db, discounts, locking } = connection;
   return {
-    byId: async (id) => firstOf(locking.rows(db.select().from(discounts).where(eq(discounts.id, id)))),
+    byId: (id) => firstOf(locking.rows(db.select().from(discounts).where(eq(discounts.id, id)))),
     ofTeam: (teamId) => discountsOfTeam(connection, { teamId }),
     ofTeams: async (teamIds) =>
       db

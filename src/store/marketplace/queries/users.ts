@@ -27,8 +27,8 @@ const recordKeyUse = prepared(({ db, apiKeys }: Connection, { id, at }: { id: st
 export function userReader(connection: Connection): UserReader {
   const { db, users } = connection;
   return {
-    byId: async (id) => firstOf(userById(connection, { id })),
-    byEmail: async (email) => firstOf(db.select().from(users).where(eq(users.email, email))),
+    byId: (id) => firstOf(userById(connection, { id })),
+    byEmail: (email) => firstOf(db.select().from(users).where(eq(users.email, email))),
     list: async () => db.select().from(users).orderBy(asc(users.createdAt), asc(users.id)),
   };
 }
@@ -45,8 +45,8 @@ export function userWriter(connection: Connection): UserWriter {
 export function keyReader(connection: Connection): KeyReader {
   const { db, apiKeys, locking } = connection;
   return {
-    byDigest: async (digest) => firstOf(keyByDigest(connection, { digest })),
-    byId: async (id) => firstOf(locking.rows(db.select().from(apiKeys).where(eq(apiKeys.id, id)))),
+    byDigest: (digest) => firstOf(keyByDigest(connection, { digest })),
+    byId: (id) => firstOf(locking.rows(db.select().from(apiKeys).where(eq(apiKeys.id, id)))),
     ofUser: async (userId) =>
       db
         .select()
@@ -82,7 +82,7 @@ const removeSshKey = prepared(({ db, sshKeys }: Connection, { id }: { id: string
 export function sshKeyReader(connection: Connection): SshKeyReader {
   const { db, sshKeys } = connection;
   return {
-    byId: async (id) => firstOf(sshKeyById(connection, { id })),
+    byId: (id) => firstOf(sshKeyById(connection, { id })),
     list: async ({ teamIds, userId }) => {
       const conditions: SQL[] = [inArray(sshKeys.teamId, [...teamIds]), eq(sshKeys.isTemporary, false)];
       if (userId !== undefined) conditions.push(eq(sshKeys.userId, userId));

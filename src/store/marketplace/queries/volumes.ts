@@ -52,10 +52,10 @@ const attachmentsOfVolume = prepared(({ db, attachments }: Connection, { volumeI
 
 export function volumeReader(connection: Connection): VolumeReader {
   const { db, volumes, locking } = connection;
-  const find = async (condition: SQL): Promise<VolumeRecord | null> =>
+  const find = (condition: SQL): Promise<VolumeRecord | null> =>
     firstOf(locking.rows(db.select().from(volumes).where(condition)));
   return {
-    byId: async (id) => firstOf(volumeById(connection, { id })),
+    byId: (id) => firstOf(volumeById(connection, { id })),
     byVolumeId: (volumeId) => find(eq(volumes.volumeId, volumeId)),
     byProviderVolume: (provider, volume) => volumesByProviderVolume(connection, { provider, volume }),
     ofTeam: (teamId) => volumesOfTeam(connection, { teamId }),
