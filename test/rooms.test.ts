@@ -123,6 +123,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'invariants',
     'operator-cordons.ts',
     'server-faults.ts',
+    'base-world.ts',
     'world.ts',
     'fault-injection.ts',
     'host-faults.ts',
