@@ -68,14 +68,14 @@ it('alarms are logged once and stored with their start time [alarm-row]', async 
     acknowledgedBy: null,
   };
   expect(await rows()).toEqual([row]);
-  expect(alarms.standing()).toEqual([row]);
+  expect(alarms.listOpen()).toEqual([row]);
 });
 
 it('alarms end with their cause, and are logged again when it returns', async () => {
   const alarms = server();
   alarms.raise(orphan('a'));
   alarms.end(orphan('a'));
-  expect(alarms.standing()).toEqual([]);
+  expect(alarms.listOpen()).toEqual([]);
   await alarms.sync();
   expect(await rows()).toEqual([]);
   alarms.raise(orphan('a'));
@@ -114,7 +114,7 @@ it('alarms are shared by all servers: one that a second server still sees stays 
   await clock.advance(MINUTE_MS);
   two.raise(orphan('a'));
   await two.sync();
-  expect(two.standing()).toEqual([{ ...first, lastSeenAt: clock.now() }]);
+  expect(two.listOpen()).toEqual([{ ...first, lastSeenAt: clock.now() }]);
   await store.transact((tx) => tx.alarms.acknowledge(orphan('a'), 'ann'));
   await two.sync();
   one.end(orphan('a'));
@@ -135,11 +135,11 @@ it('alarms of a stopped server end some minutes after it last saw them, so that 
   const second = server();
   await second.sync();
   await second.sync();
-  expect(second.standing()).toHaveLength(1);
+  expect(second.listOpen()).toHaveLength(1);
   await clock.advance(10 * MINUTE_MS);
   await second.sync();
   await second.sync();
-  expect(second.standing()).toEqual([]);
+  expect(second.listOpen()).toEqual([]);
   expect(await rows()).toEqual([]);
 });
 
@@ -205,7 +205,7 @@ it('alarms about a single event end for all servers when another server sees tha
     await clock.advance(MINUTE_MS);
     await first.sync();
   }
-  expect([await rows(), first.standing()]).toEqual([[], []]);
+  expect([await rows(), first.listOpen()]).toEqual([[], []]);
   first.raise(failed);
   await first.sync();
   expect(await rows()).toHaveLength(1);
@@ -217,7 +217,7 @@ it('alarms stay in memory while the database accepts no writes, and are stored a
   alarms.raise(orphan('a'));
   await alarms.sync();
   expect(await rows()).toEqual([]);
-  expect(alarms.standing()).toHaveLength(1);
+  expect(alarms.listOpen()).toHaveLength(1);
   isDown = false;
   await alarms.sync();
   expect(await rows()).toHaveLength(1);
@@ -266,12 +266,12 @@ describe('alarms of single resources', () => {
     const later = server('later');
     await later.sync();
     await raise(later, refs(19_000, 50).reverse());
-    const named = new Set(later.standing().map(({ subject }) => subject));
+    const named = new Set(later.listOpen().map(({ subject }) => subject));
     expect([named.size, named.has('berth-99'), named.has('berth-49')]).toEqual([101, true, false]);
     await raise(later, refs(20, 90), false);
-    expect(later.standing()).toHaveLength(101);
+    expect(later.listOpen()).toHaveLength(101);
     await raise(later, refs(20, 90));
-    expect([later.standing().length, existsSync(file)]).toEqual([20, false]);
+    expect([later.listOpen().length, existsSync(file)]).toEqual([20, false]);
   });
 
   it('have one line each in the file, without terminal control characters', async () => {
@@ -297,7 +297,7 @@ describe('alarms of single resources', () => {
       },
     });
     await raise(alarms, refs(101));
-    expect(alarms.standing().at(-1)?.text).toContain('; their list cannot be written: EROFS: read-only');
+    expect(alarms.listOpen().at(-1)?.text).toContain('; their list cannot be written: EROFS: read-only');
     await alarms.sync();
   });
 });
@@ -307,14 +307,14 @@ it('a nearly full database disk raises an alarm until it clearly has space again
   const size = 1e9;
   const stands = (free: number) => {
     checkDisk(alarms, { free, size });
-    return alarms.standing().map(({ kind, text }) => `${kind} ${text}`);
+    return alarms.listOpen().map(({ kind, text }) => `${kind} ${text}`);
   };
   expect(stands(0.1 * size)).toEqual([]);
   expect(stands(0.09 * size)).toEqual([expect.stringMatching(/^disk_low .* \(90 MB of 1\.0 GB are free\)$/)]);
   expect(stands(0.12 * size)).toHaveLength(1);
   expect(stands(0.13 * size)).toEqual([]);
   checkDisk(alarms, { free: 3e9, size: 1e12 });
-  expect(alarms.standing()).toEqual([]);
+  expect(alarms.listOpen()).toEqual([]);
   checkDisk(alarms, { free: 1e9, size: 1e12 });
-  expect(alarms.standing()).toHaveLength(1);
+  expect(alarms.listOpen()).toHaveLength(1);
 });

@@ -110,7 +110,7 @@ export class Alarms {
 
   /** Ends the alarms of a kind on a platform whose subject is not in `subjects`. */
   endOthers(kind: AlarmKind, platform: string, subjects: ReadonlySet<string>): void {
-    for (const alarm of this.standing())
+    for (const alarm of this.listOpen())
       if (alarm.kind === kind && alarm.platform === platform && !subjects.has(alarm.subject)) this.end(alarm);
   }
 
@@ -130,7 +130,7 @@ export class Alarms {
   }
 
   /** The open alarms of all servers, as read some seconds ago, with the later changes of this process. */
-  standing(): AlarmRecord[] {
+  listOpen(): AlarmRecord[] {
     const all = new Map([...this.#rows].filter(([key]) => !this.#over.has(key)));
     for (const [key, { alarm }] of this.#seen) all.set(key, { ...all.get(key), ...alarm });
     return [...all.values()];

@@ -30,7 +30,7 @@ export async function raiseFolded<T>(
   isComplete: boolean,
 ): Promise<void> {
   const stood = new Set<string>();
-  for (const alarm of alarms.standing())
+  for (const alarm of alarms.listOpen())
     if (alarm.kind === kind && alarm.platform === platform) stood.add(alarm.subject);
   const named = items.filter((item) => stood.has(subjectOf(item))).slice(0, NAMED);
   // Alarms of resources that are not listed now stay open, unless the listing is complete.

@@ -33,7 +33,7 @@ it('metrics of an unresponsive database are answered after one timeout, not one 
       ],
     ]),
     writes: { areWritesTaken: true },
-    alarms: { standing: () => [] },
+    alarms: { listOpen: () => [] },
     work: new WorkMetrics(),
     catalog: loadCatalog('fixtures/catalogs/halyard.yaml'),
     sale: {

@@ -31,7 +31,7 @@ interface Deps {
   /** The configured platforms by name. */
   platforms: ReadonlyMap<string, PlatformState>;
   writes: { areWritesTaken: boolean };
-  alarms: Pick<Alarms, 'standing'>;
+  alarms: Pick<Alarms, 'listOpen'>;
   work: WorkMetrics;
   catalog: Catalog;
   sale: Sale;
@@ -192,13 +192,13 @@ export class Metrics extends ServerMetrics {
   #addAlarmMetrics({ alarms, writes }: Deps): void {
     this.gaugeBy('kind', 'berth_alarms', 'Open alarms of all servers.', async () => {
       const counts = new Map<AlarmKind, number>(alarmKinds.map((kind) => [kind, 0]));
-      for (const { kind } of alarms.standing()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      for (const { kind } of alarms.listOpen()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
       return counts.set('store_unwritable', Number(!writes.areWritesTaken));
     });
     this.gauge(
       'berth_alarms_unacknowledged',
       'Open alarms that are not acknowledged.',
-      () => alarms.standing().filter(({ acknowledgedBy }) => acknowledgedBy === null).length,
+      () => alarms.listOpen().filter(({ acknowledgedBy }) => acknowledgedBy === null).length,
     );
   }
 

@@ -17,7 +17,7 @@ it('two machines of two platforms at one address and port are an alarm, until on
     const row = { id: `inst-${platform}`, status: 'ONLINE', endpoint } as unknown as ExpectedMachine;
     round.see(row, { ref: `berth-${platform}`, power, createdAt: 0, endpoint });
     round.close();
-    return [...alarms.standing()].map(({ kind, subject, text }) => [
+    return [...alarms.listOpen()].map(({ kind, subject, text }) => [
       kind,
       subject,
       text.slice(text.indexOf(' (')),

@@ -145,6 +145,6 @@ describe('a volume that is listed under a later name than its restored row has',
     show(G2, 'b');
     expect(await listTwice()).toMatchObject({ ownerRef: G1, host: 'a' });
     expect([await isRemoved(G1), await isRemoved(G2)]).toEqual([false, false]);
-    expect(alarms.standing()).toMatchObject([{ kind: 'orphan_volume', subject: G2 }]);
+    expect(alarms.listOpen()).toMatchObject([{ kind: 'orphan_volume', subject: G2 }]);
   });
 });

@@ -73,16 +73,16 @@ it('a listing without any machine of a host is accepted if that host did not ans
   expect(await isTrusted(['n1', 'n2'], ['n3'])).toBe(true);
   await isTrusted(['n1', 'n2'], ['n3']);
   expect(warnings).toEqual([{ hosts: 'n2' }, { hosts: 'n3' }]);
-  expect(alarms.standing()).toEqual([]);
+  expect(alarms.listOpen()).toEqual([]);
   expect(await isTrusted(['n1', 'n2'], [])).toBe(true);
-  expect(alarms.standing()).toMatchObject([{ kind: 'host_unknown', subject: 'default/n3' }]);
+  expect(alarms.listOpen()).toMatchObject([{ kind: 'host_unknown', subject: 'default/n3' }]);
   acceptedUntil = clock.now() + 1_000;
   expect(await isTrusted(['n1', 'n2'], [])).toBe(true);
-  expect(alarms.standing()).toEqual([]);
+  expect(alarms.listOpen()).toEqual([]);
   acceptedUntil = null;
   await isTrusted(['n1', 'n2'], []);
   expect(await isTrusted(['n1', 'n2', 'n3'], [])).toBe(false);
-  expect(alarms.standing()).toEqual([]);
+  expect(alarms.listOpen()).toEqual([]);
 });
 
 describe('a listing without three of four volumes whose deletion was not requested', () => {

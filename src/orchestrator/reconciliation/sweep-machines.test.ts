@@ -121,7 +121,7 @@ async function setUp({
   };
   return {
     ...{ platform, told, sightings, listing },
-    standing: () => alarms.standing().map(({ kind, subject }) => `${kind} ${subject}`),
+    standing: () => alarms.listOpen().map(({ kind, subject }) => `${kind} ${subject}`),
     orders: () => driver.calls.map(({ method }) => method).filter((method) => method !== 'get'),
     workOf: async (id: string) => (await store.read.work.of(id))?.kind,
   };

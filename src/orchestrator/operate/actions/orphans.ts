@@ -188,7 +188,7 @@ const EXPIRED =
 
 interface RequestsDeps extends Deps {
   log: Pick<Log, 'warn'>;
-  alarms: Pick<Alarms, 'standing' | 'server'>;
+  alarms: Pick<Alarms, 'listOpen' | 'server'>;
   /** Carries out an action, by the name of the platform. Only platforms of this server. */
   act: ReadonlyMap<string, (action: (typeof byServer)[number], ref: string) => Promise<OrphanOutcome>>;
 }
@@ -204,7 +204,7 @@ export class OrphanRequests {
   /** Runs one round. An `unknown` outcome is retried in the next round, until the order expires. */
   async poll(): Promise<void> {
     const { store, clock, alarms, act } = this.#deps;
-    for (const { kind, subject: ref, platform } of alarms.standing()) {
+    for (const { kind, subject: ref, platform } of alarms.listOpen()) {
       const actOn = act.get(platform ?? '');
       if (!UNOWNED.has(kind) || actOn === undefined) continue;
       for (const action of byServer) {

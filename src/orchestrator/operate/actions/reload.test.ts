@@ -55,7 +55,7 @@ it('refused by a server is an alarm of it, until it is in order again [reload-re
   await clock.advance(10_000);
   await requestReload({ store, clock }, actor);
   await reloader.poll();
-  expect(alarms.standing()).toMatchObject([
+  expect(alarms.listOpen()).toMatchObject([
     { kind: 'reload_refused', subject: 'three', text: expect.stringContaining('catalog.yaml:3') },
   ]);
   await expect(reloader.reload(actor)).rejects.toThrow('expected a number');
@@ -76,5 +76,5 @@ it('refused by a server is an alarm of it, until it is in order again [reload-re
   state.problem = undefined;
   await reloader.reload(actor);
   await alarms.sync();
-  expect(alarms.standing()).toEqual([]);
+  expect(alarms.listOpen()).toEqual([]);
 });
