@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { type Issue, invalidRequest } from '../../../contract/errors.ts';
 import {
   type CreateInstanceRequest,
@@ -20,7 +21,7 @@ import { stopInstance } from '../../instances/stop.ts';
 import { toInstance } from '../../instances/to-instance.ts';
 import { asked, requestedBy } from '../authentication.ts';
 import { breakOff, createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
-import type { HttpDeps } from '../deps.ts';
+import type { HttpDeps, HttpEnv } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
 /** O: Instances, rule 1: ids are globally unique, so any `region` is ignored. */
@@ -174,6 +175,9 @@ const NONE = { items: [], isLast: true };
 /** O: Instances. */
 export function instanceRoutes(deps: HttpDeps) {
   const { store, polledReads, rateLimits, listStreams, log } = deps;
+  /** The first arguments of a use case on one instance. */
+  const on = (context: Context<HttpEnv>, id: string) =>
+    [asked(deps, context), context.get('principal').accountId, id] as const;
   return createRouter()
     .openapi(listRoute, async (context) => {
       const { accountId } = context.get('principal');
@@ -219,27 +223,15 @@ export function instanceRoutes(deps: HttpDeps) {
       return respondPrepared<Instance>(context, await polledReads.get(accountId, instanceId));
     })
     .openapi(destroyRoute, async (context) => {
-      const record = await destroyInstance(
-        asked(deps, context),
-        context.get('principal').accountId,
-        context.req.valid('param').instanceId,
-      );
+      const record = await destroyInstance(...on(context, context.req.valid('param').instanceId));
       return context.json(toInstance(record), 200);
     })
     .openapi(startRoute, async (context) => {
-      const record = await startInstance(
-        asked(deps, context),
-        context.get('principal').accountId,
-        context.req.valid('param').instanceId,
-      );
+      const record = await startInstance(...on(context, context.req.valid('param').instanceId));
       return context.json(toInstance(record), 200);
     })
     .openapi(stopRoute, async (context) => {
-      const record = await stopInstance(
-        asked(deps, context),
-        context.get('principal').accountId,
-        context.req.valid('param').instanceId,
-      );
+      const record = await stopInstance(...on(context, context.req.valid('param').instanceId));
       return context.json(toInstance(record), 200);
     });
 }

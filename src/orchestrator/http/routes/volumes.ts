@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import {
   attachVolumeRequestSchema,
   createVolumeRequestSchema,
@@ -15,7 +16,7 @@ import { listVolumeLocations } from '../../volumes/storage.ts';
 import { toVolume } from '../../volumes/transition.ts';
 import { asked } from '../authentication.ts';
 import { createHeaders, markReplay } from '../conditional.ts';
-import type { HttpDeps } from '../deps.ts';
+import type { HttpDeps, HttpEnv } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
 const oneVolume = z.object({ volumeId: z.string() });
@@ -119,6 +120,9 @@ const detachRoute = createRoute({
 export function volumeRoutes(deps: HttpDeps) {
   const { store, rateLimits } = deps;
   const { volumes } = store.read;
+  /** The first arguments of a use case on one volume. */
+  const on = (context: Context<HttpEnv>, id: string) =>
+    [asked(deps, context), context.get('principal').accountId, id] as const;
   return createRouter()
     .openapi(locationsRoute, (context) => context.json({ locations: listVolumeLocations(deps) }, 200))
     .openapi(createVolumeRoute, async (context) => {
@@ -145,22 +149,12 @@ export function volumeRoutes(deps: HttpDeps) {
     })
     .openapi(attachRoute, async (context) => {
       const { instance_ids: instanceIds } = context.req.valid('json');
-      const record = await attachVolume(
-        asked(deps, context),
-        context.get('principal').accountId,
-        context.req.valid('param').volumeId,
-        instanceIds,
-      );
+      const record = await attachVolume(...on(context, context.req.valid('param').volumeId), instanceIds);
       return context.json(await toVolume(volumes, record), 200);
     })
     .openapi(detachRoute, async (context) => {
       const { instance_ids: instanceIds } = context.req.valid('json');
-      const record = await detachVolume(
-        asked(deps, context),
-        context.get('principal').accountId,
-        context.req.valid('param').volumeId,
-        instanceIds,
-      );
+      const record = await detachVolume(...on(context, context.req.valid('param').volumeId), instanceIds);
       return context.json(await toVolume(volumes, record), 200);
     });
 }
