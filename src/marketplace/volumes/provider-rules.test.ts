@@ -1,11 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError } from '../contract/errors.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
-import { attachAtLaunch, planLaunchVolumes } from './launch.ts';
 import { releaseVolumes } from './release.ts';
-import { bodyFor, caller, letters, openWorld, placeOf, type World } from './seven-providers.fixture.ts';
+import {
+  bodyFor,
+  caller,
+  launchWith,
+  letters,
+  makeVolume,
+  openWorld,
+  placeOf,
+  type World,
+} from './seven-providers.fixture.ts';
 import { updateVolume } from './update.ts';
 
 let world: World;
@@ -36,19 +43,11 @@ function create(letter: string, changes: Record<string, unknown> = {}) {
   return createVolume(world.deps, caller, bodyFor(letter, changes) as never);
 }
 
-const made = (letter: string, changes = {}) => world.settle(create(letter, changes));
+const made = (letter: string, changes = {}) => makeVolume(world, letter, changes);
 const deploy = (letter: string) => world.deploy(letter, placeOf[letter]?.region ?? '');
 
-async function launch(letter: string, volumeIds: string[], region = placeOf[letter]?.region ?? '') {
-  const { store, clock } = world.deps;
-  const deployment = await world.deploy(letter, region, { status: 'deploying', startedAt: null });
-  await store.transact(async (tx) => {
-    const wanted = { caller, teamId: deployment.teamId, provider: world.provider(letter), region, volumeIds };
-    const volumes = await planLaunchVolumes(world.deps, tx, wanted);
-    await attachAtLaunch(tx, deployment, volumes, clock.now());
-  });
-  return deployment;
-}
+const launch = (letter: string, volumeIds: string[], region?: string) =>
+  launchWith(world, letter, volumeIds, region);
 
 async function attached(letter: string) {
   const { volumeId } = await made(letter);
@@ -393,36 +392,3 @@ it.each(['a', 'c', 'd', 'e', 'f'])(
     expect(world.plain(letter).volumes).toMatchObject([{ status: 'AVAILABLE', attached_instance_ids: [] }]);
   },
 );
-
-it('an attachment of the launch is given up in time where the deployment was stopped first [attach-while-stopped]', async () => {
-  const { volumeId } = await made('a');
-  const { id } = await launch('a', [volumeId]);
-  const volume = () => world.deps.store.read.volumes.byVolumeId(volumeId);
-  await world.update(id, { status: 'stopped', startedAt: world.clock.now(), stoppedAt: world.clock.now() });
-  await world.settle(world.sync('a'));
-  expect(await volume()).toMatchObject({ status: 'attached', action: { kind: 'attach' } });
-  await world.clock.advance(world.deps.options.polling.actionMs);
-  await world.settle(world.sync('a'));
-  expect(await volume()).toMatchObject({ status: 'available', action: null });
-});
-
-it.each([
-  ['429', new ProviderError('limited', '429', { status: 429 })],
-  ['a connection that is refused', new ProviderError('unreachable', 'ECONNREFUSED')],
-  [
-    'operation_in_progress',
-    new ProviderError('conflict', '409', { status: 409, code: 'operation_in_progress' }),
-  ],
-])('an attachment of the launch is tried again after %s [launch-attach-repeated]', async (_, error) => {
-  const { volumeId } = await made('a');
-  const { id } = await launch('a', [volumeId]);
-  await world.update(id, { status: 'running', startedAt: world.clock.now() });
-  const { faults } = world.plain('a');
-  faults.plan = (method, nth) => (method === 'attachVolume' && nth === 1 ? { error } : 'none');
-  for (let turn = 0; turn < 3; turn++) {
-    await world.settle(world.sync('a'));
-    await world.clock.advance(60_000);
-  }
-  const [attachment] = await world.deps.store.read.volumes.attachmentsOf({ deploymentId: id });
-  expect(attachment?.state).toBe('attached');
-});

@@ -30,6 +30,8 @@ import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
 import { syncDeployment } from '../sync/sync-deployment.ts';
 import { contextOf, WokenWorker } from '../sync/worker.fixture.ts';
+import { createVolume } from './create.ts';
+import { attachAtLaunch, planLaunchVolumes } from './launch.ts';
 
 export const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g'] as const;
 export const caller = { userId };
@@ -289,4 +291,24 @@ export function bodyFor(letter: string, changes: Record<string, unknown> = {}) {
     ...(cloudId !== undefined && { cloudId }),
     ...changes,
   };
+}
+
+export const makeVolume = (world: World, letter: string, changes = {}) =>
+  world.settle(createVolume(world.deps, caller, bodyFor(letter, changes) as never));
+
+/** A deployment that is being launched with these volumes. */
+export async function launchWith(
+  world: World,
+  letter: string,
+  volumeIds: string[],
+  region = placeOf[letter]?.region ?? '',
+) {
+  const { store, clock } = world.deps;
+  const deployment = await world.deploy(letter, region, { status: 'deploying', startedAt: null });
+  await store.transact(async (tx) => {
+    const wanted = { caller, teamId: deployment.teamId, provider: world.provider(letter), region, volumeIds };
+    const volumes = await planLaunchVolumes(world.deps, tx, wanted);
+    await attachAtLaunch(tx, deployment, volumes, clock.now());
+  });
+  return deployment;
 }
