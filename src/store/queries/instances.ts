@@ -39,36 +39,42 @@ const isLive = ({ status }: Connection['instances']): SQL => sql`${status} <> 'D
 
 interface PageValues {
   accountId: string;
-  region?: string;
-  afterCreatedAt?: number;
-  afterId?: string;
+  afterCreatedAt: number;
+  afterId: string;
   limit: number;
 }
 
-const pageOfAccount = prepared(
-  ({ db, instances }: Connection, { accountId, region, afterCreatedAt, afterId, limit }: PageValues) =>
-    db
-      .select({ id: instances.id, createdAt: instances.createdAt })
-      .from(instances)
-      .where(
-        and(
-          isLive(instances),
-          eq(instances.accountId, accountId),
-          region === undefined ? undefined : eq(instances.region, region),
-          // Compared as one row value, so that the index finds the first row.
-          afterId === undefined
-            ? undefined
-            : sql`(${instances.createdAt}, ${instances.id}) > (${afterCreatedAt}, ${afterId})`,
-        ),
-      )
-      .orderBy(asc(instances.createdAt), asc(instances.id))
-      .limit(limit),
+/** What is before every instance: the bound of a first page. */
+const FIRST = { accountId: '', createdAt: -1, id: '' };
+
+function pageOf({ db, instances }: Connection, of: PageValues & { region?: string }) {
+  const { accountId, region, afterCreatedAt, afterId, limit } = of;
+  return db
+    .select({ id: instances.id, createdAt: instances.createdAt })
+    .from(instances)
+    .where(
+      and(
+        isLive(instances),
+        eq(instances.accountId, accountId),
+        region === undefined ? undefined : eq(instances.region, region),
+        // Compared as one row value, so that the index finds the first row.
+        sql`(${instances.createdAt}, ${instances.id}) > (${afterCreatedAt}, ${afterId})`,
+      ),
+    )
+    .orderBy(asc(instances.createdAt), asc(instances.id))
+    .limit(limit);
+}
+
+const pageOfAccount = prepared((connection: Connection, of: PageValues) => pageOf(connection, of));
+
+const pageOfRegion = prepared((connection: Connection, of: PageValues & { region: string }) =>
+  pageOf(connection, of),
 );
 
 interface LivePageValues {
-  afterAccountId?: string;
-  afterCreatedAt?: number;
-  afterId?: string;
+  afterAccountId: string;
+  afterCreatedAt: number;
+  afterId: string;
   limit: number;
 }
 
@@ -83,9 +89,7 @@ const pageOfLive = prepared(
       .where(
         and(
           isLive(instances),
-          afterId === undefined
-            ? undefined
-            : sql`(${accountId}, ${createdAt}, ${id}) > (${afterAccountId}, ${afterCreatedAt}, ${afterId})`,
+          sql`(${accountId}, ${createdAt}, ${id}) > (${afterAccountId}, ${afterCreatedAt}, ${afterId})`,
         ),
       )
       .orderBy(asc(accountId), asc(createdAt), asc(id))
@@ -160,21 +164,18 @@ export function instanceReader(connection: Connection): InstanceReader {
       return found[0]?.count ?? 0;
     },
     byIds: (ids) => instancesByIds(connection, ids),
-    page: ({ accountId, region, after, limit }) =>
-      pageOfAccount(connection, {
-        accountId,
-        limit,
-        ...(region !== undefined && { region }),
-        ...(after !== undefined && { afterCreatedAt: after.createdAt, afterId: after.id }),
-      }),
-    livePage: ({ after, limit }) =>
+    page: ({ accountId, region, after = FIRST, limit }) => {
+      const of = { accountId, limit, afterCreatedAt: after.createdAt, afterId: after.id };
+      return region === undefined
+        ? pageOfAccount(connection, of)
+        : pageOfRegion(connection, { ...of, region });
+    },
+    livePage: ({ after = FIRST, limit }) =>
       pageOfLive(connection, {
         limit,
-        ...(after !== undefined && {
-          afterAccountId: after.accountId,
-          afterCreatedAt: after.createdAt,
-          afterId: after.id,
-        }),
+        afterAccountId: after.accountId,
+        afterCreatedAt: after.createdAt,
+        afterId: after.id,
       }),
     countByStatus: async (of) =>
       db

@@ -15,25 +15,25 @@ let names = 0;
 
 /**
  * A frequent query: drizzle builds it, and the database compiles it, once for each connection. `build` must return the
- * same query for all values of the same keys.
+ * same query for all values, and every call must give the same keys.
  */
 export function prepared<On extends { db: Db }, Values extends object, Rows>(
   build: (connection: On, values: Values) => Query<Rows>,
 ): (connection: On, values: Values) => Promise<Rows> {
-  /** By the keys of the values: an update sets only the given columns. */
-  const statements = new WeakMap<On, Map<string, Statement<Rows>>>();
+  const statements = new WeakMap<On, { statement: Statement<Rows>; keys: number }>();
   return async (connection, values) => {
-    const known = statements.get(connection) ?? new Map<string, Statement<Rows>>();
-    statements.set(connection, known);
     const keys = Object.keys(values);
-    const shape = keys.join();
-    let statement = known.get(shape);
-    if (statement === undefined) {
+    let known = statements.get(connection);
+    if (known === undefined) {
       const placeholders = Object.fromEntries(keys.map((key) => [key, sql.placeholder(key)]));
-      statement = build(connection, placeholders as Values).prepare(`berth_${++names}`);
-      known.set(shape, statement);
+      const statement = build(connection, placeholders as Values).prepare(`berth_${++names}`);
+      known = { statement, keys: keys.length };
+      statements.set(connection, known);
     }
-    return statement.execute(values as Record<string, unknown>);
+    // Drizzle throws for a key that is missing, and ignores one that is new.
+    if (keys.length !== known.keys)
+      throw new Error(`a prepared query was given other keys: ${keys.join(', ')}`);
+    return known.statement.execute(values as Record<string, unknown>);
   };
 }
 

@@ -31,13 +31,6 @@ const leasedWork = prepared(({ db, work, locking }: Connection, lease: Pick<Leas
   locking.rows(db.select().from(work).where(isHeldBy(work, lease))),
 );
 
-const releaseLease = preparedWrite(
-  (
-    { db, work }: Connection,
-    { resourceId, token, ...set }: Pick<Lease, 'resourceId' | 'token'> & Partial<Work>,
-  ) => db.update(work).set(set).where(isHeldBy(work, { resourceId, token })),
-);
-
 /** The earliest row without a lease, from the index, and the earliest end among the few leased rows. */
 const nextMoments = prepared(({ db, work }: Connection, { platform }: { platform: string }) => {
   const { notBefore, leaseUntil } = work;
@@ -88,6 +81,30 @@ export function workReader(connection: Connection): WorkReader {
 const noWait = { waitedAttempt: null, isHeld: false };
 const newStep = { cookie: null, attempt: 0, lastError: null, ...noWait };
 const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
+
+const releaseLease = preparedWrite(({ db, work }: Connection, lease: Pick<Lease, 'resourceId' | 'token'>) =>
+  db.update(work).set(noLease).where(isHeldBy(work, lease)),
+);
+
+/** Releases the lease until the step continues. An `attempt` of null keeps the one before. */
+const continueLater = preparedWrite(
+  (
+    { db, work }: Connection,
+    {
+      resourceId,
+      token,
+      attempt,
+      ...step
+    }: Pick<Lease, 'resourceId' | 'token'> &
+      Pick<Work, 'cookie' | 'notBefore' | 'lastError' | 'waitedAttempt' | 'isHeld'> & {
+        attempt: number | null;
+      },
+  ) =>
+    db
+      .update(work)
+      .set({ ...step, attempt: sql`coalesce(${attempt}, ${work.attempt})`, ...noLease })
+      .where(isHeldBy(work, { resourceId, token })),
+);
 
 const replaceWork = preparedWrite(
   (
@@ -163,13 +180,8 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
       return rows.length > 0;
     },
     release: async ({ resourceId, token }, later) => {
-      await releaseLease(connection, {
-        ...noLease,
-        ...(later !== undefined && noWait),
-        ...later,
-        resourceId,
-        token,
-      });
+      if (later === undefined) await releaseLease(connection, { resourceId, token });
+      else await continueLater(connection, { attempt: null, ...noWait, ...later, resourceId, token });
       onWrite();
     },
     replace: async ({ resourceId, token }, { kind, notBefore, deadlineAt }) => {
