@@ -4,7 +4,7 @@ import { type Clock, nextTurn, type Random } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { createSharedClock, systemClock, systemRandom } from '../../runtime/system.ts';
-import type { PostgresOptions } from '../../store/postgres/shared-database.ts';
+import type { PostgresOptions } from '../../store/postgres/open-database.ts';
 import { checkDatabaseFile } from '../../store/sqlite/check-file.ts';
 import type { DatabaseFormat } from '../../store/sqlite/database-format.ts';
 import type { OpeningCheck, OpenOptions } from '../../store/sqlite/open-options.ts';

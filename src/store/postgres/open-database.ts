@@ -1,7 +1,9 @@
 import type { Client } from 'pg';
+import type { Log } from '../../ports/log.ts';
 import { DatabaseRefused, refusedOwner, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { BerthClient } from './client.ts';
+import type { FeedTiming } from './commit-feed.ts';
 import { type DatabaseFormat, type KnownSchema, orchestratorFormat, ownerOf } from './database-format.ts';
 import { asFailure, refusalOf, toAddress } from './errors.ts';
 import { connectionOptions } from './pool.ts';
@@ -26,6 +28,14 @@ export interface OpenOptions {
   beforeWriting?: () => void;
   /** Whether an empty or older database is migrated (default) or refused. */
   mayMigrate?: boolean;
+}
+
+export interface PostgresOptions extends OpenOptions {
+  timing?: FeedTiming;
+  /** Logs when commits of other servers are no longer received, and when they are again. */
+  log?: Pick<Log, 'info' | 'warn'>;
+  /** Reads the database's time, once before the store opens and then at each heartbeat. See `CommitFeed`. */
+  hearTime?: (ask: () => Promise<number>) => Promise<void>;
 }
 
 /**

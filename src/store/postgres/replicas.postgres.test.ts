@@ -17,7 +17,7 @@ import type { Store, Transaction } from '../../orchestrator/model/store.ts';
 import { ensureInstallation } from '../../orchestrator/reconciliation/installation.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { FEED_NAME } from './commit-feed.ts';
-import type { PostgresOptions } from './shared-database.ts';
+import type { PostgresOptions } from './open-database.ts';
 import { openPostgresStore } from './store.ts';
 import { startWire } from './wire.fixture.ts';
 

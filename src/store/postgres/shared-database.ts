@@ -1,31 +1,15 @@
-import type { Log } from '../../ports/log.ts';
 import type { Connection } from '../queries/connection.ts';
-import {
-  ASK_TIME,
-  CommitFeed,
-  defaultTiming,
-  type FeedListener,
-  type FeedTiming,
-  type OwnCommit,
-} from './commit-feed.ts';
+import { ASK_TIME, CommitFeed, defaultTiming, type FeedListener, type OwnCommit } from './commit-feed.ts';
 import { lockingConnections } from './connection.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import { asFailure, fromPostgres, refusalOf } from './errors.ts';
-import { type OpenOptions, prepareDatabase } from './open-database.ts';
+import { type PostgresOptions, prepareDatabase } from './open-database.ts';
 import { createPool, TRANSACTIONS } from './pool.ts';
 import { OutcomeUnknown, proveWrites, runTransaction } from './transaction.ts';
 
 /** Other statements have separate connections, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
 const STATEMENTS_AT_ONCE = 5;
-
-export interface PostgresOptions extends OpenOptions {
-  timing?: FeedTiming;
-  /** Logs when commits of other servers are no longer received, and when they are again. */
-  log?: Pick<Log, 'info' | 'warn'>;
-  /** Reads the database's time, once before the store opens and then at each heartbeat. See `CommitFeed`. */
-  hearTime?: (ask: () => Promise<number>) => Promise<void>;
-}
 
 /** What differs between the databases of Berth's programs. */
 interface Program<Schema> extends Pick<FeedListener, 'changed' | 'missed'> {

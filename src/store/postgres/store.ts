@@ -10,7 +10,8 @@ import { postgres } from '../schema/postgres.ts';
 import { skippingLocked, toConnection } from './connection.ts';
 import { orchestratorFormat } from './database-format.ts';
 import { fromPostgres } from './errors.ts';
-import { openSharedDatabase, type PostgresOptions } from './shared-database.ts';
+import type { PostgresOptions } from './open-database.ts';
+import { openSharedDatabase } from './shared-database.ts';
 
 const tables = orchestratorTables(postgres);
 
