@@ -22,7 +22,8 @@ export function alarmWriter(connection: Connection): AlarmWriter {
   const { db, alarms } = connection;
   return {
     ...alarmReader(connection),
-    put: (alarm) => upsert(db, alarms, ['kind', 'subject'], alarm, ['platform', 'since', 'acknowledgedBy']),
+    put: (alarm) =>
+      upsert(connection, alarms, ['kind', 'subject'], alarm, ['platform', 'since', 'acknowledgedBy']),
     remove: async ({ kind, subject }) =>
       void (await db.delete(alarms).where(and(eq(alarms.kind, kind), eq(alarms.subject, subject)))),
     acknowledge: async ({ kind, subject }, acknowledgedBy) =>

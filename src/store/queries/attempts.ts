@@ -12,6 +12,23 @@ const attemptsOf = prepared(({ db, attempts }: Connection, { resourceId }: { res
     .orderBy(asc(attempts.openedAt), asc(attempts.ref)),
 );
 
+const pruneClosed = prepared(
+  (
+    { db, attempts, instances, volumes }: Connection,
+    { platform, endedBefore, limit }: { platform: string; endedBefore: number; limit: number },
+  ) => {
+    const one = sql`1`;
+    const isOver = and(
+      eq(attempts.platform, platform),
+      lt(attempts.closedAt, endedBefore),
+      notExists(db.select({ one }).from(instances).where(eq(instances.id, attempts.resourceId))),
+      notExists(db.select({ one }).from(volumes).where(eq(volumes.id, attempts.resourceId))),
+    );
+    const found = db.select({ ref: attempts.ref }).from(attempts).where(isOver).limit(limit);
+    return db.delete(attempts).where(inArray(attempts.ref, found));
+  },
+);
+
 export function attemptReader(connection: Connection): AttemptReader {
   const { db, attempts, locking } = connection;
   return {
@@ -24,19 +41,9 @@ export function attemptWriter(connection: Connection): AttemptWriter {
   const { db, attempts } = connection;
   return {
     ...attemptReader(connection),
-    put: (attempt) => upsert(db, attempts, ['ref'], attempt),
+    put: (attempt) => upsert(connection, attempts, ['ref'], attempt),
     remove: async (ref) => void (await db.delete(attempts).where(eq(attempts.ref, ref))),
-    prune: async ({ platform, endedBefore, limit }) => {
-      const { instances, volumes } = connection;
-      const one = sql`1`;
-      const isOver = and(
-        eq(attempts.platform, platform),
-        lt(attempts.closedAt, endedBefore),
-        notExists(db.select({ one }).from(instances).where(eq(instances.id, attempts.resourceId))),
-        notExists(db.select({ one }).from(volumes).where(eq(volumes.id, attempts.resourceId))),
-      );
-      const found = db.select({ ref: attempts.ref }).from(attempts).where(isOver).limit(limit);
-      await db.delete(attempts).where(inArray(attempts.ref, found));
-    },
+    prune: async ({ platform, endedBefore, limit }) =>
+      void (await pruneClosed(connection, { platform, endedBefore, limit })),
   };
 }

@@ -131,7 +131,7 @@ export function storageClaimWriter(connection: Connection): StorageClaimWriter {
         );
         if (others + mb > Math.floor(capacityGb * 1e3)) return false;
       }
-      await upsert(db, storageClaims, ['volumeId'], { volumeId, region, mb });
+      await upsert(connection, storageClaims, ['volumeId'], { volumeId, region, mb });
       return true;
     },
     release: async (volumeId) =>

@@ -30,7 +30,7 @@ export function markWriter(connection: Connection): MarkWriter {
   const { db, marks } = connection;
   return {
     ...markReader(connection),
-    put: (name, at) => upsert(db, marks, ['name'], { name, at }),
+    put: (name, at) => upsert(connection, marks, ['name'], { name, at }),
     remove: async (name) => (await db.delete(marks).where(eq(marks.name, name)).returning())[0]?.at ?? null,
   };
 }
@@ -46,10 +46,10 @@ export function installationReader({ db, installation, locking }: Connection): I
 }
 
 export function installationWriter(connection: Connection): InstallationWriter {
-  const { db, installation } = connection;
+  const { installation } = connection;
   return {
     ...installationReader(connection),
-    put: (values) => upsert(db, installation, ['only'], { only: 1, ...values }),
+    put: (values) => upsert(connection, installation, ['only'], { only: 1, ...values }),
   };
 }
 
@@ -71,9 +71,9 @@ export function lossReader({ db, instances, losses, locking }: Connection): Loss
 }
 
 export function lossWriter(connection: Connection): LossWriter {
-  const { db, losses } = connection;
+  const { losses } = connection;
   return {
     ...lossReader(connection),
-    add: (loss) => upsert(db, losses, ['instanceId'], loss),
+    add: (loss) => upsert(connection, losses, ['instanceId'], loss),
   };
 }

@@ -1,10 +1,10 @@
 import Database from 'better-sqlite3';
-import { eq } from 'drizzle-orm';
+import { and, eq, gt, inArray } from 'drizzle-orm';
 import { expect, it } from 'vitest';
 import { sqlite } from '../schema/sqlite.ts';
 import { toConnection } from '../sqlite/connection.ts';
 import type { Connection } from './connection.ts';
-import { prepared } from './prepared.ts';
+import { prepared, preparedList } from './prepared.ts';
 
 const tables = {
   notes: sqlite.table('notes', {
@@ -37,13 +37,31 @@ it('builds a query once for each connection, and runs it with the values of each
   expect(built).toBe(2);
 });
 
-it('sets only the columns whose values are given', async () => {
+it('refuses other keys than those of its first call, which would be ignored', async () => {
   const update = prepared(
     ({ db, notes }: Notes, { id, ...set }: { id: string; text?: string | null; at?: number }) =>
       db.update(notes).set(set).where(eq(notes.id, id)).returning(),
   );
   const connection = connect();
   expect(await update(connection, { id: 'a', at: 7 })).toEqual([{ id: 'a', text: 'A', at: 7 }]);
-  expect(await update(connection, { id: 'a', text: null })).toEqual([{ id: 'a', text: null, at: 7 }]);
+  await expect(update(connection, { id: 'a', at: 8, text: null })).rejects.toThrow(
+    'other keys: id, at, text',
+  );
   expect(await update(connection, { id: 'b', at: 8 })).toEqual([{ id: 'b', text: 'B', at: 8 }]);
+});
+
+it('builds a query with a list once for each length', async () => {
+  let built = 0;
+  const notesOf = preparedList(({ db, notes }: Notes, ids, { after }: { after: number }) => {
+    built++;
+    return db
+      .select({ id: notes.id })
+      .from(notes)
+      .where(and(inArray(notes.id, ids), gt(notes.at, after)));
+  });
+  const connection = connect();
+  expect(await notesOf(connection, ['a', 'b'], { after: 0 })).toEqual([{ id: 'a' }, { id: 'b' }]);
+  expect(await notesOf(connection, ['b', 'c'], { after: 1 })).toEqual([{ id: 'b' }]);
+  expect(await notesOf(connection, ['a'], { after: 1 })).toEqual([]);
+  expect(built).toBe(2);
 });

@@ -37,6 +37,29 @@ export function prepared<On extends { db: Db }, Values extends object, Rows>(
   };
 }
 
+/** {@link prepared}, for a list of texts: one statement for each length, of which there must be few. */
+export function preparedList<On extends { db: Db }, Values extends object, Rows>(
+  build: (connection: On, texts: string[], values: Values) => Query<Rows>,
+): (connection: On, texts: readonly string[], values: Values) => Promise<Rows> {
+  const byLength = new Map<number, (connection: On, all: Values & Record<string, string>) => Promise<Rows>>();
+  return (connection, texts, values) => {
+    const numbered = Object.fromEntries(texts.map((text, index) => [`text${index}`, text]));
+    const names = Object.keys(numbered);
+    let run = byLength.get(texts.length);
+    if (run === undefined) {
+      run = prepared((on, all) =>
+        build(
+          on,
+          names.map((name) => all[name] as string),
+          all,
+        ),
+      );
+      byLength.set(texts.length, run);
+    }
+    return run(connection, { ...values, ...numbered } as Values & Record<string, string>);
+  };
+}
+
 /** {@link prepared}, for a write without a result: see {@link Connection.write}. */
 export function preparedWrite<On extends Pick<Connection, 'db' | 'write'>, Values extends object>(
   build: (connection: On, values: Values) => Query<unknown>,

@@ -1,6 +1,8 @@
 import { getTableColumns } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import type { Db } from './connection.ts';
+import { asEncoded, encodeRow } from './encoded-row.ts';
+import { prepared } from './prepared.ts';
 
 /** The first row of a query, or null. */
 export async function firstOf<Row>(query: PromiseLike<readonly Row[]>): Promise<Row | null> {
@@ -9,20 +11,30 @@ export async function firstOf<Row>(query: PromiseLike<readonly Row[]>): Promise<
 
 type Columns<Table extends PgTable> = readonly (keyof Table['$inferInsert'] & string)[];
 
-/** Inserts a row, or overwrites the one with the same `key`, except its columns in `kept`. */
+/** By table: its rows are always written with the same columns, key and kept columns. */
+const upserts = new WeakMap<PgTable, (connection: { db: Db }, row: object) => Promise<unknown>>();
+
+/** Inserts a whole row, or overwrites the one with the same `key`, except its columns in `kept`. */
 export async function upsert<Table extends PgTable>(
-  db: Db,
+  connection: { db: Db },
   table: Table,
   key: Columns<Table>,
-  row: Table['$inferInsert'],
+  row: Table['$inferSelect'],
   kept: Columns<Table> = [],
 ): Promise<void> {
-  const columns = getTableColumns(table);
-  const target = key.flatMap((name) => columns[name] ?? []);
-  const changes = { ...row };
-  for (const name of [...key, ...kept]) delete changes[name];
-  await db
-    .insert(table)
-    .values(row)
-    .onConflictDoUpdate({ target, set: changes as never });
+  let put = upserts.get(table);
+  if (put === undefined) {
+    const columns = getTableColumns(table);
+    const target = key.flatMap((name) => columns[name] ?? []);
+    put = prepared(({ db }, placeholders) => {
+      const changes: Record<string, unknown> = { ...asEncoded(placeholders) };
+      for (const name of [...key, ...kept]) delete changes[name];
+      return db
+        .insert(table)
+        .values(asEncoded(placeholders) as never)
+        .onConflictDoUpdate({ target, set: changes as never });
+    });
+    upserts.set(table, put);
+  }
+  await put(connection, encodeRow(table, row));
 }

@@ -11,19 +11,22 @@ const withoutRow = prepared(({ db, sightings }: Connection, { resourceId }: { re
     .where(and(eq(sightings.resourceId, resourceId), eq(sightings.what, 'no_row'))),
 );
 
+const sightingsOf = prepared(({ db, sightings }: Connection, { platform }: { platform: string }) =>
+  db
+    .select()
+    .from(sightings)
+    .where(eq(sightings.platform, platform))
+    .orderBy(asc(sightings.since), asc(sightings.name)),
+);
+
 export function sightingReader(connection: Connection): SightingReader {
-  const { db, listings, sightings } = connection;
+  const { db, listings } = connection;
   return {
     listing: (platform, resourceKind) => {
       const isOf = and(eq(listings.platform, platform), eq(listings.resourceKind, resourceKind));
       return firstOf(db.select().from(listings).where(isOf));
     },
-    list: async (platform) =>
-      db
-        .select()
-        .from(sightings)
-        .where(eq(sightings.platform, platform))
-        .orderBy(asc(sightings.since), asc(sightings.name)),
+    list: (platform) => sightingsOf(connection, { platform }),
     hasNoRow: async (resourceId) => (await withoutRow(connection, { resourceId })).length > 0,
   };
 }
@@ -32,9 +35,9 @@ export function sightingWriter(connection: Connection): SightingWriter {
   const { db, listings, sightings } = connection;
   return {
     ...sightingReader(connection),
-    putListing: (listing) => upsert(db, listings, ['platform', 'resourceKind'], listing),
+    putListing: (listing) => upsert(connection, listings, ['platform', 'resourceKind'], listing),
     put: (sighting) =>
-      upsert(db, sightings, ['platform', 'resourceKind', 'what', 'name'], sighting, ['since']),
+      upsert(connection, sightings, ['platform', 'resourceKind', 'what', 'name'], sighting, ['since']),
     remove: async ({ platform, resourceKind, what, name }) =>
       void (await db
         .delete(sightings)

@@ -117,7 +117,7 @@ export function volumeWriter(connection: Connection, onWrite: (accountId: string
       return toPruned(connection, await deleted.returning({ id, createdAt, changedIn }));
     },
     putAttachment: async (attachment) => {
-      await upsert(db, attachments, ['volumeId', 'instanceId'], attachment);
+      await upsert(connection, attachments, ['volumeId', 'instanceId'], attachment);
       await attachmentsChanged(attachment.volumeId);
     },
     removeAttachment: async (volumeId, instanceId) => {

@@ -23,7 +23,7 @@ export function catalogWriter(connection: Connection): CatalogWriter {
   const { db, catalogs } = connection;
   return {
     ...catalogReader(connection),
-    put: (catalog) => upsert(db, catalogs, ['providerId'], catalog),
+    put: (catalog) => upsert(connection, catalogs, ['providerId'], catalog),
     confirm: async (providerId, readAt) =>
       void (await db.update(catalogs).set({ readAt }).where(eq(catalogs.providerId, providerId))),
   };

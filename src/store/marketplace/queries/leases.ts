@@ -2,7 +2,7 @@ import { and, eq, gt, inArray, lte, or, sql } from 'drizzle-orm';
 import type { LeaseWriter, SettingReader, SettingWriter } from '../../../marketplace/model/store.ts';
 import type { LeaseRecord } from '../../../work/lease.ts';
 import { FARTHEST_MS } from '../../../work/lease-time.ts';
-import { prepared } from '../../queries/prepared.ts';
+import { prepared, preparedList } from '../../queries/prepared.ts';
 import { upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 
@@ -19,6 +19,45 @@ const heldLease = prepared(
     ),
 );
 
+interface Claim {
+  holder: string;
+  now: number;
+  until: number;
+  /** A lease that ends later was claimed with a clock that was wrong. */
+  farthest: number;
+}
+
+const claimLeases = preparedList(
+  ({ db, leases }: Connection, names, { holder, now, until, farthest }: Claim) =>
+    db
+      .insert(leases)
+      .values(names.map((name) => ({ name, token: 1, holder, until })))
+      .onConflictDoUpdate({
+        target: leases.name,
+        set: {
+          token: sql`CASE WHEN ${leases.holder} = ${holder} THEN ${leases.token} ELSE ${leases.token} + 1 END`,
+          holder,
+          until,
+        },
+        setWhere:
+          or(eq(leases.holder, holder), lte(leases.until, now), gt(leases.until, farthest)) ?? sql`false`,
+      })
+      .returning(),
+);
+
+const takenLeases = preparedList(
+  ({ db, leases }: Connection, names, { holder, now, farthest }: Omit<Claim, 'until'>) =>
+    db
+      .select()
+      .from(leases)
+      .where(
+        and(
+          inArray(leases.name, names),
+          or(eq(leases.holder, holder), and(gt(leases.until, now), lte(leases.until, farthest))),
+        ),
+      ),
+);
+
 const settingByName = prepared(({ db, settings }: Connection, { name }: { name: string }) =>
   db.select().from(settings).where(eq(settings.name, name)),
 );
@@ -26,32 +65,10 @@ const settingByName = prepared(({ db, settings }: Connection, { name }: { name: 
 export function leaseWriter(connection: Connection): LeaseWriter {
   const { db, leases } = connection;
   return {
-    claim: async (names, holder, now, ttlMs) =>
-      db
-        .insert(leases)
-        .values(names.map((name) => ({ name, token: 1, holder, until: now + ttlMs })))
-        .onConflictDoUpdate({
-          target: leases.name,
-          set: {
-            token: sql`CASE WHEN ${leases.holder} = ${holder} THEN ${leases.token} ELSE ${leases.token} + 1 END`,
-            holder,
-            until: now + ttlMs,
-          },
-          setWhere:
-            or(eq(leases.holder, holder), lte(leases.until, now), gt(leases.until, now + FARTHEST_MS)) ??
-            sql`false`,
-        })
-        .returning(),
-    taken: async (names, holder, now) =>
-      db
-        .select()
-        .from(leases)
-        .where(
-          and(
-            inArray(leases.name, [...names]),
-            or(eq(leases.holder, holder), and(gt(leases.until, now), lte(leases.until, now + FARTHEST_MS))),
-          ),
-        ),
+    claim: (names, holder, now, ttlMs) =>
+      claimLeases(connection, names, { holder, now, until: now + ttlMs, farthest: now + FARTHEST_MS }),
+    taken: (names, holder, now) =>
+      takenLeases(connection, names, { holder, now, farthest: now + FARTHEST_MS }),
     // The rows stay, so that the next holder gets a greater token.
     release: async (names, holder) =>
       void (await db
@@ -84,6 +101,6 @@ export function settingWriter(connection: Connection): SettingWriter {
       await db.insert(settings).values({ name, value }).onConflictDoNothing({ target: settings.name });
       return (await reader.get(name)) ?? value;
     },
-    put: (name, value) => upsert(db, settings, ['name'], { name, value }),
+    put: (name, value) => upsert(connection, settings, ['name'], { name, value }),
   };
 }

@@ -62,7 +62,7 @@ export function lossWriter(connection: Connection): LossWriter {
   return {
     ...lossReader(connection),
     lock: (providerId) => locking.name(`losses ${providerId}`),
-    put: (loss) => upsert(db, losses, ['subjectId'], loss),
+    put: (loss) => upsert(connection, losses, ['subjectId'], loss),
     release: async (subjectId) =>
       void (await db.delete(losses).where(and(eq(losses.subjectId, subjectId), eq(losses.isHeld, true)))),
   };

@@ -132,7 +132,7 @@ export function teamWriter(connection: Connection): TeamWriter {
       void (await db.update(teams).set(record).where(eq(teams.id, record.id))),
     scheduleCheck: async (id, nextCheckAt) =>
       void (await db.update(teams).set({ nextCheckAt }).where(eq(teams.id, id))),
-    putMember: (member) => upsert(db, members, ['teamId', 'userId'], member),
+    putMember: (member) => upsert(connection, members, ['teamId', 'userId'], member),
     removeMember: async (teamId, userId) =>
       void (await db.delete(members).where(and(eq(members.teamId, teamId), eq(members.userId, userId)))),
   };

@@ -138,7 +138,7 @@ export function volumeWriter(connection: Connection, changed: (id: string) => vo
       changed(id);
       await db.update(volumes).set({ observedAt }).where(eq(volumes.id, id));
     },
-    putAttachment: (attachment) => upsert(db, attachments, ['volumeId', 'deploymentId'], attachment),
+    putAttachment: (attachment) => upsert(connection, attachments, ['volumeId', 'deploymentId'], attachment),
     removeAttachment: async (volumeId, deploymentId) =>
       void (await db
         .delete(attachments)
