@@ -28,8 +28,8 @@ export function anIncus({ isClustered = true } = {}) {
     body: Record<string, unknown>;
     etag: unknown;
   }[] = [];
-  /** Runs before the next change arrives, and while operations are read. */
-  const meanwhile: { run?: (() => void) | undefined; reads?: (() => void) | undefined } = {};
+  /** Runs before the next change arrives, while operations are read, and once the instances are listed. */
+  const meanwhile: Partial<Record<'run' | 'reads' | 'lists', (() => void) | undefined>> = {};
   const tagOf = ({ config }: Fake): string => JSON.stringify(config);
   const show = (name: string) => {
     const { location, config, code, startedAt } = instances.get(name) as Fake;
@@ -72,8 +72,11 @@ export function anIncus({ isClustered = true } = {}) {
       meanwhile.reads?.();
       return { all: operations };
     }
-    if (path === '/1.0/instances')
-      return [...instances.keys()].map((one) => (query['recursion'] ? show(one) : `${path}/${one}`));
+    if (path === '/1.0/instances') {
+      const listed = [...instances.keys()].map((one) => (query['recursion'] ? show(one) : `${path}/${one}`));
+      meanwhile.lists?.();
+      return listed;
+    }
     if (path.startsWith('/1.0/instances/')) {
       if (instances.has(name)) return show(name);
       throw missing('Instance');

@@ -68,7 +68,11 @@ async function findNamed(platform: Platform, ref: OwnerRef): Promise<Found | 'ab
 export async function searchMachine(platform: Platform, ref: OwnerRef): Promise<Found> {
   const found = await findMachine(platform, ref);
   if (found.is !== 'ours' || found.instance.name !== ref) return found;
-  return settled(ref, await findAmong(platform, ref, await findMarked(platform, ref))) ?? found;
+  const among = await findAmong(platform, ref, await findMarked(platform, ref));
+  if (among !== 'changed') return among ?? found;
+  // Most often it was being removed, and is gone now.
+  const again = await findMachine(platform, ref);
+  return again.is === 'ours' ? changed(ref) : again;
 }
 
 async function findMarked(platform: Platform, ref: OwnerRef): Promise<Marked> {
@@ -204,5 +208,9 @@ function namesOf(instances: readonly Instance[]): string {
 }
 
 function settled(ref: OwnerRef, found: Found | 'changed' | undefined): Found | undefined {
-  return found === 'changed' ? { is: 'unknown', reason: `the instance of ${ref} has just changed` } : found;
+  return found === 'changed' ? changed(ref) : found;
+}
+
+function changed(ref: OwnerRef): Found {
+  return { is: 'unknown', reason: `the instance of ${ref} has just changed` };
 }

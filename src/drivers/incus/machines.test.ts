@@ -5,6 +5,14 @@ import { IncusRefusal } from './errors.ts';
 import { aMachine, anIncus, REF, running, STOPPED, spec } from './fake-incus.fixture.ts';
 import { mark } from './translate.ts';
 
+it('a machine that Incus removes while it is searched for is destroyed, without a failure', async () => {
+  const { instances, machines, meanwhile, changes } = anIncus();
+  instances.set(REF, aMachine({ code: STOPPED }));
+  meanwhile.lists = () => instances.delete(REF);
+  expect(await machines.destroy(REF, null, anOrder)).toEqual({ outcome: 'done', value: null });
+  expect(changes()).toEqual([]);
+});
+
 describe('a renamed machine', () => {
   it('is shown under its ref, and each order goes to its current name', async () => {
     const { instances, machines, rename, changes } = anIncus();

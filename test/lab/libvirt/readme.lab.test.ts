@@ -52,19 +52,27 @@ it('README.md, "A machine of your own": its commands get a machine that is ONLIN
   const [key = ''] = /\bberth_\w+/.exec(printed) ?? [];
 
   // "Then as above", in a terminal of its own.
-  const [variables = '', keygen = '', json = '', create = '', , show = '', login = '', remove = ''] =
-    commandsOf(
-      replaced(walkThrough, [
-        ['KEY=berth_…', `KEY=${key}`],
-        ['h100-sxm-1x', 'small'],
-        ['eu-frankfurt', 'home'],
-        ['ubuntu@127.0.0.1 nvidia-smi -L', `debian@${host.address} id -un`],
-      ]),
-    );
+  const ofWalk = commandsOf(
+    replaced(walkThrough, [
+      ['KEY=berth_…', `KEY=${key}`],
+      ['h100-sxm-1x', 'small'],
+      ['eu-frankfurt', 'home'],
+      ['ubuntu@127.0.0.1 nvidia-smi -L', `debian@${host.address} id -un`],
+    ]),
+  );
+  const commandLike = (pattern: RegExp): string => {
+    const found = ofWalk.find((command) => pattern.test(command));
+    if (found === undefined) throw new Error(`README.md has no command like ${pattern}`);
+    return found;
+  };
+  const [variables, json] = [commandLike(/^export BASE/), commandLike(/^json\(\)/)];
+  const login = commandLike(/^ssh -i/);
+  const show = commandLike(/^curl -s -H .* \$BASE\/instances\/\$ID /);
+  const remove = commandLike(/^curl .*-X DELETE/);
   const type = (command: string) =>
     host.run('sh', '-ec', `cd '${host.folder}'\n${variables}\n${json}\n${command}`);
-  type(keygen);
-  const { id, status } = JSON.parse(type(create));
+  type(commandLike(/^ssh-keygen/));
+  const { id, status } = JSON.parse(type(commandLike(/\/instances -d /)));
   expect(status).toBe('PROVISIONING');
   const machine = () => JSON.parse(type(`ID=${id}\n${show}`));
   await expect.poll(() => machine().status).toBe('ONLINE');
