@@ -1,21 +1,14 @@
 import { type InstanceStatus, instanceTransitions } from '../../contract/instance.ts';
 import { assertTransition } from '../../contract/transitions.ts';
-import type { InstanceRecord } from '../model/records.ts';
+import type { InstanceRecord, untouchedInstance } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 import { looksSame } from './to-instance.ts';
 
+/** What may change besides the status: the columns that begin untouched, and some that a create writes. */
 type Changes = Partial<
   Pick<
     InstanceRecord,
-    | 'endpoint'
-    | 'hostKeyFingerprint'
-    | 'attachCycle'
-    | 'error'
-    | 'spec'
-    | 'createOpenUntil'
-    | 'host'
-    | 'ownerRef'
-    | 'destroyOrder'
+    Exclude<keyof typeof untouchedInstance, 'version'> | 'spec' | 'createOpenUntil' | 'ownerRef'
   >
 >;
 
