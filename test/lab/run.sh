@@ -51,6 +51,8 @@ run() {
   done
   [[ "${arguments[*]}" == *test/lab/* ]] || arguments+=("test/lab/$engine")
   build_guests "$engine"
+  # Two emulated guests at once keep two cores busy.
+  [[ $engine != libvirt ]] || arguments+=(--maxConcurrency=2)
   # It ends with this script, however that ends.
   exec setpriv --pdeathsig KILL test/lab/in-namespaces.sh env BERTH_LAB_GUESTS="$guests" node_modules/.bin/node node_modules/.bin/vitest run \
     --config vitest.lab.config.ts "${arguments[@]}"
