@@ -166,9 +166,10 @@ describe('on Node 22', () => {
         /^berth: Berth needs Node 24\.2 or later, and this is 22\..*: put a newer/,
       ),
     });
-    const help = () => cpuSeconds(node22 ?? '', installed.main, 'conformance', '--help');
-    // 0.23 s on a quiet core; on a busy machine the same takes longer.
-    expect(Math.min(...Array.from({ length: 5 }, help))).toBeLessThanOrEqual(0.4);
+    const least = (...args: string[]) =>
+      Math.min(...Array.from({ length: 5 }, () => cpuSeconds(node22 ?? '', ...args)));
+    // Against a bare start of Node, since machines differ: about 9 times as much.
+    expect(least(installed.main, 'conformance', '--help')).toBeLessThanOrEqual(12 * least('-e', '0'));
   });
 
   it('the sandbox runs, in process and as a command', async ({ skip }) => {
