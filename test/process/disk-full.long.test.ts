@@ -17,6 +17,8 @@ interface Shortage {
   /** Before the server starts; false: not permitted here. */
   prepare(data: string): boolean;
   begin(data: string, pid: number): void;
+  /** Takes the room that the server has freed since, such as that of its journal. */
+  goOn?(data: string): void;
   /** Leaves room for less than a transaction may take. */
   leaveLittle?(data: string): void;
   end(data: string, pid: number): void;
@@ -32,15 +34,18 @@ function isPossible(command: string, ...args: string[]): boolean {
   }
 }
 
+function fill(data: string): void {
+  const write = (): void => {
+    for (;;) appendFileSync(join(data, 'filler'), Buffer.alloc(4096));
+  };
+  expect(write).toThrow('ENOSPC');
+}
+
 const fullDisk: Shortage = {
   name: 'the disk is full',
   prepare: (data) => isPossible('mount', '-t', 'tmpfs', '-o', 'size=3m', 'none', data),
-  begin: (data) => {
-    const fill = (): void => {
-      for (;;) appendFileSync(join(data, 'filler'), Buffer.alloc(4096));
-    };
-    expect(fill).toThrow('ENOSPC');
-  },
+  begin: fill,
+  goOn: fill,
   leaveLittle: (data) =>
     truncateSync(join(data, 'filler'), statSync(join(data, 'filler')).size - LITTLE_BYTES),
   end: (data) => rmSync(join(data, 'filler')),
@@ -93,7 +98,10 @@ it.for([fullDisk, frozenFile])(
 
       // What room is left inside of what is taken already may serve a write or two.
       await until(
-        async () => (await create()).status === 503,
+        async () => {
+          shortage.goOn?.(data);
+          return (await create()).status === 503;
+        },
         () => 'there is still room',
       );
       const rows = () => readLedger(database).instances.length;
