@@ -4,14 +4,14 @@ interface Column {
   mapToDriverValue(value: unknown): unknown;
 }
 
-/** Encodes a row for the driver: each of its keys is a column of `table`. For {@link asEncoded}. */
+/** Encodes the columns of a row for the driver, and leaves out what is no column of `table`. For {@link asEncoded}. */
 export function encodeRow<Row extends object>(table: object, row: Row): Row {
   const columns = table as Record<string, Column>;
   return Object.fromEntries(
-    Object.entries(row).map(([key, value]) => [
-      key,
-      value === null ? null : columns[key]?.mapToDriverValue(value),
-    ]),
+    Object.entries(row).flatMap(([key, value]) => {
+      const column = columns[key];
+      return column === undefined ? [] : [[key, value === null ? null : column.mapToDriverValue(value)]];
+    }),
   ) as Row;
 }
 

@@ -5,6 +5,7 @@ import { sqlite } from '../schema/sqlite.ts';
 import { toConnection } from '../sqlite/connection.ts';
 import type { Connection } from './connection.ts';
 import { prepared, preparedList } from './prepared.ts';
+import { upsert } from './rows.ts';
 
 const tables = {
   notes: sqlite.table('notes', {
@@ -64,4 +65,14 @@ it('builds a query with a list once for each length', async () => {
   expect(await notesOf(connection, ['b', 'c'], { after: 1 })).toEqual([{ id: 'b' }]);
   expect(await notesOf(connection, ['a'], { after: 1 })).toEqual([]);
   expect(built).toBe(2);
+});
+
+it('writes rows with the columns of the table, whatever else an object carries', async () => {
+  const connection = connect();
+  const note = { id: 'c', text: 'C', at: 3 };
+  await upsert(connection, tables.notes, ['id'], note);
+  const shown = { ...note, text: 'D', isShown: true };
+  await upsert(connection, tables.notes, ['id'], shown);
+  const { db, notes } = connection;
+  expect(await db.select().from(notes).where(eq(notes.id, 'c'))).toEqual([{ id: 'c', text: 'D', at: 3 }]);
 });
