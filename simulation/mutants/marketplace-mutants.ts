@@ -22,8 +22,8 @@ export const marketplaceMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/marketplace/sync/launch.ts',
-        find: 'if (error.mayHaveHappened) return FIRST_SEARCH_MS;',
-        replace: 'if (error.mayHaveHappened) return revertToWanted(context, record);',
+        find: 'if (made.mayHaveHappened) return FIRST_SEARCH_MS;',
+        replace: 'if (made.mayHaveHappened) return revertToWanted(context, record);',
       },
     ],
   },

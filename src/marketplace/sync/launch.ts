@@ -87,17 +87,17 @@ async function send(
   request: CreateInstanceRequest,
 ): Promise<number> {
   const { provider, health, call, options } = context;
-  const error = await orProviderError(provider.client.createInstance(request, record.id, call));
-  if (!(error instanceof ProviderError)) {
+  const made = await orProviderError(provider.client.createInstance(request, record.id, call));
+  if (!(made instanceof ProviderError)) {
     health.answered(record.id);
-    await adopt(context, record.id, error);
+    await adopt(context, record.id, made);
     return options.polling.intervalMs[0];
   }
-  health.failed(record, error);
-  if (error.mayHaveHappened) return FIRST_SEARCH_MS;
-  if (!isAnswer(error) || isPlatformSilent(error)) return revertToWanted(context, record);
+  health.failed(record, made);
+  if (made.mayHaveHappened) return FIRST_SEARCH_MS;
+  if (!isAnswer(made) || isPlatformSilent(made)) return revertToWanted(context, record);
   const sent = { ...record, launch: { ...record.launch, state: 'sent' as const } };
-  const { reason, details } = toRefusal(error, record);
+  const { reason, details } = toRefusal(made, record);
   await fail(context, sent, reason, details);
   return 0;
 }

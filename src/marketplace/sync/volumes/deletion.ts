@@ -27,7 +27,10 @@ import {
   type VolumeContext,
 } from './step.ts';
 
-/** Not sent while the provider shows the volume on an active deployment. @throws {ProviderError} if nothing was sent */
+/**
+ * Sends no deletion while the provider shows the volume on an active deployment.
+ * @throws {ProviderError} if nothing was sent
+ */
 export async function startDeletion(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
   const { record } = snapshot;
   const { action, providerVolumeId } = record;
@@ -51,9 +54,9 @@ export async function startDeletion(context: VolumeContext, snapshot: VolumeSnap
   }
   const sent = await beginAttempt(context, snapshot);
   if (sent === null) return;
-  const isTaken = await orProviderError(sendDeletion(context, providerVolumeId));
-  if (!(isTaken instanceof ProviderError)) await accept(context, record, isTaken);
-  else if (!(await settleError(context, sent, isTaken))) await accept(context, record);
+  const answer = await orProviderError(sendDeletion(context, providerVolumeId));
+  if (!(answer instanceof ProviderError)) await accept(context, record, answer);
+  else if (!(await settleError(context, sent, answer))) await accept(context, record);
 }
 
 /** The volume at the provider; null: 404. */
@@ -84,7 +87,10 @@ async function accept(context: VolumeContext, { id }: VolumeRecord, isTaken = fa
   await transactOnVolume(context.store, id, (tx, { record }) => acceptDeletion(context, tx, record, isTaken));
 }
 
-/** Until a 404 proves that the volume is gone. It is no longer billed. @throws {ProviderError} */
+/**
+ * Repeats an accepted deletion until a 404 proves that the volume is gone. Its billing has ended already.
+ * @throws {ProviderError}
+ */
 export async function proveDeletion(context: VolumeContext, record: VolumeRecord): Promise<void> {
   const { providerVolumeId } = record;
   if (providerVolumeId === null) return endDeletion(context, record);
