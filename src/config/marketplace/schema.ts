@@ -243,12 +243,15 @@ const smtpSchema = z
   );
 
 const requestsSchema = z.int().min(1).max(1_000_000_000);
-const windowSchema = z.int().min(1).max(86_400);
 
 /** M: Limits. */
 const rateLimitsSchema = z
   .strictObject({
-    window_s: windowSchema.default(defaultRateLimits.windowMs / 1000),
+    window_s: z
+      .int()
+      .min(1)
+      .max(86_400)
+      .default(defaultRateLimits.windowMs / 1000),
     /** GET /api/providers and GET /api/gpu-offers, for each address. */
     catalog_reads: requestsSchema.default(defaultRateLimits.catalogReads),
     /** Deployments except creates, can-terminate, SSH keys, balance and teams, for each address. */
