@@ -6,7 +6,7 @@ import { printError } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 
 /**
- * For work that cannot be part of a transaction. If the row of the audit log cannot be written, it prints a warning.
+ * Does work that cannot be part of a transaction, then writes its row of the audit log; if that fails, prints a warning.
  */
 export async function auditBeside<T>(
   database: string,

@@ -1,7 +1,7 @@
 import type { ServePorts } from '../compose/serve/orchestrator.ts';
 import type { LazyCommand } from './program.ts';
 
-/** Except `conformance`, a separate program. Subcommands are loaded if `isNamed` accepts them. */
+/** All commands except `conformance`, a separate program. Of subcommands, those that `isNamed` accepts are loaded. */
 export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts): readonly LazyCommand[] {
   return [
     {

@@ -9,8 +9,8 @@ interface Started {
 }
 
 /**
- * To be pasted into a terminal where this server was started: same program, configuration and database. A password in
- * the URL is left out.
+ * A command line to paste into a terminal where this server was started: same program, configuration and database. A
+ * password in the URL is left out.
  */
 export function sameBerth(
   args: string,

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { isForbiddenAddress } from './addresses.ts';
 
-/** The result has no trailing slash. @throws {Error} with the problem, such as plain http or a private address */
+/** Parses an orchestrator's address. The result has no trailing slash. @throws {Error} with the problem, such as plain http or a private address */
 export function parseBaseUrl(text: string, { allowPrivate }: { allowPrivate: boolean }): string {
   const url = URL.parse(text);
   if (url === null) throw new Error('expected a URL, such as https://gpu.example/v1');

@@ -45,7 +45,7 @@ export interface ClientOptions {
   certificateSeen?: CertificateSeen | undefined;
 }
 
-/** With its own connections. @throws {Error} for a base URL or a credential that cannot be used */
+/** Creates a client with its own connections. @throws {Error} for a base URL or a credential that cannot be used */
 export function createClient(options: ClientOptions): OrchestratorClient {
   const { allowPrivate, timeoutMs, clock, fetch, resolve, onProblem = () => undefined } = options;
   const { maxBodyBytes = MAX_BODY_BYTES, connections = CONNECTIONS, credential } = options;

@@ -9,7 +9,10 @@ export class TookTooLong extends Error {
   }
 }
 
-/** Even if bytes keep trickling in. `given` aborts it earlier. @throws {TookTooLong} or the reason of `given` */
+/**
+ * Limits the total time of `work`, even if bytes keep trickling in. `given` aborts it earlier.
+ * @throws {TookTooLong} or the reason of `given`
+ */
 export async function withDeadline<T>(
   clock: Clock,
   timeoutMs: number,

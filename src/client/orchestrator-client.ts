@@ -99,7 +99,7 @@ export interface OrchestratorClient {
     options?: CallOptions,
   ): Promise<Instance>;
   getInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
-  /** `mark`: of the last answer, which is not parsed again if it is unchanged. Null: there is no earlier answer. */
+  /** An answer that still has `mark` is not parsed again. `mark` is null at the first poll. */
   pollInstance(
     id: string,
     region: string,

@@ -31,7 +31,7 @@ export function loadGpuTypes(): GpuTypes {
   return parseGpuTypes(readFileSync(join(packageRoot(), 'fixtures', 'gpu-types.yaml'), 'utf8'));
 }
 
-/** With their catalogs from the database; closed after `body`. @throws {Fatal} */
+/** Runs `body` with the providers and their stored catalogs, and closes them afterwards. @throws {Fatal} */
 export async function withProviders<T>(
   config: MarketplaceConfig,
   store: Store,

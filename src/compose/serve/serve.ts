@@ -123,7 +123,7 @@ export async function serve<P extends Product>(
 }
 
 /**
- * Created if missing; this process locks a SQLite file. `check` runs before anything is written.
+ * Opens the store, and creates it if missing. This process locks a SQLite file. `check` runs before anything is written.
  * @throws {DatabaseRefused}
  */
 export async function openToServe<Store extends { close(): Promise<void> }>(

@@ -13,7 +13,7 @@ export const marketplaceStores: Stores<Store> = {
 };
 
 /**
- * Created if missing. `beforeWriting` runs once the database is found undamaged or missing; if it throws, nothing is
+ * Opens the store, and creates it if missing. `beforeWriting` runs once the database is found undamaged or missing; if it throws, nothing is
  * changed.
  * @throws {DatabaseRefused}
  */

@@ -20,7 +20,7 @@ export const orchestratorStores: Stores<Store> = {
 };
 
 /**
- * Created if missing. `beforeWriting` runs once the database is found undamaged or missing; if it throws, nothing is
+ * Opens the store, and creates it if missing. `beforeWriting` runs once the database is found undamaged or missing; if it throws, nothing is
  * changed.
  * @throws {DatabaseRefused}
  */
@@ -44,7 +44,7 @@ export async function backUp(database: string, target: string, now: number): Pro
   return (await backUpDatabase(sqlitePath(database), target, now)).bytes;
 }
 
-/** By a copy of a backup. The old one is kept under another name. @throws {Fatal} */
+/** Replaces the database by a copy of a backup. The old one is kept under another name. @throws {Fatal} */
 export function restore(
   database: string,
   backup: string,
@@ -65,7 +65,7 @@ export function restore(
   }
 }
 
-/** The first start then compares it with the platform. @throws {Fatal} */
+/** Marks a database that other tools restored: the first start then compares it with the platform. @throws {Fatal} */
 export async function markRestored(database: string, takenAt: number, actor: Actor): Promise<void> {
   const release = isPostgres(database) ? () => undefined : takeServeLock(sqlitePath(database));
   try {

@@ -20,7 +20,7 @@ export function toRequestedKey({ sshKeyId, ssh_public_key: inline }: CreateDeplo
 }
 
 /**
- * A temporary key is still to be inserted; its deployment's end deletes it.
+ * A temporary key must still be inserted. It is deleted when its deployment ends.
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for the temporary key of another deployment
  */
 export async function toLaunchKey(

@@ -7,7 +7,7 @@ import type { DiscountRecord } from '../model/people.ts';
 const LOWEST = 5;
 const HIGHEST = 50;
 
-/** From `startsAt`, by default now. Earlier usage keeps its price. @throws {OperatorError} */
+/** Assigns a discount from `startsAt`, by default now. Earlier usage keeps its price. @throws {OperatorError} */
 export async function assignDiscount(
   { store, clock, random }: Pick<Deps, 'store' | 'clock' | 'random'>,
   { teamId, percentage, startsAt, endsAt = null }: AssignedDiscount,
@@ -42,7 +42,7 @@ export interface AssignedDiscount {
   endsAt?: number | null | undefined;
 }
 
-/** One that has not started never will. Ending it again keeps the first end. @throws {OperatorError} */
+/** Ends a discount, also one that has not started. Ending it again keeps the first end. @throws {OperatorError} */
 export async function endDiscount(
   { store, clock }: Pick<Deps, 'store' | 'clock'>,
   id: string,

@@ -8,7 +8,7 @@ export interface Price {
   discountPercentage: number;
 }
 
-/** `discountEndsAt` null: no end is known, or there is no discount. */
+/** `discountEndsAt` is null if there is no discount or its end is not known. */
 export async function priceFor(
   read: Pick<Reader, 'discounts'>,
   teamId: string,

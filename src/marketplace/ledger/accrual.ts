@@ -96,7 +96,7 @@ export class Accrual {
       await this.#zeroBalance.check(deps.store, teamId, watch.exhaustedAt, now);
   }
 
-  /** Together; if that fails, one by one, so that one failure does not block the others. */
+  /** Bills the segments together; if that fails, one by one, so that one failure does not block the others. */
   async #accrue(deps: AccrualDeps, segments: readonly SegmentRecord[], now: number): Promise<void> {
     // Lets other work run between two transactions.
     await nextTurn();

@@ -72,7 +72,7 @@ function toHours(hours: number): string {
 }
 
 /**
- * Without a balance, volumes are frozen.
+ * Refuses attachments of a team without balance: its volumes are frozen.
  * @throws {ApiError} VALIDATION_ERROR with `details.reason: insufficient_balance`
  */
 export async function assertNotFrozen(

@@ -8,8 +8,8 @@ import { continued, owedOf, priceChange } from './price-change.ts';
 import { endsOfSlices } from './slices.ts';
 
 /**
- * Ends it at each price change before `until` and opens the next. Returns the last, open one. With nothing posted
- * before the change, the segment gets the new price instead.
+ * Ends the segment at each price change before `until` and opens the next one. Returns the last one, which is open. A
+ * segment with nothing posted before the change gets the new price instead.
  */
 export async function splitAtPriceChanges(
   deps: Pick<Deps, 'random'>,
@@ -42,7 +42,7 @@ export async function closeSegment(
   await tx.ledger.updateSegment({ ...posted, endedAt: at });
 }
 
-/** One slice per UTC day. Returns the updated segment, which was read by id in this transaction. */
+/** Charges one slice per UTC day. Returns the updated segment. It was read by id in this transaction. */
 export async function postUntil(
   deps: Pick<Deps, 'random'>,
   tx: Pick<Transaction, 'ledger'>,
@@ -56,7 +56,7 @@ export async function postUntil(
   return last.segment;
 }
 
-/** In order; posted time is never posted again. Below one micro-USD, only `postedUntil` moves. */
+/** The postings in order. Posted time is never posted again. Below one micro-USD, only `postedUntil` moves. */
 export function toPostings(deps: Pick<Deps, 'random'>, segment: SegmentRecord, until: number): Posting[] {
   let current = segment;
   return endsOfSlices(segment.postedUntil, until).map((end) => {

@@ -27,8 +27,8 @@ export function sliceEnd(
 }
 
 /**
- * For a segment posted as far as is certain. The retry of an uncertain slice is delayed by the silence so far, at most
- * by one slice.
+ * When the billing job next looks at a segment that is posted as far as is certain. If the provider is silent, it waits
+ * as long as the silence so far, at most one slice.
  */
 export function nextPostingAt(
   options: SliceOptions,

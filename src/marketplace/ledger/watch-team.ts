@@ -32,7 +32,7 @@ export async function takeReading(
   return readingOf(team, open, await read.discounts.ofTeam(teamId), at);
 }
 
-/** Mails if needed, and schedules the next check. Null: there is no such team. */
+/** Mails if needed and schedules the next check. Returns the updated watch, or null if there is no such team. */
 export async function watchTeam(
   deps: WatchDeps & Pick<Deps, 'store'>,
   teamId: string,

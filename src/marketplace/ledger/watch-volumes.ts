@@ -15,7 +15,7 @@ export class VolumesAreKept extends Error {
   override readonly name = 'VolumesAreKept';
 }
 
-/** One on a live deployment is kept until the deployment ends. */
+/** The volumes to delete now. A volume on a live deployment is kept until the deployment ends. */
 export async function volumesToDelete(
   read: Pick<Reader, 'teams' | 'volumes' | 'deployments'>,
   teamId: string,
@@ -28,7 +28,7 @@ export async function volumesToDelete(
   return due.filter((_, index) => isFree[index]);
 }
 
-/** With the team locked, in the transaction that begins the deletion. @throws {VolumesAreKept} */
+/** Checks again with the team locked, in the transaction that begins the deletion. @throws {VolumesAreKept} */
 export async function assertVolumesDue(
   tx: Pick<Transaction, 'teams' | 'ledger' | 'discounts'>,
   teamId: string,
@@ -45,8 +45,8 @@ async function keptVolumes({ volumes }: Pick<Reader, 'volumes'>, teamId: string)
 }
 
 /**
- * Sends the due mail. Returns the watch, which the caller writes, and the next check; infinite: there are no volumes.
- * `team` was read by id in this transaction.
+ * Sends the due mail. Returns the updated watch, for the caller to write, and the time of the next check, which is
+ * infinite without volumes. `team` was read by id in this transaction.
  */
 export async function watchVolumes(
   deps: Pick<Deps, 'clock' | 'random' | 'options'>,

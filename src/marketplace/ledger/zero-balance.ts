@@ -8,10 +8,7 @@ import { VolumesAreKept, volumesToDelete } from './watch-volumes.ts';
 
 /** Ignores the minimum runtime. `store` is fenced by the lease of the round that decided it. */
 export interface Enforcement {
-  /**
-   * Rejects with ACTION_UNSUPPORTED if it cannot be stopped, and with {@link BalanceIsBack} if the step is no longer
-   * due.
-   */
+  /** Rejects with ACTION_UNSUPPORTED if the machine cannot stop, and with {@link BalanceIsBack} if the team has paid. */
   stop(deploymentId: string, store: Store): Promise<void>;
   /** Rejects with {@link BalanceIsBack} if the step is no longer due. */
   terminate(deploymentId: string, store: Store): Promise<void>;

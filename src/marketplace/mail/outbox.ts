@@ -8,7 +8,7 @@ import { deploymentFailedMessage, deploymentReadyMessage } from './messages.ts';
 
 export type News = Pick<MailRecord, 'class' | 'kind' | 'dedupeKey' | 'subject' | 'text'>;
 
-/** If the user wants its class; sent after the transaction, and once by its `dedupeKey`. */
+/** Queues a mail if the user wants its class. It is sent after the transaction, once for each `dedupeKey`. */
 export async function queueMail(
   { random, clock }: Pick<Deps, 'random' | 'clock'>,
   tx: Pick<Transaction, 'mail'>,
@@ -54,7 +54,7 @@ export async function mailManagers(
   }
 }
 
-/** To the user who created the deployment (M: Events). */
+/** Mails the user who created the deployment (M: Events). */
 export async function notifyDeployment(
   deps: Pick<Deps, 'random' | 'clock'>,
   tx: Pick<Transaction, 'users' | 'mail'>,

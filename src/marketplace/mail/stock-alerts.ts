@@ -63,7 +63,7 @@ function stockOf(
   return { offer, regions: offer.inStockRegions.filter((name) => region === null || name === region) };
 }
 
-/** A mail each time the configuration returns to stock. Idempotent. @throws {OperatorError} */
+/** Subscribes a user to a mail each time the configuration returns to stock. Idempotent. @throws {OperatorError} */
 export async function subscribeToStock(
   { store, clock, random, providers }: Pick<Deps, 'store' | 'clock' | 'random' | 'providers'>,
   wanted: Pick<StockAlertRecord, 'userId' | 'providerId' | 'offerId' | 'region'>,

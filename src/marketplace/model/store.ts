@@ -266,7 +266,7 @@ export interface Store {
     now: number;
     lengthMs: number;
   }): Promise<{ count: number; endsAt: number }>;
-  /** Writes as much as a create does, and rolls it back. Fails where there is no room. */
+  /** Writes about as much as a create does and rolls it back. Rejects if there is no room for it. */
   proveWrites(): Promise<void>;
   close(): Promise<void>;
 }

@@ -28,7 +28,7 @@ export function announcesUnavailable(offer: Pick<CatalogOffer, 'extras'> | undef
   return unavailableOf(offer) !== undefined;
 }
 
-/** Its platform does not answer now, or it has become deployable again. */
+/** Whether an offer that `/availability` omits may be in stock: its platform is silent, or it has become deployable. */
 export function mayBeInStock(
   configurations: readonly Configuration[],
   { offerId, region }: { offerId: string; region: string },

@@ -86,7 +86,10 @@ async function refresh(
     await within.transact((tx) => tx.catalogs.confirm(provider.id, readAt));
 }
 
-/** They keep their last known state, unbilled; what a user ends is cleaned up once the provider is configured again. */
+/**
+ * Logs providers that are no longer configured but still have deployments or volumes. These keep their last known state,
+ * unbilled. What a user ends is cleaned up once the provider is configured again.
+ */
 export async function logMissingProviders({
   store: { read },
   providers,

@@ -85,7 +85,7 @@ export interface Provider {
   sshProbe: SshProbe | null;
 }
 
-/** @throws {ApiError} PROVIDER_REFUSED if it is no longer configured */
+/** @throws {ApiError} PROVIDER_REFUSED if the configuration no longer has the provider */
 export function requireProvider(providers: Providers, { providerId }: { providerId: string }): Provider {
   const provider = providers.get(providerId);
   if (provider !== undefined) return provider;

@@ -32,7 +32,7 @@ export function publishedOffers(
   return offers;
 }
 
-/** No longer sold, the latest first. They are kept for deployments that run on them. */
+/** Offers that are no longer sold, the latest first. They are kept for deployments that run on them. */
 export function withdrawnOffers(
   before: PublishedCatalog | null,
   after: Pick<PublishedCatalog, 'configurations' | 'available'>,

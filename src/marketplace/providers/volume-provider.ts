@@ -27,7 +27,7 @@ export function volumeProviderOf(providers: Providers, providerId: string): Volu
   return toVolumeProvider(providers.get(providerId));
 }
 
-/** @throws {ApiError} PROVIDER_REFUSED if the provider is no longer configured */
+/** @throws {ApiError} PROVIDER_REFUSED if the configuration no longer has the provider */
 export function requireVolumeProvider(
   providers: Providers,
   { providerId }: { providerId: string },

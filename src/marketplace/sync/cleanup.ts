@@ -12,7 +12,7 @@ const STILL_THERE = 'the provider still has it';
 const DENIED = 'the provider answers 404 for it and for too many others: see `berth marketplace losses`';
 
 /**
- * Deletes it, and retries without limit until it is gone. Returns the pause until the next attempt; null: it is done.
+ * Deletes the instance, and retries until it is gone. Returns the pause until the next attempt; null: it is done.
  */
 export async function cleanUp(context: SyncContext, record: DeploymentRecord): Promise<number | null> {
   const { store, health, cleanups } = context;

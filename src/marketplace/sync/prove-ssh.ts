@@ -73,7 +73,7 @@ function withResult(
   return { ...proof, ...none, onlineAt, attempts: proof.attempts + 1, failedAt: result.step };
 }
 
-/** Not if the row has changed: another process may hold the lease, or the deployment may have ended. */
+/** Writes nothing if the row has changed: another process may hold the lease, or the deployment may have ended. */
 async function write(
   context: SyncContext,
   { id, revision, sshProof: before }: DeploymentRecord,

@@ -14,7 +14,7 @@ export async function holderOf(
   return records.find((it) => it.id !== id && it.cleanup !== 'done') ?? null;
 }
 
-/** Null: it is gone, or kept because another deployment has it. @throws {ProviderError} */
+/** Returns null once the instance is gone, or if it is kept for another deployment. @throws {ProviderError} */
 export async function removeInstance(
   { store, provider, log, call }: SyncContext,
   record: DeploymentRecord,

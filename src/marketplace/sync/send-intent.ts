@@ -15,8 +15,9 @@ import type { SyncContext } from './context.ts';
 type Sent = Asked & { providerInstanceId: string };
 
 /**
- * Sent once, since a call without an answer "usually means it was accepted" (M: Deployments, rule 3). Committed before
- * the call. Only a proof that it had no effect ends the intent here. Returns whether the provider has answered.
+ * Sends the intent once, since a call without an answer "usually means it was accepted" (M: Deployments, rule 3). The
+ * attempt is committed before the call. Only a proof that the call had no effect ends the intent here. Returns whether
+ * the provider has answered.
  */
 export async function sendIntent(context: SyncContext, id: string): Promise<boolean> {
   const sent = await beginAttempt(context, id);

@@ -7,7 +7,7 @@ import type { Reader } from '../model/store.ts';
 import { createPersonalTeam } from './teams.ts';
 
 /**
- * The named one, else the current one, else a new personal one.
+ * The team of a request: the named one, else the current one, else a new personal one.
  * @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not a member
  */
 export async function resolveTeam(

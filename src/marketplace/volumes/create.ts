@@ -22,7 +22,8 @@ type CreateVolumeDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'p
 /**
  * M: POST /api/volumes. Answers once it is `available`, or `attached` with `deploymentId`; after a wait as `creating`,
  * because a client that got an error might create a second one.
- * @throws {ApiError} PROVIDER_REFUSED: there is no volume, and nothing is billed; any other: nothing was sent
+ * @throws {ApiError} PROVIDER_REFUSED if the provider made no volume: nothing is billed. After any other error, nothing
+ * was sent.
  */
 export async function createVolume(
   deps: CreateVolumeDeps,

@@ -52,7 +52,7 @@ export async function planLaunchVolumes(
 }
 
 /**
- * So that no other request can take them.
+ * Attaches the planned volumes at once, so that no other request can take them.
  * @throws {ApiError} CHANGE_IN_PROGRESS if one has changed since it was planned
  */
 export async function attachAtLaunch(

@@ -27,7 +27,7 @@ export async function readVolumeSnapshot(
   return { record, attachments: await withDeployments(read, attachments) };
 }
 
-/** With locks: first the deployments by id, then the volume, as everywhere. Null: the volume has changed since. */
+/** Reads again with locks: the deployments by id, then the volume, as everywhere. Null: the volume has changed. */
 export async function lockSnapshot(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
   snapshot: VolumeSnapshot,
@@ -45,7 +45,8 @@ export async function lockSnapshot(
 }
 
 /**
- * With the volume and its deployments locked, after what `first` locks. `known`: the last read, which saves another.
+ * Runs a transaction with the volume and its deployments locked, after what `first` locks. `known`: the last read, which
+ * saves another.
  */
 export async function transactOnVolume<T>(
   store: Store,

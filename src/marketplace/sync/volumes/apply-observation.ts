@@ -84,7 +84,7 @@ function byDeployment(a: AttachmentSnapshot, b: AttachmentSnapshot): number {
   return a.deployment.id < b.deployment.id ? -1 : 1;
 }
 
-/** A call took effect after it was given up. The volume is detached again from an ended deployment. */
+/** Deployments that have the volume without a row here: a call took effect late. An ended one is detached again. */
 async function unknownHolders(
   { store, provider }: VolumeContext,
   { record, attachments }: VolumeSnapshot,

@@ -92,7 +92,7 @@ function mayBeRunning(
   return sentAt !== null && now - sentAt < 2 * polling.callTimeoutMs;
 }
 
-/** Also when another process holds the lease: only this process knows the id. */
+/** Records the new volume even if another process holds the lease: only this process knows the id. */
 async function keepMade(context: VolumeContext, record: VolumeRecord, made: ProviderVolume): Promise<void> {
   const { clock, log, unfenced } = context;
   for (let tries = 1; ; tries++)
@@ -112,8 +112,8 @@ async function keepMade(context: VolumeContext, record: VolumeRecord, made: Prov
 }
 
 /**
- * If the create was given up, the volume is deleted there. One of another row is not assigned: deleting one would
- * destroy the other's data.
+ * Writes the id of the new volume. If the create was given up, the volume is deleted at the provider. A volume that
+ * another row has is not assigned: deleting one would destroy the other's data.
  */
 async function recordMade(
   context: VolumeContext,

@@ -4,7 +4,10 @@ import { isNotFoundTrusted } from '../../providers/loss-cap.ts';
 import { transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
 import { getVolume, type VolumeContext } from './step.ts';
 
-/** Once the provider answers 404. The volume stays in `error` until its user deletes it. @throws {ProviderError} */
+/**
+ * Ends the bill of a volume in `error` once the provider answers 404. The volume stays so until its user deletes it.
+ * @throws {ProviderError}
+ */
 export async function endBillOfFailed(context: VolumeContext, record: VolumeRecord): Promise<void> {
   const { id, startedAt, deletedAt, providerId } = record;
   if (startedAt === null || deletedAt !== null || !(await isGone(context, record))) return;

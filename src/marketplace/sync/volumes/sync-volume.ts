@@ -80,7 +80,7 @@ async function read(context: VolumeContext, snapshot: VolumeSnapshot): Promise<S
   return volume === null ? null : { snapshot, volume };
 }
 
-/** Null: nothing was sent, or there was no answer. */
+/** Sends the intent of a waiting request now. Returns the volume in the answer, or null without an answer. */
 async function sendUnsent(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
   const { action } = snapshot.record;
   if (action === null || !isUnsent(action)) return null;
