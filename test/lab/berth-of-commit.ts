@@ -6,7 +6,8 @@ import { root } from '../documents/pages.ts';
 const READ_AT_RUN_TIME = ['conformance', 'fixtures', 'openapi', 'package.json', 'schemas', 'src'];
 
 /**
- * Puts Berth as it was at a commit into `folder`, with today's dependencies. Returns the file that node runs.
+ * Puts Berth as it was at a commit into `folder`, with today's dependencies: what only that commit imports is a
+ * devDependency. Returns the file that node runs.
  * @throws if this clone does not have the commit
  */
 export function berthOfCommit(commit: string, folder: string): string {
