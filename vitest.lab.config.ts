@@ -17,8 +17,8 @@ export default defineConfig({
     // A guest that is emulated takes both cores.
     maxWorkers: 1,
     sequence: { sequencer: NewcomersFirst },
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     experimental: { viteModuleRunner: false },
     expect: { poll: { timeout: 120_000, interval: 500 } },
   },

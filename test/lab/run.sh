@@ -62,35 +62,34 @@ run() {
 pipes=$(mktemp -d)
 trap 'rm -rf "$pipes"' EXIT
 printers=()
+declare -A running
 begin() {
   mkfifo "$pipes/$2"
   sed -u "s/^/$2 | /" <"$pipes/$2" &
   printers+=($!)
   run "$@" >"$pipes/$2" 2>&1 &
+  running[$!]=$2
 }
 
 # One run that failed fails the whole, and the others go on.
 status=0
-ended() { wait "$1" || status=$?; }
+one_ends() {
+  local ended
+  wait -n -p ended "${!running[@]}" || status=$?
+  unset "running[$ended]"
+}
 
-started=()
 if [[ "$*" == *test/lab/* ]]; then
-  for engine in "${engines[@]}"; do
-    begin "$engine" "$engine" "$@"
-    started+=($!)
-  done
+  for engine in "${engines[@]}"; do begin "$engine" "$engine" "$@"; done
 else
-  # The checks of libvirt's driver wait for Incus: two that emulate guests are as much as two cores take. Interrupted servers
-  # wait for leases most of the time.
+  # Two at a time: guests that are emulated take two cores.
   begin libvirt libvirt "$@" test/lab/libvirt/{readme,serve,full,interrupted}.lab.test.ts
-  started+=($!)
-  begin incus incus "$@" test/lab/incus/{single,serve,driver}.lab.test.ts
-  ended $!
-  begin incus incus-more "$@" test/lab/incus/{interrupted,upgrade}.lab.test.ts
-  started+=($!)
-  begin libvirt libvirt-more "$@" test/lab/libvirt/{driver,fleet,import,startable,behind,upgrade}.lab.test.ts
-  started+=($!)
+  begin incus incus "$@"
+  one_ends
+  begin libvirt libvirt-driver "$@" test/lab/libvirt/{driver,startable}.lab.test.ts
+  one_ends
+  begin libvirt libvirt-more "$@" test/lab/libvirt/{fleet,import,behind,upgrade}.lab.test.ts
 fi
-for each in "${started[@]}"; do ended "$each"; done
+while ((${#running[@]} > 0)); do one_ends; done
 wait "${printers[@]}"
 exit "$status"
