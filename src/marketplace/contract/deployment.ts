@@ -140,7 +140,7 @@ export const createDeploymentSchema = z
   .meta({ id: 'CreateDeployment' });
 export type CreateDeployment = z.infer<typeof createDeploymentSchema>;
 
-/** M: PATCH: "a body without `name` is rejected (404, text `Nothing to update`)": by the use case. */
+/** M: PATCH. The use case rejects "a body without `name`" ("404, text `Nothing to update`"). */
 export const renameDeploymentSchema = z
   .object({ name: z.string().optional() })
   .meta({ id: 'RenameDeployment' });

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { CodedError, type Issue, toSentence } from '../../contract/errors.ts';
 
-/** M: Errors defines the first group; Berth the others, since M: says "not shown", and what every HTTP server needs. */
+/**
+ * M: Errors defines the first group. Berth defines the second, for which M: says "not shown". Every HTTP server needs
+ * the third.
+ */
 export const errorTable = {
   VALIDATION_ERROR: {
     status: 400,

@@ -12,14 +12,14 @@ export const volumeTransitions: TransitionTable<VolumeStatus> = {
   creating: ['available', 'attached', 'error', 'deleting', 'deleted'],
   // The volume exists and is on no deployment. Billed from here on.
   available: ['attached', 'deleting', 'error'],
-  // At least one attachment is being made, in place or being removed. Left when the provider's last record of one is
-  // gone.
+  // At least one attachment is being made, is in place or is being removed. The state ends when the provider has no
+  // attachment left.
   attached: ['available', 'deleting', 'error'],
-  // The deletion was accepted, and billing has ended. Left when it is proved that the provider has no such volume.
+  // The deletion was accepted, and billing has ended. The state ends when the provider provably has no such volume.
   deleting: ['deleted'],
   // Final.
   deleted: [],
-  // The provider reported that the volume broke, or never confirmed that it made it. Left by a deletion.
+  // The provider reported the volume as broken, or never confirmed the create. A deletion ends the state.
   error: ['deleting', 'deleted'],
 };
 

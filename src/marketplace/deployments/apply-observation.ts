@@ -21,8 +21,8 @@ export type Applied =
   | { outcome: 'dropped' };
 
 /**
- * `snapshot`: the record as read at `begunAt`, before the provider was asked. If it has changed since, the observation
- * is dropped. Confirmations without changes are not written here but in batches.
+ * Applies an observation to the row. `snapshot` is the record as read at `begunAt`, before the provider was asked. If
+ * the row has changed since, the observation is dropped. The caller writes confirmations without changes in batches.
  */
 export async function applyObservation(
   deps: ApplyDeps,
@@ -62,8 +62,8 @@ export async function applyObservation(
 }
 
 /**
- * The endpoint that must pass the SSH proof first (M: running, "reachable by SSH"). Null: it is proved, needs no proof,
- * or does not run.
+ * The endpoint that must pass the SSH proof first (M: running, "reachable by SSH"). Null if the endpoint is proved, if
+ * no proof is needed, or if the deployment would not run.
  */
 function endpointToProve(
   providers: Deps['providers'],
@@ -79,7 +79,7 @@ function endpointToProve(
   return endpoint;
 }
 
-/** The reference for a changed spot price: the provider's price at the order, or else the first billed price. */
+/** A changed spot price is compared with this: the provider's price at the order, or else the first billed price. */
 async function firstRateOf(
   { ledger }: Pick<Reader, 'ledger'>,
   record: DeploymentRecord,

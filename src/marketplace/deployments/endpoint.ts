@@ -11,7 +11,10 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([
 const LOGIN_USER = /^[a-z_][a-z0-9_.-]{0,63}$/i;
 const MAX_FORWARDS = 1_000;
 
-/** Null: it reports no valid address. O: `ssh_username` is optional, so an answer without it keeps the known one. */
+/**
+ * Returns null if the provider reports no valid address. O: `ssh_username` is optional, so an answer without it keeps
+ * the known name.
+ */
 export function endpointOf(
   instance: Instance,
   { loginUser }: Pick<DeploymentRecord, 'loginUser'>,
