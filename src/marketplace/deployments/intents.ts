@@ -71,7 +71,7 @@ async function write(
 }
 
 /**
- * Waits until the intent is over. One that was not sent by its deadline is withdrawn.
+ * Waits until the intent is over. An intent that was not sent by its deadline is withdrawn.
  * @throws {ApiError} the provider's refusal; PROVIDER_REFUSED: not sent; INVALID_STATUS: the status changed meanwhile;
  * PROVIDER_SLOW (M: 504): sent, and the row does not show its outcome
  */
@@ -103,8 +103,8 @@ export function toCall({ providerId, action }: Asked): IntendedCall {
 }
 
 /**
- * Null: still in progress. An intent missing from the row proves neither success nor refusal.
- * @throws {ApiError} if it is over and not done, or unknown
+ * Returns null while the intent is in progress. An intent missing from the row proves neither success nor refusal.
+ * @throws {ApiError} if the intent ended without success, or if its outcome is unknown
  */
 function outcomeOf(
   record: DeploymentRecord | null,

@@ -20,7 +20,7 @@ export function toRequestedKey({ sshKeyId, ssh_public_key: inline }: CreateDeplo
 }
 
 /**
- * A temporary key must still be inserted. It is deleted when its deployment ends.
+ * The caller must still insert a temporary key. The key is deleted when its deployment ends.
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for the temporary key of another deployment
  */
 export async function toLaunchKey(

@@ -8,14 +8,15 @@ import type { MarketplaceOptions } from '../model/options.ts';
 import { type Endpoint, endpointOf, isSameEndpoint } from './endpoint.ts';
 
 /**
- * One observation of an instance. `isListed`: whether the provider's list contains it; absent: the list was not read.
+ * One observation of an instance. `isListed` says whether the provider's list contains it. It is absent if the list was
+ * not read.
  */
 export type Observation =
   | { instance: Instance }
   | { gone: true; isListed?: boolean }
   | { problem: ProviderProblem };
 
-/** Other properties of the instance, only those that differ from the record. */
+/** The properties besides the status that differ from the record. */
 export interface Facts {
   endpoint?: Endpoint;
   /** A changed spot price: the provider's price in micro-USD per hour. */
@@ -118,7 +119,7 @@ function judgeOnline(observed: ObservedInstance): Judgement {
   return { kind: 'change', to: 'running', at, facts, why: why ?? 'it is ONLINE' };
 }
 
-/** Whether the answer may show the state before the stop. A start since then counts from its own time. */
+/** Whether the answer may still show the state before the stop. Once a start was sent, this no longer holds. */
 function isBeforeStop(observed: ObservedInstance): boolean {
   const { record, now } = observed;
   if (record.status !== 'stopped' || isSpot(observed) || isExplainedBy(record, 'resume')) return false;
@@ -221,7 +222,7 @@ function suspect({ record, instance: { status }, now }: ObservedInstance): Judge
   };
 }
 
-/** The time from which the status counts, if it has lasted long enough; else null. */
+/** When the status began, or null if it has not lasted long enough to be applied. */
 function lastingSince(observed: ObservedInstance): number | null {
   const { record, instance, now, polling } = observed;
   const before = sameSuspicion(record, instance.status);
@@ -260,7 +261,7 @@ function priceFact({ record, instance, firstRateMicroUsd }: ObservedInstance): {
   return { providerRateMicroUsd };
 }
 
-/** The provider's price. Deployments older than the markup have no separate one: it is the price for users. */
+/** The provider's price. A deployment older than the markup stores none; there it equals the price for users. */
 export function providerRateOf({
   providerRateMicroUsd,
   originalRateMicroUsd,
@@ -272,7 +273,7 @@ function hold(why: string): Judgement {
   return { kind: 'hold', why };
 }
 
-/** A provider's text in the form of M: "One readable line on failed deployments". */
+/** Shortens a provider's text to one line (M: "One readable line on failed deployments"). */
 export function toFailureDetails(text: string): string {
   return toOneLine(text, 300);
 }

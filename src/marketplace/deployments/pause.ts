@@ -43,7 +43,7 @@ export async function quotePause(
   };
 }
 
-/** In micro-USD per hour, before discounts. @throws {ApiError} PROVIDER_REFUSED if it is unknown */
+/** The stopped rate in micro-USD per hour, before discounts. @throws {ApiError} PROVIDER_REFUSED if it is unknown */
 function stoppedPriceOf(providers: Providers, record: DeploymentRecord): number {
   const price = originalStoppedRate(providers, record);
   if (price !== null) return price;

@@ -21,7 +21,7 @@ export interface DeploymentPlan {
 }
 
 /**
- * M: Create body: what names the offer's own values must match them.
+ * Resolves a create body (M: Create body). A field that repeats a value of the offer must match it.
  * @throws {ApiError} VALIDATION_ERROR naming each field that does not match; UNAVAILABLE while the catalog is unknown
  */
 export function planDeployment(providers: Providers, request: CreateDeployment): DeploymentPlan {
@@ -39,7 +39,7 @@ export function planDeployment(providers: Providers, request: CreateDeployment):
 }
 
 /**
- * Sold-out offers cannot be deployed, nor those in maintenance.
+ * Refuses an offer that is sold out or in maintenance.
  * @throws {ApiError} VALIDATION_ERROR with `details.reason` out_of_stock
  */
 export function assertInStock({ offer, region }: DeploymentPlan): void {

@@ -30,7 +30,7 @@ export interface DeploymentListFilter extends OwnershipFilter {
   page?: number | undefined;
 }
 
-/** A part of a list as JSON. `isAll`: it is the last part. */
+/** A part of a list as JSON. `isAll` marks the last part. */
 interface DeploymentPage {
   items: readonly string[];
   isAll: boolean;
@@ -41,8 +41,8 @@ const PAGE_ROWS = 100;
 const PAGE_BYTES = 128 * 1024;
 
 /**
- * M: GET /api/deployments: the newest first, in parts, since M: does not limit names. Without a `limit` all; a page
- * after the last is empty.
+ * M: GET /api/deployments: the newest first. Yields the list in parts, since M: does not limit the length of names.
+ * Without a `limit` it yields all deployments. A page after the last is empty.
  * @throws {ApiError} FORBIDDEN or NOT_FOUND
  */
 export async function* pagesOfDeployments(

@@ -9,7 +9,8 @@ import { ask, assertStatus, assertSupported, awaitIntent, type LifecycleDeps } f
 import { showDeployment } from './to-deployment.ts';
 
 /**
- * M: POST .../restart: "never emulated by stop plus start". In flight until the provider reports its end.
+ * M: POST .../restart: "never emulated by stop plus start". The restart is in flight until the provider reports the
+ * end.
  * @throws {ApiError} PROVIDER_SLOW: it may have succeeded; any other: nothing changed
  */
 export async function restartDeployment(
@@ -26,13 +27,13 @@ export async function restartDeployment(
   return showDeployment(deps, await awaitIntent(deps, asked, isAccepted));
 }
 
-/** How long after the call the provider may not show the restart yet. */
+/** For this long after the call, the provider may not show the restart yet. */
 const RESTART_SHOWS_MS = 5_000;
 /** How long a read waits for the worker to poll the provider. */
 const FRESH_WITHIN_MS = 2_000;
 
 /**
- * M: GET .../reboot-status: in flight until the worker has observed the end.
+ * M: GET .../reboot-status. A restart is in flight until the worker has observed its end.
  * @throws {ApiError} NOT_FOUND, FORBIDDEN or ACTION_UNSUPPORTED
  */
 export async function readRebootStatus(

@@ -6,8 +6,8 @@ import { type Markups, markedUpStopped, noMarkups } from '../providers/markup.ts
 import type { Providers } from '../providers/provider.ts';
 
 /**
- * With the markup, before discounts, in micro-USD per hour: as announced, else the profile's, else the last known.
- * Null: never known.
+ * The stopped rate with the markup and before discounts, in micro-USD per hour: the announced one, else the profile's,
+ * else the last known. Null if none was ever known.
  */
 export function originalStoppedRate(providers: Providers, record: DeploymentRecord): number | null {
   const { offerId, region, extras, originalStoppedRateMicroUsd: last } = record;
@@ -22,7 +22,7 @@ export function originalStoppedRate(providers: Providers, record: DeploymentReco
   );
 }
 
-/** The provider's price while stopped, in micro-USD per hour; null: the current catalog has none. */
+/** The provider's price while stopped, in micro-USD per hour. Null if the current catalog has none. */
 export function providerStoppedRate(
   providers: Providers,
   { providerId, offerId }: Pick<DeploymentRecord, 'providerId' | 'offerId'>,

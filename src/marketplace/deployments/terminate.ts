@@ -15,7 +15,7 @@ import { runningMs } from './to-deployment.ts';
 import { type TransitionDeps, transition } from './transition.ts';
 
 /**
- * M: DELETE /api/deployments/{deploymentId}. Billing ends now, also during another change; the worker deletes the
+ * M: DELETE /api/deployments/{deploymentId}. Billing ends at once, even during another change. The worker deletes the
  * instance later.
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for its status or before the minimum runtime is met
  */
@@ -74,7 +74,7 @@ export async function canTerminate(
   return checkTermination(record, minimumMinutes, clock.now());
 }
 
-/** In whole minutes: the runtime is rounded down, the remaining time up. */
+/** The check counts whole minutes: it rounds the runtime down and the remaining time up. */
 export function checkTermination(
   record: DeploymentRecord,
   minimumMinutes: number,

@@ -105,7 +105,7 @@ function toMoney(record: DeploymentRecord, costMicroUsd: number) {
   };
 }
 
-/** Without a configured provider, neither is supported. */
+/** If the provider is not configured, the deployment can neither stop nor restart. */
 function toCapabilities(record: DeploymentRecord, providers: Providers) {
   const provider = providers.get(record.providerId);
   const unknown = `${record.providerId} is no longer offered.`;
@@ -120,12 +120,12 @@ function toCapabilities(record: DeploymentRecord, providers: Providers) {
 
 type Times = Pick<DeploymentRecord, 'startedAt' | 'stoppedAt' | 'pausedAt' | 'pausedMs'>;
 
-/** In milliseconds, including a stop that is not over. */
+/** The time spent stopped, in milliseconds. It includes a stop that is not over. */
 export function stoppedMs({ stoppedAt, pausedAt, pausedMs }: Times, now: number): number {
   return pausedMs + (pausedAt === null ? 0 : Math.max(0, (stoppedAt ?? now) - pausedAt));
 }
 
-/** In milliseconds, from the first observed `running` (M: Deployments, rule 4: "Time stopped does not count"). */
+/** The runtime in milliseconds since the first observed `running` (M: rule 4: "Time stopped does not count"). */
 export function runningMs(times: Times, now: number): number {
   if (times.startedAt === null) return 0;
   return Math.max(0, (times.stoppedAt ?? now) - times.startedAt - stoppedMs(times, now));

@@ -31,16 +31,16 @@ export type TransitionFields = Partial<
 
 export interface Move {
   to: DeploymentStatus;
-  /** The time from which it counts. Moved forward to the last confirmation if it is earlier. */
+  /** The time from which the new status counts, but not before the last confirmation. */
   at: number;
-  /** The provider answers 404: the instance is not deleted there, because that does not authorise a deletion. */
+  /** The provider answers 404. The instance is then not deleted there: a 404 does not authorise a deletion. */
   isLoss?: boolean;
   fields?: TransitionFields;
 }
 
 /**
- * The only writer of a status: updates times, prices, billing, clean-up, volumes, temporary key and mail too. `record`
- * was read by id in this transaction.
+ * The only function that writes a deployment's status. It also updates times, prices, billing, clean-up, volumes,
+ * temporary key and mail. `record` was read by id in this transaction.
  * @throws {IllegalTransition}
  */
 export async function transition(
@@ -67,7 +67,7 @@ export async function transition(
   return toEnd(deps, tx, resumed(moved, at), at, isLoss);
 }
 
-/** A running spot instance has a new price from `at` on. `record` was read by id in this transaction. */
+/** Sets a running spot instance's price from `at` on. `record` was read by id in this transaction. */
 export async function reprice(
   deps: TransitionDeps,
   tx: Transaction,

@@ -10,8 +10,8 @@ const PUBLIC = /^\/api\/providers$/;
 const OPTIONAL = /^\/api\/gpu-offers$/;
 
 /**
- * An address is counted before its credential is checked, which stops floods of wrong keys. A create is counted for its
- * user (M: Limits), and for its address only without one.
+ * Counts a request for its address before it checks the credential, which stops floods of wrong keys. A create counts
+ * for its user (M: Limits); without a valid key it counts for its address.
  */
 export function admission(deps: Deps): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
@@ -30,7 +30,7 @@ export function admission(deps: Deps): MiddlewareHandler<HttpEnv> {
   };
 }
 
-/** Authenticates again after the body, because a body can take long and the key may be revoked meanwhile. */
+/** Authenticates again once the body has arrived: that can take long, and the key may be revoked meanwhile. */
 export function stillAdmitted(deps: Deps): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
     if (context.get('caller') !== undefined) await authenticate(deps, context);
