@@ -39,7 +39,7 @@ export const errors = new ApiErrors<ErrorCode>({
 /** The codes of every request about a resource of a team. */
 export const ofTeams = ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'] as const;
 
-/** M: Errors and Limits: the same body and headers for failures below HTTP, which are not counted. */
+/** Answers a failure below HTTP with the same body and headers (M: Errors and Limits). It counts for no limit. */
 export function refuseWire(
   rateLimits: Pick<RateLimits, 'peek'>,
 ): (problem: WireProblem, remoteAddress: string | undefined) => WireRefusal {

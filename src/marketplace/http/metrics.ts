@@ -93,7 +93,7 @@ export class Metrics extends ServerMetrics {
     );
   }
 
-  /** Metrics that may need an operator's attention, by provider. */
+  /** Metrics per provider that an operator may have to act on. */
   #addProviderMetrics({ store: { read }, clock, providers, workers }: Deps): void {
     const startedAt = clock.now();
     this.gaugeBy(

@@ -13,7 +13,7 @@ export interface RateLimitStatus {
   endsAt: number;
 }
 
-/** The limit in the headers if there is none. */
+/** The headers show this limit for a request without a limit. */
 const UNLIMITED = 2_147_483_647;
 const MAX_KNOWN = 100_000;
 
@@ -22,7 +22,7 @@ export class RateLimits {
   readonly options: RateLimitOptions;
   readonly #store: Pick<Store, 'countRequest'>;
   readonly #clock: Clock;
-  /** The last known states, for replies to uncounted requests, and to refuse floods without a write. */
+  /** The last known states. Replies to uncounted requests show them, and floods are refused by them without a write. */
   readonly #known = new Map<string, RateLimitStatus>();
 
   constructor(
@@ -34,7 +34,7 @@ export class RateLimits {
     this.options = options;
   }
 
-  /** The window of a request by M: Limits; null: it is counted for its user, once the user is known. */
+  /** The window that counts a request (M: Limits). Null for a create, which counts for its user once that is known. */
   windowOf(method: string, path: string): AddressWindow | null {
     if (method === 'POST' && path === '/api/deployments') return null;
     const read = method === 'HEAD' ? 'GET' : method;

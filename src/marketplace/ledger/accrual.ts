@@ -20,8 +20,8 @@ const UNAVAILABLE_IN_A_ROW = 3;
 type AccrualDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
- * The billing job charges slices, watches balances, and ends what runs without one. A round reads only what is due.
- * Costs do not depend on when it runs: a segment is posted in full where it ends.
+ * The billing job charges slices, watches balances, and ends deployments and volumes of teams without balance. A round
+ * reads only due rows. Costs do not depend on when it runs: a segment is posted in full where it ends.
  */
 export class Accrual {
   readonly #deps: AccrualDeps;
@@ -65,7 +65,7 @@ export class Accrual {
     for await (const due of segments) await this.#accrue(deps, due, now);
   }
 
-  /** The next page is read when the last one is done; failed items are not read again in this round. */
+  /** Reads the next page when the last one is done. Failed items are not read again in this round. */
   async *#pages<T>(
     readPage: (after: PageEnd | undefined) => Promise<T[]>,
     endOf: (item: T) => PageEnd,

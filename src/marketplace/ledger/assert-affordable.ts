@@ -94,8 +94,8 @@ export async function assertNotFrozen(
 export type CommitmentReader = Pick<Reader, 'deployments' | 'volumes' | 'discounts'>;
 
 /**
- * In micro-USD per hour, at the prices of `now`: also what is being deployed or started, and a volume at its new size.
- * With the team's row locked, it cannot grow meanwhile.
+ * All costs of the team in micro-USD per hour, at the prices of `now`. They include deployments being made or started,
+ * and a volume being resized at its new size. While the team's row is locked, they cannot grow.
  */
 async function committedRate(
   read: CommitmentReader,

@@ -61,8 +61,8 @@ export function readCredit(watch: BalanceWatch, reading: BalanceReading): Balanc
 }
 
 /**
- * When the watch may change next, at the rate of `reading`, which must treat all time as confirmed. `slackMicroUsd`: by
- * how much the balance may be rounded up. Infinite: never.
+ * When the watch may change next, at the rate of `reading`; infinite if never. The reading must treat all time as
+ * confirmed. `slackMicroUsd` is the most by which the balance may be rounded up.
  */
 export function nextReadingAt(
   watch: BalanceWatch,

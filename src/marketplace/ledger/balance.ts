@@ -13,7 +13,8 @@ type LedgerReader = Pick<Reader, 'ledger' | 'discounts'>;
 const PAGE = 500;
 
 /**
- * Unposted cost by `at`, as far as providers have confirmed it: one that is silent for hours takes no balance to zero.
+ * The unposted cost by `at`, as far as providers have confirmed it. A provider that is silent for hours thus takes no
+ * balance to zero.
  */
 export async function accrued(read: LedgerReader, teamId: string, at: number): Promise<number> {
   const segments = await read.ledger.openSegmentsOfTeam(teamId);
@@ -22,7 +23,7 @@ export async function accrued(read: LedgerReader, teamId: string, at: number): P
   return segments.reduce((sum, open) => sum + unposted(open, discounts, at), 0);
 }
 
-/** In micro-USD: the charged amount plus {@link accrued}. It grows exactly as the balance falls. */
+/** The cost in micro-USD: the charged amount plus {@link accrued}. It grows exactly as the balance falls. */
 export async function costsOf(
   read: LedgerReader,
   records: readonly DeploymentRecord[],
@@ -68,7 +69,7 @@ export function unposted({ segment, confirmedUntil }: OpenSegment, discounts: Di
 type BalanceReader = Pick<Reader, 'teams' | 'ledger' | 'discounts'>;
 
 /**
- * A lower bound of {@link realTimeBalance} from sums: before discounts, with all time confirmed.
+ * A lower bound of {@link realTimeBalance}, computed from sums. It ignores discounts and counts all time as confirmed.
  * @throws {ApiError} NOT_FOUND
  */
 export async function balanceLowerBound(

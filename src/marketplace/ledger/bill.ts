@@ -52,7 +52,7 @@ export async function startBilling(
 
 /**
  * Stops billing the subject: posts and ends its open segment. Returns the first moment from `at` on that no segment
- * covers. It is later than `at` if a process with a fast clock has already posted more.
+ * covers. It is later than `at` if a process with a fast clock has already posted beyond `at`.
  */
 export async function endBilling(
   deps: Pick<Deps, 'random'>,
@@ -72,7 +72,7 @@ export async function endBilling(
   return end;
 }
 
-/** The open segment, locked. If another process ended it meanwhile, the one that followed it. */
+/** Locks and returns the open segment, or its successor if another process ended it meanwhile. */
 async function lockOpenSegment(
   tx: BillingTransaction,
   subjectKind: SubjectKind,
