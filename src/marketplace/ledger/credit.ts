@@ -56,7 +56,7 @@ export async function adjust(
   return (await book(deps, 'adjustment', credit)).record;
 }
 
-/** Of two concurrent bookings of one reference, the store retries the second. @throws {OperatorError} */
+/** The store retries the second of two concurrent bookings with the same reference. @throws {OperatorError} */
 export async function book(deps: CreditDeps, kind: CreditKind, credit: Credit): Promise<Booked> {
   assertAmount(kind, credit.amountMicroUsd);
   return deps.store.transact((tx) => bookOnce(deps, tx, kind, credit));

@@ -7,8 +7,9 @@ export interface PriceChange {
 }
 
 /**
- * Null: none before `until`; never before `postedUntil`. A volume keeps its locked-in discount until the team's best
- * one is lower, and then costs the standard rate (M: Volume, `hourlyRate`).
+ * The next price change of a segment, not before `postedUntil`. Null if there is none before `until`. A volume keeps
+ * its locked-in discount until the team's best discount is lower. Then it costs the standard rate (M: Volume,
+ * `hourlyRate`).
  */
 export function priceChange(segment: SegmentRecord, discounts: Discounts, until: number): PriceChange | null {
   const from = Math.max(segment.startedAt, segment.postedUntil);
@@ -67,7 +68,7 @@ export function ceilingCostOf(rateMicroUsdPerHour: number, ms: number): number {
   return Number((BigInt(rateMicroUsdPerHour) * BigInt(Math.ceil(ms)) + MS_PER_HOUR - 1n) / MS_PER_HOUR);
 }
 
-/** The total less the posted amount, so that slices add up wherever they are cut. */
+/** The whole cost until `until` less the posted amount, so that slices add up wherever they are cut. */
 export function owedOf(
   segment: Pick<SegmentRecord, 'rateMicroUsdPerHour' | 'startedAt' | 'postedMicroUsd'>,
   until: number,

@@ -17,8 +17,8 @@ const AT_ONCE = 50;
 type RollUpDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
- * Long after a day is over, the slices of a segment on it become one line. The database refuses it if any sum would
- * change.
+ * Replaces a segment's slices of one day with one line, long after the day is over. The database refuses the line if
+ * any sum would change.
  */
 export class RollUp {
   readonly #deps: RollUpDeps;

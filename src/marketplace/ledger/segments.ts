@@ -56,7 +56,7 @@ export async function postUntil(
   return last.segment;
 }
 
-/** The postings in order. Posted time is never posted again. Below one micro-USD, only `postedUntil` moves. */
+/** The postings in order. Posted time is never posted again. A cost below one micro-USD only moves `postedUntil`. */
 export function toPostings(deps: Pick<Deps, 'random'>, segment: SegmentRecord, until: number): Posting[] {
   let current = segment;
   return endsOfSlices(segment.postedUntil, until).map((end) => {

@@ -4,17 +4,20 @@ import type { MarketplaceOptions } from '../model/options.ts';
 type SliceOptions = Pick<MarketplaceOptions['billing'], 'sliceMs'>;
 
 const HOUR_MS = 3_600_000;
-/** A little less than the interval of the billing job, so that the next round finds it due. */
+/** A little less than the interval of the billing job, so that the next round finds the row due. */
 export const NEXT_ROUND_MS = 29_000;
 
-/** The next multiple of `sliceMs`; without it once an hour at an offset of the segment, which spreads them. */
+/**
+ * The next multiple of `sliceMs`. If it is null, segments have one slice an hour, at an offset that depends on the id
+ * and spreads the work.
+ */
 export function nextSliceAt({ sliceMs }: SliceOptions, segmentId: string, at: number): number {
   const everyMs = sliceMs ?? HOUR_MS;
   const phaseMs = sliceMs === null ? phaseOf(segmentId) : 0;
   return (Math.floor((at - phaseMs) / everyMs) + 1) * everyMs + phaseMs;
 }
 
-/** At most `certain`. With `sliceMs` a multiple of it, so that all processes cut the same slices. */
+/** The end of the next slice, at most `certain`. It is a multiple of `sliceMs`, so that all processes cut the same. */
 export function sliceEnd(
   options: SliceOptions,
   { id, postedUntil }: { id: string; postedUntil: number },
@@ -27,8 +30,8 @@ export function sliceEnd(
 }
 
 /**
- * When the billing job next looks at a segment that is posted as far as is certain. If the provider is silent, it waits
- * as long as the silence so far, at most one slice.
+ * When the billing job next processes a segment that is posted up to the certain time. If the provider is silent, the
+ * job waits for as long as the silence has lasted, at most one slice.
  */
 export function nextPostingAt(
   options: SliceOptions,

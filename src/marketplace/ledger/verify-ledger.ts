@@ -20,8 +20,8 @@ const PAGE = 500;
 const MAX_TRANSACTIONS = 100;
 
 /**
- * On one snapshot: transactions net to zero, balances are the sums of entries, slices equal the cost of segments, and
- * segments cover each subject without gaps or overlaps.
+ * Verifies on one snapshot that transactions net to zero, balances are the sums of entries, slices equal the cost of
+ * segments, and segments cover each subject without gaps or overlaps.
  */
 export async function verifyLedger(store: Pick<Store, 'snapshot'>, now: number): Promise<LedgerVerdict> {
   return store.snapshot(async (read) => {

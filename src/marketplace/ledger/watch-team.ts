@@ -15,7 +15,10 @@ import { NEXT_ROUND_MS } from './slices.ts';
 import { watchVolumes } from './watch-volumes.ts';
 import { stepDueAt } from './zero-balance.ts';
 
-/** Graces may be reconfigured, and the store takes a time far ahead for a wrong clock. */
+/**
+ * A check is scheduled at most this far ahead: graces may be reconfigured, and the store treats a time far ahead as the
+ * mistake of a wrong clock.
+ */
 const LOOK_AGAIN_MS = 3_600_000;
 
 type WatchDeps = Pick<Deps, 'clock' | 'random' | 'options'>;
@@ -57,7 +60,7 @@ export async function watchTeam(
   });
 }
 
-/** While unconfirmed time or unbilled price changes may already have that effect, the team is checked every round. */
+/** If unconfirmed time or an unbilled price change may already change the watch, the team is checked every round. */
 function nextCheckOf(
   watch: BalanceWatch,
   team: TeamRecord,

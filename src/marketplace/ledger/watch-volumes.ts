@@ -82,7 +82,7 @@ async function isOnNoDeployment(
   return true;
 }
 
-/** A due mail: the volumes are deleted at `deleteAt`, in `noticeMs`. 0: they are deleted now. */
+/** A mail that is due. It says that the volumes are deleted at `deleteAt`, in `noticeMs`; 0: they are deleted now. */
 export interface VolumeNotice {
   deleteAt: number;
   noticeMs: number;
@@ -92,8 +92,8 @@ export interface VolumeNotice {
 const LATE_MS = 3_600_000;
 
 /**
- * Null: none is due. `keepMs` counts from the first mail. Volumes are deleted neither before the announced time nor
- * sooner after a mail than `noticesMs` says: a late mail delays it.
+ * The mail that is due, or null. `keepMs` counts from the first mail. Volumes are not deleted before the announced
+ * time, nor sooner after a mail than `noticesMs` says. A late mail therefore delays the deletion.
  */
 export function dueNotice(watch: BalanceWatch, policy: VolumePolicy, now: number): VolumeNotice | null {
   const { exhaustedAt, volumesDeleteAt = null, volumesNoticeMs = null } = watch;

@@ -6,7 +6,7 @@ import type { Store } from '../model/store.ts';
 import { type VolumeRecord, logNames as volumeNames } from '../model/volume-record.ts';
 import { VolumesAreKept, volumesToDelete } from './watch-volumes.ts';
 
-/** Ignores the minimum runtime. `store` is fenced by the lease of the round that decided it. */
+/** The steps for a team without balance. They ignore the minimum runtime. `store` is fenced by the round's lease. */
 export interface Enforcement {
   /** Rejects with ACTION_UNSUPPORTED if the machine cannot stop, and with {@link BalanceIsBack} if the team has paid. */
   stop(deploymentId: string, store: Store): Promise<void>;
@@ -27,8 +27,8 @@ const TRY_TO_STOP_MS = 30 * 60_000;
 type Step = 'stop' | 'terminate';
 
 /**
- * After a grace, running deployments are stopped or terminated, after a longer one stopped ones too; volumes are
- * deleted as announced. A provider that hangs does not delay the others.
+ * For teams without balance: stops or terminates running deployments after a grace, terminates stopped ones after a
+ * longer grace, and deletes volumes as announced. A provider that hangs does not delay the others.
  */
 export class ZeroBalance {
   readonly #deps: Pick<Deps, 'clock' | 'random' | 'log' | 'options'>;

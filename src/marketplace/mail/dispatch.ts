@@ -19,8 +19,8 @@ const DELETED_AT_ONCE = 500;
 type DispatchDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'> & { mailer: Mailer | null };
 
 /**
- * After a crash, a mail may be sent again with the same Message-ID. Without a mailer, mails wait and are given up.
- * Finished ones are deleted after the configured time.
+ * Sends the queued mails. After a crash, a mail may be sent again with the same Message-ID. Without a mailer, mails
+ * wait and are given up. Mails that were sent or given up are deleted after the configured time.
  */
 export class MailDispatcher {
   readonly #deps: DispatchDeps;
@@ -119,7 +119,7 @@ export class MailDispatcher {
     await this.#write(store, mail.id, (record) => ({ ...record, attempts, lastError, dueAt }));
   }
 
-  /** Doubles each time, with jitter. */
+  /** The time until the next attempt. It doubles each time, with jitter. */
   #retryMs(attempts: number): number {
     const longestMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (attempts - 1));
     return Math.round(longestMs * (0.5 + this.#deps.random.next() / 2));

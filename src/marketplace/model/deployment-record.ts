@@ -130,7 +130,7 @@ export interface DeploymentRecord {
   sshProof: SshProof | null;
 }
 
-/** The columns of a deployment that was accepted, and that nothing else has happened to. */
+/** The columns of a deployment that has only been accepted so far. */
 export const untouchedDeployment = {
   status: 'deploying',
   ipAddress: null,
@@ -171,8 +171,8 @@ export function isActive({ status }: Pick<DeploymentRecord, 'status'>): boolean 
 export type LostDeployment = DeploymentRecord & { providerInstanceId: string };
 
 /**
- * Whether it ended by a 404. If its instance appears again, only an operator may delete it: a 404 does not authorise
- * that.
+ * Whether a 404 ended the deployment. If its instance appears again, only an operator may delete it: a 404 does not
+ * authorise a deletion.
  */
 export function isLost(record: DeploymentRecord): record is LostDeployment {
   return !isActive(record) && record.providerInstanceId !== null && record.cleanup === 'none';

@@ -35,7 +35,7 @@ export interface SliceRecord {
 
 export type LedgerTransactionKind = 'usage' | 'top_up' | 'grant' | 'adjustment';
 
-/** Its entries add up to zero. It is never deleted or changed, except that slices are rolled up. */
+/** The entries of a transaction add up to zero. It is never changed or deleted, except when slices are rolled up. */
 export interface LedgerTransactionRecord {
   id: string;
   kind: LedgerTransactionKind;
@@ -46,7 +46,7 @@ export interface LedgerTransactionRecord {
   reference: string | null;
 }
 
-/** `team:<id>` holds what a team has left to spend. The others are the operator's accounts. */
+/** `team:<id>` holds the amount that a team can still spend. The others are the operator's accounts. */
 export type LedgerAccount = `team:${string}` | 'revenue:compute' | 'revenue:storage' | 'cash' | 'promotion';
 
 export interface LedgerEntryRecord {
@@ -88,7 +88,7 @@ export interface LossRecord {
   subjectId: string;
   kind: 'deployment' | 'volume';
   providerId: string;
-  /** When the loss ended it, or when it was first held. */
+  /** When the loss ended the subject, or when the loss was first held. */
   at: number;
   /** The loss exceeds the limit: the subject stays as it is until it shows again or an operator accepts the loss. */
   isHeld: boolean;
