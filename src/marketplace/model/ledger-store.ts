@@ -35,7 +35,7 @@ export interface SumOfSlices {
   amountMicroUsd: number;
 }
 
-/** What a segment cost from `startsAt`, exclusive, to `endsAt`, as one line. */
+/** One line with the cost of a segment from `startsAt`, exclusive, to `endsAt`. */
 export interface DayLine {
   segmentId: string;
   startsAt: number;
@@ -74,11 +74,11 @@ export interface LedgerReader {
   /** The cost of a segment on each UTC day, by the day's start, from slices and day lines. */
   daysOf(segmentId: string): Promise<{ day: number; amountMicroUsd: number }[]>;
   /**
-   * The oldest that can be rolled up: ended by `until`, in a period where no more can be posted. Not distinct by
-   * segment.
+   * The oldest slices that can be rolled up: they ended by `until`, in a period where no more can be posted. A segment
+   * may occur more than once.
    */
   toRollUp(wanted: { until: number; periodMs: number; after?: SliceEnd; limit: number }): Promise<SliceEnd[]>;
-  /** For each of these segments that has any: the sum of its slices from `startsAt`, exclusive, to `endsAt`. */
+  /** The sum of the slices from `startsAt`, exclusive, to `endsAt`, for each of these segments that has any. */
   sumSlices(of: { segmentIds: readonly string[]; startsAt: number; endsAt: number }): Promise<SumOfSlices[]>;
   /** The newest first. */
   transactionsOf(teamId: string, limit: number): Promise<LedgerTransactionRecord[]>;
@@ -98,7 +98,7 @@ export interface LedgerReader {
   malformed(limit: number): Promise<{ id: string; isBalanced: boolean }[]>;
   /** The number of rows of each kind, to verify that {@link malformed} covered them all. */
   countRows(): Promise<{ transactions: number; entries: number; usages: number; uses: number }>;
-  /** What a team was charged for usage from `from`, exclusive, to `to`. A slice counts at its end. */
+  /** The amount charged to a team for usage from `from`, exclusive, to `to`. A slice counts at its end. */
   usageOf(teamId: string, from: number, to: number): Promise<number>;
   /** All segments after `afterId`, in the order of their ids, each with the sums of its slices and day lines. */
   auditSegments(page: { afterId?: string; limit: number }): Promise<
@@ -112,7 +112,8 @@ export interface LedgerReader {
     }[]
   >;
   /**
-   * In the order of ids, with the period that segments must cover. `until` null: not ended; equal to `from`: no cost.
+   * All billed subjects in the order of their ids, with the period that segments must cover. `until` is null if billing
+   * has not ended, and equal to `from` if there was no cost.
    */
   auditSubjects(page: { afterId?: string; limit: number }): Promise<
     {
@@ -168,7 +169,7 @@ export interface MailWriter extends MailReader {
   /** Does nothing if a mail with the same `dedupeKey` exists. */
   insert(record: MailRecord): Promise<void>;
   update(record: MailRecord): Promise<void>;
-  /** Of the mails sent or given up that were written before then, deletes the oldest. Returns how many. */
+  /** Deletes the oldest mails that are sent or given up and were written before then. Returns their number. */
   deleteEnded(before: number, limit: number): Promise<number>;
 }
 

@@ -60,7 +60,10 @@ export function isBeingDestroyed({ status }: Instance): boolean {
   return status === 'DESTROYING' || status === 'DESTROYED';
 }
 
-/** At most 63 lower-case characters, and never the display label: a lost instance is found by it. */
+/**
+ * The name of an instance at its provider: at most 63 lower-case characters, and never the display label. A lost
+ * instance is found by it.
+ */
 export function toProviderName(installationId: string, deploymentId: string): string {
   return `bm-${installationId}-${deploymentId.slice(deploymentId.indexOf('-') + 1)}`;
 }

@@ -19,7 +19,8 @@ export interface MarketplaceOptions {
     /** The time after which a call to a provider counts as timed out. */
     callTimeoutMs: number;
     /**
-     * Concurrent polls, launches and deletions per provider, over all servers. Changes for requests have as many again.
+     * Concurrent polls, launches and deletions per provider, over all servers. Changes that requests wait for have a
+     * limit of their own, of the same size.
      */
     concurrency: number;
     /** How long a dedicated instance must appear stopped or offline before that is accepted. */
@@ -44,7 +45,7 @@ export interface MarketplaceOptions {
   /** How long a request waits for its change at the provider. Then it answers 504 if the change was sent, else 502. */
   lifecycleWaitMs: number;
   spending: {
-    /** How long the balance must last for everything that the team pays for before anything can be added. */
+    /** Before anything is added, the balance must cover all costs of the team for this long. */
     balanceForMs: number;
     teamLimits: TeamLimits;
   };

@@ -6,7 +6,7 @@ import type { TeamReader } from './people-store.ts';
 import type { Reader } from './store.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
-/** Locked where `read` is a transaction. @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not in its team */
+/** Locks the row if `read` is a transaction. @throws {ApiError} NOT_FOUND, or FORBIDDEN to a caller of another team */
 export async function ownDeployment(
   { deployments, teams }: Pick<Reader, 'deployments' | 'teams'>,
   caller: Caller,

@@ -37,7 +37,7 @@ export type TeamWithLoad = TeamRecord & TeamLoad;
 
 export interface TeamReader {
   byId(id: string): Promise<TeamRecord | null>;
-  /** Takes no lock. Exact where the caller holds the team's row. */
+  /** Takes no lock. The sums are exact if the caller has locked the team's row. */
   load(id: string): Promise<TeamLoad | null>;
   bySlug(slug: string): Promise<TeamRecord | null>;
   list(): Promise<TeamRecord[]>;
@@ -58,8 +58,8 @@ export interface TeamWriter extends TeamReader {
   insert(record: TeamRecord): Promise<void>;
   update(record: TeamRecord): Promise<void>;
   /**
-   * When the billing job next checks the team; null: at its next segment, price, booking or discount, which also makes
-   * it due.
+   * Sets when the billing job next checks the team; null sets no time. The team's next segment, price, booking or
+   * discount makes it due in either case.
    */
   scheduleCheck(id: string, at: number | null): Promise<void>;
   putMember(record: MemberRecord): Promise<void>;

@@ -36,12 +36,12 @@ import type { AttachmentRecord, VolumeRecord } from './volume-record.ts';
 
 export { StoreUnavailable } from '../../ports/errors.ts';
 
-/** A unique row exists already. `transact` rejects with it. A body must not catch it: its transaction has ended. */
+/** A unique row exists already. `transact` rejects with this. A body must not catch it: its transaction has ended. */
 export class Duplicate extends Error {
   override readonly name = 'Duplicate';
 }
 
-/** Few columns, since they are read repeatedly for every deployment of a provider. */
+/** The type has few columns, since they are read repeatedly for every deployment of a provider. */
 export type DeploymentToSync = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt'> & {
   launchState: DeploymentRecord['launch']['state'];
   /** Whether it has an intent for which nothing was sent. */
@@ -106,7 +106,7 @@ export interface DeploymentReader {
   countToSync(): Promise<{ providerId: string; count: number }[]>;
   /** The number of active deployments in each status. */
   countActive(): Promise<{ status: DeploymentStatus; count: number }[]>;
-  /** The same by provider, with the oldest time of confirmation by the provider. */
+  /** The number of active deployments at each provider, with the provider's oldest confirmation. */
   countActiveByProvider(): Promise<ActiveAtProvider[]>;
   /** The outcomes of the deployments created since then. */
   countOutcomes(since: number): Promise<DeploymentOutcomes[]>;
@@ -120,7 +120,8 @@ export interface DeploymentWriter extends DeploymentReader {
   /** Also increments `revision`. Leaves the owner, the provider, the creation time and the cost unchanged. */
   update(record: DeploymentRecord): Promise<void>;
   /**
-   * Writes only `observedAt`, where the revision matches and it is not earlier. Returns the ids that were not written.
+   * Writes only `observedAt`, and only where the revision matches and the new time is not earlier. Returns the ids that
+   * were not written.
    */
   recordObservations(
     observations: readonly { id: string; revision: number; at: number }[],
@@ -245,16 +246,16 @@ export interface Transaction {
 export interface Store {
   read: Reader;
   /**
-   * Durable once it resolves. `body` may run again, so it must have no effect other than its writes.
+   * The writes are durable once this resolves. `body` may run again, so it must have no effect other than its writes.
    * @throws {StoreUnavailable | Duplicate}
    */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
   /**
-   * Calls `changed` after each commit of any process that writes it, and when commits may have been missed. Returns its
-   * end.
+   * Calls `changed` after each commit that writes the subject, by any process, and when commits may have been missed.
+   * Returns a function that stops it.
    */
   watch(subjectId: string, changed: () => void): () => void;
-  /** Calls `listener` without a signal when some may have been missed. Returns a function that stops it. */
+  /** Calls `listener` without a signal when signals may have been missed. Returns a function that stops it. */
   onWake(listener: (signal?: Signal) => void): () => void;
   /** The best number of confirmations for one transaction ({@link DeploymentWriter.recordObservations}). */
   readonly confirmationsAtOnce: number;

@@ -38,7 +38,7 @@ export interface VolumeRecord {
   createdAt: number;
   /** When the volume was first seen available. It is billed from then on. Null: it costs nothing. */
   startedAt: number | null;
-  /** It is billed until then: the deletion was accepted, or a broken volume was found missing. */
+  /** When billing ended: the deletion was accepted, or a broken volume was found missing. */
   deletedAt: number | null;
   lastAttachedAt: number | null;
   lastDetachedAt: number | null;

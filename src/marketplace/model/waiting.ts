@@ -5,8 +5,8 @@ import type { Store } from './store.ts';
 const READ_AGAIN_MS = 2_000;
 
 /**
- * Reads after each write by any process until `read` returns a value; null: not by `deadline`. `isJustWritten`: this
- * process has just committed the row, so the first read is skipped.
+ * Calls `read` after each write by any process until it returns a value. Returns null if it does not by `deadline`.
+ * `isJustWritten` means that this process has just committed the row, so the first read is skipped.
  */
 export async function whenWritten<T>(
   { store, clock }: { store: Pick<Store, 'watch'>; clock: Clock },

@@ -8,7 +8,7 @@ import { isInStock, toOffer } from './to-offer.ts';
 export type OfferRow = Omit<OfferGroup, 'popularity'>;
 
 export interface Selection {
-  /** Whether sold-out offers, and rows of nothing else, are included (M: "Sold-out offers are not returned"). */
+  /** Whether sold-out offers, and rows with only such offers, are included (M: "Sold-out offers are not returned"). */
   isSoldOutIncluded: boolean;
   isWanted: (offer: CatalogOffer) => boolean;
 }

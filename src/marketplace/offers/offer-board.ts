@@ -59,7 +59,7 @@ function isOfType(instanceType: InstanceType | null): (offer: CatalogOffer) => b
     instanceType === null || type === instanceType || toOfferType(type) === instanceType;
 }
 
-/** In catalog intervals without an answer: then offers carry a note, and later they are hidden. */
+/** After this many catalog intervals without an answer, offers carry a note; after more, they are hidden. */
 const STALE_AFTER = 3;
 const HIDDEN_AFTER = 20;
 

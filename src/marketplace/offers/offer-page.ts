@@ -46,7 +46,7 @@ function matches({ gpuType, gpuModel, displayName }: OfferRow, search = ''): boo
   return [gpuType, gpuModel, displayName].some((text) => text.toLowerCase().includes(wanted));
 }
 
-/** A row that lacks the figure, because it has no stock, comes last in both directions. */
+/** A row without stock has no figure and comes last in both directions. */
 function byKey(key: SortKey, direction: 1 | -1): (a: OfferGroup, b: OfferGroup) => number {
   return (a, b) => {
     const [left, right] = [a[key], b[key]];

@@ -6,7 +6,7 @@ import type { DeploymentReader } from '../model/store.ts';
 const WINDOW_MS = 30 * DAY_MS;
 const REFRESH_MS = 5 * 60_000;
 
-/** 1: the most deployed of the last 30 days. Types that were never deployed share the last rank. */
+/** Rank 1 is the most deployed type of the last 30 days. Types that were never deployed share the last rank. */
 export type Ranks = (gpuType: string) => number;
 
 /** Counts deployments at intervals. If the database does not answer, the ranks stay as they were. */

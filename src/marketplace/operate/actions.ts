@@ -166,7 +166,7 @@ export const acceptProviderLosses = defineAction({
   ],
 });
 
-/** A server deletes it at once; if it appears only later, the sweep deletes it. */
+/** A server deletes the instance at once. If it appears only later, the sweep deletes it. */
 export const cleanUpLost = defineAction({
   name: 'cleanUpLost',
   tag: 'Actions',
