@@ -9,7 +9,7 @@ import type { CatalogOffer, Provider, ProviderCatalog } from './provider.ts';
 /** Why a provider refuses more capacity, as in `details.reason` and `failureReason`. */
 export type Shortage = 'out_of_stock' | 'quota_exceeded';
 
-/** Undefined: another reason. The two are kept apart: a quota says nothing about the stock. */
+/** Undefined for any other reason. The two shortages are kept apart: a quota says nothing about the stock. */
 export function shortageOf(error: unknown): Shortage | undefined {
   if (!(error instanceof ProviderError) || error.problem !== 'conflict') return undefined;
   if (error.code === 'capacity_unavailable') return 'out_of_stock';
@@ -68,8 +68,8 @@ const STOPPED_PRICE_UNKNOWN =
 const RESTART_UNANNOUNCED = 'The provider cannot restart instances of this machine type.';
 
 /**
- * M: Deployment, `pauseUnsupportedReason`; null: it can be stopped. Without the offer in the catalog, only the profile
- * counts.
+ * M: Deployment, `pauseUnsupportedReason`; null if the machine can be stopped. If the catalog does not have the offer,
+ * only the profile counts.
  */
 export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
   const reason = profileReason(profile.instances.stop, machine, machine.region);
@@ -78,7 +78,7 @@ export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: Pla
   return stoppedPrice(profile, offer, machine.region) === null ? STOPPED_PRICE_UNKNOWN : null;
 }
 
-/** Null: it can be restarted. Without the offer in the catalog, only the profile counts. */
+/** Null if the machine can be restarted. If the catalog does not have the offer, only the profile counts. */
 export function restartUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
   const reason = profileReason(profile.instances.restart, machine, machine.region);
   const offer = catalog.offers.get(machine.offerId);
@@ -101,8 +101,8 @@ export function offerPauseUnsupportedReason(
 }
 
 /**
- * Announced, else the profile's; micro-USD per hour, before discounts. `region` null: only what applies in every
- * region.
+ * The announced price while stopped, else the profile's, in micro-USD per hour, before discounts. With `region` null,
+ * only a price that applies in every region counts.
  */
 export function stoppedPrice(
   profile: ProviderProfile,
@@ -132,7 +132,7 @@ export function longestReservation(
   return longest(rows.map(({ minutes }) => minutes));
 }
 
-/** In micro-USD per hour. `region` null: only rows that apply in every region. Null: it has none. */
+/** The profile's price in micro-USD per hour, or null. `region` null: only rows that apply in every region. */
 export function profileStoppedPrice(
   { instances }: ProviderProfile,
   machine: Machine,
@@ -142,7 +142,7 @@ export function profileStoppedPrice(
   return row === undefined ? null : microUsdFromUsd(row.stopped_price_per_hour);
 }
 
-/** The time after which a deployment that is not running has failed. If no row matches, the longest of all rows. */
+/** The time after which a deployment that is not running has failed. If no row matches, the longest one applies. */
 export function deployTimeoutMinutes({ profile }: Pick<Provider, 'profile'>, machine: PlacedMachine): number {
   const rows = profile.instances.deploy_timeouts;
   const row = rows.find((selection) => fits(selection, machine, machine.region));
@@ -161,7 +161,7 @@ function profileReason(rule: ActionRule, machine: Machine, region: string | null
   return rule.except.find((selection) => fits(selection, machine, region))?.reason ?? null;
 }
 
-/** Whether every part that the selection has matches. Without a region, a selection with regions does not match. */
+/** Whether all parts of the selection match. Without a region, a selection with regions does not match. */
 function fits(selection: Selection, { offerId, instanceType }: Machine, region: string | null): boolean {
   const { instance_types: types, regions, offers } = selection;
   if (types !== undefined && !types.includes(instanceType)) return false;

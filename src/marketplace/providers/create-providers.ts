@@ -29,8 +29,7 @@ export interface LiveProviders extends Providers {
   /** Starts rereading every few seconds. */
   start(): void;
   /**
-   * Reads the catalog, writes it through `within` and shows it. A provider that hangs ends with the timeout of the
-   * call.
+   * Reads the catalog, writes it through `within` and shows it. If the provider hangs, the call ends with its timeout.
    */
   refresh(id: string, within: Store, call?: CallOptions): Promise<void>;
   /** Stops rereading and closes the connections. */
@@ -87,8 +86,8 @@ async function refresh(
 }
 
 /**
- * Logs providers that are no longer configured but still have deployments or volumes. These keep their last known state,
- * unbilled. What a user ends is cleaned up once the provider is configured again.
+ * Logs providers that are no longer configured but still have deployments or volumes. These keep their last known state
+ * and are not billed. If a user ends one, it is cleaned up once the provider is configured again.
  */
 export async function logMissingProviders({
   store: { read },

@@ -22,8 +22,8 @@ export function refusedError(
 }
 
 /**
- * A change that was sent but does not show yet (M: 504, "Poll the deployment"). `answer`: the answer to the call.
- * `unknown`: a later change has overwritten it.
+ * The error for a change that was sent but does not show yet (M: 504, "Poll the deployment"). `answer` is the answer to
+ * the call; `unknown` means that a later change has overwritten it.
  */
 export function slowError(
   { providerId, what, thing, details }: IntendedCall,

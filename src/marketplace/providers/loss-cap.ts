@@ -53,15 +53,16 @@ export async function isNotFoundTrusted(
 
 type LostSubject = Pick<LossRecord, 'subjectId' | 'kind' | 'providerId'>;
 
-/** The result of {@link admitLoss}. `alarm`: to be logged after the commit. */
+/** The result of {@link admitLoss}. The caller logs the `alarm` after the commit. */
 export interface Admission {
   isAdmitted: boolean;
   alarm: LossCount | null;
 }
 
 /**
- * In the transaction that would end the subject; `tx.losses.lock` comes first. Not admitted: it must not end, since a
- * provider with another account's key answers 404 for everything. While one is held, later ones are too.
+ * Decides in the transaction that would end the subject; `tx.losses.lock` comes first. A subject whose loss is not
+ * admitted must not end: a provider with another account's key answers 404 for everything. While one loss is held,
+ * later ones are held too.
  */
 export async function admitLoss(
   { clock, options }: { clock: Clock; options: MarketplaceOptions },

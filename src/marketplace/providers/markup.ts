@@ -13,7 +13,7 @@ function markupOf({ all, offers }: Markups, offerId: string): Markup | null {
   return offers.get(offerId) ?? all;
 }
 
-/** For users, before discounts. A percentage is rounded half up to a micro-USD per hour. */
+/** The price for users, before discounts. A percentage is rounded half up to a micro-USD per hour. */
 export function markedUp(providerMicroUsd: number, markups: Markups, offerId: string): number {
   const markup = markupOf(markups, offerId);
   if (markup !== null && 'microUsdPerHour' in markup) return providerMicroUsd + markup.microUsdPerHour;

@@ -27,7 +27,7 @@ const selectionSchema = z.strictObject({
 });
 export type Selection = z.infer<typeof selectionSchema>;
 
-/** Whether the machines support an action, and which do not. `reason` is shown to users. */
+/** Whether the machines support an action, and the exceptions. `reason` is shown to users. */
 const actionSchema = z.discriminatedUnion('supported', [
   z.strictObject({
     supported: z.literal(false).describe('`false`: `reason` says why.'),

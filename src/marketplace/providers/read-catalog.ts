@@ -5,8 +5,8 @@ import type { Provider } from './provider.ts';
 import { withdrawnOffers } from './published-offers.ts';
 
 /**
- * Never rejects. Parts that cannot be read stay as in `before`. `readAt` advances with configurations and availability;
- * the version only with changes.
+ * Reads a provider's catalog; never rejects. Parts that cannot be read stay as in `before`. `readAt` advances when both
+ * configurations and availability were read, the version only with changes.
  */
 export async function readCatalog(
   { id, profile, client }: Pick<Provider, 'id' | 'profile' | 'client'>,

@@ -133,7 +133,7 @@ function toMicroUsdOrNull(usd: number | undefined): number | null {
   return usd === undefined || usd > MOST.price_per_hour ? null : microUsdFromUsd(usd);
 }
 
-/** What the provider announces beyond O:. Values that do not match the schema are ignored. */
+/** The provider's announcements beyond O:. Values that do not match the schema are ignored. */
 function readBerthExtras({ id, extras }: Configuration, onProblem: OfferContext['onProblem']) {
   const result = berthExtrasSchema.safeParse(extras?.['berth'] ?? {});
   if (result.success) return result.data;

@@ -42,14 +42,14 @@ interface Where {
   cloudId?: string | null | undefined;
 }
 
-/** Micro-USD per GB and hour, before discounts: the cloud's, else the region's, else the provider's. */
+/** The rate in micro-USD per GB and hour, before discounts: the cloud's, else the region's, else the provider's. */
 export function ratePerGb(profile: VolumeProfile, { region, cloudId }: Where): number {
   const own = profile.regions[region];
   const cloud = own?.clouds?.find(({ id }) => id === cloudId);
   return microUsdFromUsd(cloud?.price_per_gb_hour ?? own?.price_per_gb_hour ?? profile.price_per_gb_hour);
 }
 
-/** Micro-USD per hour for a whole volume, before discounts. */
+/** The rate of a whole volume in micro-USD per hour, before discounts. */
 export function hourlyRate(profile: VolumeProfile, { sizeGb, ...where }: Where & { sizeGb: number }): number {
   return Math.round(ratePerGb(profile, where) * sizeGb);
 }

@@ -68,7 +68,7 @@ export type ProviderRow = z.infer<typeof providerRowSchema>;
 
 const providerListSchema = z.object({ providers: z.array(providerRowSchema) }).meta({ id: 'ProviderList' });
 
-/** Longer than several failed polls and catalog reads. */
+/** A provider is stale after this time, which is longer than several failed polls and catalog reads. */
 const STALE_MS = 5 * 60_000;
 
 /** The configured providers, then others that rows refer to. */
