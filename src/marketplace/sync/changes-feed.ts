@@ -25,7 +25,8 @@ interface FeedDeps {
 }
 
 /**
- * Follows `GET /v1/x/changes`. An unlisted instance is as its last poll found it; while the list fails, all are polled.
+ * Follows `GET /v1/x/changes`. An instance that is not listed is unchanged since its last poll. While the list fails,
+ * all instances are polled.
  */
 export class ChangesFeed {
   readonly #deps: FeedDeps;
@@ -86,7 +87,7 @@ export class ChangesFeed {
     }
   }
 
-  /** Logged apart from the problems of deployment calls, which may all succeed. */
+  /** Logs the failure separately, because calls about deployments may all succeed. */
   #failed({ problem, message }: ProviderError): void {
     if (this.#isLoggedAsLost || !this.#isOld) return;
     this.#isLoggedAsLost = true;

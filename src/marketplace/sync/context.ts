@@ -27,8 +27,8 @@ export class Observations {
   }
 
   /**
-   * Writes the pending confirmations: all, or those of one deployment. What fails is kept for the next flush. A row that
-   * has changed since is read by the next poll.
+   * Writes the pending confirmations: all, or those of one deployment. Those that cannot be written are kept for the
+   * next flush. If a row has changed since, the next poll reads it.
    */
   async flush(id?: string): Promise<void> {
     const waiting = id === undefined ? [...this.#pending.values()] : [this.#pending.get(id) ?? []].flat();

@@ -11,9 +11,9 @@ const FIRST_SEARCHES_MS = 2_000;
 const LAST_SEARCHES_MS = 10_000;
 
 /**
- * Looks in the provider's list for a create whose answer was lost. The oldest instance is adopted, others are deleted.
- * Without one within `findCreateMs` the deployment fails; the sweep deletes a later one. Returns the pause until the
- * next search.
+ * Searches the provider's list for the instance of a create whose answer was lost. Adopts the oldest and deletes the
+ * others. If none appears within `findCreateMs`, the deployment fails, and the sweep deletes one that appears later.
+ * Returns the pause until the next search.
  */
 export async function findLaunched(context: SyncContext, record: DeploymentRecord): Promise<number> {
   const { clock, options, provider, health, call } = context;

@@ -15,7 +15,7 @@ export interface LastAnswer extends Pick<DeploymentRecord, 'region' | 'revision'
   until: number;
 }
 
-/** Deployments at rest: an equal answer confirms the row again, without reading the row or parsing the answer. */
+/** The last answers about deployments at rest. An equal answer confirms the row without a read of it or a parse. */
 export class LastAnswers {
   readonly #deps: { clock: Clock; random: Random };
   readonly #answers = new Map<string, LastAnswer>();
@@ -28,7 +28,7 @@ export class LastAnswers {
     this.#deps = deps;
   }
 
-  /** Starts a poll of the deployment. Undefined: the poll must read the row. */
+  /** Starts a poll of the deployment. Returns its last answer, or undefined if the poll must read the row. */
   take(id: string): LastAnswer | undefined {
     const answer = this.#answers.get(id);
     this.#delete(id);
@@ -49,7 +49,7 @@ export class LastAnswers {
     this.#deployments.set(answer.providerInstanceId, id);
   }
 
-  /** Drops the answer, because the row may have changed: the next poll reads it. */
+  /** Drops the answer, because the row may have changed. The next poll then reads the row. */
   rowChanged(id: string): void {
     this.#delete(id);
     this.#changed.add(id);

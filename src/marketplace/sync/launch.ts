@@ -16,12 +16,12 @@ import { holderOf } from './remove-instance.ts';
 import { fail } from './settle-action.ts';
 
 const RETRY_MS = 5_000;
-/** After a lost answer, the provider's list may lag behind. */
+/** The pause before the first search after a lost answer, since the provider's list may lag behind. */
 const FIRST_SEARCH_MS = 2_000;
 
 /**
- * `sent` is written first, so that a create that may have been sent is not sent again. Returns the pause until the next
- * step.
+ * Sends the create, unless it is overdue or cannot succeed. The state `sent` is committed first, so that a create that
+ * may have been sent is not sent again. Returns the pause until the next step.
  */
 export async function launch(context: SyncContext, record: DeploymentRecord): Promise<number> {
   if (isOverdue(context, record)) {
@@ -66,7 +66,7 @@ async function checkAvailability(
   }
 }
 
-/** Commits the state `sent` before the call. Null: another process has sent the create, or the deployment has ended. */
+/** Commits the state `sent`. Returns null if another process has sent the create or the deployment has ended. */
 async function markSent(
   { store, clock }: SyncContext,
   { id }: DeploymentRecord,
@@ -148,8 +148,9 @@ function soldOut(offerId: string, region: string): string {
 }
 
 /**
- * Assigns the instance, unless another deployment has it or it was named for one: changes would affect both. If the
- * deployment has ended, it is cleaned up; if it has another instance, the sweep deletes this one.
+ * Assigns the instance, unless another deployment has it or its name is that of another: changes would affect both. If
+ * the deployment has ended, the instance is cleaned up. If the deployment has another instance, the sweep deletes this
+ * one.
  */
 export async function adopt(context: SyncContext, id: string, instance: Instance): Promise<void> {
   const { store, provider, log } = context;

@@ -128,7 +128,7 @@ function report(
   );
 }
 
-/** The reason why the observation was not applied unchanged. */
+/** Why the observation was not fully applied; undefined if it was. */
 function problemOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | undefined {
   if (applied.outcome === 'unproved') return undefined;
   if (applied.outcome === 'written') return applied.record.suspicion === null ? undefined : applied.why;

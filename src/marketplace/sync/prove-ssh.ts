@@ -4,7 +4,7 @@ import { transition } from '../deployments/transition.ts';
 import { type DeploymentRecord, logNames, type SshProof } from '../model/deployment-record.ts';
 import type { SyncContext, Unproved } from './context.ts';
 
-/** The minimum number of attempts before a machine counts as failed, since no process may have been running. */
+/** A machine fails only after this many attempts, since for part of the window no process may have been running. */
 const LEAST_ATTEMPTS = 3;
 
 export function unproved(keys: readonly string[]): SshProof {

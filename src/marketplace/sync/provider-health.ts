@@ -44,8 +44,8 @@ export class ProviderHealth {
   }
 
   /**
-   * In milliseconds, by the last problem: the longest time of one subject. A whole region that fails counts, one call
-   * in a hundred does not.
+   * For each problem, the longest time in milliseconds for which one subject's calls have failed without a success, the
+   * last time with this problem. A whole region that fails counts; one failed call in a hundred does not.
    */
   get failingMs(): ReadonlyMap<ProviderWideProblem, number> {
     const now = this.#deps.clock.now();

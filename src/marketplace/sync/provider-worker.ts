@@ -40,7 +40,8 @@ const CHORES_RANGE = 0;
 type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep';
 
 /**
- * Syncs a provider's deployments and volumes in this process's ranges; with the first one also its catalog and orphans.
+ * Syncs a provider's deployments and volumes in the ranges that this process holds. The holder of the first range also
+ * reads the provider's catalog and deletes orphans.
  */
 export class ProviderWorker {
   readonly #deps: SyncDeps;
@@ -181,7 +182,7 @@ export class ProviderWorker {
     return [this.#deployments, this.#intents, this.#volumes, this.#proofs];
   }
 
-  /** By its ranges, but at least 1: many processes may together exceed a small limit. */
+  /** The share of a limit for this process's ranges, at least 1. Many processes may together exceed a small limit. */
   #shareOf(limit: number): number {
     return Math.max(1, Math.floor((limit * this.#contexts.size) / RANGES));
   }
@@ -259,7 +260,7 @@ export class ProviderWorker {
     return null;
   }
 
-  /** The next poll triggers a further attempt. */
+  /** Makes one attempt. The next poll triggers a further one. */
   async #prove(context: SyncContext, id: string): Promise<null> {
     if (await proveSsh(context, id)) this.#deployments.put(id, 0);
     return null;
@@ -293,7 +294,7 @@ export class ProviderWorker {
     return [...this.#contexts.keys()].map((range) => range.toString(RANGES)).join('');
   }
 
-  /** One read for all ranges of this process. Rows of other ranges, and of ranges lost meanwhile, are skipped. */
+  /** Reads the rows of all ranges of this process at once. Skips rows of other ranges, and of ranges lost meanwhile. */
   async #read(chore: 'reread' | 'news'): Promise<number | null> {
     const [anyRange] = this.#contexts.keys();
     if (anyRange === undefined) return null;
@@ -362,7 +363,7 @@ export class ProviderWorker {
   ): Promise<number | null> {
     const context = this.#contexts.get(range);
     if (context === undefined) return null;
-    // Expired, and perhaps about to be renewed. If not, the end of the lease drops the due steps.
+    // The lease has expired but may be renewed. If it is not, the end of the lease drops the due steps.
     if (!this.#leases.isHeld(range)) return AFTER_FAILURE_MS;
     try {
       const afterMs = await step(context);

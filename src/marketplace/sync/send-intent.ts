@@ -11,7 +11,7 @@ import { shortageOf } from '../providers/capabilities.ts';
 import { notReached, refusedError } from '../providers/intent-errors.ts';
 import type { SyncContext } from './context.ts';
 
-/** A deployment with an intent that is being sent, both as committed. */
+/** A deployment whose intent is being sent, as it was committed. */
 type Sent = Asked & { providerInstanceId: string };
 
 /**

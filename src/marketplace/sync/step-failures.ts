@@ -29,7 +29,7 @@ export class StepFailures {
     this.#deps.log.error(fields, 'a step failed; it will be retried');
   }
 
-  /** Only the id while the store does not answer. */
+  /** The names for the log. While the store does not answer, they are only the id. */
   async #namesOf(subjectId: string | undefined): Promise<object> {
     if (subjectId === undefined) return {};
     const record = await this.#deps.store.read.deployments.byId(subjectId).catch(() => null);
