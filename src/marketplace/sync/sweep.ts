@@ -7,8 +7,8 @@ import type { SyncContext } from './context.ts';
 import { holderOf, removeInstance } from './remove-instance.ts';
 
 /**
- * Instances of this installation that no active deployment has, in two consecutive lists, are deleted. One without a
- * row, or whose deployment was lost, is only logged.
+ * Deletes instances of this installation that are in two consecutive lists and that no active deployment has. An
+ * instance without a row, or of a lost deployment, is only logged.
  */
 export class Sweep {
   #seen: ReadonlySet<string> = new Set();
@@ -30,7 +30,7 @@ export class Sweep {
       if (before.has(instance.id)) await remove(context, record, instance);
   }
 
-  /** Null: the instance must not be deleted. */
+  /** The deployment that the instance was made for. Null if the instance must not be deleted. */
   async #orphanOf(
     { store, installationId, provider, log }: SyncContext,
     instance: Instance,

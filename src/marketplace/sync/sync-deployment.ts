@@ -19,7 +19,7 @@ export async function syncDeployment(context: SyncContext, id: string): Promise<
     context.answers.putBack(id, { ...last, askedAt: answered.begunAt });
     return confirmAgain(context, id, { ...answered, at: answered.begunAt });
   }
-  // The meaning of a different answer depends on the last confirmation.
+  // A different answer is judged by the last confirmation, which must therefore be written first.
   await context.observations.flush(id);
   return syncByRow(context, id, answered);
 }

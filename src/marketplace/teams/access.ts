@@ -53,7 +53,7 @@ export interface OwnershipFilter {
 }
 
 /**
- * The named team, or all of the caller; with `userId` only what the caller created.
+ * Selects the named team, or all teams of the caller. With `userId`, it selects only what the caller created.
  * @throws {ApiError} FORBIDDEN for another user or another's team, NOT_FOUND for a team that does not exist
  */
 export async function toOwners(

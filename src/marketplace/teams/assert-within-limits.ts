@@ -10,7 +10,7 @@ const units: Readonly<Record<keyof TeamLimits, string>> = {
 };
 
 /**
- * The team's row is locked, so that two requests cannot exceed a limit together.
+ * Checks the limits of the team. The team's row must be locked, so that two requests cannot exceed a limit together.
  * @throws {ApiError} VALIDATION_ERROR with `details.reason: quota_exceeded`
  */
 export async function assertWithinLimits(

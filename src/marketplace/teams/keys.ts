@@ -13,7 +13,8 @@ interface Deps {
 }
 
 /**
- * Shown only this once. M: Authentication, 1: "access to key generation is controlled by a whitelist".
+ * Creates a key, which is shown only once. M: Authentication, 1: "access to key generation is controlled by a
+ * whitelist".
  * @throws {OperatorError}
  */
 export async function createKey(

@@ -11,7 +11,7 @@ interface Membership {
   team: string;
 }
 
-/** A team has one owner; the former owner becomes an admin. @throws {OperatorError} */
+/** Sets a user's role in a team. With a new owner, the former owner becomes an admin. @throws {OperatorError} */
 export async function setMember(
   { store, clock }: Pick<Deps, 'store' | 'clock'>,
   { user: email, team: idOrSlug, role }: Membership & { role: TeamRole },

@@ -28,7 +28,7 @@ export async function listTeams(
 }
 
 /**
- * M: GET /api/balance, in real time. `all` false: of the current team only.
+ * M: GET /api/balance, in real time. With `all` false, only the current team is listed.
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function listBalances(

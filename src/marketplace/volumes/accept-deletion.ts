@@ -4,14 +4,17 @@ import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { writeVolume } from './snapshot.ts';
 
-/** Requested and not proved yet: also a volume `deleted` for its user that an abandoned create made late. */
+/**
+ * Whether a deletion was requested and is not proved yet. This includes a volume that is `deleted` for its user, but
+ * that an abandoned create made late.
+ */
 export function isBeingDeleted({ status, cleanup }: VolumeRecord): boolean {
   return status === 'deleting' || cleanup === 'wanted';
 }
 
 /**
- * The provider has accepted the deletion, or may have. Ends billing; a 404 proves the rest later. `isTaken`: the
- * provider confirmed it, so a 404 is not a loss. The volume must be locked.
+ * Ends billing, because the provider has accepted the deletion or may have. A 404 proves the deletion later. `isTaken`
+ * means that the provider confirmed it, so that a 404 is not a loss. The volume must be locked.
  */
 export async function acceptDeletion(
   { clock, random }: Pick<Deps, 'clock' | 'random'>,
@@ -23,7 +26,7 @@ export async function acceptDeletion(
   if (record.status === 'deleted' && !isBegun) return null;
   const now = clock.now();
   const deletionTakenAt = isTaken ? (record.deletionTakenAt ?? now) : record.deletionTakenAt;
-  // A broken volume that its provider did not have already has an end of billing.
+  // The billing of a broken volume has already ended if its provider answered 404.
   const deletedAt = record.deletedAt ?? (await endBilling({ random }, tx, 'volume', record.id, now));
   await writeVolume(tx, record, {
     ...(!isBegun && { status: 'deleting', cleanup: 'wanted' }),

@@ -84,7 +84,10 @@ function byDeployment(a: AttachmentSnapshot, b: AttachmentSnapshot): number {
   return a.deployment.id < b.deployment.id ? -1 : 1;
 }
 
-/** Deployments that have the volume without a row here: a call took effect late. An ended one is detached again. */
+/**
+ * Deployments that have the volume at the provider but without an attachment here: a call took effect late. The volume
+ * is detached again from those that have ended.
+ */
 async function unknownHolders(
   { store, provider }: VolumeContext,
   { record, attachments }: VolumeSnapshot,
@@ -105,7 +108,7 @@ function stateFound(deployment: DeploymentRecord): AttachmentSnapshot['state'] {
   return isActive(deployment) ? 'attached' : 'detaching';
 }
 
-/** A volume in `error` stays so, but its attachments are settled. Deletions are handled elsewhere. */
+/** A volume in `error` keeps that status, but its attachments are settled. Deletions are handled elsewhere. */
 function acceptsObservation({ record: { status, action }, attachments }: VolumeSnapshot): boolean {
   if (action?.kind === 'delete') return false;
   if (status === 'error') return attachments.some(isInTransit);

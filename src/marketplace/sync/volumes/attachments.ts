@@ -86,7 +86,10 @@ async function giveUp(
   );
 }
 
-/** Commits the attempt, then calls. Null: not sent, or refused. @throws {ProviderError} if the outcome is open */
+/**
+ * Commits the attempt, then calls the provider. Returns null if the call was not sent or was refused.
+ * @throws {ProviderError} if the outcome is unknown
+ */
 export async function sendAttachment(
   context: VolumeContext,
   snapshot: VolumeSnapshot,

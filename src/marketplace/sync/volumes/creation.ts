@@ -18,8 +18,8 @@ const RECORDED_WITHIN_TRIES = 5;
 const RECORDED_AGAIN_MS = 1_000;
 
 /**
- * O: has no list of volumes to search for a lost create. It is sent again, with the same key, only to providers that
- * support idempotency keys.
+ * Sends the create of a volume. O: has no list of volumes in which a lost create could be found. A create is therefore
+ * repeated, with the same key, only at providers that support idempotency keys.
  * @throws {ProviderError}
  */
 export async function syncCreation(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {

@@ -28,7 +28,7 @@ import {
 } from './step.ts';
 
 /**
- * Sends no deletion while the provider shows the volume on an active deployment.
+ * Sends the deletion, unless the provider shows the volume on an active deployment.
  * @throws {ProviderError} if nothing was sent
  */
 export async function startDeletion(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
@@ -113,7 +113,8 @@ export async function proveDeletion(context: VolumeContext, record: VolumeRecord
 }
 
 /**
- * Detaches first what is left (O: "force-detaches … instead of failing"). Returns whether the provider accepted it.
+ * If the provider refuses because attachments are left, detaches them and tries again (O: "force-detaches … instead of
+ * failing"). Returns whether the provider accepted the deletion.
  * @throws {ProviderError}
  */
 async function sendDeletion(
@@ -133,7 +134,7 @@ async function sendDeletion(
   return (await tryDeletion(context, providerVolumeId)) === true;
 }
 
-/** Whether the provider accepted the deletion. A conflict is returned. @throws {ProviderError} any other */
+/** Returns whether the provider accepted the deletion, or a conflict. @throws {ProviderError} any other error */
 async function tryDeletion(
   { provider, call }: VolumeContext,
   providerVolumeId: string,
@@ -163,7 +164,10 @@ async function endDeletion(context: VolumeContext, { id, providerId }: VolumeRec
   if (admission !== null && admission.alarm !== null) logLossAlarm(context.log, admission.alarm);
 }
 
-/** Another row has the volume, which is kept. If both are deleted at once, the second sees the end of the first. */
+/**
+ * Ends the deletion of a volume that another row has; the provider keeps the volume. If both rows are deleted at once,
+ * the second sees the end of the first.
+ */
 async function endShared(
   { store, log }: VolumeContext,
   { id, providerId }: VolumeRecord,

@@ -5,7 +5,8 @@ import { transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
 import { getVolume, type VolumeContext } from './step.ts';
 
 /**
- * Ends the bill of a volume in `error` once the provider answers 404. The volume stays so until its user deletes it.
+ * Ends the bill of a volume in `error` once the provider answers 404. The volume keeps its status until its user
+ * deletes it.
  * @throws {ProviderError}
  */
 export async function endBillOfFailed(context: VolumeContext, record: VolumeRecord): Promise<void> {

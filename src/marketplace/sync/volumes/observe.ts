@@ -7,7 +7,8 @@ import { applyVolumeObservation } from './apply-observation.ts';
 import { getVolume, type Shown, type VolumeContext } from './step.ts';
 
 /**
- * Null on a 404: the record is kept, since O: has no list to confirm the loss; it is logged once.
+ * Reads the volume from its provider. A 404 is logged once and gives null. The record is then kept, since O: has no
+ * list to confirm the loss.
  * @throws {ProviderError}
  */
 export async function getKnownVolume(

@@ -36,10 +36,10 @@ export async function getVolume(
   throw volume;
 }
 
-/** A volume with an intent that is being sent, both as committed. */
+/** A volume whose intent is being sent, as it was committed. */
 export type Sent = VolumeSnapshot & { record: VolumeRecord & { action: VolumeIntent } };
 
-/** `prepare` may write more, and returns whether to make the call. Null: do not make it. */
+/** Commits an attempt; null: the call must not be made. `prepare` may write more and decides whether to make it. */
 export async function beginAttempt(
   context: VolumeContext,
   known: VolumeSnapshot,
@@ -123,7 +123,7 @@ export const ABOUT_THIS_CALL: readonly ProviderError['problem'][] = [
   'limited',
 ];
 
-/** Not if the refusal concerns the caller, the rate or a running operation. */
+/** Whether the refusal is about the change itself, not about the caller, the rate or a running operation. */
 export function isDecided({ mayHaveHappened, code, problem }: ProviderError): boolean {
   return !mayHaveHappened && code !== 'operation_in_progress' && !ABOUT_THIS_CALL.includes(problem);
 }
