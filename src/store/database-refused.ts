@@ -1,6 +1,6 @@
 import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 
-/** A database cannot be opened. The message is one sentence with the reason and the remedy. Nothing was changed. */
+/** The database cannot be opened and was not changed. The message is one sentence with the reason and the remedy. */
 export class DatabaseRefused extends Fatal {
   override readonly name = 'DatabaseRefused';
 }
@@ -8,7 +8,7 @@ export class DatabaseRefused extends Fatal {
 /** The command that serves from a database, as error messages name it. */
 export type Command = 'berth serve' | 'berth marketplace';
 
-/** The error for a schema version other than this program's newest that may not be migrated. */
+/** The error for a schema version that is not this program's newest and may not be migrated. */
 export function refusedVersion(
   database: string,
   version: number,

@@ -18,8 +18,8 @@ export function toCall({ providerId, volumeId, action: { kind } }: AskedVolume):
 }
 
 /**
- * Waits until the change is done. An intent not sent by its deadline is withdrawn. `goesOn`: still in progress although
- * its intent was replaced.
+ * Waits until the change is done. An intent not sent by its deadline is withdrawn. `goesOn` says whether a change is
+ * still in progress although its intent was replaced.
  * @throws {ApiError} the provider's refusal; PROVIDER_REFUSED: not sent; PROVIDER_SLOW (M: 504): sent, and the row does
  * not show its outcome
  */
@@ -46,8 +46,8 @@ export async function awaitVolume(
 }
 
 /**
- * Null: still in progress. An intent missing from the row proves neither success nor refusal.
- * @throws {ApiError} if it is over and not done, or unknown
+ * Returns null while the intent is in progress. An intent missing from the row proves neither success nor refusal.
+ * @throws {ApiError} if the intent ended without success, or if its outcome is unknown
  */
 function isOver(
   snapshot: VolumeSnapshot | null,

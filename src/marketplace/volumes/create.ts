@@ -20,8 +20,8 @@ import { showVolume } from './to-volume.ts';
 type CreateVolumeDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId'>;
 
 /**
- * M: POST /api/volumes. Answers once it is `available`, or `attached` with `deploymentId`; after a wait as `creating`,
- * because a client that got an error might create a second one.
+ * M: POST /api/volumes. Answers once the volume is `available`, or `attached` if there is a `deploymentId`. After a
+ * wait it answers with `creating`, because a client that got an error might create a second volume.
  * @throws {ApiError} PROVIDER_REFUSED if the provider made no volume: nothing is billed. After any other error, nothing
  * was sent.
  */

@@ -13,8 +13,8 @@ type Kind = VolumeIntent['kind'];
 export const ofAttachments: readonly Kind[] = ['create', 'attach', 'detach'];
 
 /**
- * The intent once those of the kinds `over` have ended. A resize ends with the new size, a deletion with its proof.
- * There is one while an attachment is in transit.
+ * The intent that is left when intents of the kinds `over` end. A resize ends with the new size, a deletion with its
+ * proof. While an attachment is in transit, there is always an intent.
  */
 export function intentAfter(
   record: Pick<VolumeRecord, 'action' | 'revision' | 'userId'>,
@@ -50,7 +50,7 @@ const progressTexts: Readonly<Record<Kind, string>> = {
   delete: 'The volume is being deleted.',
 };
 
-/** Whether only the provider can end it: the call may have made, resized or removed the volume. */
+/** Whether only the provider can end the intent: the call may have made, resized or removed the volume. */
 export function isExclusive({ action, providerVolumeId }: VolumeRecord): boolean {
   if (action?.kind === 'create') return providerVolumeId === null && !isUnsent(action);
   return action?.kind === 'resize' || action?.kind === 'delete';
@@ -97,8 +97,8 @@ export async function writeVolumeIntent(
 export type AskedVolume = VolumeRecord & { action: VolumeIntent };
 
 /**
- * Blocks other changes of the deployment; a restart for this one is not mistaken for a stop. `isSent`: the call follows
- * at once.
+ * Blocks other changes of the deployment. A restart for this change is then not mistaken for a stop. `isSent` means
+ * that the call follows at once.
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */
 export async function beginVolumeAction(

@@ -16,7 +16,7 @@ export interface VolumeSnapshot {
   attachments: readonly AttachmentSnapshot[];
 }
 
-/** Reads without locks, the volume first: while its revision is unchanged, the rows read after it belong to it. */
+/** Reads without locks, the volume first. While its revision is unchanged, the rows read after it belong to it. */
 export async function readVolumeSnapshot(
   read: Pick<Reader, 'volumes' | 'deployments'>,
   id: string,
@@ -45,8 +45,8 @@ export async function lockSnapshot(
 }
 
 /**
- * Runs a transaction with the volume and its deployments locked, after what `first` locks. `known`: the last read, which
- * saves another.
+ * Runs a transaction that locks the volume and its deployments, after the rows that `first` locks. `known` is the last
+ * read; it saves another one.
  */
 export async function transactOnVolume<T>(
   store: Store,

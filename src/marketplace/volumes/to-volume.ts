@@ -21,7 +21,10 @@ export function snapshotToVolume({ record, attachments }: VolumeSnapshot, provid
   return toVolume(record, deploymentIds, providers);
 }
 
-/** Unknown fields are omitted (M:). O: has no `usedCapacityBytes`. `attachedToOrderIds`: there are only deployments. */
+/**
+ * Fields without a known value are omitted (M:), such as `usedCapacityBytes`, which O: does not have. Volumes are
+ * attached only to deployments, so `attachedToOrderIds` is empty.
+ */
 export function toVolume(
   record: VolumeRecord,
   attachments: readonly Pick<AttachmentRecord, 'deploymentId'>[],

@@ -9,8 +9,8 @@ import { type AttachmentSnapshot, type VolumeSnapshot, writeVolume } from './sna
 type UndoTransaction = Pick<Transaction, 'volumes' | 'deployments'>;
 
 /**
- * Restores the state before an intent for which the provider has done nothing. False: it must continue. All rows are
- * locked.
+ * Restores the state before an intent for which the provider has done nothing. Returns false if the intent must
+ * continue. All rows are locked.
  */
 export async function undoIntent(
   tx: UndoTransaction,
@@ -64,7 +64,7 @@ export async function undoAttach(
   return true;
 }
 
-/** False: the deployment has ended, so the volume must still be detached. */
+/** Keeps the attachment. Returns false if the deployment has ended, because the volume must then still be detached. */
 export async function undoDetach(
   tx: UndoTransaction,
   { record, attachments }: VolumeSnapshot,

@@ -18,8 +18,8 @@ import { showVolume, snapshotToVolume } from './to-volume.ts';
 type UpdateDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
 /**
- * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). The provider does not get the name; with a new size, both are
- * written together.
+ * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). The provider does not get the name. If the size changes too, both
+ * are written together.
  * @throws {ApiError} PROVIDER_SLOW: the request went through; any other: nothing changed
  */
 export async function updateVolume(

@@ -36,7 +36,7 @@ const deploymentsToSync = prepared((connection: Connection, { provider }: { prov
   deploymentsOf(connection, provider, needsSync(connection)),
 );
 
-/** Selects by the last digits of the ids: uses the same index, and returns only those rows. */
+/** As {@link deploymentsToSync}, for ids that end in one of `digits`. It uses the same index. */
 const deploymentsToSyncOf = prepared(
   (connection: Connection, { provider, digits }: { provider: string; digits: string }) => {
     const { id } = connection.deployments;
@@ -97,7 +97,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       if (page !== undefined && 'after' in page && page.after !== undefined)
         conditions.push(isAfter(deployments.createdAt, deployments.id, page.after));
       if (statuses !== undefined) conditions.push(inArray(deployments.status, [...statuses]));
-      // Active deployments have their own index, independent of the number that ended.
+      // Active deployments have an index of their own, whose size does not depend on the ended ones.
       if (statuses?.every((status) => isActive({ status }))) conditions.push(inActive(deployments));
       const found = db
         .select()
