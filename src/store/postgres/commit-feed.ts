@@ -25,8 +25,8 @@ export const defaultTiming: FeedTiming = { heartbeatMs: 1_000, staleAfterMs: 3_0
 
 export interface FeedListener {
   /**
-   * Called for instances, and accounts with volumes, that another process wrote, or this one in a commit without an
-   * answer. The next heartbeat awaits it.
+   * Called with the instances, and the accounts whose volumes, another process wrote. Also called for a commit of this
+   * process that has no answer. The next heartbeat awaits it.
    */
   changed(ids: readonly string[], volumesOf: ReadonlySet<string>): Promise<void>;
   /** Commits may have been missed. */
@@ -75,7 +75,7 @@ const PREPARE = `SET synchronous_commit = off; LISTEN ${CHANNEL}`;
 /**
  * Receives the commits of all processes on this database, by LISTEN on its own connection. A notification is part of
  * its transaction: it arrives exactly if the commit happened, unless the connection breaks. The committing code
- * notifies listeners of this process's own commits. If the answer stalls or is lost, the notification does.
+ * notifies listeners of this process's own commits. If the answer to one stalls or is lost, its notification does so.
  */
 export class CommitFeed {
   readonly #url: string;
@@ -192,7 +192,7 @@ export class CommitFeed {
       await client.connect();
       await client.query(PREPARE);
       this.#listener.missed();
-      // Sent on another connection: a pooler may return only notifications that a connection sent itself.
+      // Another connection sends the echo: a pooler may pass on only notifications that a connection sent itself.
       await this.#receiveEcho((text) => this.#listener.send(text));
       while (!signal.aborted) {
         const askedAt = performance.now();

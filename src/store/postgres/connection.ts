@@ -18,7 +18,7 @@ export const skippingLocked: Locking = {
   freeRows: (query) => lockRows(query, 'no key update', { skipLocked: true }),
 };
 
-/** Independent of the database's locale, which may fold other letters. */
+/** Does not depend on the database's locale, which may fold other letters. */
 const lower: Connection['lower'] = (text) => sql`lower(${text} COLLATE "C")`;
 
 /** The id of the transaction. It is assigned at `BEGIN`. */
@@ -53,12 +53,12 @@ export type ClientConnection<Schema> = Connection<Schema> & {
  */
 export type ConnectionOf<Schema> = (client: PoolClient) => ClientConnection<Schema>;
 
-/** For transactions: rows that are read in order to be written are locked. */
+/** Connections for transactions. They lock rows that are read in order to be written. */
 export function lockingConnections<Schema>(tables: Schema): ConnectionOf<Schema> {
   return connectionsOf(tables, lockingOn);
 }
 
-/** For snapshots, which lock nothing. */
+/** Connections for snapshots. They lock nothing. */
 export function readingConnections<Schema>(tables: Schema): ConnectionOf<Schema> {
   return connectionsOf(tables, () => noLocking);
 }

@@ -20,7 +20,8 @@ export function isLater(time: Column, id: Column, after: PageEnd | undefined): S
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
 /**
- * Reads due rows in the order of `time`. Two ranges of the index: one combined condition would scan all waiting rows.
+ * Reads due rows in the order of `time`, as two ranges of the index. One combined condition would scan all waiting
+ * rows.
  */
 export async function readDue<T>(
   time: Column,

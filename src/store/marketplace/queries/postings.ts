@@ -55,7 +55,7 @@ async function addToMany(
     teams.id,
     amounts.map(([id]) => id),
   );
-  // In the order of ids, so that two transactions that write the same teams cannot deadlock.
+  // Locks in the order of ids, so that two transactions that write the same teams cannot deadlock.
   const found = await locking.rows(
     db.select({ id: teams.id }).from(teams).where(isNamed).orderBy(asc(teams.id)),
   );
@@ -126,7 +126,7 @@ export async function post(connection: Connection, postings: readonly Posting[])
   }
 }
 
-/** One row for each subject: for each row that it changes, an UPDATE uses only one row of a VALUES list. */
+/** One row per subject, since an UPDATE applies only one row of a VALUES list to each row that it changes. */
 function costsOf(
   kind: SubjectKind,
   taken: readonly { segment: SegmentRecord; usage: NonNullable<Posting['usage']> }[],

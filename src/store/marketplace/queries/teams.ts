@@ -11,7 +11,7 @@ import { firstOf, upsert } from '../../queries/rows.ts';
 import type { Connection } from './connection.ts';
 import { isLater, readDue } from './pages.ts';
 
-/** The columns of a team's record, without its load, which triggers maintain, and its due times. */
+/** The columns of a team's record, without its due times and its load, which triggers maintain. */
 function recordOf({ teams }: Connection) {
   const { openSegments, openRateMilliUsd, openPosted, postedUntil, nextCheckAt, ...record } =
     getTableColumns(teams);
@@ -117,7 +117,7 @@ export function teamReader(connection: Connection): TeamReader {
           asc(members.joinedAt),
           asc(members.userId),
         ),
-    // Not locked: the caller may hold any of the team's rows, and every change of a member locks the team's row.
+    // Takes no lock: the caller may hold any of the team's rows, and every change of a member locks the team's row.
     member: (teamId, userId) => firstOf(memberOf(connection, { teamId, userId })),
   };
 }
