@@ -42,7 +42,7 @@ function describeRefused({ code, table, constraint }: DatabaseError): string {
   return `PostgreSQL refuses a statement with ${code}${what === undefined ? '' : ` (${what})`}`;
 }
 
-/** Undefined: the error does not come from the database. */
+/** Returns undefined if the error does not come from the database. */
 export function toFailure(error: unknown): PostgresFailure | undefined {
   if (error instanceof PostgresFailure) return error;
   if (error instanceof DatabaseError) return new PostgresFailure(error);
@@ -97,7 +97,7 @@ function sentenceFor(
   return undefined;
 }
 
-/** By SQLSTATE or the operating system's error code; without one, by the driver's message. */
+/** The texts of refusals, by SQLSTATE or the operating system's error code, or else by the driver's message. */
 const sentences: readonly [RegExp, (address: string, message: string) => string][] = [
   [
     /^28/,

@@ -9,8 +9,8 @@ import { asFailure, refusalOf, toAddress } from './errors.ts';
 import { connectionOptions } from './pool.ts';
 
 /**
- * `pg_current_xact_id`, by which a commit's outcome is looked up, exists since version 13, which is no longer
- * maintained.
+ * The oldest usable version. `pg_current_xact_id`, by which a commit's outcome is looked up, exists since version 13,
+ * which is no longer maintained.
  */
 const OLDEST_SERVER = 140_000;
 /** "Brth": the advisory lock for migrations. */
@@ -133,7 +133,7 @@ export function assertUsable({ number, version, encoding, schema }: ServerFacts,
     );
 }
 
-/** 0: the database is empty. */
+/** Returns the version of the database, 0 if it is empty. */
 async function checkVersion(
   client: Client,
   url: string,
@@ -162,7 +162,7 @@ async function checkVersion(
   return version;
 }
 
-/** Of several versions that start at once, the older ones are refused. @throws {DatabaseRefused} */
+/** If several versions of Berth start at once, the older ones are refused. @throws {DatabaseRefused} */
 async function migrate(
   client: Client,
   url: string,
@@ -190,7 +190,7 @@ async function migrate(
   }
 }
 
-/** A table may belong to a user other than the server's. */
+/** Checks that the server's user may write the tables, which may belong to another user. */
 async function checkPrivileges(client: Client, url: string): Promise<void> {
   const { rows } = await asFailure(
     client.query(

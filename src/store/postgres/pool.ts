@@ -34,7 +34,7 @@ interface Use {
   Client: typeof BerthClient;
 }
 
-/** For statements that are a transaction each. */
+/** For statements that are each a transaction of their own. */
 const STATEMENTS: Use = {
   statementMs: STATEMENT_MS,
   answerMs: ANSWER_MS,
@@ -48,10 +48,10 @@ const STATEMENTS: Use = {
  */
 export const TRANSACTIONS: Use = { ...STATEMENTS, mayWriteAlone: false, Client: TransactionClient };
 
-/** The time of a statement that reads everything grows with the data. */
+/** For audits. They have no time limits, because a statement that reads everything takes longer with more data. */
 export const AUDITS: Use = { statementMs: 0, answerMs: 0, mayWriteAlone: false, Client: BerthClient };
 
-/** Creates a pool of connections to a server that is not a standby. They wait until a commit is on disk. */
+/** Creates a pool of connections to a server that is not a standby. Their commits wait until they are on disk. */
 export function createPool(url: string, max: number, use = STATEMENTS): Pool {
   const pool = new Pool({
     ...connectionOptions(url),
@@ -77,7 +77,7 @@ export function serverRunOf(client: ClientBase): string | undefined {
   return serverRuns.get(client);
 }
 
-/** A standby refuses the last statement: its answers may be outdated, and it would stay in the pool. */
+/** A standby refuses the last statement. Its answers may be outdated, and its connection would stay in the pool. */
 async function prepareSession(client: ClientBase, { statementMs, mayWriteAlone }: Use): Promise<void> {
   client.on('error', () => undefined);
   await client.query(`

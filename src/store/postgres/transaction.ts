@@ -15,7 +15,7 @@ const MAX_TRIES = 6;
 const MAX_TRIES_OF_DUPLICATE = 3;
 /** Pause before a retry, in milliseconds. It grows with each. */
 const PAUSE_MS = [5, 40] as const;
-/** By then the server has rolled back a transaction whose client is silent. */
+/** How long to ask for an outcome. By then the server has rolled back a transaction whose client is silent. */
 const ASK_FOR_MS = IDLE_IN_TRANSACTION_MS + 1_000;
 const ASK_AGAIN_AFTER_MS = 100;
 
@@ -189,7 +189,7 @@ async function confirm(statementPool: Pool): Promise<void> {
   await statementPool.query(emptyCommit);
 }
 
-/** Null: it is too old, or its id may belong to another transaction. */
+/** The outcome of a transaction. Null if it is too old, or if its id may belong to another transaction. */
 async function outcomeOf(
   statementPool: Pool,
   { id, run }: Begun,

@@ -43,8 +43,8 @@ export interface ChangeNumbers {
   /** The number of a transaction's changes to an account. */
   next(accountId: unknown): SQL;
   /**
-   * The visible changes, in the format of `pg_current_snapshot()`: `first:end:open,open…`. Visible is each committed
-   * change with a number below `end`, except those of the open transactions.
+   * The visible changes, in the format of `pg_current_snapshot()`: `first:end:open,open…`. These are all changes with a
+   * number below `end`, except those of the open transactions.
    */
   snapshot(accountId: unknown): SQL;
   /** A text that differs after a restore. */
@@ -67,8 +67,7 @@ interface DatabaseAccess {
   db: Db;
   locking: Locking;
   /**
-   * A text with A to Z in lower case, and no other letter. The result is the same in each database, whatever its
-   * locale.
+   * Converts A to Z to lower case and no other letter. The result is the same in each database, whatever its locale.
    */
   lower(text: Column | SQL): SQL;
   changes: ChangeNumbers;

@@ -4,7 +4,7 @@ interface Column {
   mapToDriverValue(value: unknown): unknown;
 }
 
-/** Encodes the columns of a row for the driver, and leaves out what is no column of `table`. For {@link asEncoded}. */
+/** Encodes a row for the driver, and leaves out keys that are not columns of `table`. For {@link asEncoded}. */
 export function encodeRow<Row extends object>(table: object, row: Row): Row {
   const columns = table as Record<string, Column>;
   return Object.fromEntries(

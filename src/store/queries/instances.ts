@@ -44,7 +44,7 @@ interface PageValues {
   limit: number;
 }
 
-/** What is before every instance: the bound of a first page. */
+/** A position before every instance: the bound of a first page. */
 const FIRST = { accountId: '', createdAt: -1, id: '' };
 
 function pageOf({ db, instances }: Connection, of: PageValues & { region?: string }) {
@@ -312,15 +312,15 @@ export function instanceWriter(connection: Connection, written: Map<string, Inst
 
 const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
 
-/** No other row refers to the instance: no work, no unit and no attachment. */
+/** Conditions that no work, unit or attachment refers to the instance. */
 function unneeded(connection: Connection): SQL[] {
   const { attachments, claims, instances } = connection;
   return unreferenced(connection, instances, [claims.instanceId, attachments.instanceId]);
 }
 
 /**
- * Conditions of a prunable row: no work, none of the columns `referring` and no Idempotency-Key that may be sent again
- * refers to it.
+ * Conditions of a prunable row: no work refers to it, none of the columns `referring` does, and no Idempotency-Key that
+ * may be sent again does.
  */
 export function unreferenced(
   { db, idempotency, work }: Connection,
