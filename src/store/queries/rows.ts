@@ -11,7 +11,7 @@ export async function firstOf<Row>(query: PromiseLike<readonly Row[]>): Promise<
 
 type Columns<Table extends PgTable> = readonly (keyof Table['$inferInsert'] & string)[];
 
-/** By table: its rows are always written with the same columns, key and kept columns. */
+/** One upsert per table. All rows of a table are written with the same columns, key and kept columns. */
 const upserts = new WeakMap<PgTable, (connection: { db: Db }, row: object) => Promise<unknown>>();
 
 /** Inserts a whole row, or overwrites the one with the same `key`, except its columns in `kept`. */

@@ -63,7 +63,7 @@ const prunable = prepared(
   ) => {
     const { db, volumes, locking } = connection;
     const isOver = or(isNull(volumes.createOpenUntil), lt(volumes.createOpenUntil, endedBefore));
-    // With a clock that was ahead, its creation time may be after its end. The mark must not pass volumes that are
+    // If the clock was ahead, a volume's creation time may be after its end. The mark must not pass volumes that are
     // created from now on.
     const isOld = and(lt(volumes.deletedAt, endedBefore), lt(volumes.createdAt, endedBefore));
     const hasEnded = and(eq(volumes.platform, platform), isNotNull(volumes.deletedAt), isOld, isOver);
@@ -129,7 +129,7 @@ export function volumeWriter(connection: Connection, onWrite: (accountId: string
   };
 }
 
-/** No other row refers to the volume: no work, no storage and no attachment. */
+/** Conditions that no work, storage claim or attachment refers to the volume. */
 function unneeded(connection: Connection): SQL[] {
   const { attachments, storageClaims, volumes } = connection;
   return unreferenced(connection, volumes, [storageClaims.volumeId, attachments.volumeId]);

@@ -131,7 +131,7 @@ const putWork = preparedWrite(
     { resourceId, resourceKind, notBefore, ...put }: Put,
   ) => {
     const step = { ...newStep, ...put, notBefore, waitsSince: notBefore };
-    // Read from the resource, so that a caller cannot pass another one.
+    // The platform is read from the resource, so that a caller cannot pass another one.
     const platform = sql<string>`coalesce(
       (SELECT ${instances.platform} FROM ${instances} WHERE ${instances.id} = ${resourceId}),
       (SELECT ${volumes.platform} FROM ${volumes} WHERE ${volumes.id} = ${resourceId}),
@@ -236,7 +236,7 @@ const claimDue = prepared(
         leaseOwner: owner,
         leaseUntil,
         attempt: sql`${work.attempt} + 1`,
-        // Based on the clock, so that it also increases across the rows of a resource and after a restored backup.
+        // The clock is the base, so that the fence also increases across a resource's rows and after a restored backup.
         fence: sql`CASE WHEN ${work.fence} >= ${now} THEN ${work.fence} + 1 ELSE ${now} END`,
       })
       .where(inArray(work.resourceId, claimed))

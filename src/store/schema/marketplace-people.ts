@@ -64,7 +64,7 @@ export function peopleTables({
       openRateMilliUsd: bigint('open_rate_milli_usd').notNull().default(0),
       openPosted: bigint('open_posted').notNull().default(0),
       postedUntil: bigint('posted_until').notNull().default(0),
-      // Written beside the record: a change of a price or a balance sets it to 0, the billing job to a later time.
+      // Not in the record. A change of a price or a balance sets this to 0, the billing job to a later time.
       nextCheckAt: bigint('next_check_at'),
     },
     (t) => [index('teams_due').on(t.nextCheckAt, t.id).where(sql`${t.nextCheckAt} IS NOT NULL`)],

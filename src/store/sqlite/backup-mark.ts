@@ -21,8 +21,8 @@ export function isBackup(path: string): boolean {
 }
 
 /**
- * A journal next to a backup belongs to the database that the backup replaces. SQLite would write its pages into the
- * copy.
+ * Refuses a backup with a journal next to it. The journal belongs to the database that the backup replaces, and SQLite
+ * would write its pages into the backup.
  * @throws {DatabaseRefused}
  */
 export function assertAlone(path: string): void {

@@ -55,8 +55,8 @@ function openSource(path: string): Database.Database {
 }
 
 /**
- * Turns a copy of the database at `path` into a backup: checked, self-contained, and marked with its time. Undefined:
- * it already has that mark, or is older than marks.
+ * Turns a copy of the database at `path` into a backup: checked, self-contained, and marked with `takenAt`. This is
+ * undefined if the copy already has the mark, or is older than marks.
  * @throws {DatabaseRefused} if it is damaged
  */
 export function finishCopy(draft: string, path: string, takenAt: number | undefined): void {
