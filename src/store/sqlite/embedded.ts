@@ -101,7 +101,7 @@ export class EmbeddedDatabase {
     this.#foreignCommits.subscribe(listener);
   }
 
-  /** `alone`: outside any transaction. */
+  /** Runs `body` after the earlier ones have ended. `alone` runs it outside any transaction. */
   #inTurn<T>(body: () => Promise<T>, how?: 'alone'): Promise<T> {
     const turn = this.#lastTurn.then(() => {
       if (how === 'alone') this.#commit();
@@ -116,7 +116,7 @@ export class EmbeddedDatabase {
     void nextTurn().then(() => this.#inTurn(async () => this.#commit()));
   }
 
-  /** Never throws: the waiting transactions get the error. */
+  /** Commits the waiting transactions. Never throws: they get the error. */
   #commit(): void {
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
@@ -131,7 +131,7 @@ export class EmbeddedDatabase {
     for (const { committed, failed } of waiting) tell(committed, failed);
   }
 
-  /** {@link fromSqlite}, and {@link #recordDamage}. */
+  /** Translates an error as {@link fromSqlite} does, and records damage. */
   readonly toCoreError = (error: unknown): unknown => {
     this.#recordDamage(error);
     return fromSqlite(error);
@@ -181,7 +181,7 @@ export class EmbeddedDatabase {
     if (version !== this.#version) throw new SchemaChanged(Number(version), Number(this.#version));
   }
 
-  /** Rolls back a failed transaction. Its reads may not be durable yet, so its error is reported after the commit. */
+  /** Rolls back a failed transaction. It may have read data that is not durable yet: its error waits for the commit. */
   #takeBack(error: unknown, isFirst: boolean, failed: (error: unknown) => void): void {
     if (!isFirst && this.#undoJoined()) {
       this.#waiting.push({ committed: () => failed(error), failed });
@@ -192,7 +192,8 @@ export class EmbeddedDatabase {
   }
 
   /**
-   * False: it could not be rolled back alone. After a full disk, for example, SQLite rolls back all uncommitted data.
+   * Returns false if the transaction could not be rolled back alone. After a full disk, for example, SQLite rolls back
+   * all uncommitted data.
    */
   #undoJoined(): boolean {
     try {

@@ -13,7 +13,7 @@ export class JournalTruncation {
   readonly #afterMs: number;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `inTurn` runs it between two transactions. */
+  /** `inTurn` runs the truncation between two transactions. */
   constructor(
     db: Database.Database,
     inTurn: (truncate: () => void) => Promise<void>,
@@ -37,7 +37,7 @@ export class JournalTruncation {
     this.#timer = undefined;
   }
 
-  /** Does not wait: while another connection reads, it is retried later. */
+  /** Does not wait. While another connection reads, the truncation is retried later. */
   #truncate(): void {
     if (!this.#db.open) return;
     const timeout = Number(this.#db.pragma('busy_timeout', { simple: true }));

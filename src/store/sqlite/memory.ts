@@ -28,7 +28,7 @@ export class MemoryDatabase implements StoreDatabase {
   readonly writer: Database.Database;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
-  /** `image`: the content of another one. Absent: empty. */
+  /** `image` is the content of another database. Without it, the database is empty. */
   constructor(format: DatabaseFormat, image: Buffer = emptyDatabase(format)) {
     this.writer = new Database(image);
     this.writer.pragma('foreign_keys = ON');

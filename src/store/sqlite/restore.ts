@@ -117,7 +117,7 @@ function readMark(copy: Database.Database): number | null {
   return typeof at === 'number' ? at : null;
 }
 
-/** Also moves its journal, which SQLite would write into the restored file. */
+/** Keeps the old database under another name, with its journal, which SQLite would write into the restored file. */
 function moveAside(path: string, stamp: string): string | null {
   if (!existsSync(path)) return null;
   emptyJournal(path);
@@ -133,8 +133,8 @@ function moveAside(path: string, stamp: string): string | null {
 const MAGIC = 'SQLite format 3\0';
 
 /**
- * Empties the journal, so that the file is self-contained. SQLite would delete the journal of a file that is not a
- * database any more, so that one is kept.
+ * Empties the journal, so that the file is self-contained. If the file is no longer a database, its journal is kept:
+ * SQLite would delete it.
  */
 function emptyJournal(path: string): void {
   if (readHead(path, MAGIC.length) !== MAGIC) return;

@@ -26,8 +26,8 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
 }
 
 /**
- * Opens a store in memory that can be copied. `image` is the content of another one. `epoch` of its changes: default a
- * new one.
+ * Opens a store in memory that can be copied. `image` is the content of another one. `epoch` is the epoch of its
+ * changes, by default a new one.
  */
 export function openMemoryStore(image?: Buffer, epoch?: string): Store & Pick<MemoryDatabase, 'image'> {
   const database = new MemoryDatabase(orchestratorFormat, image);
