@@ -74,7 +74,7 @@ it.each([
   [{ createLimit: -2 }, 'A create limit must be a whole number'],
   [{ createLimit: 1.5 }, 'A create limit must be a whole number'],
   [{ minimumRuntimeMinutes: -1 }, 'A minimum runtime must be a number'],
-])('a user has no settings such as %o', async (changes, message) => {
+])('refuses the settings %o for a new and for an existing user', async (changes, message) => {
   await expect(addUser(deps(), { email, ...changes })).rejects.toThrow(message);
   await addUser(deps(), { email });
   await expect(changeUser(deps(), email, changes)).rejects.toThrow(message);

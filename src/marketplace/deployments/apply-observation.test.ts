@@ -26,7 +26,7 @@ it('writes nothing when nothing changed', async () => {
   expect(await read(market, seen.id)).toEqual(seen);
 });
 
-it('writes nothing from an answer that it cannot use', async () => {
+it('writes nothing from an unusable answer', async () => {
   const applied = await applyObservation(market.deps, seen, { problem: 'invalid' }, market.clock.now());
   expect(applied.outcome).toBe('held');
   expect(await read(market, seen.id)).toEqual(seen);

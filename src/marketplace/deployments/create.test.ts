@@ -27,7 +27,7 @@ function changeOffer(changes: Partial<CatalogOffer>, id = 'gpu-1'): void {
   offers.set(id, { ...(offers.get(id) as CatalogOffer), ...changes });
 }
 
-/** Nothing was written or sent, and no worker was woken. */
+/** Checks that nothing was written or sent, and that no worker was woken. */
 async function expectNothing(): Promise<void> {
   const { read: stored } = market.store;
   expect(await stored.deployments.list({})).toEqual([]);
@@ -77,7 +77,7 @@ it('answers deploying at once, without an address, and leaves the provider to it
   expect(market.woken).toEqual([expect.stringMatching(/^dep-/)]);
 });
 
-it('keeps the request for the provider, under a unique name of this marketplace', async () => {
+it('stores the request for the provider, with a name unique to this marketplace', async () => {
   const { id } = await create({ ...wanted, name: 'My ☃ box; rm -rf /' });
   const record = await read(market, id);
   expect(record.providerName).toBe(`bm-00c0ffee-${id.slice(4)}`);
@@ -103,7 +103,7 @@ describe('an offer whose provider names no image (O: `os_options` is optional)',
     expect((await read(market, id)).launch.request).not.toHaveProperty('operating_system_image');
   });
 
-  it('refuses any other name, and says which one it is', async () => {
+  it('refuses any other name, and names the accepted one', async () => {
     changeOffer({ osOptions: [] });
     await expect(create(wanted)).rejects.toMatchObject({
       details: { issues: [{ path: 'operatingSystem', message: 'expected an image of the offer: default' }] },

@@ -86,7 +86,7 @@ describe.each(names)('a %s', (name) => {
     },
   );
 
-  it.each([500, 504])('that is answered %i may happen later, though nothing shows: 504', async (status) => {
+  it.each([500, 504])('that is answered %i is a 504: it may still take effect', async (status) => {
     await prepare(market);
     const fault = refusal('failed', status, true);
     market.plain.faults.plan = (called) => (called === method ? fault : 'none');

@@ -57,7 +57,7 @@ export const read = (status: InstanceStatus, updatedMs = 0): Observation => ({
   instance: instanceOf(status, { updated_at: iso(start + updatedMs) }),
 });
 
-/** Judges an observation against the record's own price. It took no time unless `seenAt` is given. */
+/** Judges an observation against the record's own price. The observation took no time unless `seenAt` is given. */
 export function judgeAt(
   record: DeploymentRecord,
   observation: Observation,

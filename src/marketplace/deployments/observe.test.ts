@@ -229,7 +229,7 @@ describe('a 404', () => {
     ]);
   });
 
-  it('of one that is provisioned fails it, but not while a list may be behind', () => {
+  it('for an instance being provisioned fails its deployment, but not while the list may lag behind', () => {
     const looks = [
       [10_000, not],
       [30_000, unlisted],

@@ -52,7 +52,7 @@ it.each([
   ],
   ['one that is stopped', { status: 'stopped' }, 'INVALID_STATUS'],
   ['one that is deploying', { status: 'deploying' }, 'INVALID_STATUS'],
-] as const)('is a 400 for %s', async (_, changes, code) => {
+] as const)('a quote is a 400 for %s', async (_, changes, code) => {
   await deploy(market, changes);
   await expect(quote()).rejects.toMatchObject({ code, status: 400 });
 });

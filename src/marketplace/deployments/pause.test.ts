@@ -26,7 +26,7 @@ afterEach(() => market.close());
 const pause = (by = caller, id = 'dep-1') => outcomeOf(market.clock, pauseDeployment(market.deps, by, id));
 const stops = () => market.plain.faults.countOf('stopInstance');
 
-/** The provider was asked at most once, and the deployment is unchanged. */
+/** Checks that the provider was asked at most once and that the deployment is unchanged. */
 async function expectNothingChanged(before: DeploymentRecord): Promise<void> {
   expect(withoutRevision(await read(market))).toEqual(withoutRevision(before));
   expect(stops()).toBeLessThanOrEqual(1);
@@ -59,7 +59,7 @@ it('the stop counts from the time that the provider reports', async () => {
   expect((await read(market)).pausedAt).toBe(Date.parse(stoppedAt));
 });
 
-describe('is refused before the provider is asked', () => {
+describe('a stop is refused before the provider is asked', () => {
   it.each([
     [
       'for a machine type that cannot be stopped [pause-machine-type-refused]',
@@ -90,12 +90,12 @@ describe('is refused before the provider is asked', () => {
   });
 });
 
-it('takes over from a change that never showed', async () => {
+it('a stop replaces a change that never showed', async () => {
   await deploy(market, { action: intent('restart', { since: market.clock.now() - 3_600_000 }) });
   expect(await pause()).toMatchObject({ status: 'stopped' });
 });
 
-describe('an answer that settles nothing', () => {
+describe('an unclear answer to a stop', () => {
   const unclear = new ProviderError('failed', '500', { status: 500, mayHaveHappened: true });
 
   it.each([
@@ -121,7 +121,7 @@ describe('an answer that settles nothing', () => {
     },
   );
 
-  it('of one that is stopped at the provider already is its end', async () => {
+  it('completes the stop where the machine is already stopped at the provider', async () => {
     const { providerInstanceId } = await deploy(market);
     market.plain.set(providerInstanceId ?? '', { status: 'STOPPED' });
     expect(await pause()).toMatchObject({ status: 'stopped' });
@@ -180,7 +180,7 @@ it('a stop keeps waiting through answers without information', async () => {
   expect(await pause()).toMatchObject({ status: 'stopped' });
 });
 
-it('says so where it was terminated meanwhile', async () => {
+it('a stop is refused with INVALID_STATUS where the deployment is terminated meanwhile', async () => {
   await deploy(market);
   const pausing = pauseDeployment(market.deps, caller, 'dep-1');
   pausing.catch(() => undefined);

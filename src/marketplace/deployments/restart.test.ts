@@ -50,7 +50,7 @@ describe('restart', () => {
     expect(calls()).toEqual(['restartInstance']);
   });
 
-  it('is a 409 while one is in flight, from here and from the provider', async () => {
+  it('is a 409 while another restart is in flight', async () => {
     await deploy(market);
     await restart();
     expect(await restart()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
@@ -105,7 +105,7 @@ describe('restart', () => {
   });
 });
 
-describe('a request that reads the row only after another one was written', () => {
+describe('a request that reads the row only after another intent was written', () => {
   const busy = new ProviderError('conflict', '409', { status: 409, code: 'operation_in_progress' });
 
   /** The dependencies of a request whose reads block until `open` is called. */
@@ -189,7 +189,7 @@ describe('reboot-status', () => {
     expect(await status()).toEqual({ restarting: false });
   });
 
-  it('and the 409 are one fact: in flight for both while it may not show yet, over for both at once', async () => {
+  it('agrees with the 409: a restart is in flight for both, and is over for both at once', async () => {
     await deploy(market);
     await restart();
     await market.clock.advance(4_000);

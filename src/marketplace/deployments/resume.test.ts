@@ -46,7 +46,7 @@ it('answers running once the provider shows it, with the same address [resume-an
   expect(starts()).toBe(1);
 });
 
-describe('is refused before the provider is asked', () => {
+describe('a start is refused before the provider is asked', () => {
   it.each(['running', 'terminated', 'failed'] as const)(
     'for one that is %s [resume-refused-early]',
     async (status) => {

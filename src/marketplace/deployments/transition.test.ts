@@ -145,7 +145,7 @@ describe('the times and the bill', () => {
     });
   });
 
-  it('take another price of a spot instance from when it was seen', async () => {
+  it('use a new price of a spot instance from the time that it was observed', async () => {
     const id = await deploying({ instanceType: 'SPOT' });
     const since = market.clock.now();
     await move(id, { to: 'running', at: since });

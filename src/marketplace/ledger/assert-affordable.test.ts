@@ -92,7 +92,7 @@ describe('a deployment', () => {
     await expect(create(metal)).resolves.toMatchObject({ status: 'deploying' });
   });
 
-  it('needs as many hours as are configured', async () => {
+  it('needs its price for the configured number of hours', async () => {
     withSpending({ balanceForMs: 5 * 3_600_000 });
     await setBalance(5 * HOUR_OF_GPU - 1);
     expect(await create().catch((it: ApiError) => it.details)).toMatchObject({ hours: 5, needed: 10 });
@@ -100,7 +100,7 @@ describe('a deployment', () => {
     await expect(create()).resolves.toMatchObject({ status: 'deploying' });
   });
 
-  it('counts another one that is not billed yet, since it is being deployed', async () => {
+  it('counts another deployment that is still being deployed and not billed yet', async () => {
     await setBalance(2 * HOUR_OF_GPU - 1);
     await create();
     expect(await create().catch((it: ApiError) => it.details)).toMatchObject({ currentHourlyRate: 2 });

@@ -46,7 +46,7 @@ it('mails the lowest threshold that was passed, and none above it later', () => 
   expect(follow([20, 20, 20, 100, 100, 500, 500]).mailed).toEqual([30]);
 });
 
-it('sends one mail of a flapping reading, not seven', () => {
+it('sends one mail for a flapping reading, not seven', () => {
   const flapping = Array.from({ length: 190 }, (_, tick) => (tick % 4 < 2 ? 650 : 750 + (tick % 3) * 400));
   expect(follow(flapping).mailed).toEqual([720]);
 });

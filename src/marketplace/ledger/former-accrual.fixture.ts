@@ -17,8 +17,8 @@ import { type Enforcement, ZeroBalance } from './zero-balance.ts';
 type FormerDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
- * A billing job without scheduling: each round posts every open segment on the grid and reads every team. Reference for
- * the mails and ends of the real job.
+ * A billing job without scheduling: each round posts every open segment on the grid and reads every team. The mails and
+ * ends of the real job are compared with its own.
  */
 export class FormerAccrual {
   readonly #deps: FormerDeps;

@@ -113,7 +113,7 @@ it.each([
     'UPDATE day_lines SET transaction_id = (SELECT min(id) FROM ledger_transactions)',
     /do not match its kind/,
   ],
-])('leaves books in which verify-ledger finds what is wrong after %s', async (statement, problem) => {
+])('leaves books in which verify-ledger finds the error after %s', async (statement, problem) => {
   const books = await openUsedBooks(2);
   await books.clock.advance(40 * DAY_MS);
   await new RollUp(books.deps).run();

@@ -18,7 +18,7 @@ it('spreads the hourly slices of many segments over the hour', () => {
   expect(Math.max(...perMinute)).toBeLessThan(150);
 });
 
-it('the next slice is due after the moment that is asked for, and an hour or a slice before the one after it', () => {
+it('the next slice is due after the given moment, and an hour or one slice before the following slice', () => {
   fc.assert(
     fc.property(
       fc.string(),

@@ -82,7 +82,7 @@ it.each([
     "UPDATE deployments SET status = 'running', started_at = NULL, stopped_at = NULL WHERE id = 'dep-1'",
     /should be covered up to now/,
   ],
-])('finds what is wrong after %s', async (statement, problem) => {
+])('finds the error after %s', async (statement, problem) => {
   const books = await openUsedBooks();
   const past = new Database(books.file);
   past.pragma('foreign_keys = OFF');

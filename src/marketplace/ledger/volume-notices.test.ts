@@ -43,7 +43,7 @@ it('counts the days from the first mail where the balance was used up long befor
   expect(deletedAt).toBe(67 * DAY);
 });
 
-it('counts them from zero where a process with a clock that is behind mails first', () => {
+it('counts the days from the zero balance where a process whose clock is behind mails first', () => {
   expect(dueNotice({ ...quietWatch, exhaustedAt: 10 * DAY }, policy, 9 * DAY)?.deleteAt).toBe(17 * DAY);
 });
 

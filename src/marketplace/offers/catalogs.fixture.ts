@@ -7,7 +7,7 @@ import type { CatalogOffer, Provider, Providers } from '../providers/provider.ts
 import { toCatalogOffer } from '../providers/to-catalog-offer.ts';
 import { OfferBoard } from './offer-board.ts';
 
-/** Pages are built from memory, without calls. */
+/** Pages are built from memory, so the client is never called. */
 const NO_CLIENT = {} as Provider['client'];
 
 type Changes = Parameters<typeof configurationOf>[0];

@@ -288,7 +288,7 @@ describe('popularity', () => {
     ]);
   });
 
-  it('is counted now and then, and not for each request', async () => {
+  it('is counted at intervals, not for each request', async () => {
     const { board, counts, clock } = boardOf(sold);
     for (let request = 0; request < 5; request++) await listOffers(board, {}, null);
     expect(counts.asked).toBe(1);

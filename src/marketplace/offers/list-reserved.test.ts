@@ -61,7 +61,7 @@ it.each([['provider-z'], [''], ['provider-a,,provider-b']])(
   },
 );
 
-it('reads the ids of a list with blanks', () => {
+it('accepts blanks in a list of ids', () => {
   expect(reservedOfferQuerySchema.parse({ providers: 'provider-a, provider-b' }).providers).toEqual([
     'provider-a',
     'provider-b',

@@ -55,7 +55,7 @@ describe('a deployment', () => {
     expect(restartUnsupportedReason(rules, placed)).toBe(reason);
   });
 
-  it('cannot where its provider never can', () => {
+  it('cannot be stopped or restarted where its provider never can', () => {
     const never = profileOf({
       stop: { supported: false, reason: 'It cannot stop.' },
       restart: { supported: false, reason: 'It cannot restart.' },
@@ -64,7 +64,7 @@ describe('a deployment', () => {
     expect(restartUnsupportedReason(rulesOf(never, offerOf(never)), machine)).toBe('It cannot restart.');
   });
 
-  it('cannot where its provider does not announce it, or announces it unreadably', () => {
+  it('cannot be stopped or restarted where its provider does not announce it, or announces it unreadably', () => {
     for (const extras of [undefined, { berth: { restart: 'yes', stopped_price_per_hour: -1 } }]) {
       const silent = rulesOf(profile, offerOf(profile, { extras }));
       expect(pauseUnsupportedReason(silent, machine)).toContain(
@@ -104,12 +104,12 @@ describe('an offer', () => {
     expect(offerPauseUnsupportedReason(profile, offer, [])).toBeNull();
   });
 
-  it('cannot without a price', () => {
+  it('cannot be stopped without a price', () => {
     const offer = offerOf(profile, { extras: {} });
     expect(offerPauseUnsupportedReason(profile, offer, ['eu-one'])).toContain('does not announce the price');
   });
 
-  it('can with a price that the profile names for one of its regions', () => {
+  it('can be stopped with a price that the profile names for one of its regions', () => {
     const stopped_prices = [{ regions: ['eu-one'], stopped_price_per_hour: 0.07 }];
     const named = profileOf({ stop: exceptions, stopped_prices });
     const offer = offerOf(named, { extras: {} });

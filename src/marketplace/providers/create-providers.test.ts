@@ -139,7 +139,7 @@ describe('a catalog', () => {
     ]);
   });
 
-  it('has volume locations where its profile has volumes, and is heard without them', async () => {
+  it('has volume locations where its profile has volumes, and counts as read without them', async () => {
     const volumes = {
       size_gb: { min: 1, max: 100 },
       price_per_gb_hour: 0.1,
@@ -246,7 +246,7 @@ describe('a catalog that another process read', () => {
   });
 });
 
-it('refuses two providers of one id', async () => {
+it('refuses two providers with the same id', async () => {
   const { options } = await setUp();
   const [one] = options.providers;
   expect(() =>

@@ -27,7 +27,7 @@ it('takes the markup of an offer before that of all', () => {
   expect([markedUp(100, markups, 'gpu-1'), markedUp(100, markups, 'gpu-2')]).toEqual([107, 110]);
 });
 
-it('is the whole micro-dollar that is nearest to the exact price, and never less than the provider asks', () => {
+it('rounds the exact price to the nearest micro-dollar, and never below the price of the provider', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 1e11 }),

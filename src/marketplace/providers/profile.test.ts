@@ -96,7 +96,7 @@ describe.each(providers)('the files of provider-$letter', ({ letter, profile, fi
     expect(regions.filter((region) => file.regions[region] === undefined)).toEqual([]);
   });
 
-  it('end with a deploy timeout for all machines, and a CPU offer is among them', () => {
+  it('have a last deploy timeout for all machines, and a CPU offer', () => {
     expect(Object.keys(instances.deploy_timeouts.at(-1) ?? {})).toEqual(['minutes']);
     expect(file.offers.some(({ gpu_count = 0 }) => gpu_count === 0)).toBe(true);
   });

@@ -34,7 +34,7 @@ async function launched(): Promise<string> {
 }
 
 describe('the create that is sent to a provider', () => {
-  it('is the request, once, with the deployment id as its key, after an availability check', async () => {
+  it('is sent once, as requested, with the deployment id as its key, after an availability check', async () => {
     const id = await launched();
     const calls = setup.plain.faults.calls.filter(({ method }) => /create|Availability/.test(method));
     expect(calls.map(({ method }) => method)).toEqual(['listAvailability', 'createInstance']);
@@ -201,7 +201,7 @@ describe('a provider whose platform does not answer', () => {
   });
 
   it.each(['gate', 'create'])(
-    'until the deploy timeout fails the deployment as late, at the %s',
+    'fails the deployment where it stays silent until the deploy timeout, at the %s',
     async (at) => {
       const id = at === 'gate' ? await gated('platform_silent', () => true) : await accept(setup);
       if (at === 'create')

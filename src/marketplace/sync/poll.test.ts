@@ -261,7 +261,7 @@ describe('a change in progress', () => {
     expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
   });
 
-  it('a just accepted restart is not finished because it does not show yet', async () => {
+  it('a restart that was just accepted does not count as finished while it does not show yet', async () => {
     const { id } = await running(setup);
     for (let seconds = 0; seconds < 40; seconds++) {
       await begin(id, 'restart');

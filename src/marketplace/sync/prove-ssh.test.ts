@@ -321,7 +321,7 @@ describe('no proof is needed by', () => {
     expect([await statusOf(id), setup.ssh.probes]).toEqual(['running', []]);
   });
 
-  it('but a deployment that was deploying before proofs existed is proved with its saved key', async () => {
+  it('except by a deployment that was deploying before proofs existed: it is proved with its saved key', async () => {
     const id = await accept(setup);
     setup.workers.start();
     await setup.clock.advance(10_000);

@@ -58,7 +58,7 @@ describe('a request of the process that sends', () => {
     expect(stops()).toBe(1);
   });
 
-  it('leaves it to the process that now has the lease', async () => {
+  it('leaves the call to the process that now has the lease', async () => {
     const { leaseFor, send } = setup.workers;
     const before = setup.workers;
     const lease = leaseFor.call(before, await read(setup, id));

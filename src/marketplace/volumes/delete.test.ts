@@ -42,7 +42,7 @@ it('a deletion is accepted, and ends the billing, where the provider is no longe
   expect(await findings()).toEqual([]);
 });
 
-it('a deletion ends at the last posting, where a process with a clock that is ahead has posted further', async () => {
+it('a deletion ends the bill at the last posting, where a process whose clock is ahead has posted further', async () => {
   const [segment] = await world.deps.store.read.ledger.openSegments({ limit: 1 });
   if (segment === undefined) throw new Error('it is billed');
   await accrue(world.deps, [segment], world.clock.now() + 10 * 60_000);

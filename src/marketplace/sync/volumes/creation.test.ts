@@ -26,7 +26,7 @@ const sync = async () => {
     await world.clock.advance(2 * world.deps.options.polling.callTimeoutMs);
   }
 };
-/** Syncs by the process that has held the lease since. */
+/** Syncs the volumes in another process, which holds the lease from then on. */
 const syncElsewhere = async () => {
   const worker = world.anotherWorker('a');
   for (let round = 0; round < 3; round++) {
