@@ -3,7 +3,7 @@ import { accountId, claim, dueWork, instance, now, volume } from '../../testing/
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
 import type { Store, Transaction } from '../orchestrator/model/store.ts';
 
-/** What rows hold of a platform: capacity, storage, volumes. */
+/** Claims of capacity and storage on a platform, and volumes. */
 export function describeClaims(storeOf: () => Store): void {
   let store: Store;
   beforeEach(() => {

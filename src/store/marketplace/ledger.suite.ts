@@ -88,7 +88,7 @@ export function describeLedger(storeOf: () => Store): void {
       it.each([
         ['by its id', (tx: Transaction) => tx.ledger.segmentById('seg-1')],
         ['by its subject', (tx: Transaction) => tx.ledger.openSegmentOf('deployment', 'dep-1')],
-      ])('are posted by one at a time where each reads one %s first', async (_how, read) => {
+      ])('are posted one after another where each is read %s first', async (_how, read) => {
         await write((tx) => tx.ledger.insertSegment(segment()));
         const postNext = () =>
           write(async (tx) => {

@@ -65,7 +65,7 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
   'what a team pays for': ({ deployments }) => deployments.activeByPrice(teamId),
   'what a provider has to sync': ({ deployments }) => deployments.toSync(providerId),
   'what one of several servers has to sync': ({ deployments }) => deployments.toSync(providerId, '07f'),
-  'what is new to sync': ({ deployments }) => deployments.newToSync(providerId),
+  'new rows to sync': ({ deployments }) => deployments.newToSync(providerId),
   'when a machine was proved last': ({ deployments }) => deployments.lastProvedAt(providerId),
   'the deployments for the metrics': async ({ deployments }) => {
     await deployments.countToSync();
@@ -73,7 +73,7 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await deployments.countUnproved();
   },
   'which GPUs are popular': ({ deployments }) => deployments.countByGpuType(now),
-  'what is written of a deployment': async ({ deployments }) => {
+  'the writes of a deployment': async ({ deployments }) => {
     await deployments.update(changed);
     await deployments.setCleanup('dep-1', 'done');
     await deployments.recordObservations([{ id: 'dep-1', revision: 1, at: now }]);
@@ -134,7 +134,7 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await mail.list({ limit: 50 });
     await mail.countGivenUpSince(now);
   },
-  'what is open to be billed': async ({ ledger, teams }) => {
+  'the open rows to bill': async ({ ledger, teams }) => {
     await ledger.openSegments({ limit: 200 });
     await ledger.openSegments({ afterId: 'seg-1', limit: 200 });
     await ledger.openSegmentOf('deployment', 'dep-1');
@@ -171,7 +171,7 @@ export function describePlans(database: string, { accessesOf, partialIndexes }: 
       expect(scans).toEqual([]);
     });
 
-    it('would tell of a scan', async () => {
+    it('detects a scan', async () => {
       const statements = await accessesOf(({ teams }) => teams.spending());
       expect(statements[0]?.accesses).toEqual([
         {

@@ -192,13 +192,13 @@ describe('refused in one sentence, and left as it is:', () => {
   it.each([
     [{ number: 130_014, version: '13.14' }, /is PostgreSQL 13\.14: Berth needs 14 or later/],
     [{ schema: null }, /has no usage right on any schema of its search_path: grant it/],
-  ])('a server that says %o', (facts, sentence) => {
+  ])('a server that reports %o', (facts, sentence) => {
     const usable = { number: 140_000, version: '14.0', encoding: 'UTF8', schema: 'public' };
     expect(() => assertUsable(usable, 'here')).not.toThrow();
     expect(() => assertUsable({ ...usable, ...facts }, 'here')).toThrow(sentence);
   });
 
-  it('nothing of what is sound', async () => {
+  it('but not a sound database', async () => {
     await prepareDatabase(url);
     const served = await stranger(
       'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO $USER',

@@ -82,7 +82,7 @@ it('after a crash its structure is checked, and damage is refused', async () => 
   await expect(serve()).rejects.toThrow(/is damaged \([^\n]+\): restore it from a backup/);
 });
 
-it('a command leaves the check after a crash to the server, and does not vouch for the file', async () => {
+it('a command leaves the check after a crash to the server, and does not mark the file as checked', async () => {
   await serve();
   await crash();
   expect(await serve(path, { checksAfterCrash: false })).toBeUndefined();
@@ -193,7 +193,7 @@ it('a file overwritten in place next to the previous journal is checked in full'
   expect(() => openSqliteStore(path)).toThrow(/is damaged \(row \d+ missing from index/);
 });
 
-it('a mark that cannot be read refuses the file, and says which', async () => {
+it('a file whose mark cannot be read is refused by its name', async () => {
   await serve();
   rmSync(`${path}.state`);
   mkdirSync(`${path}.state`);

@@ -83,12 +83,12 @@ describe('transactions of one turn', () => {
     ]);
   });
 
-  it('are taken back at once where nothing is waiting', async () => {
+  it('are rolled back at once where no other transaction is waiting', async () => {
     await write('a', fail('no'));
     expect([events, endTurns, database.writer.inTransaction]).toEqual([['a failed: no'], [], false]);
   });
 
-  it('all fail where the commit does, an error included that was seen among them', async () => {
+  it('all fail with the error of the commit, even one that had failed before', async () => {
     const orphan = "INSERT INTO claims (instance_id, offer_id, region) VALUES ('none', 'o', 'r')";
     const writes = [
       write('a', () => void database.writer.exec('PRAGMA defer_foreign_keys = ON')),
@@ -108,7 +108,7 @@ describe('transactions of one turn', () => {
     expect(durable()).toEqual(['d']);
   });
 
-  it('all fail where SQLite has taken all back', async () => {
+  it('all fail where SQLite has rolled all of them back', async () => {
     const writes = [write('a'), write('b', () => void database.writer.exec('ROLLBACK')), write('c')];
     await ran();
     for (const end of endTurns) end();
@@ -118,7 +118,7 @@ describe('transactions of one turn', () => {
     expect(durable()).toEqual(['c']);
   });
 
-  it('all fail where one cannot be taken back alone: nothing of it may be committed', async () => {
+  it('all fail where one cannot be rolled back alone: nothing of it may be committed', async () => {
     const loseSavepoint = (): void => {
       database.writer.exec('RELEASE joined');
       throw new Error('no');
@@ -133,7 +133,7 @@ describe('transactions of one turn', () => {
     expect(durable()).toEqual(['c']);
   });
 
-  it('all fail where neither the commit works nor taking it back, and none hangs', async () => {
+  it('all fail, and none hangs, where both the commit and the rollback fail', async () => {
     const writes = [write('a'), write('b')];
     await ran();
     const { writer } = database;

@@ -44,7 +44,7 @@ it('leaves no overwritten data in any file while the store is open', async () =>
   expect([isIn(path), isIn(`${path}-wal`)]).toEqual([false, false]);
 });
 
-it('waits for another program that reads, and holds nothing up meanwhile', async () => {
+it('waits for a reader in another program, without delaying other work', async () => {
   const other = new Database(path, { readonly: true });
   other.exec('BEGIN');
   other.prepare('SELECT count(*) FROM accounts').get();

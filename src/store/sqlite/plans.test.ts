@@ -7,7 +7,7 @@ import { sqlite } from '../schema/sqlite.ts';
 import { toConnection } from './connection.ts';
 import { openDatabase } from './open-database.ts';
 
-/** Not a scan: a search in an index, all of an index of live rows only, and a statement's own temporary table. */
+/** Does not match a search in an index, a read of a whole index of live rows, or a statement's temporary table. */
 const SCAN =
   /^SCAN (?:instances|volumes|attachments|claims|storage_claims|work|losses|tokens|idempotency)\b(?! USING (?:COVERING )?INDEX \w+_live_)/;
 

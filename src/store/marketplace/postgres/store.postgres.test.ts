@@ -276,7 +276,7 @@ describe('opening', () => {
     await (await openMarketplacePostgresStore(empty, { mayMigrate: false })).close();
   });
 
-  it("hears the database's time at once and again", async () => {
+  it("reads the database's time before it opens, and again with each heartbeat", async () => {
     const heard: number[] = [];
     let heardOften = (): void => undefined;
     const often = new Promise<void>((resolve) => {
@@ -294,7 +294,7 @@ describe('opening', () => {
     await store.close();
   });
 
-  it('is refused, and leaves no connection, where the time cannot be heard', async () => {
+  it('is refused, and leaves no connection, where the time cannot be read', async () => {
     const deaf = openMarketplacePostgresStore(url, { hearTime: () => Promise.reject(new Error('deaf')) });
     await expect(deaf).rejects.toThrow('deaf');
   });

@@ -132,7 +132,7 @@ async function fill(): Promise<void> {
   await store.close();
 }
 
-it("is refused to `berth serve`, and served by one process, which the other's sentence names", async () => {
+it('the file is refused to `berth serve`, and to a second `berth marketplace`, each with the reason', async () => {
   await openMarketplaceSqliteStore(path).close();
   expect(() => openSqliteStore(path)).toThrow(/belongs to `berth marketplace`: give `berth serve` its own/);
   const giveBack = takeServeLock(path, 'berth marketplace');
