@@ -77,7 +77,7 @@ export async function* pagesOfDeployments(
       if (isAll || last === undefined) return;
       after = { at: last.createdAt, id: last.id };
     }
-    // Read again in smaller parts, so that a slow client holds little memory.
+    // Parts have a limited size, so that a slow client holds little memory. A part that is too large is read again.
     const fitting = Math.floor(PAGE_BYTES / Math.max(1, bytes / Math.max(1, records.length)));
     atOnce = Math.min(PAGE_ROWS, Math.max(1, fitting));
   }

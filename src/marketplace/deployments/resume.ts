@@ -15,7 +15,7 @@ import { showDeployment } from './to-deployment.ts';
  */
 export async function resumeDeployment(deps: LifecycleDeps, caller: Caller, id: string): Promise<Deployment> {
   const { store, options, providers } = deps;
-  // Read before the transaction, because billing mails lock the team first and then its users.
+  // The user is read before the transaction, because billing mails lock the team first and then its users.
   const known = await ownDeployment(store.read, caller, id);
   const minimumMinutes = await minimumRuntimeMinutes(store.read, options, known);
   const asked = await ask(deps, caller, id, 'resume', async (record, tx) => {

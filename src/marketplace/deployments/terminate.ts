@@ -25,7 +25,7 @@ export async function terminateDeployment(
   id: string,
 ): Promise<Terminated> {
   const { store, clock, options } = deps;
-  // Read before the transaction, because billing mails lock the team first and then its users.
+  // The user is read before the transaction, because billing mails lock the team first and then its users.
   const known = await ownDeployment(store.read, caller, id);
   const minimumMinutes = await minimumRuntimeMinutes(store.read, options, known);
   const ended = await store.transact(async (tx) => {

@@ -156,7 +156,7 @@ async function toEnd(
     failureDetails: moved.failureDetails === null ? null : toFailureDetails(moved.failureDetails),
   };
   await tx.deployments.update(record);
-  // Volumes before the team, in the order in which every transaction locks them.
+  // Every transaction locks volumes before the team.
   await releaseVolumes(tx, record.id, at);
   await tx.losses.release(record.id);
   await endBilling(deps, tx, 'deployment', record.id, at);

@@ -52,7 +52,7 @@ export function changesAfter(discounts: Discounts, at: number): number[] {
     .sort((a, b) => a - b);
 }
 
-/** Rounded half up to a micro-USD, in integers, so that no errors accumulate. */
+/** The rate after a discount, rounded half up to a micro-USD. It is computed in integers, so no errors accumulate. */
 export function discounted(rateMicroUsd: number, percentage: number): number {
   return Number((BigInt(rateMicroUsd) * BigInt(100 - percentage) + 50n) / 100n);
 }

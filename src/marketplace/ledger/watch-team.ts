@@ -79,7 +79,7 @@ function nextCheckOf(
   return Math.min(readAt, changesAt);
 }
 
-/** For an empty balance: sends the mails about volumes, and computes when the next stop or deletion is due. */
+/** If the balance is used up, sends the mails about volumes and computes when the next stop or deletion is due. */
 async function watchExhausted(
   deps: WatchDeps,
   tx: Transaction,

@@ -15,7 +15,7 @@ import type {
 /** A segment and its deployment as of the same moment: a concurrently posted slice is in both or in neither. */
 export interface OpenDeploymentSegment {
   segment: SegmentRecord;
-  /** Until when the provider has confirmed the deployment. */
+  /** The time up to which the provider has confirmed the deployment. */
   confirmedUntil: number | null;
   totalCostMicroUsd: number;
 }
@@ -49,7 +49,7 @@ export interface BilledSegment {
   segment: SegmentRecord;
   /** Null: the subject is not a deployment. */
   status: DeploymentStatus | null;
-  /** Until when the provider has confirmed the deployment. */
+  /** The time up to which the provider has confirmed the deployment. */
   confirmedUntil: number | null;
   /** The discount stored with the subject. */
   discountPercentage: number;

@@ -42,7 +42,7 @@ export async function teamOf(teams: TeamReader, idOrSlug: string): Promise<TeamR
   const known = await teams.byId(idOrSlug);
   if (known !== null) return known;
   const found = await teams.bySlug(idOrSlug);
-  // Read again by its id, which locks the row where this is a transaction.
+  // A read by the id locks the row if this is a transaction.
   return found && teams.byId(found.id);
 }
 

@@ -92,7 +92,7 @@ export interface StockAlertWriter extends StockAlertReader {
 
 export interface SshKeyReader {
   byId(id: string): Promise<SshKeyRecord | null>;
-  /** Without temporary keys; the newest first. */
+  /** Omits temporary keys; the newest first. */
   list(filter: { teamIds: readonly string[]; userId?: string }): Promise<SshKeyRecord[]>;
 }
 export interface SshKeyWriter extends SshKeyReader {

@@ -98,7 +98,7 @@ export interface DeploymentReader {
   lastProvedAt(providerId: string): Promise<number | null>;
   /** Counts by price before discounts. `isResuming`: stopped, and being started. */
   activeByPrice(teamId: string): Promise<ActiveByPrice[]>;
-  /** By the unique name at the provider. */
+  /** Finds a deployment by its unique name at the provider. */
   byProviderName(name: string): Promise<DeploymentRecord | null>;
   /** All deployments with this instance of the provider, including ended ones. Takes no lock. */
   byInstance(providerId: string, instanceId: string): Promise<DeploymentRecord[]>;
@@ -130,7 +130,7 @@ export interface DeploymentWriter extends DeploymentReader {
 }
 
 export interface VolumeReader {
-  /** By the internal id. */
+  /** Finds a volume by its internal id. */
   byId(id: string): Promise<VolumeRecord | null>;
   byVolumeId(volumeId: string): Promise<VolumeRecord | null>;
   /** All rows with this volume of the provider, including deleted ones. Takes no lock. */
@@ -165,7 +165,7 @@ export interface VolumeWriter extends VolumeReader {
 
 export interface CatalogReader {
   byProvider(providerId: string): Promise<CatalogRecord | null>;
-  /** For all providers whose catalog was ever read. */
+  /** The versions of all catalogs that were ever read. */
   versions(): Promise<Pick<CatalogRecord, 'providerId' | 'version' | 'readAt'>[]>;
 }
 export interface CatalogWriter extends CatalogReader {

@@ -30,7 +30,7 @@ export class ProviderHealth {
   readonly #providerId: string;
   readonly #deps: { clock: Clock; log: Log };
   readonly #problems = new Map<ProviderWideProblem, number>();
-  /** For each subject, since when its calls have failed without a success, and the last failure. */
+  /** For each subject, the time since which its calls have failed without a success, and the last failure. */
   readonly #failing = new Map<string, { problem: ProviderWideProblem; since: number; until: number }>();
   readonly #ignoredAnswers = new Map<string, string>();
 

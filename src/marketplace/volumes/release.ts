@@ -52,7 +52,7 @@ export async function dropAttachments(
   for (const { deployment } of attachments) await writeAttachment(tx, volume, deployment, 'gone');
 }
 
-/** Once no volume is in transit, the deployment accepts other changes again. */
+/** Writes an attachment. Once no volume is in transit, the deployment accepts other changes again. */
 export async function writeAttachment(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
   { id: volumeId }: Pick<VolumeRecord, 'id'>,

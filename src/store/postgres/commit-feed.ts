@@ -295,7 +295,7 @@ async function askTime(client: BerthClient, before: string): Promise<number> {
   return results.at(-1)?.rows[0]?.now ?? Number.NaN;
 }
 
-/** Undefined: the payload is from another program, or from a Berth with another format. */
+/** Returns undefined if the payload is from another program, or from a Berth with another format. */
 function toNotice(payload: string): Notice | undefined {
   try {
     const notice = JSON.parse(payload) as Partial<Notice>;

@@ -12,7 +12,7 @@ import {
 import { preparedWrite } from '../queries/prepared.ts';
 import { SERVER_RUN } from './server-run.ts';
 
-/** For single statements outside a transaction: skips locked rows. */
+/** The locking of single statements outside a transaction: they skip locked rows. */
 export const skippingLocked: Locking = {
   ...noLocking,
   freeRows: (query) => lockRows(query, 'no key update', { skipLocked: true }),

@@ -6,7 +6,7 @@ import { SERVER_RUN } from './server-run.ts';
 const CONNECT_MS = 5_000;
 const LOCK_MS = 8_000;
 const STATEMENT_MS = 10_000;
-/** Longer than the server's own limit, whose message is better. */
+/** This is longer than the server's own limit, so that the server's message, which is better, comes first. */
 const ANSWER_MS = 12_000;
 /** How long a process that pauses in a transaction keeps its locks. */
 export const IDLE_IN_TRANSACTION_MS = 5_000;

@@ -19,10 +19,10 @@ const PAUSE_MS = [5, 40] as const;
 const ASK_FOR_MS = IDLE_IN_TRANSACTION_MS + 1_000;
 const ASK_AGAIN_AFTER_MS = 100;
 
-/** More than any transaction writes: about 1.5 MiB. */
+/** These rows are more than any transaction writes: about 1.5 MiB. */
 const PROOF_ROWS = 40_000;
 
-/** Prepared: otherwise the server would parse and plan them each time. */
+/** Both are prepared; otherwise the server would parse and plan them each time. */
 const BEGIN: QueryConfig = { name: 'berth_begin', text: 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE' };
 const COMMIT: QueryConfig = { name: 'berth_end', text: 'COMMIT' };
 

@@ -76,7 +76,7 @@ interface DatabaseAccess {
    * statement, and if it fails, the transaction fails.
    */
   write(sent: Promise<unknown>): Promise<void>;
-  /** For a write outside a transaction: the condition for the change. */
+  /** A write outside a transaction changes rows only under this condition. */
   onlyIf?: SQL;
 }
 

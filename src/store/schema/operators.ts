@@ -15,7 +15,7 @@ export function operatorTables({ table, text, bytes, bigint, json, sequence }: D
     lastUsedAt: bigint('last_used_at'),
   });
 
-  /** Without references: a row outlives its subject. */
+  /** The table has no references, because a row outlives its subject. */
   const audit = table('audit', {
     id: sequence('id'),
     at: bigint('at').notNull(),

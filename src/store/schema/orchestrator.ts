@@ -206,7 +206,7 @@ export function orchestratorTables(dialect: Dialect) {
     ],
   );
 
-  /** Without a reference: a tombstone may be pruned before the remains of one of its attempts are removed. */
+  /** The table has no reference: a tombstone may be pruned before the remains of one of its attempts are removed. */
   const attempts = table(
     'attempts',
     {
@@ -309,7 +309,7 @@ export function orchestratorTables(dialect: Dialect) {
     by: text('by').notNull(),
   });
 
-  /** Without a reference: a row outlives its instance. */
+  /** The table has no reference, because a row outlives its instance. */
   const history = table(
     'history',
     {

@@ -87,7 +87,7 @@ function connectSound(
   format: DatabaseFormat,
   { checksAfterCrash = true, onChecked }: Pick<OpenOptions, 'checksAfterCrash' | 'onChecked'> = {},
 ): Database.Database {
-  // Read before a connection creates the journal by which a crash is detected.
+  // The mark is read before a connection creates the journal by which a crash is detected.
   const lastClose = readLastClose(path);
   const depth = lastClose === 'crashed' ? depthAfterCrash(path, checksAfterCrash) : depths[lastClose];
   const begunAt = performance.now();

@@ -277,7 +277,7 @@ export function deploymentWriter(connection: Connection, changed: (id: string) =
       await updateDeployment(connection, encodeRow(deployments, changes));
     },
     recordObservations: async (observations) => {
-      // Sorted, so that two transactions that write the same rows cannot deadlock.
+      // The rows are sorted, so that two transactions that write the same ones cannot deadlock.
       const sorted = [...observations].sort((a, b) => (a.id < b.id ? -1 : 1));
       const left = new Set(sorted.map(({ id }) => id));
       for (let start = 0; start < sorted.length; start += OBSERVATIONS_AT_ONCE)

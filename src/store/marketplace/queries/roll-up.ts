@@ -56,7 +56,7 @@ export function rollUpReader({
           .where(inArray(segments.id, [...segmentIds]))
           .orderBy(asc(segments.id)),
       );
-      // Read after locking: another process may have merged some of them meanwhile.
+      // The sums are read after locking, because another process may have merged some slices meanwhile.
       const sums = await db
         .select({
           segmentId: slices.segmentId,
