@@ -24,11 +24,11 @@ export type DeploymentStatus = (typeof deploymentStatuses)[number];
 
 /** M: States and transitions. A restart is not a transition. */
 export const deploymentTransitions: TransitionTable<DeploymentStatus> = {
-  // The create was accepted and the provider is making the instance. Costs nothing.
+  // The create was accepted and the provider is making the instance. This state costs nothing.
   deploying: ['running', 'failed'],
-  // Reachable by SSH; billed at hourlyRate.
+  // The instance is reachable by SSH and billed at hourlyRate.
   running: ['stopped', 'terminated', 'terminated-provider', 'failed'],
-  // The disk is kept; billed at stoppedHourlyRate. A failed start leaves the deployment here.
+  // The disk is kept and billed at stoppedHourlyRate. A failed start leaves the deployment in this state.
   stopped: ['running', 'terminated', 'terminated-provider', 'failed'],
   // The three states below are final.
   failed: [],

@@ -8,9 +8,9 @@ export type VolumeStatus = (typeof volumeStatuses)[number];
 
 /** M: leaves the transitions of a volume open; docs/decisions/0016-volumes-of-the-marketplace.md defines them. */
 export const volumeTransitions: TransitionTable<VolumeStatus> = {
-  // The create was accepted and the provider is making the volume. Costs nothing.
+  // The create was accepted and the provider is making the volume. This state costs nothing.
   creating: ['available', 'attached', 'error', 'deleting', 'deleted'],
-  // The volume exists and is on no deployment. Billed from here on.
+  // The volume exists and is on no deployment. Billing starts here.
   available: ['attached', 'deleting', 'error'],
   // At least one attachment is being made, is in place or is being removed. The state ends when the provider has no
   // attachment left.

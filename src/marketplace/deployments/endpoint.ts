@@ -7,7 +7,7 @@ export type Endpoint = Pick<DeploymentRecord, 'ipAddress' | 'loginUser' | 'sshPo
 
 const SSH_PORT = 22;
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
-/** Restrictive, because users copy the login name into their shell as part of a command. */
+/** The pattern is restrictive, because users copy the login name into their shell as part of a command. */
 const LOGIN_USER = /^[a-z_][a-z0-9_.-]{0,63}$/i;
 const MAX_FORWARDS = 1_000;
 

@@ -7,7 +7,7 @@ const RELEASE = '1.0.0';
 
 let known: ReturnType<typeof describe> | undefined;
 
-/** Built once for every server of a process. `openapi/marketplace.json` is a committed copy. */
+/** The document is built once per process. `openapi/marketplace.json` is a committed copy. */
 export function openApiDocument(api: OpenAPIHono<HttpEnv>) {
   known ??= describe(api);
   return known;

@@ -9,7 +9,7 @@ import { nextPostingAt, sliceEnd } from './slices.ts';
 
 /**
  * Charges the due slices as far as they are certain, in one transaction, and schedules the next ones. A changed price
- * ends a segment and begins another. Idempotent, also concurrently.
+ * ends a segment and begins another. Repeated and concurrent calls charge nothing twice.
  */
 export async function accrue(
   { store, ...deps }: Pick<Deps, 'store' | 'random' | 'options'>,

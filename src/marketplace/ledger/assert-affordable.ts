@@ -28,7 +28,8 @@ export interface Commitment {
 }
 
 /**
- * The balance must cover all costs plus this one for the configured hours or the minimum runtime, whichever is longer.
+ * Requires that the balance covers all costs plus this one for the configured hours, or for the minimum runtime if that
+ * is longer.
  * Locks the team's row first, so that the second of two requests sees the first.
  * @throws {ApiError} VALIDATION_ERROR with `details.reason: insufficient_balance`
  */

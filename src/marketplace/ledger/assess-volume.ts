@@ -8,7 +8,10 @@ const SPEND_DAYS = 30;
 /** The setting that stores the midnight of the last assessed day. */
 export const ASSESSED = 'volume-discounts-assessed';
 
-/** Sets each team's volume discount once per UTC day, by its usage of the 30 days before, posted or not. Idempotent. */
+/**
+ * Sets each team's volume discount once per UTC day, from its usage in the 30 days before, posted or not. Repeated runs
+ * change nothing.
+ */
 export async function assessVolumeDiscounts(
   deps: Pick<Deps, 'store' | 'random' | 'options'>,
   now: number,

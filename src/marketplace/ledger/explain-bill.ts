@@ -13,7 +13,7 @@ export interface Bill {
   days: ReadonlyMap<string, readonly { day: number; amountMicroUsd: number }[]>;
   /** Charged to the balance. */
   postedMicroUsd: number;
-  /** Used since, as far as the provider has confirmed it, and not charged yet. */
+  /** The cost since the last posting that the provider has confirmed. It is not charged yet. */
   unpostedMicroUsd: number;
   /** The provider's price for the posted time; null where it is unknown. */
   providerMicroUsd: number | null;

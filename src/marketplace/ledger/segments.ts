@@ -42,7 +42,7 @@ export async function closeSegment(
   await tx.ledger.updateSegment({ ...posted, endedAt: at });
 }
 
-/** Charges one slice per UTC day. Returns the updated segment. It was read by id in this transaction. */
+/** Charges one slice per UTC day. `segment` was read by id in this transaction. Returns it updated. */
 export async function postUntil(
   deps: Pick<Deps, 'random'>,
   tx: Pick<Transaction, 'ledger'>,

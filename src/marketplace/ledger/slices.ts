@@ -17,7 +17,7 @@ export function nextSliceAt({ sliceMs }: SliceOptions, segmentId: string, at: nu
   return (Math.floor((at - phaseMs) / everyMs) + 1) * everyMs + phaseMs;
 }
 
-/** The end of the next slice, at most `certain`. It is a multiple of `sliceMs`, so that all processes cut the same. */
+/** The end of the next slice, at most `certain`. A multiple of `sliceMs`, so that all processes cut the same slices. */
 export function sliceEnd(
   options: SliceOptions,
   { id, postedUntil }: { id: string; postedUntil: number },

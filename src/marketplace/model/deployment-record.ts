@@ -39,7 +39,7 @@ export interface Suspicion {
   isListed: boolean;
 }
 
-/** The proof that a machine is running as M: defines it: "reachable by SSH". Made once, before the deployment runs. */
+/** The proof that a machine is "reachable by SSH" (M: running). It is made once, before the deployment runs. */
 export interface SshProof {
   /** The public keys that the machine was made with. */
   keys: string[];
@@ -107,7 +107,7 @@ export interface DeploymentRecord {
   lastCreditDeductionAt: number | null;
 
   createdAt: number;
-  /** When the provider was first observed `running`. */
+  /** When the deployment was first observed `running`. */
   startedAt: number | null;
   stoppedAt: number | null;
   /** When the current stop began; null while it is not stopped. */
@@ -121,7 +121,7 @@ export interface DeploymentRecord {
   /** The next change keeps it, since a request may not have read it yet. */
   refusal: Refusal | null;
   suspicion: Suspicion | null;
-  /** When the provider last confirmed the record. It is billed at least until then. */
+  /** When the provider last confirmed the record. The deployment is billed at least until then. */
   observedAt: number | null;
   cleanup: Cleanup;
   /** Increases with every write. An observation made at an older revision is not applied. */

@@ -66,7 +66,7 @@ export interface MarketplaceOptions {
 }
 
 export interface RollUpOptions {
-  /** How long after the end of their day; null: never. Longer than the 30 days that volume discounts read. */
+  /** How long after the end of its day; null: never. It is longer than the 30 days that volume discounts read. */
   afterMs: number | null;
   /** One UTC day. */
   periodMs: number;

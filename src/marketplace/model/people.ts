@@ -26,7 +26,7 @@ export interface BalanceWatch {
   mailedMinutes: number | null;
   /** The threshold that the last reading was under. It is mailed once a second reading confirms it. */
   pendingMinutes: number | null;
-  /** Since when readings have been well above every threshold. The episode ends once that has lasted. */
+  /** The time since which readings have been well above every threshold. The episode ends once that has lasted. */
   recoveredSince: number | null;
   /** When the balance reached zero and the notice was sent; null: the balance is above zero. */
   exhaustedAt: number | null;

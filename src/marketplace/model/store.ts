@@ -90,7 +90,7 @@ export interface DeploymentReader {
   }): Promise<DeploymentRecord[]>;
   /** Deployments of all teams, the newest first, one page at a time. */
   search(of: DeploymentSearch): Promise<DeploymentRecord[]>;
-  /** Active ones, and those still to be cleaned up. `digits`: only those whose id ends in one of them. */
+  /** Active deployments, and ended ones still to be cleaned up. `digits` selects those whose id ends in one of them. */
   toSync(providerId: string, digits?: string): Promise<DeploymentToSync[]>;
   /** Those of {@link toSync} with work to do now: being deployed, being changed or still to be cleaned up. */
   newToSync(providerId: string): Promise<DeploymentToSync[]>;
@@ -106,7 +106,7 @@ export interface DeploymentReader {
   countToSync(): Promise<{ providerId: string; count: number }[]>;
   /** The number of active deployments in each status. */
   countActive(): Promise<{ status: DeploymentStatus; count: number }[]>;
-  /** The number of active deployments at each provider, with the provider's oldest confirmation. */
+  /** The number of active deployments in each status at each provider, with their oldest confirmation. */
   countActiveByProvider(): Promise<ActiveAtProvider[]>;
   /** The outcomes of the deployments created since then. */
   countOutcomes(since: number): Promise<DeploymentOutcomes[]>;
@@ -189,9 +189,9 @@ export interface Signal {
 
 /** Notifications that a commit sends to the processes on the database. */
 export interface SignalWriter {
-  /** There is work for a deployment or a volume. Its provider's worker starts at once, in whichever process it runs. */
+  /** Wakes the worker for a deployment or a volume that has work. It starts at once, in whichever process it runs. */
   wake(providerId: string, subjectId: string): Promise<void>;
-  /** A deployment has an intent that the worker must send. Otherwise like {@link wake}. */
+  /** Like {@link wake}, for a deployment with an intent that the worker must send. */
   ask(providerId: string, deploymentId: string): Promise<void>;
 }
 

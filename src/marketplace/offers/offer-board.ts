@@ -59,7 +59,7 @@ function isOfType(instanceType: InstanceType | null): (offer: CatalogOffer) => b
     instanceType === null || type === instanceType || toOfferType(type) === instanceType;
 }
 
-/** After this many catalog intervals without an answer, offers carry a note; after more, they are hidden. */
+/** Catalog intervals without an answer after which offers carry a note, and after which they are hidden. */
 const STALE_AFTER = 3;
 const HIDDEN_AFTER = 20;
 

@@ -77,7 +77,7 @@ export async function listOffers(
 }
 
 /**
- * M: GET /api/gpu-offers-with-reserved: also sold-out offers; without a `limit` all on one page.
+ * M: GET /api/gpu-offers-with-reserved. Includes sold-out offers. Without a `limit`, one page has all offers.
  * @throws {ApiError} VALIDATION_ERROR for an unknown provider id
  */
 export async function listReservedOffers(

@@ -9,7 +9,7 @@ import type { CatalogOffer, Provider, ProviderCatalog } from './provider.ts';
 /** Why a provider refuses more capacity, as in `details.reason` and `failureReason`. */
 export type Shortage = 'out_of_stock' | 'quota_exceeded';
 
-/** Undefined for any other reason. The two shortages are kept apart: a quota says nothing about the stock. */
+/** The shortage that a refusal names, if any. The two are kept apart, because a quota says nothing about the stock. */
 export function shortageOf(error: unknown): Shortage | undefined {
   if (!(error instanceof ProviderError) || error.problem !== 'conflict') return undefined;
   if (error.code === 'capacity_unavailable') return 'out_of_stock';
@@ -86,7 +86,7 @@ export function restartUnsupportedReason({ profile, catalog }: Rules, machine: P
   return offer.announcesRestart ? null : RESTART_UNANNOUNCED;
 }
 
-/** M: Offer, `pauseUnsupportedReason`; null: they can be stopped in at least one of `regions`. */
+/** M: Offer, `pauseUnsupportedReason`; null if instances can be stopped in at least one of `regions`. */
 export function offerPauseUnsupportedReason(
   profile: ProviderProfile,
   offer: Machine & Pick<CatalogOffer, 'stoppedPriceMicroUsdPerHour'>,

@@ -15,7 +15,10 @@ export interface LastAnswer extends Pick<DeploymentRecord, 'region' | 'revision'
   until: number;
 }
 
-/** The last answers about deployments at rest. An equal answer confirms the row without a read of it or a parse. */
+/**
+ * The last answers about deployments at rest. An equal answer confirms the row again, without reading the row or parsing
+ * the answer.
+ */
 export class LastAnswers {
   readonly #deps: { clock: Clock; random: Random };
   readonly #answers = new Map<string, LastAnswer>();

@@ -143,7 +143,7 @@ function nextPollMs(context: SyncContext, record: DeploymentRecord, begunAt: num
   return pauseMs(context, begunAt, isUnderWay);
 }
 
-/** O: "every 10 to 30 seconds". Shorter while a change is in progress. */
+/** O: "every 10 to 30 seconds". The pause is shorter while a change is in progress. */
 function pauseMs({ clock, random, options }: SyncContext, begunAt: number, isUnderWay: boolean): number {
   const [least, most] = options.polling.intervalMs;
   const span = (most - least) * (isUnderWay ? 0.25 : 1);

@@ -108,7 +108,10 @@ async function settleError(context: SyncContext, sent: Sent, error: ProviderErro
   );
 }
 
-/** `undone`: the call had no effect. A read can only prove that it had one: a call without an answer may be queued. */
+/**
+ * `undone` means that the call had no effect. A read can prove only that it had one, since a call without an answer may
+ * still be queued.
+ */
 async function verdictOn(
   context: SyncContext,
   sent: Sent,

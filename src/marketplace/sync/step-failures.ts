@@ -5,7 +5,7 @@ import type { SyncDeps } from './context.ts';
 /** The common cause of all steps that fail while the database does not answer. */
 const STORE = 'store';
 
-/** Logs a step that throws, because of a bug or a failed store: once, until it succeeds again. */
+/** Logs a step that throws, because of a bug or an unavailable store, once until it succeeds again. */
 export class StepFailures {
   readonly #deps: Pick<SyncDeps, 'store' | 'log'>;
   readonly #providerId: string;

@@ -26,7 +26,7 @@ export type UserChanges = Partial<
   >
 >;
 
-/** Adds a user without a key, and with no team other than the named one (by id or slug). @throws {OperatorError} */
+/** Adds a user, without a key, to the named team (by id or slug) or to none. @throws {OperatorError} */
 export async function addUser(
   { store, clock, random }: Deps,
   { email, name, team: idOrSlug, ...changes }: { email: string; team?: string | undefined } & UserChanges,

@@ -33,7 +33,8 @@ function volumePlaces({ provider, profile }: VolumeProvider): VolumePlace[] {
 }
 
 /**
- * `region` has no default; `cloudId` is required where there are clouds (M: Create body of a volume).
+ * Finds the requested place. `region` has no default, and `cloudId` is required where there are clouds (M: Create body
+ * of a volume).
  * @throws {ApiError} VALIDATION_ERROR; UNAVAILABLE while the catalog is unknown
  */
 export function findPlace(

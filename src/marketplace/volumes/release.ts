@@ -5,8 +5,8 @@ import { detachIntent, endVolumeAction, isExclusive } from './intents.ts';
 import { type AttachmentSnapshot, isInTransit, writeVolume } from './snapshot.ts';
 
 /**
- * M: States: "when an instance terminates, its volumes return to `available`". Without an instance they do so at once,
- * else once the provider has detached them. The deployment's row was read by id in this transaction.
+ * M: States: "when an instance terminates, its volumes return to `available`". They do so at once if there is no
+ * instance, otherwise once the provider has detached them. The deployment's row was read by id in this transaction.
  */
 export async function releaseVolumes(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,

@@ -27,7 +27,7 @@ export async function readVolumeSnapshot(
   return { record, attachments: await withDeployments(read, attachments) };
 }
 
-/** Reads again with locks: the deployments by id, then the volume, as everywhere. Null: the volume has changed. */
+/** Locks the deployments by id, then the volume, as all code does. Returns null if the volume has changed. */
 export async function lockSnapshot(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
   snapshot: VolumeSnapshot,

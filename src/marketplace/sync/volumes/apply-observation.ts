@@ -19,7 +19,7 @@ import {
 } from '../../volumes/snapshot.ts';
 import type { VolumeContext } from './step.ts';
 
-/** What the provider showed. */
+/** A volume as the provider showed it. */
 export interface VolumeObservation {
   volume: ProviderVolume;
   /** Whether it is the answer to the intent's call. */
@@ -63,7 +63,7 @@ export async function applyVolumeObservation(
   });
 }
 
-/** Replaces a size above the provider's limit by the known one, unless the volume has or requested that size. */
+/** Replaces a size above the provider's limit by the known one, unless it is the known or the requested size. */
 function withCredibleSize(
   { health, volumeProvider }: VolumeContext,
   record: VolumeRecord,
@@ -85,8 +85,8 @@ function byDeployment(a: AttachmentSnapshot, b: AttachmentSnapshot): number {
 }
 
 /**
- * Deployments that have the volume at the provider but without an attachment here: a call took effect late. The volume
- * is detached again from those that have ended.
+ * Deployments that have the volume at the provider, although no attachment is stored: a call took effect late. The
+ * volume is detached again from those that have ended.
  */
 async function unknownHolders(
   { store, provider }: VolumeContext,

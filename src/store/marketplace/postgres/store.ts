@@ -55,8 +55,8 @@ export async function openMarketplacePostgresStore(
       ),
     watch: signals.watch,
     onWake: signals.onWake,
-    // With more, one transaction may change all rows of a page. Their new versions then need other pages and new
-    // entries in each index.
+    // A larger transaction may change all rows of a page. Their new versions then need other pages and new entries in
+    // each index.
     confirmationsAtOnce: 200,
     snapshot: (body) =>
       guarded(runSnapshot(auditPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),
