@@ -16,8 +16,8 @@ export interface LastAnswer extends Pick<DeploymentRecord, 'region' | 'revision'
 }
 
 /**
- * The last answers about deployments at rest. An equal answer confirms the row again, without reading the row or parsing
- * the answer.
+ * The last answers about deployments at rest. An equal answer confirms the row again, without reading the row or
+ * parsing the answer.
  */
 export class LastAnswers {
   readonly #deps: { clock: Clock; random: Random };

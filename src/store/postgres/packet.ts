@@ -29,7 +29,7 @@ interface Statements {
 export class Packet extends DriverQuery {
   readonly #statements: DriverQuery[] = [];
   #answered = 0;
-  /** Why a statement cannot be sent. Then none is sent. */
+  /** The reason why a statement cannot be sent. If there is one, no statement is sent. */
   #refused: Error | undefined;
 
   constructor() {

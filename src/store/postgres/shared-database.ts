@@ -7,7 +7,7 @@ import { type PostgresOptions, prepareDatabase } from './open-database.ts';
 import { createPool, TRANSACTIONS } from './pool.ts';
 import { OutcomeUnknown, proveWrites, runTransaction } from './transaction.ts';
 
-/** Other statements have separate connections, so that transactions that wait for locks do not block them. */
+/** Single statements have their own connections, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
 const STATEMENTS_AT_ONCE = 5;
 

@@ -57,7 +57,7 @@ function pageOf({ db, instances }: Connection, of: PageValues & { region?: strin
         isLive(instances),
         eq(instances.accountId, accountId),
         region === undefined ? undefined : eq(instances.region, region),
-        // Compared as one row value, so that the index finds the first row.
+        // The position is compared as one row value, so that the index finds the first row.
         sql`(${instances.createdAt}, ${instances.id}) > (${afterCreatedAt}, ${afterId})`,
       ),
     )
@@ -152,7 +152,7 @@ export function instanceReader(connection: Connection): InstanceReader {
         .where(
           and(
             isFound(connection, of),
-            // Compared as one row value, so that the index finds the first row.
+            // The position is compared as one row value, so that the index finds the first row.
             after && sql`(${createdAt}, ${id}) ${comparison} (${after.createdAt}, ${after.id})`,
           ),
         )

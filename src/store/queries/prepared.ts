@@ -37,7 +37,7 @@ export function prepared<On extends { db: Db }, Values extends object, Rows>(
   };
 }
 
-/** {@link prepared}, for a list of texts: one statement for each length, of which there must be few. */
+/** {@link prepared}, for a list of texts. Each length has a statement of its own, so there must be few lengths. */
 export function preparedList<On extends { db: Db }, Values extends object, Rows>(
   build: (connection: On, texts: string[], values: Values) => Query<Rows>,
 ): (connection: On, texts: readonly string[], values: Values) => Promise<Rows> {

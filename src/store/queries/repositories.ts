@@ -23,7 +23,7 @@ import { volumeReader, volumeWriter } from './volumes.ts';
 import { withErrors } from './with-errors.ts';
 import { workReader, workWriter } from './work.ts';
 
-/** The writes of a transaction, of which listeners are notified after the commit. */
+/** The writes of a transaction. Listeners are notified of them after the commit. */
 export class Changes {
   readonly instances = new Map<string, InstanceRecord>();
   /** The accounts whose volumes it wrote. */

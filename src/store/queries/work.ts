@@ -206,7 +206,7 @@ const claimDue = prepared(
   ) => {
     const { notBefore } = work;
     const hasCome = or(lte(work.leaseUntil, now), gt(work.leaseUntil, farthest));
-    // Two ranges of an index, each as a query before the update, so that it runs once. One combined condition would
+    // Two ranges of an index are each a query before the update, so that each runs once. One combined condition would
     // scan all waiting work.
     const rowsWith = (name: string, moment: SQL) =>
       db.$with(name).as(

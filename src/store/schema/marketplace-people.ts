@@ -59,7 +59,7 @@ export function peopleTables({
       balanceMicroUsd: bigint('balance_micro_usd').notNull(),
       watch: json('watch').$type<BalanceWatch>().notNull(),
       createdAt: bigint('created_at').notNull(),
-      // Maintained by triggers of segments, so that a create reads one row however many segments the team has.
+      // Triggers of segments maintain these sums, so that a create reads one row however many segments the team has.
       openSegments: bigint('open_segments').notNull().default(0),
       openRateMilliUsd: bigint('open_rate_milli_usd').notNull().default(0),
       openPosted: bigint('open_posted').notNull().default(0),

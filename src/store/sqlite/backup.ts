@@ -55,14 +55,14 @@ function openSource(path: string): Database.Database {
 }
 
 /**
- * Turns a copy of the database at `path` into a backup: checked, self-contained, and marked with `takenAt`. This is
- * undefined if the copy already has the mark, or is older than marks.
+ * Turns a copy of the database at `path` into a backup: checked, self-contained, and marked with `takenAt`. `takenAt`
+ * is undefined if the copy already has the mark, or is older than marks.
  * @throws {DatabaseRefused} if it is damaged
  */
 export function finishCopy(draft: string, path: string, takenAt: number | undefined): void {
   const copy = new Database(draft, { fileMustExist: true });
   try {
-    // A self-contained file: no other file must be moved with it.
+    // The file becomes self-contained: no other file must be moved with it.
     copy.pragma('journal_mode = DELETE');
     copy.pragma('synchronous = FULL');
     const version = pragmaNumber(copy, 'user_version');

@@ -5,7 +5,7 @@ import { readMigrations } from '../migrations.ts';
 import { checkIdentity, isThere } from './check-database.ts';
 import type { DatabaseFormat } from './database-format.ts';
 
-/** The file holds the digests of keys and the contents of cloud_init. */
+/** Only the owner may read the file, because it has the digests of keys and the contents of cloud_init. */
 export const MODE = 0o600;
 const ALL_PAGES = 0x7fff_ffff;
 

@@ -39,7 +39,7 @@ export async function getVolume(
 /** A volume whose intent is being sent, as it was committed. */
 export type Sent = VolumeSnapshot & { record: VolumeRecord & { action: VolumeIntent } };
 
-/** Commits an attempt. Returns null if the call must not be made. `prepare` may write more, and can prevent the call. */
+/** Commits an attempt. Returns null if the call must not be made. `prepare` may write more and prevent the call. */
 export async function beginAttempt(
   context: VolumeContext,
   known: VolumeSnapshot,
