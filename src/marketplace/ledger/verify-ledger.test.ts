@@ -117,7 +117,7 @@ it('finds a posting up to a future time', async () => {
 
 it.each([
   [
-    'no gap',
+    'adjacent segments',
     [
       [0, 5],
       [5, 9],
@@ -126,7 +126,7 @@ it.each([
     0,
   ],
   [
-    'one that is open',
+    'an open segment',
     [
       [0, 5],
       [5, null],
@@ -135,7 +135,7 @@ it.each([
     0,
   ],
   [
-    'one of no length',
+    'a segment of no length',
     [
       [0, 5],
       [5, 5],
@@ -144,7 +144,7 @@ it.each([
     9,
     0,
   ],
-  ['nothing, of what never began', [], 0, 0],
+  ['a subject that was never billed', [], 0, 0],
   [
     'a gap',
     [
@@ -163,9 +163,9 @@ it.each([
     9,
     1,
   ],
-  ['nothing before the start', [[-1, 9]], 9, 1],
+  ['a segment before the start', [[-1, 9]], 9, 1],
   [
-    'nothing after the end',
+    'a segment after the end',
     [
       [0, 5],
       [5, 10],
@@ -173,10 +173,10 @@ it.each([
     9,
     1,
   ],
-  ['no end', [[0, 5]], null, 1],
-  ['nothing at all', [], 9, 1],
+  ['a missing open segment', [[0, 5]], null, 1],
+  ['no segments', [], 9, 1],
   [
-    'two that are open',
+    'two open segments',
     [
       [0, null],
       [3, null],
@@ -184,7 +184,7 @@ it.each([
     null,
     1,
   ],
-] as const)('sees %s', (_, spans, until, problems) => {
+] as const)('counts the coverage problems of %s', (_, spans, until, problems) => {
   const segments = spans.map(([startedAt, endedAt]) => ({ startedAt, endedAt }));
   expect(coverageProblems(segments, 0, until)).toHaveLength(problems);
 });

@@ -99,8 +99,8 @@ describe('an answer equal to the last one', () => {
   });
 
   it.each([
-    ['a change of ours', { action: intent('restart', { since: 0 }) }],
-    ['a doubt', { suspicion: { status: 'OFFLINE', since: 0, polls: 1, isListed: false } }],
+    ['a change in progress', { action: intent('restart', { since: 0 }) }],
+    ['a suspicion', { suspicion: { status: 'OFFLINE', since: 0, polls: 1, isListed: false } }],
   ] as const)('is not kept while there is %s', async (_, changes) => {
     const since = setup.clock.now();
     await change('action' in changes ? { action: { ...changes.action, since, sentAt: since } } : changes);

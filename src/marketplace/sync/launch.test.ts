@@ -123,9 +123,9 @@ describe('a create that the provider refuses', () => {
   });
 
   it.each([
-    ['nobody was reached', 'refuse'],
-    ['it had too much to do', { error: refusal('limited', 429) }],
-    ['it gave no token to send it with', { error: refusal('failed', 500) }],
+    ['the provider was not reached', 'refuse'],
+    ['the provider limited the rate', { error: refusal('limited', 429) }],
+    ['the provider gave no token for it', { error: refusal('failed', 500) }],
   ] as const)('is sent again where %s', async (_, fault) => {
     failCreate(fault);
     expect((await read(setup, await launched())).status).toBe('running');
@@ -246,8 +246,11 @@ describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
   it.each([
     ['the connection breaks', 'commit-then-lose'],
     ['a gateway answers instead', { commitThenError: new ProviderError('failed', '502', broken) }],
-    ['it is HTML', { commitThenError: new ProviderError('invalid', 'HTML', { mayHaveHappened: true }) }],
-    ['it comes late', { lateMs: 30_000 }],
+    [
+      'the answer is HTML',
+      { commitThenError: new ProviderError('invalid', 'HTML', { mayHaveHappened: true }) },
+    ],
+    ['the answer comes late', { lateMs: 30_000 }],
   ] as const)('is found in the list, and never sent again: %s', async (_, fault) => {
     failCreate(fault);
     const id = await launched();

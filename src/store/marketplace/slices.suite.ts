@@ -177,7 +177,7 @@ export function describeSlices(storeOf: () => Store): void {
       ['that count other slices', sum, line(15, { slices: 2 })],
       ['without one slice', time, line(15, { startsAt: now + 1 })],
       [
-        'that end where no slice does',
+        'that end where no slice ends',
         sum,
         line(15, {
           usage: { ...line(15).usage, transaction: usage(15, { id: 'line', at: endsAt - 1 })[0] },
@@ -188,11 +188,7 @@ export function describeSlices(storeOf: () => Store): void {
         sum,
         line(15, { usage: { ...line(16).usage, amountMicroUsd: 15 } }),
       ],
-      [
-        'of a time in which something may be posted yet',
-        time,
-        line(20, { endsAt: endsAt + DAY_MS, slices: 4 }),
-      ],
+      ['of a time that may still get postings', time, line(20, { endsAt: endsAt + DAY_MS, slices: 4 })],
       ['that begin after slices that are left', time, line(5, { startsAt: now + 2, slices: 1 })],
       ['that end before they begin', time, line(15, { startsAt: endsAt + 1 })],
       ['of no slices', sum, line(15, { startsAt: now - DAY_MS, endsAt: now, slices: 0 })],

@@ -132,7 +132,7 @@ describe('a restore', () => {
 
   it.each<[string, (file: string) => void, RegExp]>([
     ['is not there', (file) => rmSync(file), /^There is no backup /],
-    ['is no database', (file) => writeFileSync(file, 'no database, whatever its name says'), /copy\.db/],
+    ['is not a database', (file) => writeFileSync(file, 'no database, whatever its name says'), /copy\.db/],
     [
       'was cut',
       (file) => writeFileSync(file, readFileSync(file).subarray(0, 8192)),
