@@ -19,7 +19,7 @@ import {
   withOutput,
 } from './print-records.ts';
 
-/** `berth accounts`: tenants that cannot see each other. */
+/** `berth accounts`: manages tenants, which cannot see each other's resources. */
 export function accountsCommand(): Command {
   const accounts = new Command('accounts');
   withList(

@@ -16,12 +16,15 @@ export function withActions(noun: Command): Command {
   );
 }
 
-/** A command that is an action itself. */
+/** Creates a top-level command that is an action itself. */
 export function actionCommand(name: string): Command {
   return withActions(new Command(name));
 }
 
-/** A command has no platforms to ask, and no server to reload: actions with a command use neither. */
+/**
+ * Collects what actions need from a command's dependencies. A command has no driver to ask and no server to reload;
+ * actions with a command need neither.
+ */
 export function toOperationDeps({ config, ...deps }: StoreDeps & { config: Config }): OperationDeps {
   const catalog = () => loadCatalog(config.catalog, sellingPlatforms(config));
   const { maxLosses } = toReconcileOptions(config);

@@ -80,7 +80,7 @@ function optionOf([syntax, description, more]: Flag, kind?: ReturnType<typeof ki
   const option = new Option(syntax, description);
   option.makeOptionMandatory(more?.isRequired === true);
   if (more?.default !== undefined) option.default(more.default, more.shownDefault);
-  // Refused before the database is opened.
+  // An invalid duration is refused before the database is opened.
   return kind === 'seconds' ? option.argParser((text) => parseSeconds(`${option.long}`, text)) : option;
 }
 

@@ -19,12 +19,11 @@ interface Flags extends ListFlags {
   subject?: string;
 }
 
-/** `berth audit`. */
 export function auditCommand(): Command {
   return auditCommandOn(onDatabase);
 }
 
-/** The actions of operators, from the product whose database `on` opens. */
+/** Lists the actions of operators, for the product whose database `on` opens. */
 export function auditCommandOn(on: OnOperators): Command {
   const audit = new Command('audit');
   withList(

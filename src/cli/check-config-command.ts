@@ -5,7 +5,7 @@ import { counted } from '../contract/counted.ts';
 import { printError, printLine } from '../runtime/print.ts';
 import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
-/** `berth check-config`: every finding names file, line and path. */
+/** `berth check-config`: prints each finding with its file, line and path. */
 export function checkConfigCommand(): Command {
   return withOutput(new Command('check-config'))
     .option('--config <file>', 'berth.yaml or marketplace.yaml; without it the bundled catalog is checked')

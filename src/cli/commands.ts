@@ -1,7 +1,9 @@
 import type { ServePorts } from '../compose/serve/orchestrator.ts';
 import type { LazyCommand } from './program.ts';
 
-/** All commands except `conformance`, a separate program. Of subcommands, those that `isNamed` accepts are loaded. */
+/**
+ * All commands except `conformance`, which is a separate program. Loads only the subcommands that `isNamed` accepts.
+ */
 export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts): readonly LazyCommand[] {
   return [
     {

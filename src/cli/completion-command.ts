@@ -21,7 +21,10 @@ export function toCompletionScript(program: Command, shell: (typeof shells)[numb
   return [shell === 'zsh' ? '#compdef berth\n' : '', ...table, FIND, shell === 'zsh' ? ZSH : BASH].join('');
 }
 
-/** Typed text is only compared, never evaluated. Bash splits at `=` and `:`. */
+/**
+ * The shell function that finds candidates. It compares the typed text and never evaluates it. Bash splits words at `=`
+ * and `:`.
+ */
 const FIND = `
 # Sets found to what may come next: words, or FILES. $1 is the word at the cursor; the others precede it.
 _berth_find() {
@@ -96,7 +99,10 @@ _berth() {
 complete -F _berth berth
 `;
 
-/** Sourced, it defines the function; as a file in `fpath`, it is the function at its first call. */
+/**
+ * The script works in two ways: sourcing it defines the function; in `fpath`, zsh loads it at the function's first
+ * call.
+ */
 const ZSH = `
 _berth() {
   local IFS=' ' found='' answer=''

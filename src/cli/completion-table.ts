@@ -4,7 +4,10 @@ import { type Argument, type Command, Help, type Option } from 'commander';
 const FILE_FLAG = /^(file|path|folder|report)$/;
 const FILE_ARGUMENT = /^(file|transcript|report|before|now)$/;
 
-/** The answer for a command, given by its path such as `berth keys create`, or for one of its words, given by `key`. */
+/**
+ * The candidates (`answer`) at one place: `path` is a command such as `berth keys create`, `key` a flag, an argument or
+ * an alias below it.
+ */
 interface Entry {
   path: string;
   key: string;
@@ -12,8 +15,9 @@ interface Entry {
 }
 
 /**
- * Shell `case` branches: `commands` (names, `+`, aliases) and `flags` by path, names of aliases, values (`#0` the
- * first, `#*` each repeated one): words, `FILES`, `PROGRAM` (the rest is the program's), `ANY`, or none.
+ * Tables as shell `case` branches. `commands` and `flags` list the words after a path; aliases follow a `+`. `names`
+ * maps aliases to names. `values` lists the values of flags and arguments (`#0` is the first argument, `#*` each
+ * repeated one): words, `FILES`, `PROGRAM` (the rest belongs to that program), `ANY`, or nothing.
  */
 export function toCompletionTable(
   program: Command,
@@ -43,7 +47,7 @@ function commandWords(command: Command): string[] {
   return aliases.size === 0 ? names : [...names, '+', ...aliases];
 }
 
-/** With those of the default verb, which Commander's types do not expose. */
+/** Returns the flags of a command and of its default verb, which Commander's types do not expose. */
 function flagsOf(command: Command): Option[] {
   const { _defaultCommandName: verb } = command as { _defaultCommandName?: string | null };
   const inner = command.commands.find((one) => one.name() === verb);
@@ -83,12 +87,12 @@ function toValue({ argChoices: choices }: Argument | Option, isFile: boolean): s
   return isFile ? 'FILES' : 'ANY';
 }
 
-/** Pattern and answer of a branch. */
+/** The pattern and the answer of one `case` branch. */
 type Branch = readonly [pattern: string, answer: string];
 
 const toBranch = ({ path, key, answer }: Entry): Branch => [`${path} ${key}`, answer];
 
-/** The most common answer to a key becomes one branch `*' key'`, after the others. */
+/** Creates branches. The most common answer to a key becomes one branch `*' key'`, after the others. */
 function shorten(entries: readonly Entry[]): Branch[] {
   const byKey = Object.entries(Object.groupBy(entries, ({ key }) => key));
   const [special, general]: [Branch[], Branch[]] = [[], []];
@@ -105,7 +109,7 @@ function mostFrequent(texts: readonly string[]): string {
   return counted.toSorted(([, a = []], [, b = []]) => b.length - a.length)[0]?.[0] ?? '';
 }
 
-/** Merges branches with the same answer into one line. General ones come last. */
+/** Merges branches with the same answer into one line. Branches for any path come last. */
 function toBranches(branches: readonly Branch[]): string {
   const isGeneral = ([pattern]: Branch): boolean => pattern.startsWith('* ');
   return [branches.filter((branch) => !isGeneral(branch)), branches.filter(isGeneral)]

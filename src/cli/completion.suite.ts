@@ -65,14 +65,14 @@ export function describeCompletion(shell: keyof typeof CALLERS): void {
       ['berth|marketplace|--config|m.yaml|providers|', 'ls check health help'],
       ['berth|conformance|do', 'doctor'],
       ['berth|help|instances|ev', 'events'],
-      // Flags: those of the verb, also if it is named by an alias or is optional.
+      // Flags of the verb, also if the line has its alias or omits it.
       ['berth|instances|ls|--li', '--limit'],
       ['berth|instances|list|--li', '--limit'],
       ['berth|instances|show|--li', ''],
       ['berth|capacity|--out', '--output'],
       ['berth|conformance|--junit', '--junit'],
       ['berth|status|-o|json|--data', '--database'],
-      // Values.
+      // Values of flags and arguments.
       ['berth|keys|ls|-o|', 'table json yaml'],
       ['berth|keys|ls|--output|y', 'yaml'],
       ['berth|instances|ls|--status|ON', 'ONLINE'],
@@ -89,7 +89,7 @@ export function describeCompletion(shell: keyof typeof CALLERS): void {
       // `--json` takes a file in the suite, and is a switch elsewhere.
       ['berth|conformance|judge|--json|', 'FILES'],
       ['berth|keys|ls|--json|--lim', '--limit'],
-      // No flag and no verb.
+      // `--` is followed by neither a flag nor a verb.
       ['berth|--|', ''],
       ['berth|instances|ls|--|--li', ''],
     ];

@@ -14,7 +14,7 @@ const marks: Readonly<Record<DoctorFinding['verdict'], string>> = {
   broken: 'BROKEN',
 };
 
-/** `berth doctor`: checks what `berth serve` with the same flags needs, item by item. Exit status 1: a check failed. */
+/** `berth doctor`: checks each prerequisite of `berth serve` with the same flags. Exits 1 if a check failed. */
 export function doctorCommand(): Command {
   return withOutput(withDatabase(new Command('doctor'))).action(
     async (flags: OutputFlag, command: Command) => {

@@ -73,10 +73,10 @@ function testCommand(): Command {
     });
 }
 
-/** The flag takes one word, so that it cannot take the program. It can be repeated. */
+/** Collects the names of a flag that can be repeated. It takes one word, so that it cannot take the program. */
 const addNames = (names: string, before: readonly string[]): string[] => [...before, ...names.split(',')];
 
-/** Runs until the end or the first signal, which ends the current check and cleans up after it. */
+/** Runs the checks. The first signal ends the current check, which still cleans up. */
 async function runTest(test: DriverTest, flags: OutputFlag): Promise<void> {
   const reports: CheckReport[] = [];
   let isInterrupted = false;

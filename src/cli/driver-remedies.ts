@@ -96,7 +96,7 @@ const lossRemedies: Readonly<Record<NonNullable<FailedCheck['loss']>, string>> =
     'Correct the field that is named; openapi/driver-protocol.v1.json has each answer, such as `create.answer` and `Machine`.',
 };
 
-/** A check that is missing from this table has no remedy; its own text suffices. */
+/** Returns how to correct a failed check. For a check without a remedy it is a link to the guide. */
 export function remedyOf(id: string, result: Pick<FailedCheck, 'during' | 'loss'>): string {
   if (result.loss !== undefined) return lossRemedies[result.loss];
   const about = result.during === 'removal' ? 'destroy-again' : id;

@@ -105,7 +105,7 @@ interface Filters extends ListFlags {
   find?: string;
 }
 
-/** Reads one more than `--limit`, if there is one. @throws {Fatal} */
+/** Reads the matching rows, at most one more than `--limit`. @throws {Fatal} */
 async function list(read: Reader, flags: Filters): Promise<InstanceRow[]> {
   const owner = flags.account === undefined ? undefined : await findAccount(read, flags.account);
   if (owner === null) throw new Fatal(`There is no account ${flags.account}: see \`berth accounts ls\`.`);
@@ -168,19 +168,19 @@ function printEvents(events: readonly EventView[], nameOf: (accountId: string) =
   for (const { console } of events) if (console !== null) printConsole(console);
 }
 
-/** Indented, so that a guest's text cannot be mistaken for Berth's. */
+/** Prints a guest's console, indented so that it cannot be mistaken for Berth's output. */
 function printConsole(console: string): void {
   printLine('');
   printLine('The end of its console:');
   for (const line of console.split('\n')) printLine(`  ${line}`);
 }
 
-/** Why it is in its state, and what to do. */
+/** Words why an instance is in its state, and what to do. */
 function linesOf({ headline, because, todo }: InstanceDetail['diagnosis']): string[] {
   return [`Diagnosis: ${headline}.`, ...because, ...todo.map((step) => `To do: ${step}`)];
 }
 
-/** Prints why it failed, before the history and the console that show the details. */
+/** Prints why an instance failed, before the history and the console, which show the details. */
 function printDossier({ cause, cloud_init: cloudInit, ssh, calls }: Dossier): void {
   const lastSsh = ssh.at(-1);
   const lastCall = calls.at(-1);

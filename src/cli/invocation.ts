@@ -9,8 +9,8 @@ interface Started {
 }
 
 /**
- * A command line to paste into a terminal where this server was started: same program, configuration and database. A
- * password in the URL is left out.
+ * Returns a command line to paste into a terminal where this server was started, with the same program, configuration
+ * and database. It omits a password in the URL.
  */
 export function sameBerth(
   args: string,
@@ -22,12 +22,12 @@ export function sameBerth(
   const file = config ?? env[`${prefix}CONFIG`];
   const flags = file ? [`--config ${quoted(file)}`] : [];
   if (database !== undefined) flags.push(`--database ${quoted(withoutPassword(database))}`);
-  // The variable's name, because its value may contain a password and this text is logged.
+  // Prints the variable's name, because its value may contain a password and this text is logged.
   else if (env[`${prefix}DATABASE`]) flags.push(`--database "$${prefix}DATABASE"`);
   return [programOf(started), args, ...flags].join(' ');
 }
 
-/** `berth marketplace …args`, likewise. */
+/** Like {@link sameBerth}, for `berth marketplace`. */
 export function sameMarketplace(
   args: string,
   flags: Pick<ServerFlags, 'config' | 'database'>,

@@ -4,7 +4,10 @@ import { withActions } from './action-commands.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { fieldColumns, type ListFlags, printRecords, withList, withNames } from './print-records.ts';
 
-/** `berth keys`: several keys are valid at once, so that they rotate without downtime (O: Authentication, 2). */
+/**
+ * `berth keys`: manages API keys. Several are valid at once, so that they rotate without downtime (O: Authentication,
+ * 2).
+ */
 export function keysCommand(): Command {
   const keys = new Command('keys');
   withList(

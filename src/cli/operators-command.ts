@@ -33,12 +33,11 @@ export type OnOperators = <Args extends unknown[]>(
   body: Body<{ store: OperatorsStore; clock: Clock; random: Random }, Args>,
 ) => Command;
 
-/** `berth operators`. */
 export function operatorsCommand(): Command {
   return operatorsCommandOn(onDatabase, 'berth operators');
 }
 
-/** The keys of the admin listener's API and console, for the product whose database `on` opens. */
+/** Manages the keys of the admin listener's API and console, for the product whose database `on` opens. */
 export function operatorsCommandOn(on: OnOperators, name: string): Command {
   const operators = new Command('operators');
   withOutput(

@@ -2,13 +2,13 @@ import { Fatal } from '../ports/errors.ts';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** A duration such as 30m, 2h or 7d. Undefined: the text is not one. */
+/** Parses a duration such as 30m, 2h or 7d. Returns undefined for any other text. */
 function parseDuration(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,7})([mhd])$/.exec(text) ?? [];
   return count === undefined ? undefined : Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** A time, given as a duration from now ("30m", "2h", "7d") or as a date. @throws {Fatal} */
+/** Parses a time, given as a duration from now ("30m", "2h", "7d") or as a date. @throws {Fatal} */
 export function parseTime(what: string, text: string, now: number): number {
   const forMs = parseDuration(text);
   const at = forMs === undefined ? Date.parse(text) : now + forMs;
@@ -22,7 +22,7 @@ export function parseTime(what: string, text: string, now: number): number {
 /** The latest time that RFC 3339 can express. */
 const LAST_MS = Date.UTC(9999, 11, 31);
 
-/** As {@link parseTime}, for a time in the future. @throws {Fatal} */
+/** Like {@link parseTime}, for a time in the future. @throws {Fatal} */
 export function parseTimeToCome(what: string, text: string, now: number): number {
   const at = parseTime(what, text, now);
   if (at > now) return at;
@@ -33,7 +33,7 @@ export function parseTimeToCome(what: string, text: string, now: number): number
 
 const DOLLARS = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/;
 
-/** A duration of at most a day, in seconds. @throws {Fatal} */
+/** Parses a duration of at most a day to seconds. @throws {Fatal} */
 export function parseSeconds(what: string, text: string): number {
   const ms = parseDuration(text) ?? 0;
   if (ms === 0 || ms > UNIT_MS.d)
@@ -58,7 +58,7 @@ export function parseCount(what: string, text: string): number {
   return Number(text);
 }
 
-/** The maximum length of a list. @throws {Fatal} */
+/** Parses the maximum length of a list. @throws {Fatal} */
 export function parseLimit(what: string, text: string): number {
   if (!/^[1-9]\d{0,5}$/.test(text)) throw new Fatal(`${what} ${text}: give a whole number from 1.`);
   return Number(text);

@@ -17,7 +17,7 @@ export interface Column<T> {
   none?: string;
 }
 
-/** Each head with the name of its field. In a `blank` column, null is shown as empty. */
+/** Creates a column for each heading, from the field that it names. In a `blank` column, null is shown as empty. */
 export function fieldColumns<T extends object>(
   heads: Readonly<Record<string, Extract<keyof T, string>>>,
   blank: readonly (keyof T)[] = [],
@@ -46,9 +46,9 @@ function toNameText(value: Json, none = '-'): string {
   return value === null ? none : cutName(String(value));
 }
 
-/** Cuts a name to one line. It is quoted if it begins or ends with a space. */
+/** Shortens a name to one line, and quotes it if it begins or ends with a space. */
 export function cutName(name: string, most = MAX_NAME_SHOWN): string {
-  // The slice is longer than the shown text. It bounds the work for a long name.
+  // Bounds the work for a long name. The slice is longer than the shown text.
   const characters = [...toPrintableLine(name.slice(0, 4 * most))];
   const shown =
     characters.length <= most ? characters.join('') : `${characters.slice(0, most - 1).join('')}…`;
@@ -57,7 +57,7 @@ export function cutName(name: string, most = MAX_NAME_SHOWN): string {
 
 const formats = ['table', 'json', 'yaml'] as const;
 
-/** Output format of a command. Undefined: a table, or sentences. */
+/** Output format of a command. The default is a table, or sentences. */
 export interface OutputFlag {
   output?: (typeof formats)[number] | undefined;
 }
@@ -108,7 +108,10 @@ export function isData({ output = 'table' }: OutputFlag): boolean {
   return output !== 'table';
 }
 
-/** As data: times in RFC 3339, amounts in US dollars. `none`: the sentence for an empty table. */
+/**
+ * Prints records as a table, or as data with times in RFC 3339 and amounts in US dollars. `none` is the sentence for an
+ * empty table.
+ */
 export function printRecords<T>(
   all: readonly T[],
   columns: readonly Column<T>[],

@@ -3,7 +3,7 @@ import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 import { printError, printText, toPrintableLine } from '../runtime/print.ts';
 import { addVerbAliases } from './verbs.ts';
 
-/** A mistake on the command line is answered with one sentence that points to the help. */
+/** Creates the program. It answers a mistake on the command line with one sentence that points to the help. */
 export function createProgram(commands: readonly Command[], version: string): Command {
   // A flag after a command's name belongs to that command, even if a parent has the same flag.
   const program = new Command('berth')
@@ -38,7 +38,8 @@ function explainMistakes(command: Command, name: string, outer = name): void {
 }
 
 /**
- * A mistyped subcommand of a command that also runs by itself, as `berth marketplace`. Undefined: an ordinary argument.
+ * Returns the command that was called with a mistyped subcommand, also one that runs by itself, such as `berth
+ * marketplace`. Undefined for an ordinary argument.
  */
 function nounOf(command: Command): Command | undefined {
   if (command.commands.length > 0) return command;
@@ -61,14 +62,14 @@ function inHouseWords(text: string): string {
     );
 }
 
-/** A command whose code is loaded only when it is called: `--help` needs only its name and its description. */
+/** A command whose code is loaded only when it is called. `--help` needs only its name and its description. */
 export interface LazyCommand {
   name: string;
   description: string;
   load: () => Promise<Command>;
 }
 
-/** Loads those of the commands that `isCalled` accepts. */
+/** Loads the commands that `isCalled` accepts. */
 export async function loadCommands(
   commands: readonly LazyCommand[],
   isCalled: (name: string) => boolean,
@@ -81,10 +82,13 @@ export async function loadCommands(
 }
 
 const OLDEST = [24, 2] as const;
-/** Users of the suite and the sandbox run them within their own Node projects, which may use an older Node. */
+/**
+ * Oldest Node for the suite and the sandbox. Their users run them within their own projects, which may use an older
+ * Node.
+ */
 const OLDEST_FOR_CLIENTS = [22, 14] as const;
 
-/** Null: it can. An older Node would end without a message. */
+/** Returns null if Node is new enough. An older Node would end without a message. */
 export function sentenceOfOldNode(version: string, command?: string): string | null {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor, oldestMinor] = ['conformance', 'sandbox'].includes(command ?? '')
@@ -94,13 +98,13 @@ export function sentenceOfOldNode(version: string, command?: string): string | n
   return `Berth needs Node ${oldestMajor}.${oldestMinor} or later, and this is ${version}: put a newer one first in PATH.`;
 }
 
-/** Checked by name, because the suite also starts here and loads no server code. */
+/** Checks the error by name: the suite also starts here, and must not load server code. */
 function isRefusal(error: unknown): error is Error {
   if (!(error instanceof Error) || error.name !== 'ApiError' || !('status' in error)) return false;
   return typeof error.status === 'number' && error.status < 500;
 }
 
-/** One sentence, the findings of a configuration line by line, or a bug with its stack. */
+/** Prints an expected error as one sentence, a configuration's findings line by line, and a bug with its stack. */
 export function printFailure(error: unknown): void {
   const sentence = sentenceOf(error);
   if (sentence === undefined) {
@@ -114,7 +118,7 @@ function hasLines(error: unknown): boolean {
   return error instanceof Error && 'findings' in error;
 }
 
-/** The message of an expected error. Undefined: it is a bug. */
+/** Returns the message of an expected error, or undefined for a bug. */
 function sentenceOf(error: unknown): string | undefined {
   if (error instanceof StoreUnavailable)
     return `The database is unavailable (${error.message.replace(/^\w+: /, '')}): fix this and try again.`;

@@ -7,7 +7,7 @@ import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { type OutputFlag, printDone, withOutput } from './print-records.ts';
 
-/** An invalid file is refused here, before the servers are asked. */
+/** `berth reload`: refuses an invalid catalog before it asks the servers to reload. */
 export function reloadCommand(): Command {
   return withOutput(
     onDatabase(new Command('reload'), async ({ store, clock, config }, flags: OutputFlag) => {

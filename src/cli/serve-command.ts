@@ -6,7 +6,6 @@ import { withDatabase } from './database.ts';
 import { sameBerth } from './invocation.ts';
 import { printTry, type ServerFlags, serveUntilSignal, withServerFlags } from './serving.ts';
 
-/** `berth serve`. */
 export function serveCommand(ports: ServePorts = {}): Command {
   return withServerFlags(withDatabase(new Command('serve')), { api: 8080, admin: 9080 }).action(
     async ({ config: file, output, ...flags }: ServerFlags) => {

@@ -12,7 +12,7 @@ const LINGER_MS = 200;
 
 interface Stoppable {
   stop(): Promise<void>;
-  /** Reloads the configuration. Absent: a SIGHUP has its usual effect. */
+  /** Reloads the configuration. Without it, SIGHUP has its usual effect. */
   reload?(): Promise<void>;
 }
 
@@ -60,12 +60,12 @@ function stopOnSignal(server: Stoppable): void {
       printError(`berth: the shutdown was not clean: ${error}\n`);
       process.exitCode = 1;
     });
-    // Remaining handles no longer keep the process alive.
+    // Remaining handles must not keep the process alive.
     void stopped.then(() => setTimeout(() => process.exit(), LINGER_MS).unref());
   });
 }
 
-/** Errors of the configuration go to the log and an alarm. The server continues unchanged. */
+/** Reloads the configuration at SIGHUP. Its errors go to the log and an alarm, and the server continues unchanged. */
 function reloadOnSignal(server: Stoppable): void {
   if (server.reload === undefined) return;
   const reload = server.reload.bind(server);
@@ -76,7 +76,7 @@ function reloadOnSignal(server: Stoppable): void {
   });
 }
 
-/** Prints the end of a welcome: commands to begin with. */
+/** Prints the end of the welcome: commands to try first. */
 export function printTry(...commands: string[]): void {
   printLine('');
   printLine('Try it:');

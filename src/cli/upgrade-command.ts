@@ -12,7 +12,7 @@ export function orchestratorUpgradeCommand(): Command {
   return upgradeCommand('berth', orchestratorStores, loadFor);
 }
 
-/** The migrations of this version's first start. `--dry-run` can be used while the server runs. */
+/** Runs the migrations of this version's first start. `--dry-run` can be used while the server runs. */
 export function upgradeCommand<Store extends { close(): Promise<void> }>(
   product: 'berth' | 'marketplace',
   stores: Stores<Store>,

@@ -4,8 +4,8 @@ import { addActions } from '../add-actions.ts';
 import { onMarketplaceDatabase } from './database.ts';
 
 /**
- * Adds the marketplace's actions to the command of their noun. A command has no providers to ask. Other commands do not
- * load the actions: they start faster.
+ * Adds the marketplace's actions to the command of their noun. In a command, actions cannot ask providers. Other
+ * commands do not load the actions, so that they start faster.
  */
 export function withMarketplaceActions(noun: Command): Command {
   return addActions<OperationDeps>(noun, operations, (command, body) =>

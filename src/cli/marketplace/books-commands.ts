@@ -13,7 +13,6 @@ import { isData, type OutputFlag, printData, withOutput } from '../print-records
 import { upgradeCommand } from '../upgrade-command.ts';
 import { loadMarketplaceFor, onMarketplaceDatabase } from './database.ts';
 
-/** `berth marketplace explain-bill` */
 export function explainBillCommand(): Command {
   const explain = new Command('explain-bill')
     .argument('<id>', 'a deployment or a volume')

@@ -23,7 +23,7 @@ const columns: readonly Column<Account>[] = [
   { head: 'MEANING', key: 'meaning', value: ({ meaning }) => meaning },
 ];
 
-/** `berth marketplace ledger`: the sums of the books. `credit show` has those of one team. */
+/** `berth marketplace ledger`: prints the sums of the books. `credit show` prints those of one team. */
 export function ledgerCommand(): Command {
   const ledger = new Command('ledger');
   withList(

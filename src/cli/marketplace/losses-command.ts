@@ -16,7 +16,7 @@ import {
 import { withMarketplaceActions } from './action-commands.ts';
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
-/** `berth marketplace losses`: resources that providers answer 404 for, and the limit. */
+/** `berth marketplace losses`: lists resources that providers answer with 404, and the limit on such losses. */
 export function marketplaceLossesCommand(): Command {
   const losses = new Command('losses');
   withList(

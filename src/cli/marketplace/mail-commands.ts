@@ -19,7 +19,6 @@ import {
 import { withMarketplaceActions } from './action-commands.ts';
 import { auditedHere, type CommandDeps, onMarketplaceDatabase, withAllowPrivate } from './database.ts';
 
-/** `berth marketplace mail` */
 export function mailCommand(): Command {
   const mail = new Command('mail');
   withList(onMarketplaceDatabase(mail.command('ls'), printMails), 50)

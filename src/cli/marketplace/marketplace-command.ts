@@ -106,8 +106,8 @@ const commands: readonly LazyCommand[] = [
 ];
 
 /**
- * Runs the server. Its commands manage account settings (M: Authentication, 1); only those that `isNamed` accepts are
- * loaded.
+ * `berth marketplace`: runs the server. Its subcommands manage account settings (M: Authentication, 1). Only
+ * subcommands that `isNamed` accepts are loaded.
  */
 export async function marketplaceCommand(isNamed: (name: string) => boolean): Promise<Command> {
   const marketplace = withServerFlags(

@@ -23,7 +23,6 @@ import {
 import { type CommandDeps, loadMarketplaceFor, onMarketplaceDatabase, withAllowPrivate } from './database.ts';
 import { readProviders } from './status-command.ts';
 
-/** `berth marketplace providers` */
 export function providersCommand(): Command {
   const providers = new Command('providers');
   withList(withConfig(providers.command('ls')))
@@ -150,11 +149,14 @@ async function askProviders({ config, clock }: CommandDeps): Promise<KnownProvid
 interface Answer {
   offers: number;
   offersInStock: number;
-  /** Null: all calls succeeded. */
+  /** Null if all calls succeeded. */
   problem: string | null;
 }
 
-/** Reads its catalog and its instances. The catalog alone proves nothing about the key: it may be readable with any. */
+/**
+ * Reads the provider's catalog and instances. The catalog alone does not prove the key: a provider may show it to any
+ * key.
+ */
 async function ask(client: OrchestratorClient): Promise<Answer> {
   try {
     const offers = await client.listConfigurations();

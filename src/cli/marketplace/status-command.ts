@@ -22,7 +22,7 @@ import {
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 import { burnColumns } from './teams-command.ts';
 
-/** The number of teams shown: those that run out of credit first. */
+/** Number of teams shown, beginning with those that run out of credit first. */
 const TEAMS_SHOWN = 50;
 
 /** `berth marketplace status`: the operator's overview. */
@@ -47,7 +47,7 @@ export function statusCommand(): Command {
   );
 }
 
-/** Reads the providers from the rows, and from `known` if they were called. */
+/** Reads the providers from the database, with the answers in `known` if they were called. */
 export function readProviders(
   { store, clock, config }: CommandDeps,
   known: KnownProviders = new Map(config.providers.map(({ id }) => [id, null])),

@@ -94,7 +94,9 @@ export function teamsCommand(): Command {
   return teams;
 }
 
-/** The audit log has the id of an existing team, however it was named. */
+/**
+ * Returns the subject for the audit log: the id of an existing team, even if the command named the team by its slug.
+ */
 function toSubject({ teamId }: Pick<MemberRecord, 'teamId'>): { subject: string } {
   return { subject: teamId };
 }

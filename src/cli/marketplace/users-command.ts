@@ -27,7 +27,6 @@ interface UserFlags extends OutputFlag {
   marketingMail?: string;
 }
 
-/** `berth marketplace users` */
 export function usersCommand(): Command {
   const users = new Command('users');
   withSettings(
