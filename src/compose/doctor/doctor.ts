@@ -99,7 +99,10 @@ interface Within {
   endsAt: number;
 }
 
-/** If the check fails or times out, the last finding is broken, and running questions are aborted. */
+/**
+ * Passes the findings of a check on. If the check fails or times out, that is its last finding, and running questions
+ * are aborted.
+ */
 async function* guarded(
   subject: string,
   { clock, over, endsAt }: Within,
@@ -119,7 +122,7 @@ async function* guarded(
   }
 }
 
-/** Its driver could not be opened, which is already reported: a running server may have locked it. */
+/** The finding about rows and machines if the driver could not be opened: a running server may have locked it. */
 function notCompared({ subject }: Diagnosis): Diagnosis {
   return warning(
     subject,

@@ -13,20 +13,20 @@ import type { Log } from '../../ports/log.ts';
 import { callTimeoutMs } from '../../work/lease-time.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
 
-/** Enforced by the driver, which names the part that did not answer. */
+/** Time limit of one question. The driver enforces it and names the part that did not answer. */
 export const QUESTION_MS = 5_000;
-/** Longer, so that a driver that enforces the limit can still report the cause. */
+/** Longer than {@link QUESTION_MS}, so that the driver can still report the cause. */
 export const ANSWER_MS = QUESTION_MS + 1_000;
 
 /** A platform with the current answers of its driver. */
 export interface AskedPlatform extends PlatformFacts {
-  /** Why its hosts are unknown. Undefined: they are known. */
+  /** Why its hosts are unknown. Undefined if they are known. */
   problem: string | undefined;
-  /** Where else to find them, if the driver could not be opened here. */
+  /** Where else to find its hosts if the driver could not be opened here. */
   advice?: string;
 }
 
-/** A driver that cannot be opened may be locked by a server. Only the driver knows the cause. */
+/** A running server may have locked the driver. Only the driver knows the cause. */
 const SEE_CONSOLE = 'A running server may have locked the driver: see the page Platforms of its console.';
 
 /** Opens each driver in this process and asks for its hosts, concurrently. No server needs to run. */
@@ -87,7 +87,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Undefined: the driver does not count its hosts. */
+/** Counts the hosts. Returns undefined if the driver does not count them. */
 async function count(
   driver: PlatformDriver,
   waiting: Parameters<typeof askInventory>[0],

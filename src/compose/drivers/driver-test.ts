@@ -30,7 +30,7 @@ export interface DriverTestOptions {
   /** Names of variables that are passed to the program. */
   environment: readonly string[];
   catalogFile: string;
-  /** The catalog's offer to create; undefined: the first. */
+  /** The offer of the catalog to create; by default the first. */
   offerId: string | undefined;
   units: number | undefined;
   patienceMs: number;
@@ -64,11 +64,11 @@ export interface CheckReport {
 export interface DriverTest {
   driverName: string;
   offer: string;
-  /** Its capabilities, in the protocol's words. */
+  /** The driver's capabilities, in the protocol's words. */
   abilities: { has: readonly string[]; hasNot: readonly string[] };
-  /** What existed before the checks, which count free capacity. */
+  /** Machines that existed before the checks. They reduce the free capacity that the checks count. */
   found: readonly string[];
-  /** Runs the checks one after another. Each removes what it made. */
+  /** Runs the checks one after another. Each check removes what it created. */
   run(): AsyncGenerator<CheckReport>;
   findLeftovers(): Promise<string[]>;
   close(): Promise<void>;
@@ -175,7 +175,7 @@ function toResult(result: CheckResult): CheckReport['result'] {
   };
 }
 
-/** The checks name the port's fields; the program's author knows the protocol's. */
+/** Replaces the port's field names in a problem by the protocol's, which the program's author knows. */
 function inWordsOfTheProtocol(problem: string): string {
   return problem.replace(
     /\b(create|created|public|private|ssh|host|port|side|poll|size|attached|attach|resize|keeps|cloud|retry)(?:[A-Z][a-z]+)+\b/g,

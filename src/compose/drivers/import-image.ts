@@ -9,7 +9,7 @@ import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { configuredDrivers } from './driver-settings.ts';
 
-/** Imports an image into a platform: the only one, or the named one. @throws {Fatal} */
+/** Imports an image into the named platform, or into the only one. @throws {Fatal} */
 export function importImage(
   config: Config,
   image: ImageImport & { platform: string | undefined },

@@ -23,7 +23,7 @@ export interface ServeSimulatorOptions {
   env: Environment;
   stateFile: string;
   host: string;
-  /** 0: any free port; absent: the port in the platform's `address`. */
+  /** 0 takes any free port. The default is the port in the platform's `address`. */
   port?: number | undefined;
   platform?: string | undefined;
 }
@@ -31,12 +31,15 @@ export interface ServeSimulatorOptions {
 export interface ServingSimulator {
   address: string;
   stateFile: string;
-  /** Number of machines in the existing state; null: the state is new. */
+  /** Number of machines in the existing state. Null if the state is new. */
   machines: number | null;
   stop(): Promise<void>;
 }
 
-/** The port is taken first, so a failed start changes nothing. @throws {Fatal} with a sentence for the operator */
+/**
+ * Serves a simulator. It takes the port first, so that a failed start changes nothing. @throws {Fatal} with a sentence
+ * for the operator
+ */
 export async function serveSimulator({
   config,
   env,

@@ -42,33 +42,33 @@ export interface MarketplaceDeps {
   log: Log;
   options: MarketplaceOptions;
   rateLimits: RateLimitOptions;
-  /** In the order of listing. The marketplace closes the clients. */
+  /** The providers, in the order of listing. The marketplace closes their clients. */
   providers: readonly ConfiguredProvider[];
   gpuTypes: GpuTypes;
-  /** Null: mails are only stored. */
+  /** If null, mails are only stored. */
   mailer: Mailer | null;
   maxBodyBytes: number;
   trustedProxies: number;
   /** Whether /docs is served; default: yes. */
   hasDocs?: boolean;
-  /** Host names of the operators' API and pages on the admin listener. Undefined: it has neither. */
+  /** Host names of the operators' API and pages on the admin listener. If undefined, the listener has neither. */
   operatorHosts?: readonly string[] | undefined;
   nextId?: () => string;
   tracing?: Tracing | undefined;
-  /** The free space on the database's disk; absent: the database is on another machine. */
+  /** Returns the free space on the database's disk. Absent if the database is on another machine. */
   diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
   /** Already known certificates; default: none. */
   certificates?: Certificates;
 }
 
 export interface Marketplace {
-  /** Answers in process, through `app.request()`. */
+  /** The API's app. It answers in process, through `app.request()`. */
   app: ReturnType<typeof createApp>;
   /** The admin listener's app. */
   admin: ReturnType<typeof adminApp>;
-  /** The operators' API within it; undefined: there is none. */
+  /** The operators' API within `admin`. Undefined if there is none. */
   operator: MarketplaceOperators['apps']['/operator'] | undefined;
-  /** The operators' pages within it; undefined: there are none. */
+  /** The operators' pages within `admin`. Undefined if there are none. */
   console: MarketplaceOperators['apps']['/console'] | undefined;
   listener: RequestListener;
   refuse: ReturnType<typeof refuseWire>;
@@ -101,7 +101,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     clock,
     log,
   });
-  // Catalogs are in the database, so a new process answers like the others.
+  // The catalogs are in the database, so that a new process answers like the others.
   await providers.reread();
   const deps: Deps = {
     store,
@@ -142,7 +142,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const forOperators = hosts
     ? (await import('./operators.ts')).composeOperators({
         ...deps,
-        // Some operator views read all rows. They may take as long as the database answers other reads.
+        // Some operator views read all rows. They have no time limit while the database answers other reads.
         store: withPromptReads(store, { prove: () => store.read.settings.get('installation_id') }),
         workers,
         providers,

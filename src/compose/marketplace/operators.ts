@@ -27,7 +27,7 @@ interface Parts extends Omit<OperatorDeps, 'operators' | 'providers'> {
   nextId: () => string;
 }
 
-/** Composes the operators' part of a marketplace's admin listener. Loaded only if there is one. */
+/** Composes the operators' part of a marketplace's admin listener. It is loaded only with that listener. */
 export function composeOperators({
   providers,
   workers,

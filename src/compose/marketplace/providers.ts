@@ -83,7 +83,7 @@ function profileOf({ id, profile }: ProviderEntry): ProviderProfile {
   return { ...loadProfile(file), id };
 }
 
-/** Machines are reached like their provider: at private addresses only if those are allowed. */
+/** Creates the SSH proof of a provider's machines. They may have private addresses only if the provider may. */
 function probeOf({ allow_private, verify_ssh }: MarketplaceConfig, entry: ProviderEntry): SshProbe | null {
   if (!(entry.verify_ssh ?? verify_ssh)) return null;
   return createSshProbe(allow_private || entry.allow_private ? {} : { isForbidden: isForbiddenAddress });
@@ -129,7 +129,10 @@ export interface SecretSource {
   file?: string | undefined;
 }
 
-/** Messages never contain any of it. @throws {Fatal} if it is missing or empty; `what` describes its use */
+/**
+ * Reads a secret. No message contains any part of it. @throws {Fatal} if it is missing or empty; `what` describes its
+ * use
+ */
 export function readSecretSource(
   { env: variable, file }: SecretSource,
   env: Readonly<Record<string, string | undefined>>,

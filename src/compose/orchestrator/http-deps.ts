@@ -23,7 +23,7 @@ type HttpParts = Pick<HttpDeps, 'store' | 'catalog' | 'clock' | 'random' | 'log'
     environmentKey: { digest: Buffer; accountId: string } | undefined;
   };
 
-/** What the routes of the API use. */
+/** Composes what the routes of the API use. */
 export function composeHttp(
   {
     config,

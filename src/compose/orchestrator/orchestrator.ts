@@ -50,7 +50,7 @@ export interface OrchestratorDeps {
   config: Config;
   catalog: Catalog;
   store: Store;
-  /** By platform name. The first serves offers that name no platform. */
+  /** Drivers by platform name. The first one serves offers that name no platform. */
   drivers: Drivers;
   /** The SSH proof; default: production's. */
   probe?: SshProbe;
@@ -61,18 +61,18 @@ export interface OrchestratorDeps {
   random: Random;
   log: Log;
   failpoint: Failpoint;
-  /** Reloads the catalog and applies it. @throws {Fatal} Absent: a reload changes nothing. */
+  /** Reloads the catalog and applies it. Without it, a reload changes nothing. @throws {Fatal} */
   reload?: () => Reloaded;
   tracing?: Tracing | undefined;
-  /** Stores lists that are too long for an alarm. Absent: they are not stored. */
+  /** Stores lists that are too long for an alarm. By default they are not stored. */
   lists?: ListFiles;
-  /** The free space on the database's disk; absent: the database is on another machine. */
+  /** Returns the free space on the database's disk. Absent if the database is on another machine. */
   diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
   /** Already known certificates; default: none. */
   certificates?: Certificates;
 }
 
-/** The parts of an admin listener. Nothing else of it is loaded without one. */
+/** What an admin listener needs. The rest of its code is loaded only with that listener. */
 interface AdminParts {
   http: HttpDeps;
   store: Store;
@@ -86,7 +86,7 @@ interface AdminParts {
 }
 
 export interface Orchestrator {
-  /** Answers in process, through `app.request()`. */
+  /** The API's app. It answers in process, through `app.request()`. */
   app: ReturnType<typeof createApp>;
   adminParts: AdminParts;
   listener: RequestListener;
@@ -158,14 +158,14 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       isServing = false;
       http.failedLogins.close();
       http.changeWaits.close();
-      // Runs while requests finish, so that both have the whole of drain_s. Its rejection is handled in `close`.
+      // Work stops while requests finish, so that both have the whole of drain_s. `close` handles its rejection.
       work.stop().catch(() => undefined);
     },
     close: async () => {
       http.failedLogins.close();
       http.changeWaits.close();
       http.passwordChecks.close();
-      // Concurrently: a platform that does not answer uses up the time limit.
+      // Both stop concurrently: a platform that does not answer uses up the time limit.
       await Promise.all([housekeeping.stop(), work.stop()]);
       certificates.stop();
       await alarms.sync();
@@ -178,7 +178,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
 
 type Deps = Awaited<ReturnType<typeof withDefaults>>;
 
-/** Adds what is not given, and makes the store and the log report failures of the database once. */
+/** Adds defaults for what is not given. Failures of the database are then logged once. */
 async function withDefaults(given: OrchestratorDeps) {
   const { clock, lists } = given;
   const writes = new WriteHealth({ clock, log: given.log, prove: () => given.store.proveWrites() });
@@ -191,7 +191,7 @@ async function withDefaults(given: OrchestratorDeps) {
   return { ...given, log, probe, store, writes, alarms, work: new WorkMetrics(), certificates };
 }
 
-/** Identifies the installation, and the known platforms that no driver serves. */
+/** Reads the id of the installation, and the known platforms that no driver serves. */
 async function identify(deps: Deps): Promise<{ installationId: string; unserved: readonly string[] }> {
   const { drivers, config, store } = deps;
   const driverNames = new Map([...drivers].map(([name, { manifest }]) => [name, manifest.name]));
@@ -203,7 +203,10 @@ async function identify(deps: Deps): Promise<{ installationId: string; unserved:
   return { installationId: installation.id, unserved };
 }
 
-/** The durable work of all platforms. They start and stop concurrently: one that does not answer must not delay the others. */
+/**
+ * Composes the durable work of all platforms. They start and stop concurrently: one that does not answer must not delay
+ * the others.
+ */
 function composeWorks(
   deps: Deps,
   { platforms, ...parts }: { platforms: PlatformStates; options: ReconcileOptions; installationId: string },
@@ -225,7 +228,7 @@ function composeWorks(
   };
 }
 
-/** Reloads, and what runs periodically beside the work of the platforms. */
+/** Composes reloads and the periodic jobs beside the platforms' work. */
 function composeUpkeep(
   { config, store, clock, log, alarms, reload = () => nothingToReload(config), diskRoom }: Deps,
   {
@@ -266,7 +269,10 @@ function settingsOf(config: Config): ReadonlyMap<string, string> {
   return new Map([...platformsOf(config)].map(([name, options]) => [name, JSON.stringify(options)]));
 }
 
-/** Berth does not list removed platforms, so a machine that they finish late costs money and stays. */
+/**
+ * Warns of resources on removed platforms. Berth does not list these platforms, so a machine that they finish late
+ * stays and costs money.
+ */
 async function warnOfLeft(
   { store, log }: Pick<OrchestratorDeps, 'store' | 'log'>,
   unserved: readonly string[],
@@ -289,7 +295,10 @@ function platformFacts(platforms: PlatformStates): ReadonlyMap<string, PlatformF
   );
 }
 
-/** Until when each platform was searched. Without notes, only the tombstone identifies the owner of a late machine. */
+/**
+ * Until when each platform was searched. On a platform that keeps no notes, only the tombstone identifies the owner of
+ * a late machine.
+ */
 function searchedUntil(platforms: PlatformStates): ReadonlyMap<string, number> {
   return new Map(
     [...platforms].map(([name, { driver, sightings }]) => [

@@ -71,7 +71,10 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
   );
 }
 
-/** An offer belongs to one platform. Machines and volumes without a row reduce the free capacity of any. */
+/**
+ * Combines the capacity of all platforms. An offer belongs to one platform; machines and volumes without a row reduce
+ * the free capacity of any.
+ */
 export function saleOf(states: PlatformStates): Sale {
   const sightings = [...states.values()].map((state) => state.sightings);
   const sum = (count: (of: Sightings) => number): number =>
@@ -114,7 +117,7 @@ export interface PlatformWork {
   platform: string;
   /** Lists the platform for the first time, and starts the work. */
   start(): Promise<void>;
-  /** Adopts an orphaned machine into a new instance, or removes our mark from it. */
+  /** Adopts an orphaned machine into a new instance, or removes Berth's mark from it. */
   actOnOrphan: (action: 'adopt' | 'release', ref: string) => Promise<OrphanOutcome>;
   /** Releases all callers that wait for a listing. */
   stopListing(): void;

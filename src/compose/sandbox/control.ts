@@ -24,7 +24,7 @@ export class SandboxKeys implements Part<readonly KeyOfAccount[]> {
     this.#accounts.add(account);
   }
 
-  /** Reserves a name for an account, by default the first free `account-N`. Undefined: it is taken. */
+  /** Reserves a name for an account, by default the first free `account-N`. Returns undefined if it is taken. */
   take(name = this.#freeName()): string | undefined {
     if (this.#accounts.has(name)) return undefined;
     this.#accounts.add(name);

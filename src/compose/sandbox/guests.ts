@@ -66,13 +66,13 @@ export function createGuests(parts: Parts): SandboxGuests {
   const config = simulatorConfigSchema.parse({ boot_ms, stop_ms, start_ms });
   const runtime = new Runtime({ state, clock, draws, config, host: HOST, platform });
   const real = createSshProbe();
-  /** Runs `work` in real time while virtual time stands still. */
+  /** Runs `work` in real time. Virtual time stops meanwhile. */
   const held = async <T>(work: () => Promise<T>): Promise<T> => {
     const release = sandboxClock.hold();
     return work().finally(release);
   };
   return {
-    // Only the model's probes read the fields that the sandbox's machines have in addition.
+    // The cast is safe: only the model's probes read the additional fields of the sandbox's machines.
     platform: platform as unknown as SandboxPlatform,
     probe: { probe: (...question) => held(() => real.probe(...question)) },
     carry: (injected) => async (method, ref, call) => {

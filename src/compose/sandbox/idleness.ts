@@ -10,18 +10,18 @@ import type { StartedMarketplace } from './marketplace.ts';
 import type { StartedProvider } from './provider.ts';
 
 const MINUTE_MS = 60_000;
-/** Work that is due later does not prevent skips until then. */
+/** Work that is due later than this does not prevent skips. */
 const SOON_MS = 10 * MINUTE_MS;
-/** More than the machines of a sandbox. */
+/** More work than the machines of a sandbox have. */
 const MOST_WORK = 100_000;
-/** After a balance event: a reading counts once a second one confirms it. */
+/** The calm after a balance event is shorter by this: a reading counts once a second one confirms it. */
 const SHORTER_MS = 3 * MINUTE_MS;
 const { graceMs, stoppedGraceMs, volumes } = defaultOptions.billing.zeroBalance;
 
 interface Parts {
   now(): number;
   providers: ReadonlyMap<string, StartedProvider>;
-  /** Undefined: there is no marketplace. */
+  /** Undefined if there is no marketplace. */
   market(): Pick<StartedMarketplace, 'store' | 'skipped'> | undefined;
   mayBeStruck(): boolean;
   /** Instances whose transition waits for `finish`. */
@@ -82,7 +82,9 @@ export function createIdleness({
   };
 }
 
-/** Also the deadlines of an empty balance. Infinite if there is none. */
+/**
+ * The next time at which a balance passes a threshold, or an empty balance has a deadline. Infinite if there is none.
+ */
 async function nextMoneyEventAt(read: Reader, now: number): Promise<number> {
   let first = Number.POSITIVE_INFINITY;
   for (const { id, watch } of await read.teams.list()) {

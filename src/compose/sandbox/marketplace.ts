@@ -24,9 +24,9 @@ import { RestartRandom } from './restart-random.ts';
 const ACCOUNT = 'marketplace';
 const CREDIT_USD = 10_000;
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Polls of a responding provider take place, and are written, within this time. */
+/** A responding provider is polled, and the poll is written, within this time. */
 const POLLED_WITHIN_MS = 75_000;
-/** More than any test needs. */
+/** A rate limit that no test reaches. */
 const UNLIMITED = 1_000_000_000;
 
 interface MarketplaceParts {
@@ -158,7 +158,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
   return { deps, app, workers, close, opened, time, polls };
 }
 
-/** By the names of the providers. */
+/** Keys by the names of the providers. */
 type Keys = ReadonlyMap<string, string>;
 
 /** The keys of the marketplace's account at each provider. */
@@ -186,7 +186,9 @@ function clientsOf({ providers, send }: MarketplaceParts, keys: Keys, clock: Clo
   });
 }
 
-/** Wraps the store: leases last, each transaction is reported, and confirmations by polls are recorded. */
+/**
+ * Wraps the store: leases last for 100 years, each transaction is reported, and confirmations by polls are recorded.
+ */
 function watched(
   opened: Store,
   { clock, written }: Pick<MarketplaceParts, 'clock' | 'written'>,
@@ -227,7 +229,7 @@ class ConfirmingPolls {
       if (one.at > (this.#last.get(one.id)?.at ?? Number.NEGATIVE_INFINITY)) this.#last.set(one.id, one);
   }
 
-  /** Drops older ones. */
+  /** Returns the confirmations since `at`, and drops older ones. */
   since(at: number): Confirmation[] {
     for (const [id, one] of this.#last) if (one.at < at) this.#last.delete(id);
     return [...this.#last.values()];

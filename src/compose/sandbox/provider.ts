@@ -32,7 +32,7 @@ import type { createGuests as CreateGuests } from './guests.ts';
 import { RestartRandom } from './restart-random.ts';
 
 export interface ProviderParts {
-  /** `custom`: the provider that sells `catalogFile`. */
+  /** Name of the provider. `custom` is the one that sells `catalogFile`. */
   name: string;
   catalogFile: string | undefined;
   config: Config;
@@ -63,12 +63,12 @@ export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
   profile: ProviderProfile;
   probe: SshProbe;
   readonly store: Pick<Store, 'nextWorkAt' | 'read'>;
-  /** Returns its key. */
+  /** Adds an account and returns its key. */
   addAccount(name: string): Promise<string>;
   close(): Promise<void>;
 }
 
-/** Its orchestrator starts with the first request: until then it has no work. @throws {Fatal} */
+/** Starts a provider. Its orchestrator starts with the first request: until then it has no work. @throws {Fatal} */
 export async function startProvider(parts: ProviderParts): Promise<StartedProvider> {
   const { name, clock, origin } = parts;
   const { catalog, profile } = loadProvider(name, parts.catalogFile);
@@ -163,7 +163,7 @@ function opener(
     const probe = faults.probe(name, guests?.probe ?? modelProbe(platform, clock));
     const carry = faults.carry(name);
     const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
-    // `openings` is included because the clock may stand still between two openings.
+    // `openings` makes the seed unique: the clock may be at the same time at two openings.
     const opened = openMemoryStore(saved?.database, `${seed} ${openings} ${clock.now()}`);
     const store: Store = {
       ...opened,

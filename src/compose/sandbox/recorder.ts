@@ -15,7 +15,7 @@ import { readScenario } from '../../sandbox/state/read-scenario.ts';
 import type { ScenarioInput } from '../../sandbox/state/scenario-format.ts';
 import { listen } from '../server/listen.ts';
 
-/** Private, because a provider's answers contain its tenants' data. */
+/** Mode of the recording. It is private, because a provider's answers contain its tenants' data. */
 const MODE = 0o600;
 
 export interface ServingRecorder {
@@ -31,7 +31,7 @@ export interface Recorded {
 }
 
 /**
- * When it stops, the exchanges are written to `file` as a scenario.
+ * Serves a recorder. When it stops, it writes the exchanges to `file` as a scenario.
  * @throws {Fatal} if the address or the file cannot be used
  */
 export async function serveRecorder(

@@ -110,7 +110,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
 
 type Parts = ReturnType<typeof createParts>;
 
-/** Everything that exists before a server starts. */
+/** Creates everything that exists before a server starts. */
 function createParts(options: SandboxOptions) {
   const { clock: kind = 'virtual', log = silent } = options;
   const seed = String(options.seed ?? 1);
@@ -209,7 +209,7 @@ function configOf(rateLimits: boolean): Config {
   return {
     ...config,
     rate_limits: { ...config.rate_limits, enabled: rateLimits },
-    // Always right: a machine that a test removes is lost at once.
+    // The sandbox's listing is always right: a machine that a test removes is lost at once.
     reconcile: { ...config.reconcile, accept_empty_after_s: 0 },
   };
 }
@@ -295,7 +295,7 @@ function createFetch(
   };
 }
 
-/** Also keeps the file up to date from now on. Returns the default account, whose user may differ. */
+/** Restores the state file, and keeps it up to date from now on. Returns the default account, whose user may differ. */
 async function restored(
   state: SandboxStateFile,
   all: Snapshots,

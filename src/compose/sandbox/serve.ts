@@ -65,7 +65,7 @@ export async function serveSandbox(
   }
 }
 
-/** Loaded only if a scenario is given. @throws {Fatal} */
+/** Reads a scenario file. The code for that is loaded only if there is one. @throws {Fatal} */
 async function read(file: string) {
   const { readScenario } = await import('../../sandbox/state/read-scenario.ts');
   const scenario = readScenario(file);

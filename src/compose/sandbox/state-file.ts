@@ -58,7 +58,7 @@ export class SandboxStateFile {
     }
   }
 
-  /** The state that an earlier sandbox left. Undefined: there is no file yet. @throws {Fatal} */
+  /** Reads the state of an earlier sandbox. Returns undefined if there is no file yet. @throws {Fatal} */
   read(): Pick<SavedSandbox, 'moment' | 'user'> | undefined {
     if (!existsSync(this.#file)) return undefined;
     const saved = readState(this.#file);

@@ -4,14 +4,14 @@ const PORT = 8099;
 /** The line that `berth sandbox --json` prints when it is ready. */
 const READY = /^(\{"origin":.*\})\r?$/m;
 
-/** The used methods of testcontainers' `GenericContainer`. */
+/** The methods of testcontainers' `GenericContainer` that are used here. */
 export interface Container {
   withExposedPorts(port: number): this;
   withCommand(command: string[]): this;
   start(): Promise<StartedContainer>;
 }
 
-/** The used methods of testcontainers' `StartedTestContainer`. */
+/** The methods of testcontainers' `StartedTestContainer` that are used here. */
 export interface StartedContainer {
   getHost(): string;
   getMappedPort(port: number): number;
@@ -43,7 +43,7 @@ export interface SandboxContainer extends AsyncDisposable {
 }
 
 /**
- * `startSandboxContainer(new GenericContainer('berth'))`.
+ * Starts a sandbox in a container, such as `startSandboxContainer(new GenericContainer('berth'))`.
  * @throws {Error} with its output if it ends before it is ready
  */
 export async function startSandboxContainer(

@@ -115,7 +115,7 @@ function settingsOf(
   };
 }
 
-/** The limits before the database is open, when no request is counted. */
+/** Rate limits for the time before the database is open: no request is counted. */
 function unopenedLimits(config: MarketplaceConfig, clock: Clock): Pick<RateLimits, 'peek'> {
   const { otherRequests: limit, windowMs } = toRateLimits(config);
   return { peek: () => ({ limit, remaining: limit, endsAt: clock.now() + windowMs }) };

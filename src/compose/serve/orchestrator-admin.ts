@@ -26,7 +26,7 @@ export async function startWithAdmin(
   const { store } = deps;
   const doctor = new Doctor({
     clock,
-    // Loaded on the first request.
+    // The doctor's code is loaded on the first request.
     examine: async function* () {
       const { diagnose } = await import('../doctor/doctor.ts');
       yield* diagnose(config, { env, umask, clock, log, running: { store, drivers } });

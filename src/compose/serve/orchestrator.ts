@@ -37,9 +37,9 @@ const SIGNAL = { name: 'SIGHUP', source: 'server', address: null } as const;
 export interface ServeOptions {
   config: Config;
   env: Environment;
-  /** The process's original umask. Absent: it is unchanged. */
+  /** The process's original umask. Absent if it is unchanged. */
   umask?: number;
-  /** Loads the configuration again, for a reload. @throws {Fatal} Absent: it does not change. */
+  /** Loads the configuration again, for a reload. Without it, the configuration does not change. @throws {Fatal} */
   load?: () => Config;
 }
 
@@ -143,7 +143,10 @@ export async function serveOrchestrator(
   return { ...served, reload, apiKey: product.apiKey, catalogFile: config.catalog };
 }
 
-/** With PostgreSQL, a folder in the system's temporary one. */
+/**
+ * Returns the folder of the server's files: that of the SQLite file, or with PostgreSQL one in the system's temporary
+ * folder.
+ */
 function folderOf(database: string): string {
   return isPostgres(database) ? join(tmpdir(), 'berth') : dirname(sqlitePath(database));
 }
@@ -155,7 +158,10 @@ function factsOf(platforms: ReadonlyMap<string, { driver: string }>): object {
   return platforms.size === 1 && platform !== undefined ? { platform } : { platforms: drivers };
 }
 
-/** Valid while this process serves. @throws {Fatal} if no client could send it, or if it could be guessed */
+/**
+ * Reads the API key of the environment, which is valid while this process serves.
+ * @throws {Fatal} if no client could send it, or if it could be guessed
+ */
 function readEnvironmentKey(env: Environment): Buffer | undefined {
   const key = readSecret(env, 'BERTH_API_KEY');
   return key === undefined ? undefined : digestSecret(key);

@@ -17,8 +17,8 @@ interface Parts {
 }
 
 /**
- * Offers and prices then follow the new catalog; the rest stays as at startup. It throws a {@link Fatal} with all
- * problems, and then nothing has changed.
+ * Returns the function that reloads. Offers and prices then follow the new catalog; the rest stays as at startup. The
+ * function throws a {@link Fatal} with all problems, and then nothing has changed.
  */
 export function reloadOf({ config, load, catalog, drivers }: Parts): () => Reloaded {
   return () => {
@@ -34,7 +34,7 @@ export function reloadOf({ config, load, catalog, drivers }: Parts): () => Reloa
   };
 }
 
-/** Checks against the running platforms: an added one has no driver yet. */
+/** Checks the new catalog against the running platforms: an added platform has no driver yet. */
 function readCatalog(config: Config, next: Config, needsRestart: readonly string[]): Catalog {
   try {
     return loadCatalog(next.catalog, sellingPlatforms(config));
@@ -53,7 +53,7 @@ function changedKeys(before: Config, after: Config): string[] {
   return [...keys].filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key])).sort();
 }
 
-/** By the ids of offers and the tokens of regions. */
+/** Compares two catalogs by the ids of offers and the tokens of regions. */
 function differences(before: Catalog, after: Catalog): Pick<Reloaded, 'added' | 'removed' | 'changed'> {
   const [old, now] = [entriesOf(before), entriesOf(after)];
   return {

@@ -37,7 +37,7 @@ interface ServeParts {
 
 export interface Served {
   baseUrl: string;
-  /** URL of /metrics; null: it is not served. */
+  /** URL of /metrics. Null if it is not served. */
   adminUrl: string | null;
   /** Whether /docs is served. */
   hasDocs: boolean;
@@ -52,7 +52,7 @@ const LEAST_CLOSE_MS = 2_000;
 const CUT_OFF =
   'requests or steps of work still run at the end of limits.drain_s: they are cut off, and the next start continues the steps';
 
-/** Waits until `over`, a time of `performance.now()`. False: `closing` has not settled by then. */
+/** Waits until `over`, a time of `performance.now()`. Returns false if `closing` has not settled by then. */
 async function within(over: number, closing: Promise<unknown>): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<false>();
   const timer = setTimeout(() => resolve(false), Math.max(0, over - performance.now()));
@@ -64,7 +64,7 @@ async function within(over: number, closing: Promise<unknown>): Promise<boolean>
 }
 
 /**
- * The port is taken before `start` writes anything, so a failed start changes nothing.
+ * Starts a server. It takes the port before `start` writes anything, so that a failed start changes nothing.
  * @throws {Fatal} with a sentence for the operator
  */
 export async function serve<P extends Product>(
@@ -123,7 +123,8 @@ export async function serve<P extends Product>(
 }
 
 /**
- * Opens the store, and creates it if missing. This process locks a SQLite file. `check` runs before anything is written.
+ * Opens the store, and creates it if missing. This process locks a SQLite file. `check` runs before anything is
+ * written.
  * @throws {DatabaseRefused}
  */
 export async function openToServe<Store extends { close(): Promise<void> }>(

@@ -23,7 +23,7 @@ export async function listen(
   listener: RequestListener,
 ): Promise<{ server: HttpServer; origin: string }> {
   const { host, port, tls, trusted_proxies: proxies = 0 } = config.server;
-  // Taken before the files are read, so that any later renewal is noticed.
+  // The stamp is taken before the files are read, so that any later renewal is noticed.
   const stamp = tls && stampOf(tls);
   const options = {
     host,
@@ -53,7 +53,7 @@ export async function listen(
 
 export interface AdminServer {
   url: string;
-  /** Until it is called, requests get the server's not-ready answer. */
+  /** Passes requests to `listener`. Until then, they get the server's not-ready answer. */
   serve(listener: RequestListener): void;
   close(): Promise<void>;
 }
@@ -62,7 +62,7 @@ export interface AdminServer {
 const ADMIN_DRAIN_MS = 1_000;
 
 /**
- * Undefined: disabled, or the default port is taken, which is logged.
+ * Starts the admin listener. Returns undefined if it is disabled, or if the default port is taken, which is logged.
  * @throws {Fatal} if a configured address is unavailable
  */
 export async function listenAdmin(
@@ -137,7 +137,7 @@ function urlHost(host: string): string {
   return isIP(host) === 6 ? `[${host}]` : host;
 }
 
-/** Both contracts require HTTPS. The admin listener has none, and /metrics requires no key. */
+/** Warns of plain HTTP. Both contracts require HTTPS. The admin listener has none, and /metrics requires no key. */
 export function warnOfPlainHttp(log: Log, { server }: Pick<Config, 'server'>): void {
   if (server.admin.enabled && !isLoopback(server.admin.host))
     log.warn(

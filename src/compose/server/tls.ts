@@ -17,8 +17,8 @@ interface TlsFiles {
 export const CHECK_EVERY_MS = 30_000;
 
 /**
- * New connections use changed files. A pair that does not match, as during its replacement, is checked again. `stamp`:
- * from before the files were first read. `seen`: for each applied certificate.
+ * Uses changed files for new connections. A pair that does not match, as during its replacement, is checked again.
+ * `stamp` was taken before the files were first read. `seen` is called for each applied certificate.
  */
 export function renewTls(
   files: TlsFiles,

@@ -20,8 +20,8 @@ export const orchestratorStores: Stores<Store> = {
 };
 
 /**
- * Opens the store, and creates it if missing. `beforeWriting` runs once the database is found undamaged or missing; if it throws, nothing is
- * changed.
+ * Opens the store, and creates it if missing. `beforeWriting` runs once the database is found undamaged or missing; if
+ * it throws, nothing is changed.
  * @throws {DatabaseRefused}
  */
 export async function openStore(
