@@ -13,7 +13,10 @@ export interface AuditedAction<T = unknown> {
   subject?: string;
   /** Other parameters, without secrets. */
   detail?: Record<string, unknown>;
-  /** Details known only after the action, such as the id of the created object. Null: the action changed nothing. */
+  /**
+   * Returns details that are known only after the action, such as the id of the created object. Null if the action
+   * changed nothing.
+   */
   done?: (value: T) => { subject?: string; detail?: Record<string, unknown> } | null;
 }
 
@@ -36,7 +39,7 @@ export async function audit(
   await tx.audit.add({ ...known, subject: subject && cut(subject), detail: cutDetail });
 }
 
-/** A refused action may contain any text of a request, and its row is kept for a year. */
+/** Shortens a text: a refused action may contain any text of a request, and its row is kept for a year. */
 function cut(text: string): string {
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1).toWellFormed()}…`;
 }
@@ -84,7 +87,7 @@ export async function audited<Store extends AuditedStore, T>(
   }
 }
 
-/** Finds the object of an action. If that is refused, the action is refused, and gets its row. */
+/** Looks up the object of an action. If the lookup is refused, the audit log has a row for the refused action. */
 export async function auditedLookup<T>(
   deps: { store: AuditedStore; clock: Pick<Clock, 'now'> },
   actor: Actor,
@@ -98,7 +101,7 @@ export async function auditedLookup<T>(
   }
 }
 
-/** The message for the operator if a use case refused. Undefined: it failed. */
+/** Returns the message for the operator if a use case refused, or undefined if it failed. */
 export function refusalOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   // The error of either product's API has a status.

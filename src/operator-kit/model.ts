@@ -27,7 +27,7 @@ export interface OperatorKeyWriter extends OperatorKeyReader {
   recordUse(id: string, at: number): Promise<void>;
 }
 
-/** `server`: a server acted by itself, or on a signal. */
+/** `server` means that a server acted by itself, or on a signal. */
 export const auditSources = ['api', 'console', 'cli', 'server'] as const;
 
 /** The acting party and its address. */
@@ -35,7 +35,7 @@ export interface Actor {
   /** The name of the operator's key; on the command line, the user of the machine. */
   name: string;
   source: (typeof auditSources)[number];
-  /** Null: this machine. */
+  /** Null for this machine. */
   address: string | null;
 }
 

@@ -12,7 +12,7 @@ interface Described<F extends Fields, Schema extends z.ZodType> {
   /** Its `operationId`. */
   name: string;
   tag: string;
-  /** Below `/operator/v1`, such as `/instances/{instanceId}/retry`. */
+  /** Path below `/operator/v1`, such as `/instances/{instanceId}/retry`. */
   path: string;
   summary: string;
   description: string;
@@ -29,9 +29,9 @@ export type TextPart = string | { head: readonly string[]; rows: readonly (reado
 
 /** A command that performs the action. Its flags and arguments become the input. */
 export interface CommandSpec<Deps, Input, Reply> {
-  /** Such as `instances retry`. */
+  /** Name without `berth`, such as `instances retry`. */
   name: string;
-  /** Absent: the command is a top-level one, which the list of commands describes. */
+  /** Absent for a top-level command, which the list of commands describes. */
   description?: string;
   /** Its arguments by their name in the input: such as `<instance>`, and a description. */
   args?: Readonly<Record<string, readonly [syntax: string, description?: string]>>;
@@ -73,26 +73,26 @@ export interface FormSpec<Deps, Input, Reply> {
   isDangerous?: boolean;
   /** Whether the form asks for a reason. */
   asksReason?: boolean;
-  /** The page that is shown afterwards, and for which it is cancelled. */
+  /** The page that follows the action, or its cancellation. */
   page: (input: Input) => string;
   /** The sentences of the page before the button; for an action with a dry run, before its effect. */
   preview?: (reply: Reply, deps: Deps, input: Input) => readonly string[] | Promise<readonly string[]>;
-  /** Input of the dry run that the link to it does not have. */
+  /** Input that the link to the action does not have, for its dry run. */
   dryRunWith?: Readonly<Record<string, unknown>>;
-  /** The fields that are sent; default: the given ones. */
+  /** The fields that the form sends. By default, those that the page was given. */
   send?: (reply: Reply) => Readonly<Record<string, string | undefined>>;
-  /** Reads the fields; default: as the input's types say. @throws if they are invalid */
+  /** Reads the fields. By default, the types of the input decide how. @throws if they are invalid */
   parse?: (field: (name: string) => string | undefined, now: number) => Record<string, unknown>;
 }
 
-/** What each derivation of a view or an action sees: routes, commands, forms. */
+/** A view or an action, in the form from which routes, commands and forms are derived. */
 export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> {
   method: 'get' | 'post';
   status: 200 | 201;
   example?: object;
   isBodyOptional?: boolean;
   check?: readonly [isValid: (body: never) => boolean, problem: { path: string[]; error: string }];
-  /** The reply to a dry run. It changes nothing. */
+  /** Returns the reply to a dry run, which changes nothing. */
   dryRun?: (deps: Deps, input: never) => Promise<unknown>;
   commands?: readonly CommandSpec<Deps, never, never>[];
   form?: FormSpec<Deps, never, never>;
@@ -125,12 +125,12 @@ export interface ActionDeps {
 }
 
 export interface DryRun {
-  /** False: carry it out. */
+  /** If false, the action is carried out. */
   dry_run?: boolean;
 }
 
 interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType> extends Described<F, Schema> {
-  /** 201: it creates something. */
+  /** 201 if the action creates something. */
   status?: 200 | 201;
   /** An example of its body. */
   example?: object;
@@ -139,16 +139,16 @@ interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType> extends 
   check?: readonly [isValid: (body: InputOf<F>) => boolean, problem: { path: string[]; error: string }];
   commands?: readonly CommandSpec<Deps, InputOf<F> & DryRun, z.output<Schema>>[];
   form?: FormSpec<Deps, InputOf<F> & DryRun, z.output<Schema>>;
-  /** Its row of the audit log. Absent: it changes nothing, or writes its own row. */
+  /** Its row of the audit log. Absent if the action changes nothing, or writes its own row. */
   audit?: (
     input: InputOf<F>,
     deps: Deps,
   ) => AuditedAction<z.output<Schema>> | Promise<AuditedAction<z.output<Schema>>>;
-  /** The reply to a dry run, which is the default if the action has one. It changes nothing. */
+  /** Returns the reply to a dry run, which changes nothing. An action that has a dry run does it by default. */
   dryRun?: (deps: Deps, input: InputOf<F>) => Promise<z.output<Schema>>;
   /**
-   * Carries it out. The transactions of `deps.store` are part of the one that writes the audit log. `skipAudit`: it
-   * changed nothing, and needs no row.
+   * Carries the action out. The transactions of `deps.store` are part of the one that writes the audit log. Calls
+   * `skipAudit` if it changed nothing and needs no row.
    */
   run: (deps: Deps, input: InputOf<F>, actor: Actor, skipAudit: () => void) => Promise<z.output<Schema>>;
 }

@@ -3,7 +3,7 @@ import type { Actor, AuditWriter } from './model.ts';
 
 /** Minimum time between two rows of one address. */
 const FOLD_MS = 60_000;
-/** Further addresses share a row. */
+/** Number of addresses with their own row. Further addresses share a row. */
 const MAX_ADDRESSES = 20;
 /** A burst of rows, then one every six minutes: a year of attacks adds about 90,000 rows. */
 const BURST_ROWS = 60;

@@ -10,18 +10,21 @@ import { cutName, given, type Html, html, withQuery } from './parts.ts';
 type Fields = Readonly<Record<string, string | null | undefined>>;
 type Read = (name: string) => string | undefined;
 
-/** The path, below the console, of the page that shows what an action would do. The form of that page is sent to it. */
+/**
+ * Returns the path, below the console, of the page that shows what an action would do. The page's form is sent to the
+ * same path.
+ */
 export function actionPath(name: string): string {
   return `/actions/${name}`;
 }
 
-/** A link to the page that shows what the action would do. */
+/** Renders a link to the page that shows what the action would do. */
 export function actionLink({ name }: { name: string }, text: string, fields: Fields): Html {
   const query = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, value ?? undefined]));
   return html`<a class="button" href="${withQuery(`/console${actionPath(name)}`, query)}">${text} …</a>`;
 }
 
-/** A form whose button carries out the action. `content`: what precedes the button. */
+/** Renders a form whose button carries out the action. `content` precedes the button. */
 export function actionForm(
   { name, form }: { name: string; form?: { button: string } | undefined },
   csrf: string,
@@ -41,7 +44,7 @@ export function actionForm(
   )}${content}<button class="${buttonClass}">${button}</button>${after}</form>`;
 }
 
-/** What the action would do, and the button that carries it out. Null: the action has no such page. */
+/** Renders what the action would do, and the button that carries it out. Null if the action has no such page. */
 export async function actionPage<Deps>(
   action: Operation<Deps>,
   deps: Deps,

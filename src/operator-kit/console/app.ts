@@ -195,7 +195,7 @@ function sessionOf(
   return liveSession(deps, sessions, getCookie(context, cookieName(context)));
 }
 
-/** A session ends with its key. Rejects while the store does not answer. */
+/** Returns the session of a request. A session ends with its key. Rejects while the store does not answer. */
 async function liveSession(
   { operators }: Pick<ConsoleBase, 'operators'>,
   sessions: Sessions,

@@ -28,11 +28,11 @@ export interface ConsoleParts<Deps> {
   look: Look;
   /** Every page below `/console`, by path. */
   pages: readonly (readonly [path: string, page: Page<Deps>])[];
-  /** Those of them with a form have a page below `/console/actions`. */
+  /** Operators' actions. An action with a form has a page below `/console/actions`. */
   actions: readonly Operation<Deps>[];
   markTab: (deps: Deps) => Promise<TabMark>;
   /**
-   * Calls `changed` after each commit that may alter a page. Returns the function that unsubscribes. Absent: pages
+   * Calls `changed` after each commit that may alter a page. Returns the function that unsubscribes. Without it, pages
    * reload every ten seconds.
    */
   subscribe?: (changed: () => void) => () => void;
@@ -55,7 +55,7 @@ export interface PageContent {
   body: Html;
 }
 
-/** Null: not found. */
+/** Renders a page. Null means not found. */
 export type Page<Deps> = (deps: Deps, request: PageRequest) => Promise<PageContent | null>;
 
 /** A form of the session. Its CSRF token is already checked. */

@@ -4,7 +4,7 @@ import { count, type Html, html, type Tone } from './parts.ts';
 export interface Look {
   /** Such as `Berth`. */
   brand: string;
-  /** In the order of the tabs. The first is that of `/console`. */
+  /** Tabs in their order. The first is that of `/console`. */
   tabs: readonly { path: string; name: string }[];
   search: { path: string; label: string; placeholder: string };
   /** The command that creates an operator key. */

@@ -4,9 +4,9 @@ import type { Clock, Timer } from '../../ports/clock.ts';
 export const MAX_STREAMS = 64;
 /** Minimum interval between notifications. */
 export const TICK_MS = 2_000;
-/** Ticks between unconditional notifications: commits of other processes are not seen. */
+/** Ticks between unconditional notifications, which cover commits of other processes. */
 const TICKS_BETWEEN_BEATS = 5;
-/** Limit on unread messages. A client that reads none of them is disconnected. */
+/** Limit on unread messages. A client that reaches it is disconnected. */
 const MAX_UNREAD = 3;
 
 interface Deps {
@@ -17,7 +17,7 @@ interface Deps {
 
 interface Stream {
   controller: ReadableStreamDefaultController<Uint8Array>;
-  /** False: its session has ended. */
+  /** False if its session has ended. */
   isAllowed: () => Promise<boolean>;
 }
 
@@ -42,7 +42,7 @@ export class LiveStreams {
     return this.#open.size;
   }
 
-  /** Null: the limit is reached, or the server is shutting down. */
+  /** Opens a stream. Null if the limit is reached, or the server is shutting down. */
   open(isAllowed: () => Promise<boolean>, client: AbortSignal): ReadableStream<Uint8Array> | null {
     if (this.#isClosed || this.#open.size >= MAX_STREAMS) return null;
     let stream: Stream | undefined;
@@ -92,7 +92,7 @@ export class LiveStreams {
       this.#hasChanged = false;
       await Promise.all([...this.#open].map((stream) => this.#tell(stream, isBeat)));
     }
-    // The timer differs if all pages closed during the await. It is undefined, or belongs to new pages.
+    // If all pages closed during the await, the timer has changed: it is undefined, or belongs to new pages.
     if (this.#timer === own) this.#schedule();
   }
 

@@ -49,7 +49,7 @@ function moment(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** `12 min ago`, with the exact time as a tooltip. The script keeps it current. */
+/** Renders a time as `12 min ago`, with the exact time as a tooltip. The script keeps it current. */
 export function ago(time: number | string | null, now: number): Html | '' {
   if (time === null) return '';
   const at = typeof time === 'string' ? Date.parse(time) : time;

@@ -29,8 +29,8 @@ export function secureReplies(): MiddlewareHandler {
 }
 
 /**
- * Whether a page of the console sent the request, by the browser's headers. Other programs send none of them, and have
- * no cookie that another site could use.
+ * Whether the browser's headers say that a page of the console sent the request. A request without them comes from
+ * another program, which has no cookie that another site could use.
  */
 export function isSameOrigin({ req }: Context): boolean {
   const site = req.header('sec-fetch-site');
@@ -40,7 +40,7 @@ export function isSameOrigin({ req }: Context): boolean {
   return URL.canParse(origin) && new URL(origin).host === req.header('host');
 }
 
-/** The path after the login: a page of the console, or its first page. */
+/** Returns the path to show after the login: the given page of the console, or its first page. */
 export function toOwnPath(path: string | undefined): string {
   return path !== undefined && /^\/console(?:[/?][\w\-./?=&%+~:]*)?$/.test(path) && !path.includes('//')
     ? path

@@ -4,7 +4,7 @@ import type { Clock, Random } from '../../ports/clock.ts';
 
 /** Lifetime of a session, even if it is used. */
 export const SESSION_MS = 12 * 3_600_000;
-/** Beyond it, a new session replaces the oldest. */
+/** Maximum number of sessions. At the limit, a new session replaces the oldest. */
 const MAX_SESSIONS = 1_000;
 const SECRET_BYTES = 32;
 
@@ -14,7 +14,7 @@ export interface Session {
   keyId: string;
   /** The name of the operator key. */
   operator: string;
-  /** Every form of the session contains it. */
+  /** CSRF token. Every form of the session contains it. */
   csrf: string;
   endsAt: number;
 }

@@ -16,7 +16,7 @@ export function toTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-/** The cursor of the next page; null: this is the last page. */
+/** The cursor of the next page. Null on the last page. */
 export const nextSchema = z
   .string()
   .nullable()
