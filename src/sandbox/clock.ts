@@ -9,7 +9,7 @@ export interface Idleness {
   isBusy(): Promise<boolean>;
   /** Whether an armed fault may still strike. */
   mayBeStruck(): boolean;
-  /** Time of the next event that is not periodic. Undefined: none is scheduled. */
+  /** Time of the next event that is not periodic. Undefined if none is scheduled. */
   nextEventAt(): Promise<number | undefined>;
   /** Called after each skip. Nothing changed from `from` until `seenUntil`. */
   skipped(from: number, to: number, seenUntil: number): Promise<void>;
@@ -48,7 +48,7 @@ const stillBusy = (afterMs: number): string =>
 export class SandboxClock implements Clock {
   readonly kind: 'virtual' | 'real';
   #now: number;
-  /** Real time at which `#now` was correct. Undefined: time does not pass by itself. */
+  /** Real time at which `#now` was correct. Undefined if time does not pass by itself. */
   #runsSince: number | undefined;
   #alarm: NodeJS.Timeout | undefined;
   #isFrozen = false;
@@ -59,7 +59,7 @@ export class SandboxClock implements Clock {
   readonly #waiting = new Set<(reason: Error) => void>();
   #idleness: Idleness | undefined;
   #askedAt = 0;
-  /** The last of the moves of time, which run one after another. */
+  /** The last move of time. Moves run one after another. */
   #lastMove: Promise<unknown> = Promise.resolve();
   /** Resolves when no `exclusively` call is running. */
   #released: Promise<unknown> = Promise.resolve();
@@ -85,7 +85,7 @@ export class SandboxClock implements Clock {
     return { cancel: () => this.#queue.cancel(entry) };
   }
 
-  /** As `AbortSignal.timeout`, by this clock: the deadline of a client. */
+  /** Like `AbortSignal.timeout`, but by this clock. Clients use it for deadlines. */
   timeout(ms: number): AbortSignal {
     const controller = new AbortController();
     const late = () => {
@@ -122,7 +122,7 @@ export class SandboxClock implements Clock {
     this.#setAlarm();
   }
 
-  /** Keeps virtual time from moving until the returned function is called. For work without a timer. */
+  /** Stops virtual time until the returned function is called, for work without a timer. */
   hold(): () => void {
     this.#holds++;
     return () => {
@@ -163,9 +163,9 @@ export class SandboxClock implements Clock {
   }
 
   /**
-   * Advances time, by at most `limitMs`, until no work is under way that ends by itself. Returns how much time passed.
-   * Held transitions, and faults without an occasion for five minutes, are not awaited.
-   * @throws {Error} if work is still under way then
+   * Advances time until all work that ends by itself has ended, by at most `limitMs`. Returns how much time passed. It
+   * does not wait for held transitions, or for faults without an occasion for five minutes.
+   * @throws {Error} if work is still under way after `limitMs`
    */
   async advanceUntilIdle(limitMs = LONGEST_BUSY_MS): Promise<number> {
     await this.#released;
@@ -269,7 +269,7 @@ export class SandboxClock implements Clock {
     if (at > now) this.#now += at - now;
   }
 
-  /** Runs the next due entry until `end`, and all others of that moment. False: there are none. */
+  /** Runs the next due entry until `end`, and all others of that moment. Returns false if there are none. */
   async #fireNext(end: number): Promise<boolean> {
     let next = this.#queue.takeUntil(end);
     if (next === undefined) return false;

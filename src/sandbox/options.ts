@@ -17,7 +17,7 @@ export interface Timing {
 export interface MarketplaceSettings {
   /** Credit of each account's team. Default 10,000 USD. */
   creditUsd?: number;
-  /** Maximum that one team may have at the same time; null: no limit. */
+  /** Maximum that one team may have at the same time. Null for no limit. */
   teamLimits?: { deployments?: number | null; volumes?: number | null; volumeGb?: number | null };
 }
 
@@ -89,7 +89,7 @@ const optionsSchema = z
     message: 'expected at least one, or a catalog',
   });
 
-/** With an older version, the database module ends the process without a message. @throws {Fatal} */
+/** Refuses an older Node, with which the database module would end the process without a message. @throws {Fatal} */
 export function assertNode(version: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < 22 || (major === 22 && minor < 14))
@@ -129,7 +129,7 @@ export function toProviderName(name: string): string {
   return /^[a-z]$/.test(name) ? `provider-${name}` : name;
 }
 
-/** Returns the most similar choice. Undefined: none shares a third of its characters. */
+/** Returns the most similar choice. Undefined if none shares a third of its characters. */
 export function mostLike(text: string, choices: readonly string[]): string | undefined {
   const rated = choices
     .map((choice) => ({ choice, distance: editDistance(text, choice) }))

@@ -16,17 +16,19 @@ export interface SandboxProvider {
   /** The machines and volumes behind its driver. */
   readonly platform: Platform<SandboxMachine>;
   /**
-   * The owner of a machine or a volume: its id and its status in the API, and the name of its account. Undefined: no
-   * row has it.
+   * Returns the owner of a machine or a volume: its id and status in the API, and the name of its account. Undefined if
+   * no row has it.
    */
   ownerOf(ref: OwnerRef): Promise<{ id: string; status: string; account: string } | undefined>;
 }
 
-/** A request and its server. `provider`: its name, or `marketplace`. The path is the server's own. */
+/**
+ * A request and its server. `provider` is the server's name, or `marketplace`. The request has the server's own path.
+ */
 export interface Exchange {
   provider: string;
   request: Request;
-  /** The account of the request's key; absent: it has no key of the sandbox. */
+  /** The account of the request's key. Absent if the request has no key of the sandbox. */
   account?: string;
 }
 

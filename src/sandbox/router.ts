@@ -6,9 +6,9 @@ interface Server {
 }
 
 interface Parts {
-  /** By name. Providers may be added later. */
+  /** Providers by name. More may be added later. */
   providers: ReadonlyMap<string, { readonly app: Server }>;
-  /** Outermost first. */
+  /** Layers, outermost first. */
   layers: readonly Layer[];
   /** The account of a key. */
   accountOf(key: string): string | undefined;

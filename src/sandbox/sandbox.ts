@@ -26,7 +26,7 @@ export interface SandboxMail {
 /** A tenant of every provider of the sandbox. Its resources are invisible to other accounts. */
 export interface SandboxAccount {
   readonly name: string;
-  /** By the names of the providers. */
+  /** Access by the names of the providers. */
   readonly providers: Readonly<Record<string, { baseUrl: string; apiKey: string }>>;
   /** Absent if there is no marketplace. */
   readonly marketplace?: SandboxUser;
@@ -36,7 +36,7 @@ export interface SandboxAccount {
 export interface Sandbox extends AsyncDisposable {
   readonly seed: string;
   readonly clock: SandboxClock;
-  /** By name, such as `provider-a`. */
+  /** Providers by name, such as `provider-a`. */
   readonly providers: ReadonlyMap<string, SandboxProvider>;
   /** The marketplace's sent mails, oldest first. */
   readonly mails: readonly SandboxMail[];

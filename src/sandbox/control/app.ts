@@ -14,7 +14,7 @@ import { stateRoutes } from './state-routes.ts';
 
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
-/** The same for every sandbox of a process. It is built on first use. */
+/** The API's document, the same for every sandbox of a process. It is built on first use. */
 let document: string | undefined;
 
 /** The control API, under {@link CONTROL}. */

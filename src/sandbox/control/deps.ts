@@ -41,7 +41,6 @@ export interface ControlDeps {
     readonly defaultAccount: ControlledAccount;
     account(name?: string): Promise<ControlledAccount>;
   };
-  /** All keys. */
   keys(): readonly { account: string; provider: string }[];
   journal: Journal;
   snapshots: Snapshots;
@@ -54,7 +53,7 @@ export function createRouter(): OpenAPIHono<RequestEnv> {
   return newRouter<RequestEnv>((failed) => invalidRequest(toIssues(failed)));
 }
 
-/** Where a route is, and where its document lists it. */
+/** Returns the method and path of a route, and the tag under which the document lists it. */
 export function on<Method extends 'get' | 'post' | 'delete', Path extends string>(
   tag: string,
   method: Method,

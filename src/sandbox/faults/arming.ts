@@ -5,7 +5,7 @@ import { parseSetting, withFullName } from '../settings.ts';
 import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
 import type { Fault, FaultClock, Strike } from './fault.ts';
 
-/** Any route, a method and a path, or a call of a driver. */
+/** `*` for any route, a method and a path, or a call of the driver. */
 const routeSchema = z.string().regex(/^(\*|(\*|[A-Z]+) \/\S*|[a-z]+(\.[a-z]+)?)$/, {
   error:
     'expected `*`, a method and a path such as `GET /instances/{id}`, or a call of the driver such as create',
@@ -91,7 +91,7 @@ export function checkedArming(
   return withFullName(given, providers);
 }
 
-/** Why the fault can never strike on this route. Undefined: it can. */
+/** Returns why the fault can never strike on this route, or undefined if it can. */
 function wrongRoute({ layer, on }: Fault, route: string): string | undefined {
   if (layer === 'machine' || layer === 'ssh') return `this fault strikes machines and takes no route`;
   if (route === '*') return undefined;
@@ -211,7 +211,7 @@ export class ArmedFault {
     return this.resource === undefined || this.resource === occasion.resource || this.#changesList(occasion);
   }
 
-  /** Counts the occasion. Undefined: the fault does not strike. */
+  /** Counts the occasion. Returns undefined if the fault does not strike. */
   strike(occasion: Occasion): Strike<Record<string, unknown>> | undefined {
     this.seen++;
     if (this.seen <= this.options.skip) return undefined;
@@ -256,7 +256,9 @@ export class ArmedFault {
   }
 }
 
-/** The step that is counted together: the same requests or calls of one account at one provider. */
+/**
+ * Returns the key by which occasions are counted: the same requests or calls of one account at one provider share it.
+ */
 export function stepOf({ provider, account, on }: Occasion): string {
   const what = on === undefined ? '-' : 'call' in on ? on.call : `${on.method} ${routeOf(on.path)}`;
   return `${provider} ${account ?? '-'} ${what}`;

@@ -46,7 +46,8 @@ export function delivered(
 }
 
 /**
- * `request`: the stream breaks off when its client gives up, and time passes until then. Without it, neither happens.
+ * Creates the stream of a delivery. With `request`, it breaks off when the client gives up, and time passes until then.
+ * Without it, neither happens.
  */
 function toStream(
   { pieces, everyMs, ending }: Delivery,
@@ -79,7 +80,7 @@ function toStream(
 
 /**
  * Writes a response with an unusual body onto its connection: a reset is a TCP reset, and missing bytes are missing on
- * the wire. False: the response is an ordinary one.
+ * the wire. Returns false for an ordinary response.
  */
 async function deliverTo(response: Response, outgoing: ServerResponse): Promise<boolean> {
   const found = deliveries.get(response);
@@ -97,7 +98,7 @@ async function deliverTo(response: Response, outgoing: ServerResponse): Promise<
   return true;
 }
 
-/** Returns the response. Undefined: it was already sent here, because its connection or its body breaks. */
+/** Returns the response. Undefined if it was already sent here, because its connection or its body breaks. */
 export async function sendTo(
   outgoing: ServerResponse,
   answer: Promise<Response>,

@@ -40,9 +40,9 @@ interface Row<S extends z.ZodObject> {
   /** The sentence of the contract (O:), the design or the marketplace (M:) that the fault violates. */
   strikes: string;
   params: S;
-  /** Default number of strikes. Absent: once. */
+  /** Default number of strikes. If absent, the fault strikes once. */
   times?: 'sticky';
-  /** Requirements of the conformance suite that fail while it is sticky. Absent: it violates none. */
+  /** Requirements of the conformance suite that fail while the fault is sticky. Absent if it violates none. */
   reddens?: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export interface PlatformFault<S extends z.ZodObject = z.ZodObject> extends Row<
 export interface MachineFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'machine';
   on: readonly never[];
-  /** `status`: of its instance. Undefined: it belongs to no instance. */
+  /** Whether the fault fits a machine. `status` is that of its instance, or undefined if it belongs to none. */
   fits(machine: MachineRecord, status: string | undefined): boolean;
   happen(
     strike: Strike<z.infer<S>>,

@@ -23,7 +23,7 @@ export interface FaultDeps {
   clock: FaultClock;
   seed: string;
   seeded(seed: string): Pick<Random, 'next'>;
-  /** By name. */
+  /** Providers by name. */
   providers: ReadonlyMap<string, FaultTarget>;
 }
 
@@ -91,7 +91,7 @@ export class Faults {
     return this.#armed.filter((armed) => all || !armed.isOver).map((armed) => armed.toJSON());
   }
 
-  /** Disarms the fault of that id. False: there is none. */
+  /** Disarms the fault of that id. Returns false if there is none. */
   disarm(id: string): boolean {
     const armed = this.#armed.find((candidate) => candidate.id === id && !candidate.isOver);
     armed?.disarm();
@@ -255,7 +255,7 @@ export class Faults {
     return 'none';
   }
 
-  /** Applies due faults to machines. `poll`: a request that reads one or all. */
+  /** Applies due faults to machines. `poll` is a request that reads one instance or all. */
   async #toMachines(provider: string, poll: Occasion | undefined): Promise<void> {
     const due = this.#armed.filter(({ fault, isOver }) => fault.layer === 'machine' && !isOver);
     const target = due.length === 0 ? undefined : this.#deps.providers.get(provider);

@@ -88,7 +88,7 @@ export class Weather {
     this.#faults.clear({ weather: id ?? 'any' });
   }
 
-  /** Its strikes, one line each: the time since `since` or the sandbox's start, the step, and the fault. */
+  /** Lists its strikes, one line each: the time since `since` or the sandbox's start, the step, and the fault. */
   report({ id, since = this.#startAt }: { id?: string; since?: number } = {}): string[] {
     return this.#faults.events
       .filter(({ weather }) => (id === undefined ? weather !== undefined : weather === id))

@@ -128,7 +128,7 @@ const isRead = ({ operation = '' }: JournalEntry): boolean => READS.has(operatio
 const isKnownMade = (entry: JournalEntry): boolean =>
   madeBy(entry) !== undefined && entry.status !== null && entry.status < 300;
 
-/** Polls that came too late, from the create's answer or the first read until a final status was seen. */
+/** Finds polls that came too late, from the create's answer or the first read until a final status was seen. */
 function slowPolls(id: string, life: readonly JournalEntry[], seconds: number, now: number): Breach[] {
   const breaches: Breach[] = [];
   let last: JournalEntry | undefined;

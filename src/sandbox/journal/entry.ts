@@ -51,7 +51,7 @@ function pickHeaders(headers: Headers, names: readonly string[]): Record<string,
   );
 }
 
-/** The displayed body: JSON with secrets removed, or text. Undefined: there is none. */
+/** Returns the body to display: JSON with secrets removed, or text. Undefined if there is none. */
 export function toBody(text: string | undefined): unknown {
   if (text === undefined || text === '') return undefined;
   if (isNestedTooDeeply(text)) return '[nested too deeply]';

@@ -4,7 +4,7 @@ import type { JournalEntry } from './entry.ts';
 import { isMatch, type JournalFilter } from './filter.ts';
 import { Reading, Recording } from './recording.ts';
 
-/** Older entries are dropped. */
+/** Maximum number of entries. Older ones are dropped. */
 const MAX_ENTRIES = 10_000;
 const MAX_BODY_BYTES = 64 * 1024;
 
@@ -27,7 +27,7 @@ export class Journal {
     this.#reading = new Reading(maxBodyBytes);
   }
 
-  /** Outside all faults: records the answer that the caller gets. */
+  /** The layer outside all faults. It records the answer that the caller gets. */
   readonly layer: Layer = async (exchange, next) => {
     const { provider, request, account } = exchange;
     const now = this.#now;
@@ -44,7 +44,7 @@ export class Journal {
     }
   };
 
-  /** Inside all faults: records the server's answer. */
+  /** The layer inside all faults. It records the server's answer. */
   readonly serverLayer: Layer = async (exchange, next) => {
     const response = await next(exchange.request);
     this.#current.getStore()?.served(response, this.#reading);
@@ -56,7 +56,7 @@ export class Journal {
     this.#current.getStore()?.struckBy(fault);
   }
 
-  /** Returns the matching entries, oldest first. If there are more than `limit`, the last ones. */
+  /** Returns the matching entries, oldest first. If there are more than `limit`, it returns the last ones. */
   async entries(filter: JournalFilter = {}): Promise<JournalEntry[]> {
     await this.#reading.settled();
     const fitting = this.#kept()

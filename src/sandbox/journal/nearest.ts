@@ -30,7 +30,7 @@ export type NearestRequest = z.infer<typeof nearestRequestSchema>;
 type Change = z.infer<typeof changeSchema>;
 type JsonObject = Record<string, unknown>;
 
-/** For an exchange that was refused as invalid or not found: the most similar valid request. */
+/** Returns the valid request that is most similar to one that was refused as invalid or not found. */
 export async function nearestRequest(
   entry: JournalEntry,
   known: readonly string[],
@@ -94,7 +94,10 @@ function nearestResource(
   return { nearest: { method, path: meantPath }, changes: [{ path: 'path', from: path, to: meantPath }] };
 }
 
-/** Sets a field to the allowed value that is most similar to its value. Undefined: removes it. */
+/**
+ * Sets a field to the allowed value that is most similar to its value. If the allowed value is undefined, it removes
+ * the field.
+ */
 function choose(body: JsonObject, field: string, values: readonly unknown[]): void {
   const value = body[field];
   if (values.includes(value) || values.length === 0) return;

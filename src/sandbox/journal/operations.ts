@@ -6,7 +6,7 @@ import { editDistance } from '../options.ts';
 export interface Operation {
   id: string;
   method: string;
-  /** With its parameters, such as `/v1/instances/{instanceId}`. */
+  /** Path with its parameters, such as `/v1/instances/{instanceId}`. */
   path: string;
 }
 
@@ -46,7 +46,7 @@ function readRoutes(file: string): Route[] {
   return routes.sort((a, b) => a.path.split('{').length - b.path.split('{').length);
 }
 
-/** The operation of a request, and the id in its path. Undefined: there is no such route. */
+/** Returns the operation of a request, and the id in its path. Undefined if there is no such route. */
 export function operationOf(
   provider: string,
   method: string,
@@ -73,7 +73,7 @@ export function nearestRoutes(provider: string, method: string, path: string, co
     .map(({ route: { id, method, path } }) => ({ id, method, path }));
 }
 
-/** The edit distance. The route's parameters take their values from the path. */
+/** Returns the edit distance between a route and a path. The route's parameters take their values from the path. */
 function pathDistance({ path }: Operation, pathname: string): number {
   const given = pathname.split('/');
   const words = path.split('/').map((word, index) => (word.startsWith('{') ? (given[index] ?? word) : word));

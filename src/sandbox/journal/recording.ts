@@ -130,7 +130,7 @@ export class Reading {
     this.#maxBytes = maxBytes;
   }
 
-  /** Undefined: it has no body. */
+  /** Starts to read a body. Undefined if there is none. */
   start(of: Request | Response): Body | undefined {
     if (of.body === null) return undefined;
     const body: Body = { text: '', state: 'reading' };

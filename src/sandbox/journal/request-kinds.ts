@@ -69,7 +69,7 @@ const createDeployment: RequestKind = {
   },
 };
 
-/** Undefined: only its route is known. */
+/** Returns the details of an operation's requests. Undefined if only its route is known. */
 export function kindOf(provider: string, operation: string): RequestKind | undefined {
   if (provider === 'marketplace') return operation === 'createDeployment' ? createDeployment : undefined;
   return { createInstance, createVolume }[operation];

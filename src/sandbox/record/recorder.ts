@@ -14,7 +14,7 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ];
-/** The body is forwarded decoded. */
+/** Headers of an answer that are not forwarded, because its body is forwarded decoded. */
 const OF_THE_CODING = ['content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive'];
 
 export interface RecorderDeps {

@@ -27,7 +27,10 @@ export class Replay {
     return new Response(body === undefined ? null : textOf(body), { status, headers });
   }
 
-  /** The index of the first exchange with the same body, else of the first with the same path. Negative: none. */
+  /**
+   * Returns the index of the first exchange with the same body, else of the first with the same path. Negative if there
+   * is none.
+   */
   #find(asked: RecordedExchange['request']): number {
     const isSameRoute = ({ request }: RecordedExchange): boolean => keyOf(request) === keyOf(asked);
     const same = this.#left.findIndex(
@@ -56,7 +59,7 @@ async function bodyOf(request: Request): Promise<unknown> {
   return text === '' ? undefined : (parseJson(text) ?? text);
 }
 
-/** The order of query parameters does not matter. */
+/** Returns the key of a route. The order of query parameters does not matter. */
 function keyOf({ method, path }: { method: string; path: string }): string {
   const url = new URL(path, 'http://recorded');
   url.searchParams.sort();

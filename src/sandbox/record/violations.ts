@@ -79,7 +79,7 @@ export class ContractJudge {
     ];
   }
 
-  /** Statuses that cannot follow the earlier ones. A poll may miss intermediate ones. */
+  /** Finds statuses that cannot follow the earlier ones. A poll may miss intermediate ones. */
   #moves({ operation = '', resource, status, response }: JournalEntry): Violation[] {
     const kind = operation.includes('Instance') ? 'instance' : 'volume';
     if (resource === undefined || !(operation in answerSchemas)) return [];
@@ -136,7 +136,7 @@ function issuesOf(schema: z.ZodType, data: unknown) {
   return error === undefined ? [] : toIssues({ error, data });
 }
 
-/** For each status, those that a later read may show. */
+/** Returns for each status those that a later read may show. */
 function closure<State extends string>(table: TransitionTable<State>): Map<string, Set<string>> {
   const next = table as Readonly<Record<string, readonly string[]>>;
   const found = new Map<string, Set<string>>([['gone', new Set()]]);

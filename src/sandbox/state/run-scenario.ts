@@ -19,7 +19,7 @@ export interface ScenarioTarget {
 
 export interface ScenarioRequest {
   provider: string;
-  /** Undefined: the sandbox's account. */
+  /** Undefined for the sandbox's account. */
   account: string | undefined;
   method: string;
   path: string;

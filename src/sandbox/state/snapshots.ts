@@ -6,7 +6,7 @@ import { BrokenConnection } from '../faults/connection.ts';
 
 /** A part of a sandbox whose state can be saved and restored. Saved states are immutable. */
 export interface Part<Saved = unknown> {
-  /** Undefined: it cannot be saved now, during a change. */
+  /** Returns the state. Undefined during a change, when it cannot be saved. */
   save(): Saved | undefined;
   load(saved: Saved): void | Promise<void>;
 }
@@ -63,14 +63,14 @@ export class Snapshots {
     return { at, saved: parts.map(({ saved }) => saved) };
   }
 
-  /** A real clock is not set back: the time until now has passed. */
+  /** Loads a saved state. A real clock is not set back: the time until now has passed. */
   async load({ at, saved }: SavedMoment): Promise<void> {
     const parts = this.#parts.map((part, index) => ({ part, saved: saved[index] }));
     const now = this.#clock.kind === 'real' ? Math.max(at, this.#clock.now()) : at;
     await this.#clock.exclusively(() => this.#load({ at: now, parts }));
   }
 
-  /** Replaces a snapshot of the same name. */
+  /** Takes a snapshot. It replaces one of the same name. */
   async take(name = `snapshot-${++this.#count}`): Promise<Snapshot> {
     const moment = await this.#clock.exclusively(async () => {
       await this.#clock.settle();
@@ -106,7 +106,7 @@ export class Snapshots {
     }
   }
 
-  /** Requests that wait for an answer belong to the replaced state: their connections break. */
+  /** Loads a moment. Requests that wait for an answer belong to the replaced state: their connections break. */
   async #load({ at, parts }: Moment): Promise<void> {
     await this.#clock.settle();
     this.#clock.rewind(at, new BrokenConnection());

@@ -45,7 +45,7 @@ interface Held {
   instance: string | undefined;
   account: string | undefined;
   phase: Phase;
-  /** Null: it waits for `finish`. */
+  /** Null if it waits for `finish`. */
   pollsLeft: number | null;
 }
 
@@ -57,7 +57,7 @@ interface SavedTransitions {
 
 interface Deps {
   clock: FaultClock;
-  /** By name. */
+  /** Providers by name. */
   providers: ReadonlyMap<string, FaultTarget>;
 }
 
@@ -76,7 +76,7 @@ const phaseOf: Partial<Record<Method, Phase>> = {
 export class Transitions {
   readonly #deps: Deps;
   #settings: TransitionSetting[] = [];
-  /** By provider and number of the machine. Each transition is decided once. */
+  /** Both maps are by provider and number of the machine. Each transition is decided once. */
   readonly #held = new Map<string, Held>();
   readonly #decided = new Map<string, string>();
 
@@ -84,7 +84,7 @@ export class Transitions {
     this.#deps = deps;
   }
 
-  /** Applies to transitions that begin from now on. @throws {ApiError} */
+  /** Adds a setting, for transitions that begin from now on. @throws {ApiError} */
   set(setting: TransitionSetting): void {
     const { providers } = this.#deps;
     this.#settings.unshift(withFullName(parseSetting(transitionSchema, setting), providers));
