@@ -18,7 +18,10 @@ import { tlsFindings } from './tls-findings.ts';
 import { variableFindings } from './variable-findings.ts';
 import { readYamlFile } from './yaml-file.ts';
 
-/** Empty: Berth can serve with the file and those that it names. Without a file, the bundled catalog is checked. */
+/**
+ * Returns the problems of a file and of the files that it names. If there are none, Berth can serve with them. Without
+ * a file, it checks the bundled catalog.
+ */
 export function checkConfig(
   file: string | undefined,
   schema: z.ZodType = configSchema,
@@ -36,7 +39,10 @@ export function checkConfig(
   });
 }
 
-/** Environment variables that are not set here, and regions that sell storage without a limit; one line each. */
+/**
+ * Lists the environment variables that are not set here, and the regions that sell storage without a limit, one line
+ * each.
+ */
 export function configNotes(file: string | undefined, env: Environment): string[] {
   const yaml = file === undefined ? undefined : readYamlFile(file);
   const unset = yaml === undefined ? [] : variableFindings(yaml, env).map(toLine);

@@ -17,7 +17,7 @@ export interface Finding {
 
 export type IssuePath = readonly PropertyKey[];
 
-/** The configuration cannot be used. The message can be shown unchanged. */
+/** A configuration that cannot be used. The message can be shown unchanged. */
 export class ConfigError extends Fatal {
   override readonly name = 'ConfigError';
   readonly findings: readonly Finding[];
@@ -28,7 +28,7 @@ export class ConfigError extends Fatal {
   }
 }
 
-/** `berth.yaml:12:5 platform.boot_ms: expected …`, on one line even if a key has line breaks. */
+/** Formats a finding as `berth.yaml:12:5 platform.boot_ms: expected …`, on one line even if a key has line breaks. */
 export function toLine({ file, line, column, path, message }: Finding): string {
   const place = line === undefined ? file : `${file}:${line}:${column}`;
   const text = path === '' ? `${place}: ${message}` : `${place} ${toSentence({ path, message })}`;
@@ -65,7 +65,7 @@ export function toPlainIssues(raw: unknown, issues: readonly z.core.$ZodIssue[])
   });
 }
 
-/** 1-based. */
+/** A 1-based position. */
 export interface Position {
   line: number;
   column: number;

@@ -35,14 +35,15 @@ export interface LoadOptions {
 }
 
 /**
- * Flag > environment > file > default. Paths in the file are relative to the file, others to the working directory.
+ * Loads the configuration: flag > environment > file > default. Paths in the file are relative to the file, others to
+ * the working directory.
  * @throws {ConfigError} with every finding
  */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   return loadConfigAs(configSchema, options);
 }
 
-/** As {@link loadConfig}, with the schema of other drivers. @throws {ConfigError} */
+/** Like {@link loadConfig}, with the schema of other drivers. @throws {ConfigError} */
 export function loadConfigAs<File extends ServerPaths & PlatformOptions & { catalog?: string | undefined }>(
   schema: z.ZodType<File>,
   { file = undefined, flags, env }: LoadOptions,
@@ -73,7 +74,10 @@ export function catalogFileOf(catalog: string | undefined, configFile: string | 
     : resolve(configFile === undefined ? '.' : dirname(configFile), catalog);
 }
 
-/** With `platforms`, also checks that it fits them. @throws {ConfigError} with every finding, each at its line */
+/**
+ * Loads a catalog. With `platforms`, it also checks that the catalog fits them.
+ * @throws {ConfigError} with every finding, each at its line
+ */
 export function loadCatalog(file: string, platforms?: SellingPlatforms): Catalog {
   const read = readCatalogFile(file, platforms);
   if ('findings' in read) throw new ConfigError(read.findings);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The same from `src/` in a checkout and from `dist/` in the package. */
+/** Returns the folder of the package. It is the same from `src/` in a checkout and from `dist/` in the package. */
 export function packageRoot(): string {
   let folder = import.meta.dirname;
   while (!existsSync(join(folder, 'package.json'))) {

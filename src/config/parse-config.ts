@@ -32,7 +32,10 @@ export function parseConfig<Schema extends z.ZodType>(
   return { config: parsed.data, sources: sourcesOf(parsed.data, yaml?.value ?? {}, overrides) };
 }
 
-/** Paths in the file are relative to the file, all others to the working directory. */
+/**
+ * Creates a function that makes paths absolute. Paths in the file are relative to the file, all others to the working
+ * directory.
+ */
 export function createPathResolver(
   file: string | undefined,
   sources: ConfigSources,
@@ -88,7 +91,7 @@ function configFindings(
   return [...findings, ...(yaml === undefined ? [] : toFindings(yaml, inFile))];
 }
 
-/** A key that is required only because of an override, such as `server.tls.key` after `--tls-cert`. */
+/** Returns the override that makes a missing key required, such as `--tls-cert` for `server.tls.key`. */
 function siblingOf(
   { path }: PlainIssue,
   overrides: readonly Override[],

@@ -89,7 +89,7 @@ const quotasSchema = z
 /** How long ended resources and records are kept. */
 const retentionSchema = z
   .strictObject({
-    /** Of destroyed instances and deleted volumes. Longer than an Idempotency-Key. */
+    /** Rows of destroyed instances and deleted volumes. They are kept longer than an Idempotency-Key. */
     tombstones_days: z.int().min(2).max(3650).default(30),
     /** The history of each instance, as `berth instances events` shows it. */
     history_days: z.int().min(1).max(3650).default(30),
@@ -159,7 +159,7 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
   const file = z.strictObject({
     server: serverSchema(8080).prefault({}),
     database: databaseSchema.default('sqlite:./.berth/berth.db'),
-    /** Undefined: the bundled catalog. */
+    /** File of the catalog; by default the bundled one. */
     catalog: z.string().min(1).optional(),
     /** The only platform. */
     platform: platform.optional(),

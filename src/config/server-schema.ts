@@ -22,7 +22,7 @@ const hostNameSchema = z
 export function serverSchema(port: number) {
   return z.strictObject({
     host: hostSchema,
-    /** 0: any free port. */
+    /** 0 takes any free port. */
     port: portSchema.default(port),
     /** PEM files. Without them Berth speaks plain HTTP, and a proxy must terminate TLS. */
     tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional(),

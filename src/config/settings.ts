@@ -1,4 +1,4 @@
-/** Settings of the command line; undefined: not given. */
+/** Settings of the command line. A setting that is not given is undefined. */
 export interface ConfigFlags {
   host?: string | undefined;
   port?: string | number | undefined;

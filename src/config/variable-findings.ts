@@ -5,7 +5,10 @@ import { platformsOf } from './platforms.ts';
 import type { ConfigFile } from './schema.ts';
 import type { Environment } from './settings.ts';
 
-/** A server does not start without them. The file can be valid: it may be meant for another machine. */
+/**
+ * Finds environment variables that are not set here. A server does not start without them. The file can still be valid:
+ * it may be meant for another machine.
+ */
 export function variableFindings(yaml: YamlFile, env: Environment): Finding[] {
   return toFindings(yaml, isMarketplaceFile(yaml) ? ofMarketplace(yaml, env) : ofPlatforms(yaml, env));
 }

@@ -16,7 +16,7 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_ALIASES = 100;
 
 /**
- * YAML 1.2 with a mapping as its root; an empty file is an empty mapping.
+ * Reads YAML 1.2 with a mapping as its root. An empty file is an empty mapping.
  * @throws {ConfigError} if it cannot be read or is not valid
  */
 export function readYamlFile(file: string): YamlFile {

@@ -20,7 +20,7 @@ export interface MarketplaceLoadOptions {
 
 const PREFIX = 'BERTH_MARKETPLACE_';
 
-/** As `loadConfig`. @throws {ConfigError} with every finding */
+/** Like `loadConfig`. @throws {ConfigError} with every finding */
 export function loadMarketplaceConfig({ file, flags, env }: MarketplaceLoadOptions): MarketplaceConfig {
   const path = file ?? (env[`${PREFIX}CONFIG`] || undefined);
   const yaml = path === undefined ? undefined : readYamlFile(path);

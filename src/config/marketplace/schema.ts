@@ -47,20 +47,20 @@ const providerSchema = z
       .string()
       .max(63)
       .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected lower-case words joined by "-", such as "provider-a"'),
-    /** Includes the version, such as https://gpu.example/v1. */
+    /** Base URL with the version, such as https://gpu.example/v1. */
     base_url: text,
-    /** Source of its key: exactly one of the two, unless it has a username. */
+    /** Source of the provider's key: exactly one of the two, unless it has a username. */
     api_key_env: variableSchema.optional(),
     api_key_file: text.optional(),
     /** Whether the key is exchanged for short-lived tokens. */
     exchange: z.boolean().default(false),
-    /** Instead of a key: the login that is exchanged for short-lived tokens. */
+    /** The login, instead of a key. It is exchanged for short-lived tokens. */
     username: text.optional(),
     password_env: variableSchema.optional(),
     password_file: text.optional(),
-    /** Added to its prices; absent: nothing. */
+    /** Amount added to the provider's prices; by default nothing. */
     markup: markupsSchema.optional(),
-    /** A custom profile; absent: the bundled profile of `fixtures/providers` with the same id. */
+    /** File of a custom profile; by default the bundled profile of `fixtures/providers` with the same id. */
     profile: text.optional(),
     /** Whether `base_url` may be plain http and resolve to a private address. */
     allow_private: z.boolean().default(false),
@@ -114,7 +114,7 @@ const pollingSchema = z
     call_timeout_s: callSecondsSchema.default(polling.callTimeoutMs / 1000),
     /**
      * Maximum concurrent polls, launches and deletions at one provider, over all servers. The same number of changes
-     * for requests is allowed besides.
+     * for requests is allowed in addition.
      */
     concurrency: z.int().min(1).max(1000).default(polling.concurrency),
     /** How long a dedicated instance must be reported stopped or offline before that is accepted. */
@@ -134,7 +134,7 @@ const pollingSchema = z
     /** Limit on deployments and volumes that end because a provider lost them. Beyond it, an operator must confirm. */
     max_losses: z
       .strictObject({
-        /** Share of those at the provider. */
+        /** Share of the deployments and volumes at the provider. */
         share: z.number().min(0).max(1).default(maxLosses.share),
         /** Minimum of the limit, however few there are. */
         least: z.int().min(1).max(1_000_000).default(maxLosses.least),
@@ -142,7 +142,8 @@ const pollingSchema = z
       })
       .prefault({}),
     /**
-     * How long a request waits for its change at the provider. Then it answers 504 if the change was sent, else 502.
+     * How long a request waits for its change at the provider. After that it answers 504 if the change was sent, else
+     * 502.
      */
     lifecycle_wait_s: callSecondsSchema.default(defaultOptions.lifecycleWaitMs / 1000),
   })
@@ -150,11 +151,13 @@ const pollingSchema = z
 
 const billingSchema = z
   .strictObject({
-    /** Slices end at multiples of it; null: once an hour, at a separate time for each deployment and volume. */
+    /**
+     * Slices end at multiples of it. If null, they end once an hour, at a separate time for each deployment and volume.
+     */
     slice_s: z.int().min(1).max(3600).nullable().default(null),
     /**
-     * Age at which slices are merged into one line for each day and segment; null: never. Volume discounts read 30
-     * days.
+     * Age at which slices are merged into one line for each day and segment; null for never. Volume discounts read the
+     * slices of 30 days.
      */
     roll_up_after_days: z.number().min(32).max(3650).nullable().default(35),
     /** Minimum runtime of a deployment before it can be terminated, for users without an individual one. */
@@ -193,7 +196,7 @@ const billingSchema = z
 
 const mostSchema = z.int().min(0).max(1_000_000_000).nullable();
 
-/** Maximum that one team may have at the same time; null: no limit. */
+/** Maximum that one team may have at the same time. Null for no limit. */
 const teamLimitsSchema = z
   .strictObject({
     /** Deployments that have not ended. */
@@ -204,7 +207,7 @@ const teamLimitsSchema = z
   })
   .prefault({});
 
-/** How long ended records are kept; null: forever. */
+/** How long ended records are kept. Null for forever. */
 const retentionSchema = z
   .strictObject({
     /** Mails that were sent or given up. Sending is retried for three days. */
@@ -227,7 +230,7 @@ const smtpSchema = z
   .strictObject({
     host: text,
     port: z.int().min(1).max(65_535).default(587),
-    /** TLS from the first byte, as on port 465. Without it STARTTLS, if the server offers it. */
+    /** Whether TLS begins with the first byte, as on port 465. Otherwise STARTTLS is used if the server offers it. */
     secure: z.boolean().default(false),
     user: text.optional(),
     password_env: variableSchema.optional(),
@@ -277,7 +280,7 @@ export const marketplaceConfigSchema = z
     billing: billingSchema,
     team_limits: teamLimitsSchema,
     retention: retentionSchema,
-    /** Absent: mails are stored and not sent. */
+    /** If absent, mails are stored and not sent. */
     mail: z.strictObject({ smtp: smtpSchema }).optional(),
     limits: limitsSchema,
     rate_limits: rateLimitsSchema,
