@@ -12,7 +12,7 @@ const swaggerUiFiles = new Map([
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 ]);
 
-/** Serves `/openapi.json`, and `/docs`, which shows it, unless that is disabled. */
+/** Serves `/openapi.json`, and unless disabled `/docs`, which shows it. */
 export function apiDocs<E extends Env>(
   title: string,
   document: () => object,

@@ -133,7 +133,7 @@ class AllowedMethods {
     }));
   }
 
-  /** Empty: there is no such path. */
+  /** Returns the methods of a path. Empty if there is no such path. */
   of(path: string): string[] {
     return [
       ...new Set(this.#paths.filter(({ pattern }) => pattern.test(path)).flatMap((entry) => entry.methods)),

@@ -1,4 +1,4 @@
-/** Concurrent lists of one caller. A slow client keeps one open for long. */
+/** Maximum concurrent lists of one caller. A slow client keeps one open for long. */
 const AT_ONCE = 4;
 const RETRY_AFTER_SECONDS = 2;
 
@@ -29,7 +29,8 @@ export class ListStreams {
   /**
    * Returns the body of a reply: `head`, the items of `pages` separated by commas, and `tail`.
    * @param client aborted when the client disconnects
-   * @param breakOff breaks the connection, given the cause; false: it could not, and the body fails instead
+   * @param breakOff breaks the connection, given the cause. If it returns false, it could not, and the body fails
+   * instead
    * @throws the error of `tooMany` if the caller has too many open lists
    */
   open(

@@ -16,7 +16,7 @@ export function cachedFigure<T>(clock: Clock, count: () => Promise<T>): () => Pr
   };
 }
 
-/** Undefined while the database does not answer: the other metrics are most needed then. */
+/** Returns undefined while the database does not answer: the other metrics are most needed then. */
 export async function answerOf<T>(answer: Promise<T>): Promise<T | undefined> {
   return answer.catch(() => undefined);
 }
@@ -153,7 +153,7 @@ export class ServerMetrics {
     this.#others.push(figures);
   }
 
-  /** A gauge with one figure for each value of a label. Undefined: there are none now. */
+  /** Adds a gauge with one figure for each value of a label. `read` returns undefined if there are none now. */
   protected gaugeBy(
     label: string,
     name: string,
@@ -166,7 +166,7 @@ export class ServerMetrics {
     });
   }
 
-  /** {@link gaugeBy}, for several labels. */
+  /** Like {@link gaugeBy}, for several labels. */
   protected gaugeByAll(
     labelNames: string[],
     name: string,

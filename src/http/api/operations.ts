@@ -4,7 +4,7 @@ import { apiDocs } from './api-docs.ts';
 import { type KnownHosts, knownHostsOnly } from './known-hosts.ts';
 import type { NodeBindings } from './request-context.ts';
 
-/** Returns why the server is not ready; undefined: it is ready. */
+/** Returns why the server is not ready, or undefined if it is. */
 export type FindProblem = () => Promise<string | undefined>;
 
 /** The inputs of readiness. */

@@ -12,7 +12,7 @@ export interface RequestVariables {
   address: string;
   /** The network that the request is counted for if its account is unknown. */
   network: string;
-  /** The sender as logged, such as the account and the id of the key. Undefined: unknown. */
+  /** The sender as logged, such as the account and the id of the key. Undefined if unknown. */
   who: object | undefined;
   /** The object that the request created, as all log lines name it. */
   made: object | undefined;

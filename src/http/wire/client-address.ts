@@ -25,7 +25,7 @@ export function clientOf(
 
 const UNKNOWN: Client = { address: 'unknown', network: 'unknown' };
 
-/** Parses an IPv4 address, also IPv4-mapped, or an IPv6 address. Undefined: it is neither. */
+/** Parses an IPv4 address, also IPv4-mapped, or an IPv6 address. Undefined if it is neither. */
 function toClient(text: string): Client | undefined {
   const address = withoutPort(text);
   const family = isIP(address);

@@ -20,14 +20,14 @@ export class Connection {
   #reply: ServerResponse | undefined;
   /** A request that arrived after its predecessor was answered and before that reply was flushed. */
   #next: ServerResponse | undefined;
-  /** Set: no further request is begun. */
+  /** If true, no further request is begun. */
   #isLast = false;
-  /** Set: the client has sent more than what is answered. */
+  /** Whether the client has sent more than will be answered. */
   #hasExcess = false;
   #isEnding = false;
   #dropped = 0;
 
-  /** For a socket to which node:http has just attached. */
+  /** Takes over a socket to which node:http has just attached. */
   constructor(socket: Socket, listener: RequestListener) {
     this.socket = socket;
     this.#listener = listener;
@@ -71,7 +71,7 @@ export class Connection {
     }
   }
 
-  /** The current request is the last one. */
+  /** Makes the current request the last one. */
   closeAfterReply(): void {
     this.#isLast = true;
     const last = this.#next ?? this.#reply;
@@ -79,8 +79,8 @@ export class Connection {
   }
 
   /**
-   * For input that is not a request. Sends these last bytes and closes the connection once the client had time to read.
-   * If the reply to an earlier request is pending, that is the last one.
+   * Refuses input that is not a request. Sends these last bytes and closes the connection once the client had time to
+   * read. If the reply to an earlier request is pending, that reply is the last one instead.
    */
   refuse(toBytes: () => string): void {
     if (this.isReplying && this.#reply?.req.complete) {
@@ -125,7 +125,7 @@ export class Connection {
     this.#hasExcess = true;
     this.closeAfterReply();
     this.#detachParser();
-    // In this order: a socket that is paused while the parser has it does not read again.
+    // The order matters: a socket that is paused while the parser has it does not read again.
     this.socket.pause();
     (this.#next ?? this.#reply)?.once('finish', () => this.#end());
   }
@@ -137,7 +137,7 @@ export class Connection {
     this.#discardInput();
   }
 
-  /** Parses nothing that is received later. Node lets its parser go when a listener asks for the bytes. */
+  /** Stops parsing. Node detaches its parser when a listener asks for the bytes. */
   #detachParser(): void {
     this.socket.removeAllListeners('data').on('data', () => undefined);
   }

@@ -19,7 +19,7 @@ loopback.addAddress('::1', 'ipv6');
 export class OpenConnections implements Iterable<OpenConnection> {
   readonly #perAddress: number;
   readonly #byPeer = new Map<string, OpenConnection>();
-  /** Oldest first. */
+  /** Connections of each address, oldest first. */
   readonly #byAddress = new Map<string, Set<OpenConnection>>();
 
   /** `perAddress`: maximum connections of one address. Loopback has no limit. */

@@ -15,13 +15,13 @@ export interface WireRefusal {
   status: number;
   code: string;
   body: object;
-  /** In addition to those of every reply. */
+  /** Headers in addition to those of every reply. */
   headers?: Readonly<Record<string, string>>;
 }
 
 export interface ServerOptions {
   host: string;
-  /** 0: any free port. */
+  /** 0 takes any free port. */
   port: number;
   tls?: { cert: Buffer; key: Buffer } | undefined;
   /** A request that is incomplete by then is answered 408. */
@@ -62,7 +62,7 @@ export class HttpServer {
       headersTimeout: requestTimeoutMs,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
-      // The listener refuses it with the envelope.
+      // The listener refuses a request without a Host header itself, with the envelope.
       requireHostHeader: false,
     };
     const listen: RequestListener = (request, response) =>
@@ -94,7 +94,7 @@ export class HttpServer {
     Object.assign(this.#server, { httpAllowHalfOpen: true });
   }
 
-  /** Rejects with the system's error (`EADDRINUSE`, `EACCES` …). */
+  /** Listens and returns the port. Rejects with the system's error (`EADDRINUSE`, `EACCES` …). */
   async listen({ host, port }: Pick<ServerOptions, 'host' | 'port'>): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once('error', reject);

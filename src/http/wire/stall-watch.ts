@@ -87,7 +87,7 @@ export async function readUnacknowledged(): Promise<ReadonlyMap<string, number>>
   return bytes;
 }
 
-/** A connection in the kernel's notation. Undefined: it is not open. */
+/** Returns a connection in the kernel's notation. Undefined if it is not open. */
 export function connectionKey({ localPort, remoteAddress, remotePort }: Socket): string | undefined {
   if (localPort === undefined || remoteAddress === undefined || remotePort === undefined) return undefined;
   return `${toHex(localPort, 4)} ${addressWords(remoteAddress)}:${toHex(remotePort, 4)}`;
