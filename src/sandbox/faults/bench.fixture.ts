@@ -76,7 +76,9 @@ export async function benchOf(sandbox: Sandbox, letter: keyof typeof orders = 'd
     order,
     until,
     pass: (seconds: number) => sandbox.clock.advance(seconds * 1_000),
-    /** Restricted to this account, except for listings of the platform, which belong to no account. */
+    /**
+     * Arms a fault. It is restricted to this account, except for listings of the platform, which belong to no account.
+     */
     arm: <N extends FaultName>(name: N, given: Omit<Arming<N>, 'account'> = {} as Arming<N>) => {
       const scope = faultCatalog[name].layer === 'platform' ? {} : { account };
       return sandbox.faults.arm(name, { provider, ...scope, ...given } as Arming<N>);
