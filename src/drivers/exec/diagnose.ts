@@ -72,7 +72,10 @@ export async function* diagnose({
 
 const ignore = (): void => undefined;
 
-/** A driver that allows one process at a time waits for the process of `berth serve`. */
+/**
+ * The finding for a driver that could not be opened. A driver that allows one process waits for the process of `berth
+ * serve`.
+ */
 function notOpened(subject: string, error: unknown): Diagnosis {
   const finding = messageOf(error);
   const isSilent = / did not answer info within /.test(finding);

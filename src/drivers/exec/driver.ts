@@ -120,7 +120,10 @@ async function createChannel(
   });
 }
 
-/** A shell sets the umask and then becomes the program. Node could set it only for Berth's own files too. */
+/**
+ * Wraps the command in a shell, which sets the umask and then becomes the program. Node could set it only together with
+ * that of Berth's own files.
+ */
 function withUmask(umask: number, command: readonly string[]): string[] {
   return ['/bin/sh', '-c', 'umask "$0" && exec "$@"', umask.toString(8).padStart(4, '0'), ...command];
 }

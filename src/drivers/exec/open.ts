@@ -166,7 +166,7 @@ function aboutThat<T extends ObservedMachine | ObservedVolume>(value: T, ref: Ow
   throw new AnswerLost(`the driver answered ${method} of ${ref} with the other ref ${value.ref}`, 'invalid');
 }
 
-/** Berth does not request a capability that the driver does not have. */
+/** Answers a call for a capability that the driver does not have. Berth does not make such calls. */
 function cannot(capability: string): Step<never> {
   return failed('unsupported', `the driver does not announce the capability ${capability}`);
 }
@@ -175,7 +175,10 @@ const read = <Answer extends { answer: string }>(call: () => Promise<Answer>) =>
 const step = <T>(call: () => Promise<Step<T>>) => orFailure(call, toFailure);
 const same = (value: null): null => value;
 
-/** A request known not to have begun fails without a side effect. The core treats any other error as unknown. */
+/**
+ * Classifies an error. A request known not to have begun fails without a side effect. The core treats any other error
+ * as unknown.
+ */
 function toFailure(error: unknown): Step<never> {
   if (error instanceof Unauthorized) return failed('auth', messageOf(error));
   if (error instanceof NotSent) return failed('transient', messageOf(error));

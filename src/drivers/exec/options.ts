@@ -8,7 +8,7 @@ const variableName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'expected the name of an environment variable');
 
-/** The token and the tenants' cloud-init are sent to this address. */
+/** Whether an address is safe for the token and the tenants' cloud-init, which are sent to it. */
 const isSafe = (text: string): boolean => {
   const url = URL.parse(text);
   return url === null || url.protocol === 'https:' || isLoopback(url.hostname);

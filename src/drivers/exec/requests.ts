@@ -6,7 +6,7 @@ import type { Method } from './protocol/protocol.ts';
 interface RequestsOptions {
   clock: Clock;
   timeoutMs: number;
-  /** Writes a line. False: the pipe is full, wait for `resume`. */
+  /** Writes a line. Returns false if the pipe is full: then wait for `resume`. */
   write: (line: string) => boolean;
   /** Ends the program for this reason. */
   kill: (reason: string) => void;
@@ -107,7 +107,7 @@ export class Requests {
     this.#pump();
   }
 
-  /** Removes and returns the request that was answered; undefined: there is none. */
+  /** Removes and returns the request that was answered. Undefined if there is none. */
   take(id: string): Asked | undefined {
     const asked = this.#late.get(id) ?? this.#asked.get(id);
     if (asked?.isWritten !== true) return undefined;

@@ -153,7 +153,7 @@ export class Run {
     this.#child.once('exit', (code, signal) => void this.#exited(code, signal));
   }
 
-  /** The end of a pipe may be noticed before the exit of the program: wait for the exit. */
+  /** Kills the program unless its exit follows soon: the end of a pipe may be noticed before the exit. */
   #suspect(reason: string): void {
     this.#suspecting ??= this.#options.clock.setTimer(DRAIN_MS, () => this.kill(reason));
   }
@@ -215,7 +215,7 @@ export class Run {
     });
   }
 
-  /** Signals the process group. False: it has no process. */
+  /** Signals the process group. Returns false if it has no process. */
   #signal(signal: NodeJS.Signals | 0): boolean {
     try {
       return this.pid !== undefined && process.kill(0 - this.pid, signal);

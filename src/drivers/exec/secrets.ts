@@ -1,4 +1,4 @@
-/** Shorter values may be ordinary words of a log. */
+/** Minimum length of a secret. Shorter values may be ordinary words of a log. */
 const LEAST_SECRET = 8;
 const REDACTED = '[redacted]';
 /** Fields with a driver's own text, at any depth of an answer. They go to logs and to operators. */

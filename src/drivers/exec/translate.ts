@@ -68,7 +68,7 @@ export function toHost({ host }: { host?: string }): { host?: string } {
   return host === undefined ? {} : { host };
 }
 
-/** Absent if no host is cordoned, so that an older program sees no new field. */
+/** The cordoned hosts. The field is absent if there are none, so that an older program sees no new field. */
 export function toAvoid(hosts: readonly string[] = []): Pick<WireMachineSpec, 'avoid_hosts'> {
   return hosts.length === 0 ? {} : { avoid_hosts: [...hosts] };
 }
