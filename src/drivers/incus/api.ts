@@ -69,7 +69,7 @@ const operationSchema = z.object({
   created_at: z.string(),
   id: z.string(),
   description: z.string(),
-  /** 200: done; 400 and above: failed or cancelled; lower: running. */
+  /** 200 means done, 400 and above failed or cancelled, any lower code running. */
   status_code: z.number(),
   resources: z.record(z.string(), z.array(z.string()).nullish()).nullish(),
   err: z.string().optional(),
@@ -82,7 +82,7 @@ const memberSchema = z.object({
   server_name: z.string(),
   status: z.string(),
   message: z.string(),
-  /** `database`: it votes in the cluster's database. */
+  /** `database` means that it votes in the cluster's database. */
   roles: z.array(z.string()).nullish(),
   groups: z.array(z.string()).nullish(),
 });
@@ -158,7 +158,7 @@ export class IncusApi {
     return serverSchema.parse((await this.client.get('/1.0')).metadata);
   }
 
-  /** An instance with its state; undefined: no instance has this name. */
+  /** An instance with its state. Undefined if no instance has this name. */
   async instance(name: string, withinMs?: number): Promise<Instance | undefined> {
     const path = `/1.0/instances/${name}`;
     try {
@@ -175,7 +175,7 @@ export class IncusApi {
     return this.#read(`/1.0/instances/${name}`, {}, z.record(z.string(), z.unknown()));
   }
 
-  /** All instances. One call, or one call each if a machine ends during the first. */
+  /** Reads all instances in one call, or in one call each if a machine ends during the first. */
   async instances(): Promise<Instance[]> {
     try {
       return await this.#instances('2');
@@ -192,8 +192,8 @@ export class IncusApi {
   }
 
   /**
-   * The instances of other projects, which take up capacity too, as {@link instancesWithoutState} shows Berth's.
-   * Without any, no member is asked.
+   * The instances of other projects, which take up capacity too, in the form of {@link instancesWithoutState}. If there
+   * are none, no member is asked.
    */
   async instancesOfOthers(): Promise<Instance[]> {
     const all = { 'all-projects': 'true' };
@@ -222,7 +222,7 @@ export class IncusApi {
   }
 
   /**
-   * Incus lists a project that does not exist as empty and finds no instance in it.
+   * Checks that the project exists. Incus lists a missing project as empty and finds no instance in it.
    *
    * @throws {Error} if the project does not exist
    */
@@ -236,7 +236,7 @@ export class IncusApi {
     }
   }
 
-  /** An image by alias or fingerprint; undefined: it does not exist. */
+  /** An image by alias or fingerprint. Undefined if it does not exist. */
   async image(name: string): Promise<unknown> {
     const alias = await this.#read(
       `/1.0/images/aliases/${encodeURIComponent(name)}`,
@@ -329,8 +329,8 @@ function withEtag(found: Found<Instance> | undefined): Instance | undefined {
 }
 
 /**
- * Incus 6.0 fails to show a container whose first process has just ended while the container is not yet shut down: it
- * uses -1 as the process id.
+ * Whether the first process of a container has just ended, but the container is not yet shut down. Incus 6.0 then fails
+ * to show it: it uses -1 as the process id.
  */
 function hasJustEnded(error: unknown): boolean {
   return error instanceof IncusRefusal && error.message.startsWith('Invalid PID');

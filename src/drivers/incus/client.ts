@@ -9,7 +9,8 @@ import { type Answer, httpTransport, type Tls, type Transport } from './transpor
 /** How to reach a daemon, or any member of a cluster. */
 export interface Connection {
   /**
-   * Such as `unix:/var/lib/incus/unix.socket` or `https://10.0.0.11:8443`. If one does not answer, the next is tried.
+   * Addresses such as `unix:/var/lib/incus/unix.socket` or `https://10.0.0.11:8443`. If one does not answer, the next
+   * is tried.
    */
   addresses: readonly string[];
   /** PEM. Over HTTPS the client authenticates with it, and the daemon's certificate must equal `serverCertificate`. */
@@ -18,9 +19,11 @@ export interface Connection {
   project: string;
   /** Present under `berth doctor`. */
   asking?: Asking | undefined;
-  /** Milliseconds since the epoch, on the clock of {@link Call.deadline}. Absent: this machine's clock. */
+  /**
+   * Returns milliseconds since the epoch, on the clock of {@link Call.deadline}. The default is this machine's clock.
+   */
   now?: () => number;
-  /** Makes the transport for an address. Absent: HTTP. */
+  /** Makes the transport for an address. The default is HTTP. */
   transport?: (address: string) => Transport;
 }
 
@@ -40,7 +43,7 @@ export interface SendOptions {
   query?: Readonly<Record<string, string>>;
   /** Change only if the resource still has this tag. */
   etag?: string | undefined;
-  /** After its deadline or abort nothing is sent, and pending answers are no longer awaited. */
+  /** Limits of the change. After its deadline or abort nothing is sent, and pending answers are no longer awaited. */
   call?: Call | undefined;
   /** A time limit below the default, in milliseconds. */
   withinMs?: number | undefined;
@@ -108,7 +111,7 @@ export class IncusClient {
   async #request(method: Method, path: string, options: SendOptions): Promise<Reply> {
     const { status, text, etag: found } = await this.#exchange(method, path, options);
     const reply = parse(text, status);
-    // The answer of another server, such as a proxy. Its 404 does not mean that a machine is gone.
+    // Another server, such as a proxy, has answered. Its 404 does not mean that a machine is gone.
     if (status >= 400 && reply.type !== 'error')
       throw new Error(`${status} with an unexpected body: ${text.slice(0, 200)}`);
     if (reply.type === 'error')
@@ -134,7 +137,7 @@ export class IncusClient {
     await Promise.all(this.#targets.map(({ transport }) => transport.close()));
   }
 
-  /** Sends to the target that answered last, first. */
+  /** Sends a request, first to the target that answered last. */
   async #exchange(method: Method, path: string, options: SendOptions): Promise<Answer> {
     const over = new AbortController();
     const withinMs = options.withinMs ?? this.#asking?.withinMs ?? REQUEST_TIMEOUT_MS;

@@ -17,7 +17,7 @@ interface FakeVolume {
   name: string;
   location: string;
   config: Record<string, string>;
-  /** The tenant's data; null: the disk is empty or still being made. */
+  /** The tenant's data. Null if the disk is empty or still being made. */
   data: string | null;
   usedBy: string[];
 }
@@ -27,9 +27,9 @@ type Devices = Record<string, Record<string, string>>;
 interface FakeMachine {
   location: string;
   devices: Devices;
-  /** Absent: the configuration of a machine of Berth. */
+  /** Configuration. The default is that of a machine of Berth. */
   config?: Record<string, string>;
-  /** Absent: running. */
+  /** Status code. The default is running. */
   code?: number;
 }
 

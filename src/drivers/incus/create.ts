@@ -89,7 +89,10 @@ async function finish(
   return done({ ...step.value, power: 'running' });
 }
 
-/** Sets the phase and the id in the mark, before a copy can be made. False: as {@link note}. */
+/**
+ * Sets the phase and the id in the mark, before a copy can be made. Returns false if the instance has changed, as
+ * {@link note} does.
+ */
 function setPhase(platform: Platform, instance: Instance, phase: string): Promise<boolean> {
   const uuid = instance.config[UUID];
   return note(platform, instance, { [mark.phase]: phase, ...(uuid !== undefined && { [mark.uuid]: uuid }) });
@@ -121,7 +124,7 @@ async function make(
   return found.is === 'absent' ? pending('make', POLL_MS) : createFrom(platform, found, spec, cookie);
 }
 
-/** `renamed`: the machine exists under another name. */
+/** Sends the create. `renamed` means that the machine exists under another name. */
 async function begin(platform: Platform, spec: MachineSpec): Promise<Step<ObservedMachine> | 'renamed'> {
   const { api, options, catalog, fleet, call } = platform;
   const offer = offerOf(catalog.offers.get(spec.offerId));
@@ -161,8 +164,8 @@ async function untilShown(platform: Platform, ref: OwnerRef, operation: string |
 }
 
 /**
- * The record exists, but its disk may be incomplete. Operations are lost with their daemon. If no operation reports
- * success, the instance has never been started and is given up.
+ * Decides whether the disk of an existing record is complete. Operations are lost with their daemon. If no operation
+ * reports success, the instance has never been started and is given up.
  */
 async function afterMaking(
   platform: Platform,
@@ -185,9 +188,9 @@ async function afterMaking(
 }
 
 /**
- * Each pool has an unpacked copy of each image, on each member. If the daemon ends while unpacking, Incus later
- * treats the partial copy as complete, and machines made from it do not boot. Deleting the copy makes Incus unpack
- * it again.
+ * Deletes the unpacked copy of an image, so that Incus unpacks it again. Each pool has such a copy of each image, on
+ * each member. If the daemon ends while unpacking, Incus later treats the partial copy as complete, and machines made
+ * from it do not boot.
  */
 async function dropImageCopy(
   platform: Platform,

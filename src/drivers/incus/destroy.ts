@@ -55,7 +55,7 @@ async function removeMachine(
   return pending(`delete:${await deleteInstance(platform, name, order)}`, POLL_MS);
 }
 
-/** Undefined: the instance is gone already, or running. @throws as {@link IncusApi} */
+/** Deletes an instance. Returns undefined if it is gone already, or running. @throws as {@link IncusApi} */
 async function deleteInstance(
   { api, call }: Platform,
   name: string,

@@ -49,8 +49,8 @@ export const disownMachine: MachineMethod<'disown'> = async (platform, ref, cook
 };
 
 /**
- * If the tagged record says stopped, the instance is still stopped when the change applies, because a start changes
- * the tag.
+ * Removes the mark of a stopped instance. If the tagged record says stopped, the instance is still stopped when the
+ * change applies, because a start changes the tag.
  */
 async function unmark(platform: Platform, ref: OwnerRef, name: string): Promise<Step<null>> {
   const { api, wait, call } = platform;

@@ -10,7 +10,7 @@ import type { IncusOffer } from './options.ts';
 import type { Platform } from './platform.ts';
 import { addressOf, fromPlatform, isRunning, mark, phases, SSH_PORT } from './translate.ts';
 
-/** Pending until the machine has an endpoint. */
+/** Returns the machine once it has an endpoint. Pending until then. */
 export async function reach(platform: Platform, instance: Instance): Promise<Step<ObservedMachine>> {
   if (addressOf(instance) === undefined) return pending('address', POLL_MS);
   try {

@@ -108,8 +108,8 @@ export function toFailure(error: unknown): Step<never> {
 }
 
 /**
- * The resource, its project or its pool does not exist. Check the other two before concluding that the resource is
- * gone.
+ * Whether the resource, its project or its pool does not exist. Check the other two before concluding that the resource
+ * is gone.
  */
 export function isNotFound(error: unknown): boolean {
   return error instanceof IncusRefusal && error.status === 404;
@@ -119,7 +119,7 @@ export function isConflict(error: unknown): boolean {
   return error instanceof IncusRefusal && classify(error) === 'conflict';
 }
 
-/** The reply. Undefined: another change of the resource is under way, so read it again and repeat. */
+/** Returns the reply. Undefined if another change of the resource is under way: read it again and repeat. */
 export function unlessConflict<T>(reply: Promise<T>): Promise<T | undefined> {
   return reply.catch((error) => {
     if (isConflict(error)) return undefined;

@@ -11,7 +11,7 @@ export type Found =
   | {
       is: 'ours';
       instance: Instance;
-      /** Incus has not renamed it back yet. */
+      /** Whether Incus has not renamed it back yet. */
       isMoving: boolean;
       /** Names of other instances with its mark that may be the machine. Only {@link searchMachine} fills it. */
       doubtful: readonly string[];
@@ -109,14 +109,20 @@ async function operationUnderWay(
   return moving && { is: 'unknown', reason: `Incus is still running "${moving.description}" of ${ref}` };
 }
 
-/** A 404 may refer to something that the instance needs, such as its pool. */
+/**
+ * Concludes absence only if Incus does not list the name. A 404 may refer to something that the instance needs, such as
+ * its pool.
+ */
 function absentUnlessListed(ref: OwnerRef, names: readonly string[], silent: ReadonlySet<string>): Found {
   return names.includes(ref)
     ? { is: 'unknown', reason: `Incus lists ${ref}, but does not find it` }
     : { is: 'absent', silent };
 }
 
-/** `changed`: between the listing and this read it was renamed or removed. */
+/**
+ * Finds the machine among the instances with its mark. `changed` means that it was renamed or removed between the
+ * listing and this read.
+ */
 async function findAmong(
   platform: Platform,
   ref: OwnerRef,
@@ -166,10 +172,10 @@ export async function findOwn(platform: Platform, ref: OwnerRef): Promise<{ inst
 }
 
 /**
- * Notes the id in the mark of a machine that an earlier Berth made, or that got another id by a move. Only if no
- * other instance has its mark, since it could be a copy.
+ * Notes the id in the mark of a machine that an earlier Berth made, or that got another id by a move. It does so only
+ * if no other instance has the mark, since the machine could be a copy.
  *
- * @returns false: the instance has changed since it was read
+ * @returns false if the instance has changed since it was read
  */
 export async function noteIdentity(platform: Platform, instance: Instance): Promise<boolean> {
   if (isNoted(instance)) return true;
@@ -177,7 +183,7 @@ export async function noteIdentity(platform: Platform, instance: Instance): Prom
   return all.length !== 1 || note(platform, instance, { [mark.uuid]: instance.config[UUID] });
 }
 
-/** Changes its configuration. False: the instance has changed since it was read. */
+/** Changes its configuration. Returns false if the instance has changed since it was read. */
 export async function note(
   { api, call }: Platform,
   { name, etag }: Instance,
@@ -196,7 +202,7 @@ function isUnreadable(instance: Instance): boolean {
   return isUnknown(instance) || instance.state === null;
 }
 
-/** Without a cluster there is no member that could be silent. */
+/** Why the state of an instance is unknown. Without a cluster there is no member that could be silent. */
 function unknownOf({ name, location }: Instance): string {
   return location === 'none'
     ? `Incus shows ${name} in the state Error`

@@ -10,7 +10,7 @@ export interface Host {
   /** `none` without a cluster, as in Incus' answers. */
   name: string;
   groups: readonly string[];
-  /** Incus reports it as online, and its instances could be read. */
+  /** Whether Incus reports it as online, and its instances could be read. */
   isOnline: boolean;
   /** Whether it votes in the cluster's database. */
   isVoter: boolean;
@@ -97,7 +97,9 @@ export class FleetReader {
     };
   }
 
-  /** Undefined: the member does not answer. @throws {IncusRefusal} if Berth may not read it */
+  /**
+   * Reads the hardware of a member. Undefined if it does not answer. @throws {IncusRefusal} if Berth may not read it
+   */
   async #hardwareOf(name: string): Promise<Hardware | undefined> {
     const known = this.#hardware.get(name);
     if (known !== undefined && this.#now() - known.at < HARDWARE_KEPT_MS) return known;

@@ -139,7 +139,7 @@ export class Forwards {
     return typeof address === 'string' ? { listen: address, public: address } : address;
   }
 
-  /** A machine keeps a port that it already has. */
+  /** Chooses the host's ports for a machine. The machine keeps a port that it already has. */
   #choose(
     ref: OwnerRef,
     targets: readonly number[],
@@ -189,7 +189,10 @@ export class Forwards {
     await client.send('PUT', `${at}/${address}`, { query, body: { description, config, ports }, call });
   }
 
-  /** Another server may have replaced the object in the meantime: then the step is repeated. */
+  /**
+   * Checks the result of a change. Another server may have replaced the object in the meantime: then the step is
+   * repeated.
+   */
   async #verify(network: string, instance: Instance, address: string, count: number): Promise<void> {
     const forwards = await this.#api.forwards(network);
     const ports = forwards

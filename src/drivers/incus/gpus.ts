@@ -45,7 +45,7 @@ export async function settleGpus(platform: Platform, instance: Instance): Promis
   return (await note(platform, instance, { [mark.gpus]: gpuClaims.held })) ? 'held' : 'wait';
 }
 
-/** Assigns GPUs to a stopped machine again. Undefined: it has its GPUs and may start. */
+/** Assigns GPUs to a stopped machine again. Returns undefined if it has its GPUs and may start. */
 export async function claimGpus(platform: Platform, instance: Instance): Promise<Step<never> | undefined> {
   const { fleet } = platform;
   const offer = offerOfInstance(platform, instance);
@@ -104,12 +104,12 @@ async function replaceDevices(
   await api.client.send('PUT', pathOf(name), { body, etag: found.etag, call });
 }
 
-/** Unique among the instances of all projects. */
+/** A key that is unique among the instances of all projects. */
 function keyOf({ name, project = '' }: Instance): string {
   return `${name} ${project}`;
 }
 
-/** The PCI addresses of its GPU devices; undefined: a device that takes all matching GPUs. */
+/** The PCI addresses of its GPU devices. Undefined for a device that takes all matching GPUs. */
 function addressesOf({ expanded_devices: devices }: Instance): (string | undefined)[] {
   const gpus = Object.values(devices).filter(({ type }) => type === 'gpu');
   return gpus.map(({ pci }) => (pci === undefined ? undefined : normalPci(pci)));

@@ -4,7 +4,7 @@ import { isMarked, mark, refOf, UUID } from './translate.ts';
 
 /** Which of several instances with the same mark is the machine. */
 export interface Identified {
-  /** Undefined: none, or it is unclear. */
+  /** The machine. Undefined if there is none, or it is unclear. */
   machine: Instance | undefined;
   /** The other instances. Never change these. */
   copies: readonly Instance[];
@@ -46,19 +46,19 @@ export function refsByName(instances: readonly Instance[]): Map<string, OwnerRef
   return refs;
 }
 
-/** Its mark has its own id, so it is the instance that Berth made. */
+/** Whether its mark has its own id. It is then the instance that Berth made. */
 function isItself({ config }: Instance): boolean {
   return config[mark.uuid] !== undefined && config[mark.uuid] === (config[UUID] ?? config[mark.uuid]);
 }
 
-/** `incus copy` copies the mark and assigns a new id. */
+/** Whether it is surely a copy: `incus copy` copies the mark and assigns a new id. */
 export function isProvedCopy(instance: Instance): boolean {
   return instance.config[mark.uuid] !== undefined && !isItself(instance);
 }
 
 /**
- * Incus gives this name to the copy while it moves an instance to another pool, or in some releases to another
- * member.
+ * Whether it has the name that Incus gives to the copy while it moves an instance to another pool, or in some releases
+ * to another member.
  */
 export function isTemporary({ name }: Pick<Instance, 'name'>): boolean {
   return name.startsWith('move-of-');

@@ -33,7 +33,10 @@ export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
   }
 };
 
-/** Omits the instances of a silent member. Their absence proves nothing, and `get` answers unknown for them. */
+/**
+ * Lists the machines, without the instances of silent members. Their absence proves nothing, and `get` answers unknown
+ * for them.
+ */
 export const listMachines: MachineMethod<'list'> = async (platform) => {
   const { api, instances: reader } = platform;
   const [{ instances, names, silent }, { answered }, forwards] = await Promise.all([

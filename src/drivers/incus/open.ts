@@ -30,9 +30,9 @@ import {
   resizeVolume,
 } from './volumes.ts';
 
-/** Incus shows a request as an operation or an instance as soon as it has received it. Only the transfer takes time. */
+/** Time for a request to reach Incus. As soon as it has arrived, Incus shows it as an operation or an instance. */
 const ON_ITS_WAY_MS = 5_000;
-/** Incus stores it with the instance, in a database that is replicated to every member. */
+/** Limit of cloud-init. Incus stores it with the instance, in a database that is replicated to every member. */
 const MAX_CLOUD_INIT_BYTES = 512 * 1024;
 const MAX_CONSOLE_BYTES = 16 * 1024;
 

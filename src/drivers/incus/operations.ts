@@ -8,7 +8,7 @@ export const POLL_MS = 300;
 
 export type Failure = Extract<Step<never>, { outcome: 'failed' }>;
 
-/** Undefined: the cookie names no operation, or Incus has forgotten it. */
+/** The operation that the cookie names. Undefined if it names none, or Incus has forgotten it. */
 export async function operationOf(api: IncusApi, cookie: string | null): Promise<Operation | undefined> {
   const id = cookie?.split(':')[1];
   return id === undefined || !/^[0-9a-f-]{36}$/.test(id) ? undefined : api.operation(id);

@@ -10,7 +10,7 @@ const addressSchema = z
 
 /** An image of Incus and the login user of its machines. */
 const imageSchema = z.strictObject({
-  /** Alias of the image in the project; absent: the catalog's name. */
+  /** Alias of the image in the project. The default is the catalog's name. */
   alias: z.string().min(1).max(255).optional(),
   login_user: z
     .string()
@@ -54,7 +54,7 @@ export const incusConfigSchema = z.strictObject({
   /** Applied to every machine in this order; Berth's own settings override them. */
   profiles: z.array(nameSchema).default([]),
   storage_pool: nameSchema.default('default'),
-  /** The pool of volumes; absent: `storage_pool`. */
+  /** The pool of volumes. The default is `storage_pool`. */
   volume_pool: nameSchema.optional(),
   /** `filesystem`: mounted in containers. `block`: a disk, for virtual machines. */
   volume_content: z.enum(['filesystem', 'block']).default('filesystem'),
@@ -63,11 +63,11 @@ export const incusConfigSchema = z.strictObject({
   isolation: z.boolean().default(true),
   /** Network ACLs for each machine's interface on an OVN network. */
   acls: z.array(nameSchema).default([]),
-  /** Makes machines reachable at ports of their member. Absent: at their own address. */
+  /** Makes machines reachable at ports of their member. Without it, they are reached at their own address. */
   port_forwards: z
     .strictObject({
       ports: portRangeSchema,
-      /** By member name; `none` without a cluster. */
+      /** Addresses by member name; `none` without a cluster. */
       addresses: z.record(z.string(), listenSchema),
     })
     .optional(),
@@ -96,13 +96,13 @@ const hexSchema = z.string().regex(/^[0-9a-f]{4}$/, 'expected four hexadecimal d
 /** An offer's `machine:` in the catalog. */
 export const incusOfferSchema = z.strictObject({
   kind: z.enum(['container', 'virtual-machine']).default('container'),
-  /** A cluster group; absent: any member. */
+  /** A cluster group. By default any member may have the machines. */
   host_group: nameSchema.optional(),
   profiles: z.array(nameSchema).optional(),
   network: nameSchema.optional(),
   storage_pool: nameSchema.optional(),
   images: imagesSchema.default({}),
-  /** Restricts the GPUs that `gpu_count` is taken from; absent: all that Incus shows. */
+  /** Restricts the GPUs that `gpu_count` is taken from. The default is all that Incus shows. */
   gpus: z
     .strictObject({
       vendor_id: hexSchema.optional(),

@@ -198,7 +198,10 @@ function placesOf(
     .sort((a, b) => b.units - a.units || a.host.name.localeCompare(b.host.name));
 }
 
-/** `counted`: resources already included in the counts. `only`: the host that the resource is bound to. */
+/**
+ * Converts places to the answer of `place`. `counted` lists resources that the counts already include. `only` is the
+ * host that the resource is bound to.
+ */
 export function toPlacing(
   places: readonly Place[],
   { hosts }: Fleet,

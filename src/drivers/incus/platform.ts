@@ -14,12 +14,12 @@ export interface Platform {
   catalog: Catalog;
   instances: InstanceReader;
   fleet: FleetReader;
-  /** Undefined: machines are reached at their own address. */
+  /** Undefined if machines are reached at their own address. */
   forwards: Forwards | undefined;
   /** Serialises calls that read the fleet and then take capacity from it. */
   alone: <T>(call: () => Promise<T>) => Promise<T>;
   wait: (ms: number) => Promise<void>;
-  /** The limits of the driver's call that makes the change. Absent: it is a read, or a person tries the driver. */
+  /** The limits of the driver's call that makes the change. Absent for a read, or when a person tries the driver. */
   call?: Call | undefined;
 }
 

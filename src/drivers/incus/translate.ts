@@ -23,7 +23,7 @@ export const mark = {
   /** How far the creation has got: absent, then {@link phases}. */
   phase: 'user.berth.phase',
   loginUser: 'user.berth.login-user',
-  /** Whether the machine holds its GPUs: {@link gpuClaims}. Absent: it does. */
+  /** Whether the machine holds its GPUs, as one of {@link gpuClaims}. If absent, it does. */
   gpus: 'user.berth.gpus',
   restart: 'user.berth.restart',
   /** On a machine: the claim that last attached or detached a volume. */
@@ -44,7 +44,7 @@ export const phases = { built: 'built', created: 'created' } as const;
 /** `open`: it names GPUs, but other claims to them have not been checked. `held`: it holds them. */
 export const gpuClaims = { open: 'open', held: 'held' } as const;
 
-/** Kept by a rename, a move and a restored backup. A copy gets another id. */
+/** The key of Incus' id. A rename, a move and a restored backup keep the id. A copy gets another one. */
 export const UUID = 'volatile.uuid';
 
 const CREATED_BY = 'berth';
@@ -104,7 +104,7 @@ const UNITS: Record<string, number> = {
   TiB: 2 ** 40,
 };
 
-/** Bytes of a size such as `10GiB`; undefined: it is not an absolute size, such as `50%`. */
+/** Bytes of a size such as `10GiB`. Undefined if it is not an absolute size, such as `50%`. */
 export function bytesOf(size: string | undefined): number | undefined {
   const [, digits, unit = ''] = /^(\d+)([A-Za-z]*)$/.exec(size ?? '') ?? [];
   const factor = UNITS[unit];
@@ -179,7 +179,7 @@ export function toPlatform(
   };
 }
 
-/** A tenant is root in its machine, so its network limits must be set outside. */
+/** The network card of a machine. A tenant is root in its machine, so its network limits must be set outside. */
 function nicOf(network: string, { isolation, acls }: IncusConfig): Record<string, string> {
   return {
     type: 'nic',
@@ -210,7 +210,7 @@ export function isRunning({ status_code: code }: Pick<Instance, 'status_code'>):
   return code === 101 || code === 103 || code === 111 || code === 113;
 }
 
-/** Freezing or frozen. Incus also reports a virtual machine with halted processors as frozen. */
+/** Whether it is freezing or frozen. Incus also reports a virtual machine with halted processors as frozen. */
 export function isFrozen({ status_code: code }: Pick<Instance, 'status_code'>): boolean {
   return code === 109 || code === 110;
 }
@@ -219,7 +219,7 @@ export function isStopped({ status_code: code }: Pick<Instance, 'status_code'>):
   return code === 102;
 }
 
-/** The member cannot report on it: it is offline or has just started. */
+/** Whether the member cannot report on it, because it is offline or has just started. */
 export function isUnknown({ status_code: code }: Pick<Instance, 'status_code'>): boolean {
   return code === 112;
 }
@@ -264,7 +264,7 @@ export function addressOf({ state }: Pick<Instance, 'state'>): string | undefine
   return (global.find(({ family }) => family === 'inet') ?? global[0])?.address;
 }
 
-/** Virtual machines name their interfaces themselves. */
+/** The first interface except `lo`. Virtual machines name their interfaces themselves. */
 function firstNic(state: Instance['state']) {
   return Object.entries(state?.network ?? {}).find(([name]) => name !== 'lo')?.[1];
 }
@@ -279,7 +279,7 @@ export function refOfForward({ description }: Pick<ForwardPort, 'description'>):
   return by === 'berth' ? ref : undefined;
 }
 
-/** The project of a forwarded port's machine; projects may share a network. Undefined: written by an earlier Berth. */
+/** The project of a forwarded port's machine. Projects may share a network. Undefined if an earlier Berth wrote it. */
 export function projectOfForward({ description }: Pick<ForwardPort, 'description'>): string | undefined {
   return description.split(' ')[2];
 }
@@ -323,7 +323,7 @@ export function rootOf(devices: Instance['devices']): Record<string, string> | u
   return Object.values(devices).find(({ type, path }) => type === 'disk' && path === '/');
 }
 
-/** The member that holds the volume. Undefined: every member reaches it. */
+/** The member that holds the volume. Undefined if every member reaches it. */
 export function hostOf({ location }: Pick<Volume, 'location'>): string | undefined {
   return location === '' || location === SINGLE ? undefined : location;
 }

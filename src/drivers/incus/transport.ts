@@ -80,7 +80,7 @@ function over(origin: string, agent: Agent): Transport {
   };
 }
 
-/** The daemon's certificate is self-signed and names no address, so only the pinned certificate is accepted. */
+/** Accepts only the pinned certificate: the daemon's certificate is self-signed and names no address. */
 function pin(serverCertificate: string): (host: string, found: PeerCertificate) => Error | undefined {
   const expected = new X509Certificate(serverCertificate).raw;
   return (host, { raw }) => {

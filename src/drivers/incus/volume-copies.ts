@@ -59,7 +59,10 @@ export const copyVolume: VolumeMethod<'copy'> = async (platform, ref, spec, cook
   return pending(`copy:${id}`, POLL_MS);
 };
 
-/** A copy with Berth's mark is complete. It is usable only if the original has not been written to since. */
+/**
+ * Decides whether a copy can be used. A copy with Berth's mark is complete. It is usable only if the original has not
+ * been written to since.
+ */
 async function judgeCopy(
   platform: Platform,
   volume: Volume | undefined,
@@ -107,14 +110,14 @@ async function completeCopy(
   return made === undefined ? pending('copied', POLL_MS) : done(await showVolume(platform, made));
 }
 
-/** Why the copy may miss later writes to the original; undefined: it does not. */
+/** Why the copy may miss later writes to the original. Undefined if it does not. */
 function changedSince(volume: Volume, copy: OwnerRef): string | undefined {
   const users = usersOf(volume);
   if (users.length > 0) return `the original is attached to ${users.join(', ')}`;
   return volume.config[mark.copiedTo] === copy ? undefined : 'the original was attached after it was copied';
 }
 
-/** Without the settings that Incus and Berth record themselves. */
+/** The settings of a volume, except those that Incus and Berth record themselves. */
 function settingsOf({ config }: Volume): Volume['config'] {
   return Object.fromEntries(
     Object.entries(config).filter(([key]) => !key.startsWith('volatile.') && !key.startsWith('user.berth.')),

@@ -46,7 +46,7 @@ export async function showVolumes(platform: Platform, volumes: readonly Volume[]
   );
 }
 
-/** Changes the volume's configuration. False: it has changed since it was read. */
+/** Changes the volume's configuration. Returns false if it has changed since it was read. */
 export async function changeVolume(
   platform: Platform,
   { name, location, config }: Volume,
@@ -88,22 +88,22 @@ export function original(ours: readonly Volume[]): Volume | undefined {
   );
 }
 
-/** No mark confirms that the copy is complete. */
+/** Whether it is a copy without the mark that confirms that it is complete. */
 export function isIncomplete(volume: Volume): boolean {
   return volume.config[mark.copyOf] !== undefined && !isMarked(volume);
 }
 
-/** Whether a move by an earlier Berth made it, which copied a volume under its own name and marked the copy. */
+/** Whether a move by an earlier Berth made it. Such a move copied a volume under its own name and marked the copy. */
 export function isOfEarlierMove(volume: Volume): boolean {
   return isOurs(volume) && volume.config[mark.copyOf] === volume.name;
 }
 
-/** A volume of a shared pool is on every member. */
+/** Whether the host has the volume. A volume of a shared pool is on every member. */
 export function isOn(volume: Volume, host: string): boolean {
   return (hostOf(volume) ?? host) === host;
 }
 
-/** Ignores the settings that Incus records itself. */
+/** Whether two configurations are the same, except for the settings that Incus records itself. */
 function areSame(...configs: [Volume['config'], Volume['config']]): boolean {
   const [one, other] = configs.map((config) =>
     Object.fromEntries(Object.entries(config).filter(([key]) => !key.startsWith('volatile.'))),

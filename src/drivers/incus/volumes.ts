@@ -73,7 +73,7 @@ export const placeVolume: VolumeMethod<'place'> = async (platform, spec, avoidHo
   return toPlacing(placesForVolume({ ...spec, avoidHosts }, now, options), now, counted, spec.host);
 };
 
-/** Continues from what the platform shows, so it needs no cookie. So do the changes below. */
+/** Creates a volume. Like the changes below, it continues from what the platform shows, so it needs no cookie. */
 export async function createVolume(platform: Platform, spec: VolumeSpec): Promise<Step<ObservedVolume>> {
   if (!isName(spec.ref)) return failed('invalid', `${spec.ref} is not a valid Incus name`);
   const { api, options, fleet, call } = platform;
@@ -201,7 +201,7 @@ async function machineOf(platform: Platform, ref: OwnerRef): Promise<Instance | 
   return found.is === 'ours' ? found.instance : undefined;
 }
 
-/** Makes the tag differ, even if a machine was changed twice and is as it was before. */
+/** A setting that makes the tag differ, even if a machine was changed twice and is as it was before. */
 function changeOf(ref: OwnerRef, { call }: Platform): Instance['config'] {
   return call === undefined ? {} : { [mark.change]: `${call.fence} ${ref}` };
 }

@@ -13,7 +13,7 @@ const warningsSchema = z
       type: z.string(),
       /** The member; `none` without a cluster. */
       location: z.string(),
-      /** Such as `/1.0/storage-pools/machines`; empty: the host. */
+      /** Path of the resource, such as `/1.0/storage-pools/machines`. Empty for the host. */
       entity_url: z.string(),
       last_message: z.string(),
     }),
@@ -104,7 +104,7 @@ export async function* diagnoseWarnings(
   else if (reported.length === 0) yield ok('warnings of Incus', 'There are no warnings.');
 }
 
-/** Undefined: the warning does not affect Berth's machines. */
+/** Converts a warning to a finding. Undefined if it does not affect Berth's machines. */
 function diagnosisOf(one: IncusWarning, names: readonly string[]): Diagnosis | undefined {
   const { type, severity, entity_url: entity, location, last_message: message, uuid } = one;
   const where = location === 'none' || location === '' ? '' : ` on ${location}`;
