@@ -18,7 +18,7 @@ export interface ImageImport {
   name: string;
   /** A file on this machine. */
   file: string;
-  /** The only host to import it to; undefined: all hosts. */
+  /** The only host to import it to. Undefined for all hosts. */
   host: string | undefined;
   /** Whether it may replace an existing image that no machine was made from. */
   replace: boolean;
@@ -30,17 +30,17 @@ export interface DriverSetting {
   platform: string;
   /** The offers whose machines the driver makes. */
   catalog: Catalog;
-  /** The orchestrator's SQLite file; a driver may keep files beside it. Undefined: PostgreSQL is used. */
+  /** The orchestrator's SQLite file. A driver may keep files beside it. Undefined with PostgreSQL. */
   databaseFile: string | undefined;
   /** The environment, for secrets. */
   env: Readonly<Record<string, string | undefined>>;
-  /** The umask for programs that the driver runs; undefined: that of this process. */
+  /** The umask for programs that the driver runs. Undefined for that of this process. */
   umask?: number | undefined;
   clock: Clock;
   log: Log;
-  /** Reports the certificates that a driver sees; absent: they are not reported. */
+  /** Reports the certificates that a driver sees. Without it, they are not reported. */
   certificateSeen?: (use: 'driver' | 'incus_server' | 'incus_client') => CertificateSeen;
-  /** Present when `berth doctor` opens the driver; absent: it is opened to serve. */
+  /** Present when `berth doctor` opens the driver. Absent when it is opened to serve. */
   asking?: Asking | undefined;
 }
 
@@ -66,7 +66,7 @@ export interface DriverDefinition<Options extends DriverOptions = DriverOptions>
    * @throws {Fatal} with a message for the operator
    */
   checkCatalog?(options: Options, catalog: Catalog): void;
-  /** Schema of an offer's `machine:` in the catalog. Absent: an offer has none. */
+  /** Schema of an offer's `machine:` in the catalog. Absent if offers have none. */
   readonly offerSchema?: z.ZodType;
   /** Whether it chooses among hosts and obeys `avoidHosts`, so that an operator can cordon its hosts in Berth. */
   readonly placesOnHosts?: true;

@@ -21,7 +21,7 @@ export interface DriverContext {
   /** The spec of a machine that fits on the platform; `ref` is new each time. */
   machineSpec: (ref: OwnerRef) => MachineSpec;
   volumeSpec: (ref: OwnerRef) => VolumeSpec;
-  /** How many machines of `machineSpec` the platform can hold; undefined: too many to try. */
+  /** How many machines of `machineSpec` the platform can hold. Undefined if there are too many to try. */
   units: number | undefined;
   /** Waits in the platform's time. */
   wait: (ms: number) => Promise<void>;
@@ -46,7 +46,7 @@ export interface DriverContext {
   impossible?: Partial<Record<FailureCode, Partial<MachineSpec>>>;
   /**
    * Removes from the platform what belongs to a released machine, as its new owner would. Returns the disks that were
-   * there; undefined: they cannot be listed.
+   * there. Undefined if they cannot be listed.
    */
   removeReleased?: (ref: OwnerRef) => Promise<readonly string[] | undefined>;
   /** Opens the driver once more on the same platform, as after a crash. */
@@ -73,7 +73,7 @@ export class CheckFailure extends Error {
   override readonly name = 'CheckFailure';
 }
 
-/** The context lacks something that the check needs. */
+/** Thrown if the context does not have what the check needs. */
 export class Untried extends Error {
   override readonly name = 'Untried';
 }

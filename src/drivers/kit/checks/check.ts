@@ -2,7 +2,7 @@ import { Bench, CheckFailure, type DriverContext, Untried } from './bench.ts';
 
 /** One requirement of the core, tested on a real driver. */
 export interface DriverCheck {
-  /** Never changes: reports name it. */
+  /** Id of the check. It never changes, because reports name it. */
   id: string;
   title: string;
   /** The consequence if the requirement is not met. */
