@@ -56,8 +56,8 @@ export class Change {
   }
 
   /**
-   * Fences the host, so that earlier calls can no longer change anything there. True: the host was fenced only now,
-   * so state that was read before must be read again.
+   * Fences the host, so that earlier calls can no longer change anything there. Returns true if the host was fenced
+   * only now: state that was read before must then be read again.
    */
   async fence(host: Host): Promise<boolean> {
     if (this.#limits === undefined || this.#fenced.has(host.name)) return false;

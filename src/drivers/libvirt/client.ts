@@ -33,7 +33,7 @@ export interface Host {
    * @throws {VirshError}
    */
   virsh(args: readonly string[], call?: VirshCall): Promise<string>;
-  /** The same for a call that writes to `/dev/stdout`. */
+  /** Like `virsh`, for a call that writes to `/dev/stdout`. */
   virshBytes(args: readonly string[], call?: VirshCall): Promise<Buffer>;
 }
 

@@ -90,7 +90,7 @@ async function claim(
   return settle(platform, host, spec);
 }
 
-/** An address and ports that no domain of the host uses; undefined: machines of this host need none. */
+/** An address and ports that no domain of the host uses. Undefined if machines of this host need none. */
 function natFor(
   host: Member,
   offer: LibvirtOffer,
@@ -223,7 +223,7 @@ async function prepare(
 const noImage = (host: Member, { volume }: Image): string =>
   `${host.name} has no ${volume}: run berth image import`;
 
-/** A missing volume during disk creation is the base image. */
+/** Rethrows an error of a disk creation. If a volume is missing, it is the base image. */
 function unlessNoImage(error: unknown, host: Member, image: Image): never {
   throw hasProblem(error, 'no_volume') ? new VirshError('no_image', noImage(host, image)) : error;
 }

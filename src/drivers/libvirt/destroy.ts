@@ -47,7 +47,7 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, _c
   return machines.length > 0 ? step : unlessSilent(ref, unread);
 };
 
-/** Done, or failed if a silent host may still have the resource. */
+/** The outcome of a removal: done, or failed if a silent host may still have the resource. */
 export function unlessSilent(ref: OwnerRef, silent: readonly string[]): Step<null> {
   if (silent.length === 0) return done(null);
   return failed('transient', `${silent.join(', ')} may have ${ref}, but does not answer`, 'possible');
@@ -114,8 +114,8 @@ async function sortFiles({ host, domain, live }: FoundMachine, change: Change): 
 }
 
 /**
- * Handles an operator's external snapshots: disk files of the domain, or files named after it. Undefined: none is
- * left. Snapshots of a volume's disk are never removed, since they contain the volume's data.
+ * Handles an operator's external snapshots: disk files of the domain, or files named after it. Returns undefined if
+ * none is left. Snapshots of a volume's disk are never removed, since they contain the volume's data.
  */
 async function removeSnapshots(
   change: Change,

@@ -35,7 +35,7 @@ export const disownMachine: MachineMethod<'disown'> = async (platform, ref, cook
   return done(null);
 };
 
-/** Why the machine cannot be released; undefined: it can. */
+/** Why the machine cannot be released. Undefined if it can. */
 async function obstacleOf(machine: FoundMachine): Promise<string | undefined> {
   const { host, domain } = machine;
   const { ref } = domain.mark;

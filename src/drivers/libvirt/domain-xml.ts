@@ -19,9 +19,9 @@ export interface DomainSpec {
   kvmCpu?: 'host-passthrough' | 'host-model';
   vcpus: number;
   memoryMb: number;
-  /** A kernel for direct boot; absent: the disk has a boot loader. */
+  /** A kernel for direct boot. Absent if the disk has a boot loader. */
   kernel?: { kernel: string; initrd: string; commandLine: string };
-  /** UEFI, which guests with large-memory GPUs need; absent: BIOS. */
+  /** UEFI, which guests with large-memory GPUs need, instead of BIOS. */
   uefi?: boolean;
   /** A qcow2 overlay. The guest identifies it by its serial. */
   rootDisk: { path: string; serial: string };
@@ -165,7 +165,7 @@ export function macOf(ref: OwnerRef): string {
   return ['52', '54', '00', ...[a, b, c].map((byte) => (byte ?? 0).toString(16).padStart(2, '0'))].join(':');
 }
 
-/** Constant for a ref, so that a repeated define gives the same domain. */
+/** The UUID of a machine's domain. It is constant for a ref, so that a repeated define gives the same domain. */
 export function uuidOf(ref: OwnerRef): string {
   const bytes = createHash('sha256').update(`uuid ${ref}`).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
@@ -189,7 +189,7 @@ export interface DefinedDomain {
   disks: { target: string; path: string | undefined; serial: string }[];
   /** PCI functions in its definition. */
   pciFunctions: PciAddress[];
-  /** Undefined: the domain is not Berth's. */
+  /** Undefined if the domain is not Berth's. */
   mark: MachineMark | undefined;
   /** Set if it was a machine and has been released. */
   release: ReleaseMark | undefined;

@@ -60,13 +60,13 @@ export function unknownOf(error: unknown): { answer: 'unknown'; reason: string }
   throw error;
 }
 
-/** The failure concerns only the host, and gives no information on the resource. */
+/** Whether the failure concerns only the host. It then gives no information on the resource. */
 export const isHostFailure = ({ problem }: VirshError): boolean =>
   problem === 'unreachable' || problem === 'refused';
 
 const LIMITS: readonly VirshProblem[] = ['stale', 'expired', 'aborted', 'unprepared'];
 
-/** The failure comes from the call's limits, and gives no information on the resource. */
+/** Whether the failure comes from the call's limits. It then gives no information on the resource. */
 export const isRefusal = ({ problem }: VirshError): boolean => LIMITS.includes(problem);
 
 /** Libvirt's messages, unchanged in each release since 7. The first match counts. */
@@ -79,7 +79,8 @@ const words: readonly [RegExp, VirshProblem][] = [
     /failed to connect to the hypervisor|Failed to connect socket|Cannot recv data|End of file while reading|client socket is closed|Unable to connect to server|Connection (refused|reset)|Could not resolve hostname|keepalive/i,
     'unreachable',
   ],
-  // Also reported if the lookup itself failed. Only the list of all domains proves that a domain does not exist.
+  // Libvirt also reports this if the lookup itself failed. Only the list of all domains proves that a domain does not
+  // exist.
   [/Domain not found|failed to get domain/, 'no_domain'],
   [/Storage volume not found/, 'no_volume'],
   [/Storage pool not found|storage pool '.*' is not active/, 'no_pool'],

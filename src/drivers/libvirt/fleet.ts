@@ -22,7 +22,7 @@ const HOST_WITHIN_MS = (2 * DEFAULT_CALL_MS) / 3;
 /** A host with a shell for what libvirt has no call for. */
 export interface Member extends Host {
   shell: HostShell;
-  /** Determined once, when the first machine is placed there. */
+  /** The accelerator of its guests, determined once, when the first machine is placed there. */
   accelerator(): Promise<Accelerator>;
   close(): Promise<void>;
 }
@@ -31,9 +31,9 @@ export interface FoundMachine {
   host: Member;
   /** True also while it is paused. */
   running: boolean;
-  /** Undefined: it does not run. */
+  /** Undefined if it does not run. */
   run: Run | undefined;
-  /** Undefined: it is not paused. */
+  /** Undefined if it is not paused. */
   pause: Pause | undefined;
   /** Its stored definition, which the next start uses. */
   domain: DefinedDomain & { mark: MachineMark };
@@ -53,8 +53,8 @@ export type Search =
 export interface Fleet {
   hosts: readonly Member[];
   /**
-   * Searches for the domain on every host, or on the host `on`. `gone` only if all of them answered; its files may
-   * still exist.
+   * Searches for the domain on every host, or on the host `on`. The answer is `gone` only if all of them answered; its
+   * files may still exist.
    */
   find(ref: OwnerRef, on?: string): Promise<Search>;
   /** Runs tasks with the same name one at a time, in this process. */
@@ -156,7 +156,7 @@ export function hostsOf(hosts: readonly Host[], problems: ReadonlyMap<string, un
 }
 
 /**
- * Finds the machine by UUID, which a rename keeps. Undefined: this host does not have it, or it was released.
+ * Finds the machine by UUID, which a rename keeps. Undefined if this host does not have it, or it was released.
  *
  * @throws {VirshError}
  */
@@ -191,7 +191,10 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
 
 export const UNMARKED = "whose UUID is one of Berth's, but without Berth's metadata";
 
-/** A domain whose UUID follows from its name, so it is Berth's, but without the mark. Nothing may be done with it. */
+/**
+ * Whether the domain is Berth's, because its UUID follows from its name, but has no mark. Nothing may be done with such
+ * a domain.
+ */
 export function isUnmarked({ name, uuid, mark, release }: DefinedDomain): boolean {
   return mark === undefined && release === undefined && uuid === uuidOf(name);
 }

@@ -43,8 +43,8 @@ export const hasDisk = ({ disks }: Pick<HostDomain, 'disks'>, name: string): boo
   !name.endsWith('.seed') && disks.some(({ path }) => path !== undefined && basename(path) === name);
 
 /**
- * Checks hosts without the domain for files of the machine. `left`: the files found. `reason`: why a host could not
- * tell.
+ * Checks hosts without the domain for files of the machine. `left` are the files found. `reason` says why a host could
+ * not answer.
  */
 export async function proveGone(
   hosts: readonly Host[],
@@ -85,7 +85,7 @@ function describe(host: string, names: readonly string[], copy: string | undefin
 }
 
 /**
- * Deletes the files by their exact names. Returns why they cannot be deleted; undefined: none is left.
+ * Deletes the files by their exact names. Returns why they cannot be deleted, or undefined if none is left.
  *
  * @throws {VirshError}
  */

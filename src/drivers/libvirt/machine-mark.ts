@@ -27,7 +27,7 @@ export interface MachineMark {
   gpus: readonly PciAddress[];
   /** The login user of its keys. */
   user: string;
-  /** Behind NAT: its ports and address. Absent: it has its own address. */
+  /** Its ports and address behind NAT. Absent if it has its own address. */
   nat?: NatMark;
   hostKeyFingerprint?: string;
   /** A note that the driver keeps between calls, such as the last restart. */
@@ -114,7 +114,7 @@ function noteOf(of: XmlElement | undefined): Note {
 
 const toGpu = (address: PciAddress): XmlElement => element('berth:gpu', { address });
 
-/** The mark in a domain's metadata; undefined: it has none. */
+/** The mark in a domain's metadata. Undefined if it has none. */
 export function markOf(metadata: XmlElement | undefined): MachineMark | undefined {
   const mark = descend(metadata, 'berth:machine');
   const ref = refOf(mark);
@@ -142,7 +142,7 @@ export function markOf(metadata: XmlElement | undefined): MachineMark | undefine
   };
 }
 
-/** Undefined: the domain was not released. */
+/** The release mark in a domain's metadata. Undefined if the domain was not released. */
 export function releaseOf(metadata: XmlElement | undefined): ReleaseMark | undefined {
   const mark = descend(metadata, 'berth:released');
   const ref = refOf(mark);
@@ -151,7 +151,7 @@ export function releaseOf(metadata: XmlElement | undefined): ReleaseMark | undef
   return { ref, at: Number(at), ...(hostPort !== undefined && { hostPort: Number(hostPort) }) };
 }
 
-/** Undefined: Berth did not write the mark. */
+/** The ref in a mark. Undefined if Berth did not write the mark. */
 function refOf(mark: XmlElement | undefined): OwnerRef | undefined {
   const { 'xmlns:berth': namespace, 'created-by': createdBy, ref } = mark?.attributes ?? {};
   return namespace === NAMESPACE && createdBy === CREATED_BY ? ref : undefined;

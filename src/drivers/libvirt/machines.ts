@@ -19,7 +19,9 @@ import { listFiles, listKnownFiles } from './pool.ts';
 import { neighboursOf, toObserved } from './translate.ts';
 import { faultOf, readPause, readSurroundings } from './trouble.ts';
 
-/** `gone` only if no host has the domain, and no host that answers has its disk or seed. */
+/**
+ * Reads a machine. The answer is `gone` only if no host has the domain, and no host that answers has its disk or seed.
+ */
 export async function getMachine({ fleet }: Platform, ref: OwnerRef): Promise<Presence<ObservedMachine>> {
   const search = await fleet.find(ref);
   if (search.answer === 'found')
@@ -37,7 +39,10 @@ interface HostListing {
   leftovers: readonly Leftover[];
 }
 
-/** Names the hosts that answered, so that other hosts' machines are not taken for lost. Unknown if no host answers. */
+/**
+ * Lists the machines, and names the hosts that answered, so that other hosts' machines are not taken for lost. The
+ * answer is unknown if no host answers.
+ */
 export async function listMachines(platform: Platform): Promise<Listing<ObservedMachine>> {
   const { hosts } = platform.fleet;
   const silent = new Map<string, string>();

@@ -12,7 +12,7 @@ export function hasNetworkFilter(text: string): boolean {
 }
 
 /**
- * An address and ports of the host that no machine uses; undefined: none is left. Ports map to fixed addresses, so
+ * An address and ports of the host that no machine uses. Undefined if none is left. Ports map to fixed addresses, so
  * the first port claims both.
  */
 export function freeNat(

@@ -17,7 +17,7 @@ export const imageSchema = z.strictObject({
   volume: libvirtName,
   /** The login user of the machine's owner. */
   user: z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'expected the name of a user, such as "debian"'),
-  /** The digest that `berth image import` requires. Absent: any. */
+  /** The digest that `berth image import` requires. By default it accepts any. */
   sha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'expected 64 hexadecimal digits')
@@ -158,7 +158,7 @@ export const libvirtOfferSchema = z.strictObject({
 });
 export type LibvirtOffer = z.infer<typeof libvirtOfferSchema>;
 
-/** The image of an offer by name; undefined: it does not exist. */
+/** The image of an offer by name. Undefined if it does not exist. */
 export function imageOf(
   { images }: Pick<LibvirtConfig, 'images'>,
   offer: LibvirtOffer,

@@ -67,7 +67,7 @@ export async function writeFile(
   await change.virsh(host, ['vol-upload', '--pool', pool, name, '/dev/stdin'], { input: content });
 }
 
-/** False: it exists already. @throws {VirshError} */
+/** Runs a command that makes a file. Returns false if the file exists already. @throws {VirshError} */
 function isMade(change: Change, host: Host, create: readonly string[]): Promise<boolean> {
   return change.virsh(host, create).then(() => true, onProblem('exists', false));
 }
@@ -77,7 +77,7 @@ const halfMade = (host: Host, name: string): VirshError =>
 
 const capacityIn = (info: string): number => Number(/^Capacity:\s+(\d+)/m.exec(info)?.[1] ?? 0);
 
-/** Succeeds also if the file does not exist. @throws {VirshError} */
+/** Deletes a file. Succeeds also if the file does not exist. @throws {VirshError} */
 export async function deleteFile(
   change: Change,
   host: Host,
@@ -120,7 +120,7 @@ export async function isDiskLost(host: Host, path: string | undefined): Promise<
   return names.length > 0 && !names.includes(basename(path));
 }
 
-/** The last bytes of a file; undefined: it does not exist. @throws {VirshError} */
+/** The last bytes of a file. Undefined if it does not exist. @throws {VirshError} */
 export async function readEnd(host: Host, name: string, bytes: number): Promise<string | undefined> {
   if (!(await listFiles(host)).includes(name)) return undefined;
   const { virsh, virshBytes, options } = host;

@@ -97,7 +97,7 @@ export const startMachine: MachineMethod<'start'> = async (platform, ref, cookie
   return finishBoot(change, host, ref);
 };
 
-/** Confirms an open claim. Returns why the machine cannot start now; undefined: the claim is held. */
+/** Confirms an open claim. Returns why the machine cannot start now, or undefined if the claim is held. */
 async function holdClaim(
   platform: ChangingPlatform,
   machine: FoundMachine,
@@ -170,7 +170,7 @@ export const restartMachine: MachineMethod<'restart'> = async (platform, ref, id
   return finishBoot(change, host, ref);
 };
 
-/** Resumes a paused machine; false: libvirt refuses, for example after a crash. */
+/** Resumes a paused machine. Returns false if libvirt refuses, for example after a crash. */
 async function resumes(change: Change, { host, domain, pause }: FoundMachine): Promise<boolean> {
   try {
     await change.virsh(host, [pause?.resumedBy ?? 'resume', '--', domain.uuid]);
@@ -187,5 +187,5 @@ export async function cutPower(change: Change, { host, run }: FoundMachine): Pro
   await change.virsh(host, ['destroy', '--', run.id], { run, timeoutMs: 30_000 }).catch(unlessOff);
 }
 
-/** The run may have ended in the meantime. */
+/** For `catch`: the run may have ended in the meantime. */
 const unlessOff = onProblem(['not_running', 'no_domain'], '');

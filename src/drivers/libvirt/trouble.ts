@@ -32,7 +32,7 @@ const HALTED: Readonly<Record<string, Pause>> = {
   crashed: { reason: 'the guest crashed', passes: false, resumedBy: 'resume' },
 };
 
-/** Undefined: the processors are not halted. @throws {VirshError} */
+/** Reads why the processors are halted. Undefined if they are not. @throws {VirshError} */
 export async function readPause({ virsh }: Pick<Host, 'virsh'>, name: string): Promise<Pause | undefined> {
   const said = await virsh(['domstate', '--reason', '--', name]);
   const [, state = '', reason = ''] = /^(\w+) \((.*)\)/.exec(said) ?? [];
@@ -46,12 +46,12 @@ export async function readPause({ virsh }: Pick<Host, 'virsh'>, name: string): P
 
 /** The host's files and cards that its machines use. */
 interface Surroundings {
-  /** The bridge of each card; empty: none. */
+  /** The bridge of each card. Empty if it has none. */
   bridges: ReadonlyMap<string, string>;
   missing: ReadonlySet<string>;
 }
 
-/** Undefined: the host's shell does not answer. */
+/** Reads the surroundings of a host's machines. Undefined if the host's shell does not answer. */
 export async function readSurroundings(
   { shell, options }: { shell: HostShell; options: Pick<HostOptions, 'state_dir'> },
   domains: readonly DefinedDomain[],

@@ -120,7 +120,7 @@ const createVolume: VolumeMethod<'create'> = async (platform, spec, cookie) => {
   return after === undefined ? pending(name, POLL_MS) : done(after.observed);
 };
 
-/** The host if none is given: the one that already has the volume, or the best one. */
+/** Chooses a host if none is given: the one that already has the volume, or the best one. */
 async function firstHost(platform: Platform, spec: VolumeSpec): Promise<string | Step<never>> {
   const search = await platform.volumes.searchAll();
   if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);

@@ -86,7 +86,7 @@ export function parseXml(text: string): XmlElement {
     if (root === null) throw new Error('it has no root element.');
     return toElement(root);
   } catch (error) {
-    // A RangeError, if the elements are nested too deeply.
+    // The error is a RangeError if the elements are nested too deeply.
     const [reason] = (error as Error).message.split('\n');
     throw new XmlError(`Berth cannot read this XML: ${reason}`, { cause: error });
   }

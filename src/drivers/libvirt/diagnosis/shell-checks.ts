@@ -54,7 +54,10 @@ export async function diagnoseShell(
   }
 }
 
-/** Changing commands run on the host, which refuses those that come too late. */
+/**
+ * Checks that the host has the programs for changing commands. These run on the host, which refuses those that come too
+ * late.
+ */
 function diagnoseTools(subject: string, { missing }: HostFacts): Diagnosis {
   if (missing === undefined) return ok(subject, 'it runs the commands of Berth');
   const remedy = 'Install it on the host; Debian: libvirt-clients has virsh, util-linux has flock.';

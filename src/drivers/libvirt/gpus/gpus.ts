@@ -62,7 +62,7 @@ function stateOf(
   return ['free', undefined];
 }
 
-/** Why a function cannot be passed to a guest; undefined: it can. */
+/** Why a function cannot be passed to a guest. Undefined if it can. */
 function obstacleOf(
   { address, id, answersAs, driver, group }: PciFunction,
   own: readonly PciFunction[],

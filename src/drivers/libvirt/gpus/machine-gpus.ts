@@ -19,9 +19,7 @@ export function functionsOf({ gpus }: Pick<HostView, 'gpus'>, chosen: readonly P
     .flatMap(({ functions }) => functions.map(({ address }) => address));
 }
 
-/**
- * Marks the machine's GPUs before it starts. Returns a GPU that has another mark; undefined: all are marked.
- */
+/** Marks the machine's GPUs before it starts. Returns a GPU that has another mark, or undefined if all are marked. */
 export async function markGpus(
   change: Change,
   host: HostWithShell,

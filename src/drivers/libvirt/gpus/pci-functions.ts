@@ -27,23 +27,23 @@ export interface PciFunction {
   /** The class without its programming interface: `0300` VGA, `0302` 3D, `1200` accelerator, `0604` bridge. */
   class: string;
   driver: string | undefined;
-  /** Its IOMMU group; undefined: the IOMMU is off. */
+  /** Its IOMMU group. Undefined if the IOMMU is off. */
   group: string | undefined;
   /** The kernel's reset methods for it, best first: `flr`, `pm`, `bus`, … */
   resetMethods: readonly string[];
-  /** The bridge above; undefined: it is on the root bus. */
+  /** The bridge above. Undefined if it is on the root bus. */
   bridge: PciAddress | undefined;
   /** Whether that bridge can reset everything below it. */
   canResetBus: boolean;
   /**
-   * The current vendor and device in its configuration space; undefined: it cannot be read. `ffff:ffff`: it is off
-   * the bus.
+   * The current vendor and device in its configuration space. Undefined if it cannot be read. `ffff:ffff` means that it
+   * is off the bus.
    */
   answersAs: string | undefined;
-  /** PCIe error counts; undefined: the function does not report them. */
+  /** PCIe error counts. Undefined if the function does not report them. */
   fatalErrors: number | undefined;
   nonfatalErrors: number | undefined;
-  /** Its NUMA node; -1: the host has only one. */
+  /** Its NUMA node. -1 if the host has only one. */
   numaNode: number | undefined;
   linkWidth: number | undefined;
   maxLinkWidth: number | undefined;

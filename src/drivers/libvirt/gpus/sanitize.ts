@@ -7,12 +7,15 @@ import { type Gpu, type GpuTypes, listGpus, slotOf } from './gpus.ts';
 import type { PciAddress } from './pci-functions.ts';
 import { type GpuScan, type PciFunction, scanGpus } from './pci-functions.ts';
 
-/** The mark was changed since it was read, so the process that changed it is responsible for the GPU. */
+/**
+ * Exit status if the mark was changed since it was read. The process that changed it is then responsible for the GPU.
+ */
 const MARKED_OTHERWISE = 3;
 
 /**
  * Marks a GPU for a machine on the host before the machine starts, so that the GPU is reset before its next use, even
- * after a crash. False: the GPU has another mark. A machine that keeps its GPU marks it again, with a new `nonce`.
+ * after a crash. Returns false if the GPU has another mark. A machine that keeps its GPU marks it again, with a new
+ * `nonce`.
  *
  * @throws {VirshError}
  */
@@ -71,8 +74,8 @@ function isDone(host: HostShell, { status, stderr }: ScriptAnswer): boolean {
 export type ResetPlan = { files: readonly string[] } | { impossible: string };
 
 /**
- * Resets each function individually if it supports that. A function that supports only a bus reset is reset through
- * its bridge, and only if no other device is below that bridge.
+ * Plans a reset of each function individually if it supports that. A function that supports only a bus reset is reset
+ * through its bridge, and only if no other device is below that bridge.
  */
 export function planReset(functions: readonly PciFunction[], { functions: all }: GpuScan): ResetPlan {
   const ofTheBus = functions.filter(({ resetMethods }) => resetMethods.every((method) => method === 'bus'));
@@ -88,7 +91,10 @@ export function planReset(functions: readonly PciFunction[], { functions: all }:
   return { files: [`${first.bridge}/reset_subordinate`] };
 }
 
-/** A single function on its bus is bus-reset by its own `reset`. With a second function the kernel refuses that. */
+/**
+ * Plans the bus reset of a single function on its bus, by its own `reset`. With a second function the kernel refuses
+ * that.
+ */
 function resetOfLone(functions: readonly PciFunction[], ofTheBus: readonly PciFunction[]): ResetPlan {
   const none = ofTheBus.find(({ resetMethods }) => resetMethods.length === 0);
   if (none !== undefined)

@@ -17,7 +17,7 @@ export interface SysfsFunction {
   /** Counts of fatal and nonfatal PCIe errors. */
   errors?: [fatal: number, nonfatal: number];
   link?: [current: number, max: number];
-  /** The start of its configuration space; absent: vendor and device. */
+  /** The start of its configuration space. The default is vendor and device. */
   config?: string;
   /** Whether it is a bridge that can reset the functions below it. */
   resetsSubordinate?: boolean;

@@ -39,7 +39,7 @@ export async function chooseAccelerator(
   return { accelerator: 'tcg', doubtful: true, finding: `${found}; guests run on TCG` };
 }
 
-/** Why KVM cannot be used; undefined: it works. */
+/** Why KVM cannot be used. Undefined if it works. */
 async function probeKvm(
   host: HostShell,
   place: ScriptPlace,

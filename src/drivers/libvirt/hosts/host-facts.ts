@@ -33,7 +33,7 @@ export async function runHostScript(
 export interface HostFacts {
   /** Its clock, in milliseconds since the Unix epoch. */
   clockMs: number;
-  /** `vmx` or `svm`; undefined: no hardware virtualization. */
+  /** `vmx` or `svm`. Undefined without hardware virtualization. */
   virtualization: string | undefined;
   hasKvmDevice: boolean;
   iommuOn: boolean;
@@ -41,7 +41,7 @@ export interface HostFacts {
   canWriteState: boolean;
   /** A missing program that changing commands need. */
   missing: string | undefined;
-  /** Reason from the file `cordon` for not placing new machines; undefined: the file does not exist. */
+  /** Reason from the file `cordon` for not placing new machines. Undefined if the file does not exist. */
   cordon: string | undefined;
 }
 

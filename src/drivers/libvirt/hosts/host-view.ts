@@ -21,7 +21,7 @@ import type { Claim, HostView, Size } from './room.ts';
 interface Hardware extends Size {
   /** Free space of the pool's disk. */
   freeDiskGb: number;
-  /** Why libvirt cannot start new machines; undefined: it can. */
+  /** Why libvirt cannot start new machines. Undefined if it can. */
   fault: string | undefined;
   capabilities: Capabilities;
 }
@@ -121,13 +121,13 @@ async function readHardware(host: Host): Promise<Hardware> {
   };
 }
 
-/** Why the host cannot refuse commands that come too late; undefined: it can. */
+/** Why the host cannot refuse commands that come too late. Undefined if it can. */
 function unpreparedFor({ state_dir: stateDir }: HostOptions, { missing, canWriteState }: HostFacts) {
   if (missing !== undefined) return `it has no ${missing}`;
   return canWriteState ? undefined : `its state folder ${stateDir} cannot be written`;
 }
 
-/** The configured bridge is missing; undefined: it exists. */
+/** Reports a missing bridge. Undefined if the configured bridge exists. */
 async function missingBridge({ network, state_dir: stateDir }: HostOptions, shell: HostShell) {
   if (network.mode !== 'bridged') return undefined;
   const path = `/sys/class/net/${network.bridge}`;

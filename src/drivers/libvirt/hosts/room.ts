@@ -12,7 +12,7 @@ export interface Size {
 
 /** The resources that a domain takes on its host, from its definition. */
 export interface Claim extends Size {
-  /** Undefined: the domain is not Berth's. */
+  /** Undefined if the domain is not Berth's. */
   ref: OwnerRef | undefined;
   /** For a domain that is not Berth's: `held` while it runs, otherwise `released`. */
   state: ClaimState;
@@ -25,9 +25,9 @@ export interface HostView {
   name: string;
   datacenter: string;
   group: string;
-  /** Why no new machine is placed here; undefined: it is open. */
+  /** Why no new machine is placed here. Undefined if the host is open. */
   cordon: string | undefined;
-  /** Why libvirt cannot start new machines; undefined: it can. */
+  /** Why libvirt cannot start new machines. Undefined if it can. */
   fault: string | undefined;
   /** The volumes in its pool that may serve as base images. */
   volumes: ReadonlySet<string>;
@@ -38,7 +38,7 @@ export interface HostView {
   otherDiskGb: number;
   claims: readonly Claim[];
   gpus: readonly Gpu[];
-  /** How many more machines can get an address and ports; undefined: any number. */
+  /** How many more machines can get an address and ports. Undefined for any number. */
   addresses: number | undefined;
 }
 
@@ -69,7 +69,7 @@ export function freeGpus({ gpus }: HostView, type: string | undefined): Gpu[] {
   return gpus.filter((gpu) => gpu.type === type && gpu.state === 'free');
 }
 
-/** Why the host cannot have one more such machine; undefined: it can. */
+/** Why the host cannot have one more such machine. Undefined if it can. */
 export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
   if (host.group !== wanted.group) return `it is not in the group ${wanted.group}`;
   if (host.datacenter !== wanted.datacenter) return `it is not in ${wanted.datacenter}`;

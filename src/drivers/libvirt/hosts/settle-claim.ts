@@ -38,7 +38,7 @@ export function settleClaim(host: HostView, ref: OwnerRef): ClaimVerdict {
   return { verdict: 'wait' };
 }
 
-/** Why these claims do not fit together; undefined: they do. */
+/** Why these claims do not fit together. Undefined if they do. */
 function obstacleAmong(
   host: HostView,
   claims: readonly Claim[],

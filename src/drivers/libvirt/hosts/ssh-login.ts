@@ -13,9 +13,9 @@ export interface Login {
   readonly uri: string;
   /** The URI for the virsh on the host itself. */
   readonly ownUri: string;
-  /** The arguments before a command line for the host's shell; undefined: the host is this machine. */
+  /** The arguments before a command line for the host's shell. Undefined if the host is this machine. */
   readonly ssh: readonly string[] | undefined;
-  /** Limits of an examination by `berth doctor`; absent: each call has its own. */
+  /** Limits of an examination by `berth doctor`. If absent, each call has its own. */
   readonly asking: Asking | undefined;
   /** Call it before each command. @throws {VirshError} */
   open(): Promise<void>;

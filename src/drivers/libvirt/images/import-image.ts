@@ -136,7 +136,7 @@ async function upload(host: Host, name: string, { fd, bytes }: ImageSource): Pro
   await virsh(['pool-refresh', options.pool]);
 }
 
-/** Undefined: the volume does not exist. @throws {VirshError} */
+/** Reads a volume. Undefined if it does not exist. @throws {VirshError} */
 async function readVolume({ virsh, options }: Host, name: string) {
   const reading = virsh(['vol-dumpxml', '--pool', options.pool, '--', name]);
   const xml = await reading.catch(onProblem('no_volume', undefined));

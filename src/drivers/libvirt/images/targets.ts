@@ -4,7 +4,7 @@ import { type HostOptions, type Image, type LibvirtConfig, libvirtOfferSchema } 
 
 export interface Target {
   image: Image;
-  /** The group of hosts that may have the offer's machines; undefined: every host. */
+  /** The group of hosts that may have the offer's machines. Undefined for every host. */
   group?: string;
 }
 
