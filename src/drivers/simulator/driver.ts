@@ -90,7 +90,7 @@ async function* diagnoseThere(
   }
 }
 
-/** The token that a `berth simulator` requires; undefined: none. @throws {Fatal} */
+/** The token that a `berth simulator` requires. Undefined if it requires none. @throws {Fatal} */
 export function readToken(env: DriverSetting['env']): string | undefined {
   return readSecret(env, 'BERTH_SIMULATOR_TOKEN');
 }
@@ -129,8 +129,8 @@ export function checkState(stateFile: string): void {
 }
 
 /**
- * Beside the orchestrator's database, or in the working directory if that is not a file. The name includes the
- * platform, unless it is the default one.
+ * The path of the state file: beside the orchestrator's database, or in the working directory if that is not a file.
+ * The name includes the platform, unless it is the default one.
  */
 function stateFileOf({ databaseFile, platform }: Pick<DriverSetting, 'databaseFile' | 'platform'>): string {
   const simulator = platform === DEFAULT_PLATFORM ? 'simulator' : `simulator-${platform}`;

@@ -12,7 +12,7 @@ const rate = z.number().min(0).max(1);
 export const simulatorConfigSchema = z.strictObject({
   driver: z.literal('simulator').default('simulator'),
   /**
-   * Address of a `berth simulator`. Absent: the simulator runs inside `berth serve`. With an address, that process
+   * Address of a `berth simulator`. Without it, the simulator runs inside `berth serve`. With an address, that process
    * has the machines, and `berth serve` reads only `attach_volume` of the settings below.
    */
   address: z
@@ -28,9 +28,9 @@ export const simulatorConfigSchema = z.strictObject({
   volume_ms: range.default([100, 400]),
   /** Whether volumes can be attached while the machine runs, or only while it is stopped. */
   attach_volume: z.enum(['hot', 'cold']).default('hot'),
-  /** Time after which the platform reaps a stopped machine. Absent: never. */
+  /** Time after which the platform reaps a stopped machine. By default it never does. */
   reap_stopped_after_s: z.number().nonnegative().optional(),
-  /** Time from a boot until the platform reclaims a machine of a spot offer. Absent: never. */
+  /** Time from a boot until the platform reclaims a machine of a spot offer. By default it never does. */
   reclaim_spot_after_s: range.optional(),
   /** Probability that a first boot fails. */
   boot_failure_rate: rate.default(0),
@@ -50,7 +50,7 @@ export interface SimulatedCapacity {
 export interface SimulatorOptions {
   /** The SQLite file with the platform's state, or `:memory:`. */
   stateFile: string;
-  /** Read at each use. */
+  /** The capacity. It is read at each use. */
   readonly capacity: readonly SimulatedCapacity[];
   /** Listen address of the machines' SSH servers, and their public address. Default `127.0.0.1`. */
   host?: string;

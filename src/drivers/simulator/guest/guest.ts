@@ -24,7 +24,7 @@ export interface FileFacts {
 
 /** The files of a guest, at absolute paths. All methods but `stat` throw {@link FileError}. */
 export interface Files {
-  /** Undefined: the path does not exist. */
+  /** Undefined if the path does not exist. */
   stat(path: string): Promise<FileFacts | undefined>;
   read(path: string, user: string): Promise<string>;
   /** Writes as `user`, who owns a new file. */
@@ -84,7 +84,7 @@ export interface CommandCall extends Streams {
   signal: AbortSignal;
 }
 
-/** Returns the exit status; undefined: this guest does not have the command. */
+/** Returns the exit status. Undefined if this guest does not have the command. */
 export type Command = (
   call: CommandCall,
 ) => number | undefined | Promise<number> | Promise<number | undefined>;

@@ -34,7 +34,7 @@ export function serveGuestSession(session: Session, guest: Guest, signal: AbortS
   });
 }
 
-/** The client may disconnect between any two writes. */
+/** Prepares a channel for a client that may disconnect between any two writes. */
 function open(channel: ServerChannel): ServerChannel {
   channel.on('error', () => {});
   channel.stderr.on('error', () => {});

@@ -85,7 +85,7 @@ function gpusOf({ spec }: GuestFacts): Gpu[] {
   });
 }
 
-/** Absent in a guest without GPUs, which has no driver. */
+/** The command nvidia-smi. It is absent in a guest without GPUs, which has no driver. */
 const nvidiaSmi: Command = async ({ guest, args, out, err }) => {
   const gpus = gpusOf(await guest.facts());
   if (gpus.length === 0) return undefined;

@@ -2,14 +2,14 @@ import type { MachineRecord } from '../../../platform-model/records.ts';
 import type { HostKey } from '../../kit/host-key.ts';
 
 export interface SimulatedMachine extends MachineRecord {
-  /** The `bootedAt` of the boot that the files in memory belong to; absent: none. */
+  /** The `bootedAt` of the boot that the files in memory belong to. Absent if there are no such files. */
   memoryOf?: number | null;
   /** Whether its SSH server ever listens. */
   sshListens: boolean;
   /** Assigned at the first boot. */
   sshPort: number | null;
   sshHostKey: Pick<HostKey, 'privateKey' | 'fingerprint'>;
-  /** When cloud-init finishes the first boot; null: that boot has not completed. */
+  /** When cloud-init finishes the first boot. Null if that boot has not completed. */
   cloudInitUntil: number | null;
   runcmdDone: number;
 }

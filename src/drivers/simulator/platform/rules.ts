@@ -85,7 +85,7 @@ export function manifestOf(
   };
 }
 
-/** Undefined: it has not booted yet. */
+/** The endpoint of a machine. Undefined if it has not booted yet. */
 export function endpointOf(machine: SimulatedMachine, host: string): Endpoint | undefined {
   const { sshPort, sshHostKey } = machine;
   if (sshPort === null) return undefined;

@@ -114,7 +114,7 @@ export class Runtime {
     this.#arm(ref);
   }
 
-  /** The machine's current record; undefined: gone. */
+  /** The machine's current record. Undefined if the machine is gone. */
   #machine(ref: OwnerRef): SimulatedMachine | undefined {
     return this.#parts.platform.machines.of(ref)[0];
   }
@@ -230,7 +230,7 @@ export class Runtime {
     }
   }
 
-  /** The guest ended while its machine runs: restarts it. */
+  /** Restarts a guest that ended while its machine runs. */
   #lose(ref: OwnerRef, lost: RunningGuest): void {
     if (this.#guests.get(ref) !== lost) return;
     this.#guests.delete(ref);
@@ -287,7 +287,7 @@ export class Runtime {
     return clock.now() + draws.durationMs(`${record.spec.ref}/${record.boots}/${name}`, range);
   }
 
-  /** The guest shuts down by itself, after the command that requested it has ended. */
+  /** Records that the guest shuts down by itself, after the command that requested it has ended. */
   #goDown(ref: OwnerRef, change: Partial<SimulatedMachine>): void {
     if (this.#machine(ref)?.power !== 'running') return;
     this.#update(ref, change);

@@ -23,7 +23,10 @@ export interface SimulatorTruth {
 }
 
 export interface Simulator extends PlatformDriver {
-  /** Not part of the driver's port: lets tools compare an orchestrator's records with the truth. */
+  /**
+   * Returns the complete state, so that tools can compare an orchestrator's records with the truth. It is not part of
+   * the driver's port.
+   */
   inspect(): Promise<SimulatorTruth>;
 }
 

@@ -64,12 +64,12 @@ export function takeStateLock(stateFile: string): () => void {
   return () => lock.close();
 }
 
-/** Creates no file. @throws {StateInUse} */
+/** Checks that no other process runs the machines of the state. Creates no file. @throws {StateInUse} */
 export function assertStateFree(stateFile: string): void {
   if (existsSync(dirname(stateFile)) && existsSync(lockFileOf(stateFile))) takeStateLock(stateFile)();
 }
 
-/** Links to the same file give the same lock file. */
+/** Returns the lock file of a state file. Links to the same file give the same lock file. */
 function lockFileOf(stateFile: string): string {
   const path = existsSync(stateFile)
     ? realpathSync(stateFile)

@@ -12,7 +12,7 @@ export interface UnitEvent {
   datacenter: string;
 }
 
-/** Older events are deleted. */
+/** Maximum number of events. Older ones are deleted. */
 const MAX_EVENTS = 100_000;
 
 /** The history of every unit, written together with the machine. Tests compare sales with it. */
@@ -27,7 +27,7 @@ export class UnitHistory {
     ).run(MAX_EVENTS);
   }
 
-  /** Records the effect of a machine's change on its unit; undefined: the machine does not exist. */
+  /** Records the effect of a machine's change on its unit. A machine that does not exist is undefined. */
   record(before: MachineRecord | undefined, after: MachineRecord | undefined, now: number): void {
     const record = after ?? before;
     if (record === undefined || (before?.holdsUnit === true) === (after?.holdsUnit === true)) return;

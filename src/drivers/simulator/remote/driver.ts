@@ -82,7 +82,10 @@ export function connectSimulator(
   };
 }
 
-/** A request known not to have begun fails without a side effect. The core treats any other error as unknown. */
+/**
+ * Classifies an error. A request known not to have begun fails without a side effect. The core treats any other error
+ * as unknown.
+ */
 function toFailure(error: unknown): Step<never> {
   if (error instanceof NotReached) return failed('transient', error.message);
   if (error instanceof Refused && error.status === refusals.unauthorized)

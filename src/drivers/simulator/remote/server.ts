@@ -21,7 +21,7 @@ const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
 
 export interface RemoteServerOptions {
   simulator: Simulator;
-  /** The token that every caller must send; undefined: none, and `/control` does not exist. */
+  /** The token that every caller must send. If undefined, none is required, and `/control` does not exist. */
   token: string | undefined;
   clock: Clock;
 }
