@@ -154,9 +154,9 @@ async function addKey(
 }
 
 /**
- * Ensures an account and a credential. `apiKey`: the key made now, shown once; null: keys exist, or the environment has
- * one. `accountId`: the environment key's account, the default or else the oldest; null: the default one was closed for
- * good. If several servers start on an empty database, one creates both.
+ * Ensures an account and a credential. `apiKey` is the key made now, to be shown once. It is null if keys exist, or the
+ * environment has one. `accountId` is the environment key's account: the default one, or else the oldest. It is null if
+ * the default one was closed for good. If several servers start on an empty database, one creates both.
  */
 export async function ensureAccess(
   { store, ...parts }: Deps,

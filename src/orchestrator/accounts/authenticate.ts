@@ -9,7 +9,7 @@ import type { Reader, Store, Transaction } from '../model/store.ts';
 /** The owner of a credential. */
 export interface Owner {
   accountId: string;
-  /** Null: a password, or the key from the environment. */
+  /** Null for a password, or for the key from the environment. */
   keyId: string | null;
   /** The kind of the credential, or of the one that its token was obtained with. */
   origin: 'key' | 'password' | 'environment';

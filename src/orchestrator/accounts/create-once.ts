@@ -7,7 +7,7 @@ export interface Asked {
   accountId: string;
   operation: 'createInstance' | 'createVolume';
   request: object;
-  /** The value of the Idempotency-Key header. Undefined: there was none. */
+  /** The value of the Idempotency-Key header. Undefined if there was none. */
   key: string | undefined;
 }
 
@@ -18,8 +18,8 @@ export interface Created<Record> {
 }
 
 /**
- * The same Idempotency-Key with the same body gives the same resource, in its current state, for 24 hours. The key is
- * written in the transaction that makes the resource.
+ * Makes a resource once: the same Idempotency-Key with the same body gives the same resource, in its current state, for
+ * 24 hours. The key is written in the transaction that makes the resource.
  *
  * @throws {ApiError} `idempotency_mismatch` if the key was used for another request
  */

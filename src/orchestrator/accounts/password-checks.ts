@@ -28,8 +28,8 @@ export class PasswordChecks {
   }
 
   /**
-   * Whether `password` matches `stored`. Null: the account has no password; the check takes the same time. A check does
-   * not begin once `signal` is aborted or this is closed.
+   * Whether `password` matches `stored`. `stored` is null for an account without a password; the check takes the same
+   * time. A check does not begin once `signal` is aborted or this is closed.
    *
    * @throws {ApiError} if the client has disconnected, or the server stops; the client does not see it
    */

@@ -2,7 +2,7 @@ import { ApiError } from '../../contract/errors.ts';
 import type { AccountUse } from '../model/claims.ts';
 import type { Transaction } from '../model/store.ts';
 
-/** The limits of each account. Undefined: no limit. */
+/** The limits of each account. An undefined number is no limit. */
 export interface Quotas {
   instances: number | undefined;
   volumes: number | undefined;
