@@ -21,7 +21,7 @@ export interface Raised extends AlarmKey {
   /** Fields of the log line. */
   fields?: object;
   /**
-   * The alarm ends unless it is raised again within this time, in milliseconds. Absent: the default of its kind, or
+   * The alarm ends unless it is raised again within this time, in milliseconds. The default is that of its kind, or
    * until `end`.
    */
   forMs?: number;
@@ -41,7 +41,7 @@ interface Deps {
   log: Pick<Log, 'warn' | 'error'>;
   /** The name of this server among those on the same database. */
   server: string;
-  /** Absent: no list files are written. */
+  /** If absent, no list files are written. */
   lists?: ListFiles | undefined;
 }
 

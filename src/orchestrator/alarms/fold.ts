@@ -21,7 +21,7 @@ interface Folded<T> {
 
 /**
  * Raises the alarms of `items`: one each for the first hundred. If there are more, one alarm with the platform as
- * subject gives their number and the file that lists all. `isComplete`: all other alarms of the kind end.
+ * subject gives their number and the file that lists all. With `isComplete`, all other alarms of the kind end.
  */
 export async function raiseFolded<T>(
   alarms: Alarms,
