@@ -10,7 +10,7 @@ export interface Sale {
   isOpen(platform: string): boolean;
   /** Units used by machines without a row, which have no claim. */
   unclaimedUnits(offerId: string, region: string): number;
-  /** Units that the platform itself has capacity for, including taken ones. Undefined: it sets no limit. */
+  /** Units that the platform itself has capacity for, including taken ones. Undefined if it sets no limit. */
   platformUnits(offer: Offer, region: string): number | undefined;
   /**
    * Whether {@link platformUnits} leaves out capacity: that of silent hosts, or all of it while the platform does not
@@ -46,7 +46,7 @@ export type Obstacle =
   | { reason: 'platform_frozen' | 'region_drained' | 'region_maintenance' | 'offer_maintenance' }
   | { reason: 'cordoned'; cordon: CordonRecord };
 
-/** All obstacles. Empty: free units are sold. */
+/** Returns all obstacles. If there are none, free units are sold. */
 export function findObstacles({ catalog, platform, cordons }: Stock, wanted: Wanted): Obstacle[] {
   const { offer } = wanted;
   const region = catalog.regions.get(wanted.region);
@@ -91,7 +91,7 @@ export function isStorageKnown(catalog: Catalog, regionToken: string, sale: Stor
   return volumeTypes.every(({ platform }) => sale.areStorageClaimsComplete(platform));
 }
 
-/** GB in a region that claims of volumes may take. Null: no limit. 0 while the claims do not cover the storage. */
+/** GB in a region that claims of volumes may take. Null for no limit. 0 while the claims do not cover the storage. */
 export function sellableStorageGb(catalog: Catalog, regionToken: string, sale: StorageSale): number | null {
   const { storageGb } = catalog.regions.get(regionToken) ?? {};
   if (storageGb === undefined) return null;
@@ -121,7 +121,7 @@ export interface OfferStock {
   unavailable: UnavailableRegion[];
 }
 
-/** By offer. Each placement is checked on its own, never summed up. */
+/** Returns the stock of each offer. Each placement is checked on its own, never summed up. */
 export function stockOfOffers(stock: Stock, use: readonly PlacementUse[]): Map<string, OfferStock> {
   const unitsOf = freeUnits(stock, use);
   return new Map(
