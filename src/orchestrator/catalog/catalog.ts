@@ -9,12 +9,12 @@ export interface Region {
   name: string;
   countryCode: string | undefined;
   datacenter: string;
-  /** Nothing new is placed here. */
+  /** Whether nothing new is placed here. */
   drained: boolean;
   maintenance: boolean;
-  /** Volume types sold here. Empty: the region has no volumes. */
+  /** Volume types sold here. Empty if the region has no volumes. */
   volumeTypes: readonly VolumeType[];
-  /** GB that all volumes of the region together may take. Undefined: no limit. */
+  /** GB that all volumes of the region together may take. Undefined for no limit. */
   storageGb: number | undefined;
 }
 
@@ -59,7 +59,7 @@ export interface Offer {
   osOptions: readonly string[];
   supportsCloudInit: boolean;
   maintenance: boolean;
-  /** The root disk sizes that a create may request. Undefined: fixed at `storageGb`. */
+  /** The root disk sizes that a create may request. Undefined if the size is fixed at `storageGb`. */
   rootDisk: { minGb: number; maxGb: number } | undefined;
   /** Whether a stopped instance keeps its unit. */
   onStop: 'release' | 'hold';
@@ -67,9 +67,11 @@ export interface Offer {
   resumable: boolean;
   /** Whether an ONLINE instance can be restarted, if the platform supports it. */
   restartable: boolean;
-  /** The price of a stopped instance. Undefined: not stated. Berth announces it; the billing system charges it. */
+  /**
+   * The price of a stopped instance. Undefined if it is not stated. Berth announces it; the billing system charges it.
+   */
   stoppedPriceMicroUsdPerHour: number | undefined;
-  /** The shortest rental. Undefined: not stated. */
+  /** The shortest rental. Undefined if it is not stated. */
   minimumReservationMinutes: number | undefined;
   /** How long a create or a start may take to reach ONLINE (O: Limits; longer for bare metal). */
   onlineWithinMs: number;
