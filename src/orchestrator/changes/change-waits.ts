@@ -44,7 +44,7 @@ class Wait implements ChangeWait {
 export class ChangeWaits {
   readonly #clock: Clock;
   readonly #unsubscribe: () => void;
-  /** By account. */
+  /** Waits by account. */
   readonly #waits = new Map<string, Set<Wait>>();
   #isClosed = false;
 
@@ -69,7 +69,7 @@ export class ChangeWaits {
   }
 
   /**
-   * Opens a wait of at most `waitMs` milliseconds. 0: the wait has ended at once.
+   * Opens a wait of at most `waitMs` milliseconds. With 0, the wait has ended at once.
    *
    * @param client aborted when the client has disconnected
    * @throws {ApiError} `too_many_requests`

@@ -39,12 +39,12 @@ export function toCursor(scope: CursorScope, { from, afterId, open }: ChangePosi
 
 /** A parsed cursor, before its scope is checked. */
 export interface ReadCursor {
-  /** Null: another version of Berth made the cursor. */
+  /** Null if another version of Berth made the cursor. */
   position: ChangePosition | null;
   isOf(scope: CursorScope): boolean;
 }
 
-/** Undefined: the text is not a cursor. */
+/** Parses a cursor. Undefined if the text is not one. */
 export function fromCursor(text: string): ReadCursor | undefined {
   const value = parse(text);
   const parts = partsSchema.safeParse(value);

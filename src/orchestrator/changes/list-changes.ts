@@ -12,7 +12,7 @@ interface Deps {
 }
 
 interface Asked {
-  /** Absent: the client only asks where the changes currently end. */
+  /** The cursor. Without it, the client only asks where the changes currently end. */
   since?: string | undefined;
   /** How long to wait if there is no change, in milliseconds. */
   waitMs: number;
@@ -34,7 +34,7 @@ export async function listChanges(
   const wait = changeWaits.open(accountId, cursor === undefined ? 0 : waitMs, client);
   try {
     for (;;) {
-      // Before the read, so that a commit during the read ends the wait.
+      // The wait begins before the read, so that a commit during the read ends it.
       const woken = wait.next();
       const after = cursor?.position ?? null;
       const { epoch, changes, next, isCut, isLost } = await store.read.changes.page({
@@ -44,7 +44,7 @@ export async function listChanges(
       });
       const scope = { accountId, epoch, now: clock.now() };
       if (cursor !== undefined && (isLost || !cursor.isOf(scope))) {
-        // Read again without the cursor, to find where the changes end.
+        // The next read is without the cursor, to find where the changes end.
         cursor = undefined;
         continue;
       }
