@@ -14,7 +14,7 @@ import type { Page } from '../deps.ts';
 
 const ALARMS = { machine: 'orphan_machine', volume: 'orphan_volume', row_lost: 'row_lost' } as const;
 
-/** Resources with our tag on a platform that no row owns. */
+/** Resources with Berth's tag on a platform that no row owns. */
 export const orphansPage: Page = async ({ store: { read } }, { now }) => {
   const orphans = await listOrphans(read);
   return {

@@ -4,14 +4,14 @@ const HOUR_MS = 3_600_000;
 
 /** How creates ended in the last hours. */
 export interface Outcomes {
-  /** Milliseconds from the create to ONLINE. Undefined: no create came ONLINE. */
+  /** Milliseconds from the create to ONLINE. Undefined if no create came ONLINE. */
   p50: number | undefined;
   p95: number | undefined;
   online: number;
   failed: number;
-  /** Oldest first. */
+  /** Outcomes of each hour, oldest first. */
   byHour: { from: number; online: number; failed: number }[];
-  /** Most frequent first. */
+  /** Causes of failure, most frequent first. */
   causes: { cause: string; count: number; anId: string }[];
 }
 
@@ -55,10 +55,10 @@ function quantile(sorted: readonly number[], share: number): number | undefined 
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
 }
 
-/** Without `gone`: a machine that disappears is why a create failed. */
+/** Outcomes of calls that succeeded. `gone` is not one: a machine that disappears is why a create failed. */
 const SUCCESSFUL = new Set(['done', 'pending', 'observed', 'proved']);
 
-/** The last failed call, such as `ssh: auth` or `create: capacity`. If no call failed: the step. */
+/** The last failed call, such as `ssh: auth` or `create: capacity`. If no call failed, the step. */
 function causeOf({ calls, cause }: ProvisionOutcome): string {
   const failed = calls.findLast(({ outcome }) => !SUCCESSFUL.has(outcome));
   return failed === undefined ? cause : `${failed.call}: ${failed.outcome}`;
