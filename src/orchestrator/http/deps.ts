@@ -36,7 +36,7 @@ export interface HttpDeps {
   tokenTtlMs: number;
   quotas: Quotas;
   maxBodyBytes: number;
-  /** How many proxies in front of this server add an address to X-Forwarded-For. 0: the header is ignored. */
+  /** How many proxies in front of this server add an address to X-Forwarded-For. With 0, the header is ignored. */
   trustedProxies: number;
   tracing?: Tracing | undefined;
 }

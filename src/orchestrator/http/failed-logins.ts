@@ -30,8 +30,8 @@ export class FailedLogins {
   }
 
   /**
-   * Counts a failure. Resolves when it may be answered, or when the client has disconnected. `name` undefined: an API
-   * key was wrong.
+   * Counts a failure. Resolves when it may be answered, or when the client has disconnected. `name` is undefined if an
+   * API key was wrong.
    */
   async delay(name: string | undefined, address: string, client: AbortSignal): Promise<void> {
     if (!this.#isEnabled || this.#isClosed) return;
@@ -63,7 +63,7 @@ export class FailedLogins {
   }
 
   #count(name: string | undefined, address: string): number {
-    // Hashed, so that a long name takes no more memory.
+    // The key is a hash, so that a long name takes no more memory.
     const key = hash('sha256', JSON.stringify([name ?? null, address]), 'base64');
     const now = this.#clock.now();
     const longestAt = now + FREE_FAILURES * FORGET_AFTER_MS + MAX_DELAY_MS;

@@ -67,7 +67,10 @@ export class Metrics extends ServerMetrics {
     this.addDiskMetrics('berth', async () => deps.diskRoom?.());
   }
 
-  /** Counted apart from other requests, since a polled read may cost no more than one addition. */
+  /**
+   * Counts a polled read. They are counted apart from other requests, since a polled read may cost no more than one
+   * addition.
+   */
   countPolledRead(): void {
     this.#polledReads++;
   }

@@ -73,7 +73,7 @@ export class RateLimits {
     return !this.#options.enabled || this.#polls.take(instanceId, this.#clock.now()) === 0;
   }
 
-  /** {@link admitsPoll}. @throws {ApiError} `too_many_requests` */
+  /** Like {@link admitsPoll}, but throws. @throws {ApiError} `too_many_requests` */
   admitPoll(instanceId: string): void {
     if (this.#options.enabled) admit(this.#polls, instanceId, this.#clock.now());
   }

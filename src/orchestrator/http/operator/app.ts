@@ -15,7 +15,7 @@ interface OperatorDeps extends OperationDeps {
   metrics: Metrics;
   log: Log;
   maxBodyBytes: number;
-  /** How many proxies in front of this server add an address to X-Forwarded-For. 0: the header is ignored. */
+  /** How many proxies in front of this server add an address to X-Forwarded-For. With 0, the header is ignored. */
   trustedProxies: number;
 }
 
