@@ -8,7 +8,7 @@ import { toInstance } from './to-instance.ts';
 export interface PreparedReply {
   readonly id: string;
   readonly accountId: string;
-  /** A string, since a buffer is several objects, and each poll would load them from memory. */
+  /** The body is a string, since a buffer is several objects, and each poll would load them from memory. */
   readonly body: string;
   /** Equal if and only if the bodies are equal. */
   readonly etag: string;
@@ -53,7 +53,7 @@ export class PolledReads {
     });
   }
 
-  /** The cached reply of an instance. Undefined: not cached; the instance may exist. */
+  /** The cached reply of an instance. Undefined if it is not cached; the instance may exist. */
   cached(id: string): PreparedReply | undefined {
     const cached = this.#isFeedLive() ? this.#cached.get(id) : undefined;
     return cached?.body === undefined ? undefined : cached;
@@ -80,7 +80,7 @@ export class PolledReads {
    * left out.
    */
   async bodiesOf(ids: readonly string[]): Promise<string[]> {
-    /** Rows read from the store. Null: no such row. */
+    /** Rows read from the store. Null if there is no such row. */
     const read = new Map<string, CacheEntry | null>();
     for (;;) {
       // Start over each time: during the read, other replies may have changed or been evicted.
@@ -135,7 +135,7 @@ export class PolledReads {
   }
 }
 
-/** The newer one of the cached and the read entry. Undefined: neither is known. */
+/** The newer one of the cached and the read entry. Undefined if neither is known. */
 function newer(
   cached: CacheEntry | undefined,
   read: CacheEntry | null | undefined,
