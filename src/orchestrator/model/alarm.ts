@@ -56,19 +56,19 @@ export interface AlarmKey {
 
 /** One open alarm. Times are milliseconds since the Unix epoch. */
 export interface AlarmRecord extends AlarmKey {
-  /** Null: the alarm does not concern a platform. */
+  /** Null if the alarm does not concern a platform. */
   platform: string | null;
   /** The problem and its remedy, for the operator. */
   text: string;
   since: number;
   /** When a server last saw it. An alarm that no server sees any more is removed some minutes later. */
   lastSeenAt: number;
-  /** The operator who acknowledged it. Null: not acknowledged. */
+  /** The operator who acknowledged it. Null if it is not acknowledged. */
   acknowledgedBy: string | null;
 }
 
 export interface AlarmReader {
-  /** Oldest first. */
+  /** Lists the open alarms, oldest first. */
   list(): Promise<AlarmRecord[]>;
 }
 export interface AlarmWriter extends AlarmReader {

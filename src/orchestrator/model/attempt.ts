@@ -15,12 +15,13 @@ export interface Attempt {
   resourceKind: ResourceKind;
   platform: string;
   ref: OwnerRef;
-  /** The host on which it was made. Null: unknown, so it may be on any host. */
+  /** The host on which it was made. Null if unknown: it may be on any host. */
   host: string | null;
   /** Milliseconds since the epoch. */
   openedAt: number;
   /**
-   * When the platform proved that nothing of the attempt is left, in milliseconds since the epoch. Null: not proved.
+   * When the platform proved that nothing of the attempt is left, in milliseconds since the epoch. Null if that is not
+   * proved.
    */
   closedAt: number | null;
   destroyOrder: DestroyOrder;
@@ -72,6 +73,6 @@ export interface PruneRequest {
 }
 export interface Pruned {
   ids: string[];
-  /** The latest creation time among them. Null: none were deleted. */
+  /** The latest creation time among them. Null if none were deleted. */
   newestCreatedAt: number | null;
 }

@@ -25,25 +25,25 @@ export interface ClaimReader {
   isHeldBy(instanceId: string): Promise<boolean>;
 }
 export interface ClaimWriter extends ClaimReader {
-  /** Takes one unit unless all `capacity` units are taken. True: the instance now holds one. */
+  /** Takes one unit unless all `capacity` units are taken. Returns whether the instance now holds one. */
   take(claim: { instanceId: string; offerId: string; region: string; capacity: number }): Promise<boolean>;
-  /** Releases the unit. True: the instance held one. A second release has no effect. */
+  /** Releases the unit. Returns whether the instance held one. A second release has no effect. */
   release(instanceId: string): Promise<boolean>;
 }
 
 /** Storage that volumes claim in a region. */
 export interface StorageClaimReader {
   use(): Promise<{ region: string; claimedGb: number }[]>;
-  /** In GB. 0: none. */
+  /** The GB that a volume claims. 0 if it claims none. */
   heldBy(volumeId: string): Promise<number>;
 }
 export interface StorageClaimWriter extends StorageClaimReader {
   /**
    * Sets the volume's claim to `gb`, larger or smaller than before, unless that exceeds what the other volumes leave of
-   * `capacityGb` (null: no limit). True: the volume now holds it.
+   * `capacityGb` (null for no limit). Returns whether the volume now holds it.
    */
   take(claim: { volumeId: string; region: string; gb: number; capacityGb: number | null }): Promise<boolean>;
-  /** Releases the volume's claim. True: it held one. */
+  /** Releases the volume's claim. Returns whether it held one. */
   release(volumeId: string): Promise<boolean>;
 }
 

@@ -6,7 +6,7 @@ export interface CordonSubject {
   kind: CordonKind;
   /** The token of a region, the id of an offer, or the name of a platform or of one of its hosts. */
   name: string;
-  /** The platform that the cordon applies to. Null: a region or an offer on all platforms. */
+  /** The platform that the cordon applies to. Null for a region or an offer on all platforms. */
   platform: string | null;
 }
 
@@ -17,7 +17,7 @@ export interface CordonSubject {
 export interface CordonRecord extends CordonSubject {
   id: string;
   since: number;
-  /** Null: until it is removed. */
+  /** Null if it is in force until it is removed. */
   until: number | null;
   /** Whether clients see the cordon in the catalog as maintenance, with its times and its reason. */
   isMaintenance: boolean;
@@ -41,7 +41,7 @@ export function isOver({ until }: Pick<CordonRecord, 'until'>, now: number): boo
   return until !== null && until <= now;
 }
 
-/** A resource that is placed or to be placed. `host`: where it already is. */
+/** A resource that is placed or to be placed. `host` is where it already is. */
 export interface Placed {
   region: string;
   offer: string;

@@ -21,7 +21,10 @@ export interface CredentialWriter extends CredentialReader {
   closeAccount(accountId: string, at: number): Promise<void>;
   /** Deletes the rows of closed accounts that have no resources left, not even tombstones. */
   deleteClosedAccounts(): Promise<void>;
-  /** Deletes an account with its keys. False: it has instances or volumes (tombstones count), and is left unchanged. */
+  /**
+   * Deletes an account with its keys. Returns false if it has instances or volumes (tombstones count): it is left
+   * unchanged.
+   */
   deleteAccount(accountId: string): Promise<boolean>;
   insertToken(record: TokenRecord): Promise<void>;
   /** Deletes the tokens of an account that the credential with that digest obtained. */

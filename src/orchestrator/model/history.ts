@@ -21,7 +21,7 @@ export interface RequestedBy {
   operator?: string;
   /** The id of the key. `password` and `environment` are logins without one. */
   key?: string;
-  /** Null: the request came from this machine. */
+  /** Null if the request came from this machine. */
   address: string | null;
 }
 
@@ -29,14 +29,14 @@ export interface RequestedBy {
 export interface HistoryEvent {
   instanceId: string;
   at: number;
-  /** The step of work. `request`: a client's request. `attach`: a cold attach of a volume. */
+  /** The step of work. `request` means a client's request, and `attach` a cold attach of a volume. */
   cause: InstanceWorkKind | 'request' | 'attach';
-  /** Null: not a step. */
+  /** Null if the event is not a step. */
   attempt: number | null;
-  /** Null: the status did not change. */
+  /** Null if the status did not change. */
   fromStatus: InstanceStatus | null;
   toStatus: InstanceStatus | null;
-  /** What follows: another step, `again` or `finish`. Null: not a step. */
+  /** What follows: another step, `again` or `finish`. Null if the event is not a step. */
   next: string | null;
   /** Why something failed, in the platform's own words. For the operator only. */
   detail: string | null;
@@ -44,7 +44,7 @@ export interface HistoryEvent {
   /** The end of the console of a failed machine, without keys and passwords. */
   console: string | null;
   tookMs: number | null;
-  /** Null: a step caused it, or the event predates this field. */
+  /** Null if a step caused it, or the event predates this field. */
   by: RequestedBy | null;
 }
 
@@ -60,7 +60,7 @@ export type Asked = Pick<HistoryEvent, 'instanceId' | 'at'> & { what: string; by
 
 /** How a create ended: ONLINE, ERROR, or DESTROYING if its owner deleted it before that. */
 export type ProvisionOutcome = Pick<HistoryEvent, 'instanceId' | 'at' | 'cause' | 'toStatus' | 'calls'> & {
-  /** Null: the row of the instance is pruned. */
+  /** Null if the row of the instance is pruned. */
   createdAt: number | null;
 };
 
@@ -77,7 +77,7 @@ export interface HistoryReader {
 export interface HistoryWriter extends HistoryReader {
   moved(event: Moved): Promise<void>;
   asked(event: Asked): Promise<void>;
-  /** `isNews` false: the step is left out, unless the instance changed its status in it. */
+  /** Adds a step. Without `isNews` it is left out, unless the instance changed its status in it. */
   step(event: Omit<HistoryEvent, 'fromStatus' | 'toStatus' | 'by'>, isNews: boolean): Promise<void>;
   /** Deletes those of the oldest `limit` events that happened before `before`. Returns how many. */
   pruneOldest(before: number, limit: number): Promise<number>;

@@ -23,7 +23,7 @@ export interface HostDevice {
    * `quarantined`: it failed and waits for an operator. `unusable`: the host's setup does not allow it to be assigned.
    */
   state: (typeof deviceStates)[number];
-  /** The ref of our machine that has it. */
+  /** The ref of Berth's machine that has it. */
   ref?: string;
   /** Why the device is not free. */
   detail?: string;
@@ -38,7 +38,7 @@ export interface ObservedHost {
   state: (typeof hostStates)[number];
   /** Why the host is not open. */
   detail?: string;
-  /** Absent: unknown. */
+  /** Absent if unknown. */
   vcpus?: HostShare;
   memoryGb?: HostShare;
   diskGb?: HostShare;
@@ -51,11 +51,11 @@ export type Inventory =
       answer: 'counted';
       free: readonly FreeUnits[];
       /**
-       * The machines that `free` already takes into account, at the same moment. Absent: the machines of the last
-       * listing, so free capacity is underestimated while machines are being made or removed.
+       * The machines that `free` already takes into account, at the same moment. If absent, these are the machines of
+       * the last listing, so free capacity is underestimated while machines are being made or removed.
        */
       counted?: readonly string[];
-      /** Every host, including silent ones. Absent: the platform does not report hosts. */
+      /** Every host, including silent ones. Absent if the platform does not report hosts. */
       hosts?: readonly ObservedHost[];
     }
   | { answer: 'unknown'; reason: string };

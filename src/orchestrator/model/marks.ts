@@ -23,7 +23,7 @@ export type MarkName =
   | 'changes_pruned_until'
   /** The account of BERTH_API_KEY was closed for good. */
   | 'default_account_closed'
-  /** For a machine, by its ref. */
+  /** An operator's order about a machine, by its ref. */
   | `adopt_requested:${string}`
   | `release_requested:${string}`;
 
@@ -33,7 +33,7 @@ export function markOf(platform: string, name: PlatformMark): MarkName {
 }
 
 export interface MarkReader {
-  /** Milliseconds since the epoch. Null: the mark does not exist. */
+  /** Milliseconds since the epoch. Null if the mark does not exist. */
   get(name: MarkName): Promise<number | null>;
 }
 export interface MarkWriter extends MarkReader {

@@ -44,11 +44,11 @@ export interface MachineSpec {
   cloudInit: CloudInit | undefined;
   note: Note;
   /**
-   * The host chosen from the answer of `place`. The machine is made there, or the create fails. Absent: the platform
+   * The host chosen from the answer of `place`. The machine is made there, or the create fails. If absent, the platform
    * chooses.
    */
   host?: string;
-  /** Hosts that an operator has cordoned. The machine is made on another one. Absent: none are cordoned. */
+  /** Hosts that an operator has cordoned. The machine is made on another one. Absent if none are cordoned. */
   avoidHosts?: readonly string[];
 }
 
@@ -118,11 +118,13 @@ export interface ObservedMachine {
   host?: string;
   /** The platform's own words when `power` is `failed` or `paused`. */
   detail?: string;
-  /** Does not change the status. It raises an alarm until the machine is observed without it. */
+  /**
+   * A fault of the machine. It does not change the status. It raises an alarm until the machine is observed without it.
+   */
   fault?: MachineFault;
   /** Its current name on the platform, if it was renamed there. */
   renamedTo?: string;
-  /** As passed to the create. Absent if the manifest says that notes are not kept. */
+  /** The note that was passed to the create. Absent if the manifest says that notes are not kept. */
   note?: Note;
 }
 
@@ -142,7 +144,7 @@ export type Presence<T> =
   | { answer: 'observed'; value: T }
   | {
       answer: 'gone';
-      /** Absent: the answer covers every host that the platform ever had. */
+      /** If absent, the answer covers every host that the platform ever had. */
       hosts?: AskedHosts;
     }
   | {
@@ -152,7 +154,7 @@ export type Presence<T> =
       hosts?: AskedHosts;
     };
 
-/** A copy of one of our resources, under another name on the platform. */
+/** A copy of one of Berth's resources, under another name on the platform. */
 export interface CopyOfResource {
   /** The name in the mark of the copy. */
   ref: OwnerRef;
@@ -169,19 +171,19 @@ export interface Leftover {
   detail: string;
 }
 
-/** All resources that carry our tag. Absence from a listing never proves absence. */
+/** All resources that carry Berth's tag. Absence from a listing never proves absence. */
 export type Listing<T> =
   | {
       answer: 'listed';
       items: T[];
       /**
-       * Copies of our resources, made outside Berth. Each has the mark of a listed resource and another identity. They
-       * raise alarms; they are never counted, adopted or destroyed.
+       * Copies of Berth's resources, made outside Berth. Each has the mark of a listed resource and another identity.
+       * They raise alarms; they are never counted, adopted or destroyed.
        */
       copies?: readonly CopyOfResource[];
-      /** Disks with our names that belong to none of the listed machines or volumes. */
+      /** Disks with Berth's names that belong to none of the listed machines or volumes. */
       leftovers?: readonly Leftover[];
-      /** Absent: the answer covers every host that the platform ever had. */
+      /** If absent, the answer covers every host that the platform ever had. */
       hosts?: AskedHosts;
     }
   | { answer: 'unknown'; reason: string };
@@ -214,7 +216,7 @@ export type Step<T> =
   | { outcome: 'done'; value: T }
   | {
       outcome: 'pending';
-      /** Passed to the next call of the same step, also after a restart of the server. */
+      /** The driver's state. It is passed to the next call of the same step, also after a restart of the server. */
       cookie: string;
       pollAfterMs: number;
     }
@@ -241,15 +243,15 @@ export interface DriverManifest {
   /** `attached`: a volume can grow at any time. `detached`: only while it is not attached. `none`: never. */
   resizeVolume: 'attached' | 'detached' | 'none';
   /**
-   * How long `get` and `list` may omit the resource after its create was sent or answered. 0: a `get` right after the
-   * call is conclusive.
+   * How long `get` and `list` may omit the resource after its create was sent or answered. With 0, a `get` right after
+   * the call is conclusive.
    */
   createVisibleWithinMs: number;
   /** Whether an observed resource carries the note that it was created with. */
   keepsNotes: boolean;
-  /** Whether the host or the engine refuses a command of an earlier claim. Absent: false. */
+  /** Whether the host or the engine refuses a command of an earlier claim. The default is false. */
   fences?: boolean;
-  /** The largest user data of a machine in bytes, as `cloud-init/render.ts` writes it. 0: no cloud-init. */
+  /** The largest user data of a machine in bytes, as `cloud-init/render.ts` writes it. 0 means no cloud-init. */
   cloudInitBytes: number;
 }
 
@@ -279,7 +281,9 @@ export interface ObservedVolume {
   createdAt: number;
   /** Absent if the platform does not report it. */
   sizeGb?: number;
-  /** The host of the platform that has it. Absent: every host can reach it, or the platform does not report hosts. */
+  /**
+   * The host of the platform that has it. Absent if every host can reach it, or if the platform does not report hosts.
+   */
   host?: string;
   /** See {@link ObservedMachine}. */
   renamedTo?: string;
@@ -308,7 +312,7 @@ export interface VolumeDriver {
   resize(ref: OwnerRef, sizeGb: number, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>>;
   /**
    * Copies the volume to the host and under the name in `spec`. Done when the copy is complete and verified; the
-   * original stays. Absent: volumes cannot be moved.
+   * original stays. Without this method, volumes cannot be moved.
    */
   copy?(ref: OwnerRef, spec: VolumeSpec, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>>;
   /** Done only on proof of absence. Force-detaches remaining attachments. */
@@ -327,7 +331,7 @@ export interface PlatformDriver {
   create(spec: MachineSpec, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
   /**
    * The hosts that can take the machine now, best first. If a host has the machine's volumes, it is placed there.
-   * Absent: the platform chooses the host and reports it with the machine.
+   * Without this method, the platform chooses the host and reports it with the machine.
    */
   place?(spec: MachineSpec, avoidHosts: readonly string[]): Promise<Placing>;
   /** Done when the machine is shut off; its disk is kept. A paused machine may not react to a shutdown request. */
@@ -343,18 +347,19 @@ export interface PlatformDriver {
   /** Done only on proof that the machine, its disk, temporary keys and port forwards are gone. Volumes stay. */
   destroy(ref: OwnerRef, cookie: string | null, order: DestroyOrder, call?: Call): Promise<Step<null>>;
   /**
-   * Removes our mark. The driver then no longer lists, counts, follows or removes the machine and its disks; its ports
-   * and address are free. A machine that is not shut off is a `conflict`. Absent: not supported.
+   * Removes Berth's mark. The driver then no longer lists, counts, follows or removes the machine and its disks; its
+   * ports and address are free. A machine that is not shut off is a `conflict`. A driver without this method does not
+   * support it.
    */
   disown?(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
   readonly volumes?: VolumeDriver;
   /**
-   * Free capacity as the platform counts it, without hosts that are down or cordoned and broken devices. Absent: only
-   * the catalog's units limit sales. An offer that the answer does not name is not limited by it. Hosts in `avoidHosts`
-   * (cordoned by an operator) count as full.
+   * Free capacity as the platform counts it, without hosts that are down or cordoned and broken devices. Without this
+   * method, only the catalog's units limit sales. An offer that the answer does not name is not limited by it. Hosts in
+   * `avoidHosts` (cordoned by an operator) count as full.
    */
   inventory?(avoidHosts?: readonly string[]): Promise<Inventory>;
-  /** The end of the machine's console output, at most 16 KiB. Undefined: there is none. */
+  /** The end of the machine's console output, at most 16 KiB. Undefined if there is none. */
   consoleTail?(ref: OwnerRef): Promise<string | undefined>;
   /** Closes sockets, files and timers. Machines keep running. */
   close(): Promise<void>;

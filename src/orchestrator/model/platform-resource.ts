@@ -15,18 +15,18 @@ export interface PlatformResource {
   /** The name of the newest attempt on the platform. */
   ownerRef: OwnerRef;
   /**
-   * The host chosen for the newest attempt, or the host that last showed the resource. Null: the platform chooses the
+   * The host chosen for the newest attempt, or the host that last showed the resource. Null if the platform chooses the
    * host and has not shown it yet.
    */
   host: string | null;
-  /** The request to remove the resource. Null: there is none, so nothing of it is removed. */
+  /** The request to remove the resource. Without one (null), nothing of it is removed. */
   destroyOrder: DestroyOrder | null;
   /** The configured name of the platform that has it. It never changes. */
   platform: string;
   /**
    * The last moment at which a create of this resource may have been answered, in milliseconds since the epoch. {@link
-   * CREATE_IS_OPEN}: a create may still be sent. A `gone` proves nothing until `createVisibleWithinMs` after it. Null:
-   * the platform has shown the resource, or nothing was made.
+   * CREATE_IS_OPEN} means that a create may still be sent. A `gone` proves nothing until `createVisibleWithinMs` after
+   * it. Null if the platform has shown the resource, or nothing was made.
    */
   createOpenUntil: number | null;
 }

@@ -17,16 +17,16 @@ export interface InstanceSpec {
   image: string;
   /** authorized_keys lines. */
   sshKeys: string[];
-  /** Dropped once the machine exists: it may hold secrets. */
+  /** Cloud-init is dropped once the machine exists: it may hold secrets. */
   cloudInit: CloudInit | undefined;
   onStop: 'release' | 'hold';
   resumable: boolean;
-  /** Absent: the row predates this field, and the instance is restartable. */
+  /** Absent if the row predates this field: the instance is restartable. */
   restartable?: boolean;
   onlineWithinMs: number;
-  /** The id of the request that made it, as in the log. Absent: the row predates this field. */
+  /** The id of the request that made it, as in the log. Absent if the row predates this field. */
   requestId?: string;
-  /** Who made it. Absent: the row predates this field, or the instance was adopted. */
+  /** Who made it. Absent if the row predates this field, or the instance was adopted. */
   createdBy?: RequestedBy;
 }
 
@@ -40,7 +40,10 @@ export interface InstanceRecord extends PlatformResource {
   status: InstanceStatus;
   spec: InstanceSpec;
   endpoint: Endpoint | null;
-  /** Pinned by the first probe, or reported by the platform. A machine with another key is not ours. */
+  /**
+   * The host key, pinned by the first probe or reported by the platform. A machine with another key is not this
+   * instance's.
+   */
   hostKeyFingerprint: string | null;
   /** Set while Berth itself stops and starts the machine to attach a volume. */
   attachCycle: boolean;
@@ -84,9 +87,9 @@ export interface VolumeRecord extends PlatformResource {
   status: VolumeStatus;
   priceMicroUsdPerHour: number;
   createdAt: number;
-  /** When its absence was proved. Null: not proved. */
+  /** When its absence was proved. Null if it is not proved. */
   deletedAt: number | null;
-  /** The id of the request that made it, as in the log. Null: the row predates this field. */
+  /** The id of the request that made it, as in the log. Null if the row predates this field. */
   requestId: string | null;
 }
 
@@ -115,14 +118,14 @@ export interface Attachment {
 
 export interface AccountRecord {
   id: string;
-  /** Unique; also the username of POST /auth/token. */
+  /** Unique name; also the username of POST /auth/token. */
   name: string;
-  /** scrypt, in its own text form. Null: no password login. */
+  /** scrypt, in its own text form. Null for no password login. */
   passwordHash: string | null;
   createdAt: number;
   /**
    * When the account was closed for good. Its credentials no longer work; its row stays while rows of its resources
-   * exist. Null: open.
+   * exist. Null if it is open.
    */
   closedAt: number | null;
 }

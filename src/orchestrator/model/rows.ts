@@ -7,7 +7,7 @@ import type { InstanceWorkKind, ResourceKind, VolumeWorkKind } from './work.ts';
 
 /**
  * O: GET /instances/{instanceId}. A 404 is the most dangerous answer, since the client reads it as DESTROYED. It is
- * sent only for our own tombstone, or for an id that this account never had.
+ * sent only for a tombstone in this database, or for an id that this account never had.
  *
  * @throws {ApiError} `not_found`
  */
@@ -56,7 +56,7 @@ export function lockInstances(
   return inOrder(ids, (id) => instances.byId(id));
 }
 
-/** {@link lockInstances} for volumes. Call it after the instances are locked. */
+/** Like {@link lockInstances}, for volumes. Call it after the instances are locked. */
 export function lockVolumes(
   { volumes }: Pick<Transaction, 'volumes'>,
   ids: Iterable<string>,

@@ -14,7 +14,7 @@ export interface ListingFact {
 
 /**
  * How a listing differs from the rows.
- * - `no_row`: a resource has our mark and no row. A GET of its id returns 503.
+ * - `no_row`: a resource has Berth's mark and no row. A GET of its id returns 503.
  * - `missing`: the machine of a row is not listed.
  * - `renamed`: the resource has another name on the platform than in its mark.
  * - `copy`: a copy of the resource, made outside Berth, has its mark.
@@ -55,7 +55,7 @@ export interface Sighting {
 }
 
 export interface SightingReader {
-  /** The last listing of a kind. Null: none. */
+  /** The last listing of a kind. Null if there is none. */
   listing(platform: string, resourceKind: ResourceKind): Promise<ListingFact | null>;
   /** The sightings of a platform, oldest first. */
   list(platform: string): Promise<Sighting[]>;

@@ -84,37 +84,41 @@ export interface PlacedInstances {
 }
 
 export interface InstanceReader {
-  /** Includes tombstones. */
+  /** Finds a row by id, tombstones included. */
   byId(id: string): Promise<InstanceRecord | null>;
   byOwnerRef(ref: string): Promise<InstanceRecord | null>;
-  /** Without destroyed instances, oldest first. */
+  /** Lists the instances that are not destroyed, oldest first. */
   list(filter: { accountId?: string; region?: string }): Promise<InstanceRecord[]>;
   /** The existing rows, tombstones included, in no order. */
   byIds(ids: readonly string[]): Promise<InstanceRecord[]>;
-  /** The next `limit` instances of an account's list after `after`. Without `after`: from the first one. */
+  /**
+   * The next `limit` instances of an account's list after `after`. Without `after`, the list begins with the first one.
+   */
   page(filter: {
     accountId: string;
     region?: string;
     after?: ListedInstance;
     limit: number;
   }): Promise<ListedInstance[]>;
-  /** The next `limit` results after `after`. Without `after`: from the first one. */
+  /** The next `limit` results after `after`. Without `after`, they begin with the first one. */
   search(
     of: InstanceSearch & { order: 'oldest' | 'newest'; after?: ListedInstance; limit: number },
   ): Promise<InstanceRecord[]>;
   /** How many instances match. */
   countFound(of: InstanceSearch): Promise<number>;
-  /** The next `limit` instances that are not destroyed, after `after`. Without `after`: from the first one. */
+  /**
+   * The next `limit` instances that are not destroyed, after `after`. Without `after`, they begin with the first one.
+   */
   livePage(filter: { after?: LiveInstance; limit: number }): Promise<LiveInstance[]>;
-  /** Without destroyed instances, on `of` or on all platforms. */
+  /** Counts the instances that are not destroyed, on `of` or on all platforms. */
   countByStatus(of?: PlatformPart): Promise<{ status: InstanceStatus; count: number }[]>;
-  /** Without destroyed instances. */
+  /** Counts the instances that are not destroyed. */
   countByPlacement(): Promise<PlacedInstances[]>;
-  /** Without destroyed instances. */
+  /** Counts the instances that are not destroyed. */
   countByPlatform(): Promise<PlatformUse[]>;
-  /** Without destroyed instances, by platform and host. */
+  /** Counts the instances that are not destroyed, by platform and host. */
   countByHost(): Promise<HostUse[]>;
-  /** Without destroyed instances. */
+  /** Counts the instances that are not destroyed. */
   countByAccount(): Promise<{ accountId: string; count: number }[]>;
   /** The number of tombstones of each platform. */
   endedByPlatform(): Promise<Omit<PlatformUse, 'anId'>[]>;
@@ -129,7 +133,7 @@ export interface InstanceWriter extends InstanceReader {
 }
 
 export interface VolumeReader {
-  /** Includes tombstones. */
+  /** Finds a row by id, tombstones included. */
   byId(id: string): Promise<VolumeRecord | null>;
   byOwnerRef(ref: string): Promise<VolumeRecord | null>;
   attachmentsOfVolume(volumeId: string): Promise<Attachment[]>;
@@ -167,7 +171,7 @@ export interface ResourceChange {
   version: number;
 }
 export interface ChangesPage {
-  /** Changes after a restore. A position of another epoch is invalid. */
+  /** The epoch of the database. It changes after a restore. A position of another epoch is invalid. */
   epoch: string;
   /**
    * At most `limit`; each resource appears at most once, in its current state. Destroyed resources are listed until
@@ -187,20 +191,20 @@ export interface ChangesPage {
 export interface ChangeReader {
   /**
    * The changes of an account after a position, as committed at the time of the read. Later commits follow `next`, in
-   * any order. `after` null: returns no changes, only the current end.
+   * any order. If `after` is null, the page has no changes, only the current end.
    */
   page(of: { accountId: string; after: ChangePosition | null; limit: number }): Promise<ChangesPage>;
 }
 
 /** The identity of this database on its platforms. */
 export interface Installation {
-  /** Distinguishes our resources from those of another Berth on the same platform. */
+  /** Distinguishes this database's resources from those of another Berth on the same platform. */
   id: string;
   /** The platforms' names and drivers, in the format of reconciliation/installation.ts. */
   platform: string;
 }
 export interface InstallationReader {
-  /** Null: no server has started on this database. */
+  /** Null if no server has started on this database. */
   get(): Promise<Installation | null>;
 }
 export interface InstallationWriter extends InstallationReader {
@@ -282,13 +286,13 @@ export interface Transaction extends Reader {
  * Called after each commit, before the transaction's promise resolves. Commits of other processes follow shortly after.
  */
 export interface CommitListener {
-  /** The instances that the commit wrote, in their current state. */
+  /** Called with the instances that the commit wrote, in their current state. */
   instancesChanged?(records: readonly InstanceRecord[]): void;
-  /** The accounts whose volumes the commit wrote. */
+  /** Called with the accounts whose volumes the commit wrote. */
   volumesChanged?(accountIds: ReadonlySet<string>): void;
-  /** The commit wrote work that may be due. */
+  /** Called if the commit wrote work that may be due. */
   workChanged?(): void;
-  /** Commits of other processes may have been missed, so all caches may be outdated. */
+  /** Called if commits of other processes may have been missed: all caches may be outdated. */
   commitsMissed?(): void;
 }
 
@@ -316,7 +320,7 @@ export interface Store {
     limit: number;
     resourceKind: ResourceKind;
   }): Promise<Lease[]>;
-  /** When the next row of a platform can be claimed. Null: it has no open work. */
+  /** When the next row of a platform can be claimed. Null if it has no open work. */
   nextWorkAt(platform: string): Promise<number | null>;
   /** Ends the leases of processes that cannot be alive any more. Does nothing if the database is shared. */
   endAbandonedLeases(): Promise<void>;

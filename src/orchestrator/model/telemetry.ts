@@ -36,7 +36,7 @@ export interface EndedStep {
  * throw.
  */
 export interface Telemetry {
-  /** `isOfStep` false: the call is not part of a step, such as a listing. */
+  /** Reports a finished call. `isOfStep` is false if the call is not part of a step, such as a listing. */
   called(call: TimedCall, isOfStep: boolean): void;
   stepEnded(step: EndedStep): void;
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** Encodes the state that a use case or a step stores in the cookie of a row of work for the next call. */
 interface CookieCodec<T> {
   encode(value: T): string;
-  /** Undefined: there is no cookie, or it belongs to another kind of work. */
+  /** Undefined if there is no cookie, or it belongs to another kind of work. */
   decode(cookie: string | null): T | undefined;
 }
 

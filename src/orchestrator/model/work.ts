@@ -33,11 +33,11 @@ export interface Work {
   /** How often this step was claimed. Above 1, an earlier call may have had an effect. */
   attempt: number;
   notBefore: number;
-  /** When the step counts as failed. Null: never. */
+  /** When the step counts as failed. Null for never. */
   deadlineAt: number | null;
   lastError: string | null;
   /**
-   * The attempt before which the step waited for a resource that an earlier create may still have made. Null: it did
+   * The attempt before which the step waited for a resource that an earlier create may still have made. Null if it did
    * not wait.
    */
   waitedAttempt: number | null;
@@ -50,7 +50,7 @@ export interface OpenWork extends Work {
   platform: string;
   /** Since when it is due, regardless of later tries. */
   waitsSince: number;
-  /** The end of the lease. In the past: no server works on it. */
+  /** The end of the lease. If it is in the past, no server works on the row. */
   leaseUntil: number;
 }
 
@@ -77,7 +77,7 @@ export interface WorkReader {
   backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
   /** How many instances have open work, by kind of work. */
   countInstancesByStep(): Promise<{ step: InstanceWorkKind; count: number }[]>;
-  /** The longest waiting first. */
+  /** Lists open work, longest waiting first. */
   list(limit: number): Promise<OpenWork[]>;
 }
 export interface WorkWriter extends WorkReader {
@@ -96,7 +96,7 @@ export interface WorkWriter extends WorkReader {
    * an outage may have moved it since the claim.
    */
   check(lease: Lease): Promise<LeaseCheck>;
-  /** Moves the end of the lease, in milliseconds since the epoch. False: another process holds it. */
+  /** Moves the end of the lease, in milliseconds since the epoch. Returns false if another process holds it. */
   renew(lease: Lease, until: number): Promise<boolean>;
   /**
    * Releases the lease. `later`: when and with which cookie the same step continues. A wait or a hold that `later` does
