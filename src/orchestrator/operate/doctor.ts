@@ -4,7 +4,7 @@ import { timeOrNullSchema, toTime } from '../../operator-kit/views/values.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';
 
-/** One finding, and the platform of berth.yaml that it concerns. Undefined: it concerns this machine. */
+/** One finding, and the platform of berth.yaml that it concerns. Without a platform, it concerns this machine. */
 export interface DoctorFinding extends Diagnosis {
   platform?: string;
 }

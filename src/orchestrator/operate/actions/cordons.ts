@@ -33,7 +33,7 @@ const cordonListSchema = z.object({ cordons: z.array(cordonRowSchema) }).meta({ 
 /** The subjects that can be cordoned. */
 export interface Cordonable {
   catalog: Catalog;
-  /** By name. `placesOnHosts`: whether single hosts of the platform can be cordoned. */
+  /** Platforms by name. `placesOnHosts` says whether single hosts of the platform can be cordoned. */
   platforms: ReadonlyMap<string, { placesOnHosts: boolean }>;
 }
 
@@ -351,7 +351,7 @@ const PAGE = '/console/cordons';
 export const MAX_HOURS = 8_760;
 const HOUR_MS = 3_600_000;
 
-/** The form gives the end in hours from now. @throws {ActionRefused} */
+/** Reads the form, which gives the end in hours from now. @throws {ActionRefused} */
 function parseHours(field: (name: string) => string | undefined, now: number): Record<string, unknown> {
   const given = field('hours');
   const hours = given === undefined ? undefined : Number(given);

@@ -50,7 +50,7 @@ interface Deps {
 
 interface Found {
   record: InstanceRecord;
-  /** Its open work. Null: none. */
+  /** Its open work. Null if there is none. */
   work: Work | null;
 }
 
@@ -226,7 +226,7 @@ async function find({ instances, work }: Pick<Reader, 'instances' | 'work'>, id:
 
 type Plan = z.output<typeof planSchema>;
 
-/** `owner`: null if the account was deleted. */
+/** Describes a plan. `owner` is null if the account was deleted. */
 function describePlan(
   { instance, account, status, step, effect, done }: Plan,
   owner: string | null,

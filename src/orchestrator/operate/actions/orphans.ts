@@ -13,8 +13,8 @@ import type { OrphanOutcome } from '../../reconciliation/rowless.ts';
 import { ActionRefused } from './refused.ts';
 
 /**
- * An operator's decision about a machine with our mark and no live instance. `adopt` makes it a new instance of its
- * account, `release` removes our mark, `destroy` removes it with its disks. A volume without a row can only be
+ * An operator's decision about a machine with Berth's mark and no live instance. `adopt` makes it a new instance of its
+ * account, `release` removes the mark, `destroy` removes it with its disks. A volume without a row can only be
  * destroyed.
  */
 const orphanActions = ['adopt', 'release', 'destroy'] as const;
@@ -100,7 +100,7 @@ async function plan(read: Read, ref: string, action: OrphanAction, done: boolean
     throw new ActionRefused(
       `${ref} is a volume, and only machines can be adopted or released: \`berth orphans rm ${ref}\` shows the options.`,
     );
-  // Checked before the rows: a server that adopts writes the row first and removes the order later.
+  // The order is checked before the rows: a server that adopts writes the row first and removes the order later.
   const before = await orderedBefore(read, ref);
   if (before !== null && before !== action)
     throw new ActionRefused(
@@ -189,7 +189,7 @@ const EXPIRED =
 interface RequestsDeps extends Deps {
   log: Pick<Log, 'warn'>;
   alarms: Pick<Alarms, 'listOpen' | 'server'>;
-  /** Carries out an action, by the name of the platform. Only platforms of this server. */
+  /** Carries out an action, by the name of the platform. The map has only the platforms of this server. */
   act: ReadonlyMap<string, (action: (typeof byServer)[number], ref: string) => Promise<OrphanOutcome>>;
 }
 

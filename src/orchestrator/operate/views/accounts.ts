@@ -24,7 +24,7 @@ export type AccountRow = z.infer<typeof accountRowSchema>;
 
 const accountListSchema = z.object({ accounts: z.array(accountRowSchema) }).meta({ id: 'AccountList' });
 
-/** Oldest first. */
+/** Lists the accounts, oldest first. */
 export async function listAccounts(read: Pick<Reader, 'credentials' | 'instances'>): Promise<AccountRow[]> {
   const [accounts, counts] = await Promise.all([
     read.credentials.listAccounts(),
@@ -41,7 +41,7 @@ export async function listAccounts(read: Pick<Reader, 'credentials' | 'instances
   }));
 }
 
-/** The account with that id or name. Null: none. */
+/** The account with that id or name. Null if there is none. */
 export async function findAccount(
   { credentials }: Pick<Reader, 'credentials'>,
   nameOrId: string,

@@ -21,7 +21,7 @@ export type AlarmRow = z.infer<typeof alarmRowSchema>;
 
 export const alarmListSchema = z.object({ alarms: z.array(alarmRowSchema) }).meta({ id: 'AlarmList' });
 
-/** Oldest first. */
+/** Lists the open alarms, oldest first. */
 export async function listAlarms(read: Pick<Reader, 'alarms'>): Promise<AlarmRow[]> {
   return (await read.alarms.list()).map(toAlarmRow);
 }

@@ -15,7 +15,10 @@ const OF_CLOUD_INIT = /cloud-init|cloud-config|cloud-final|\bcc_[a-z_]+\.py|\bci
 const FINISHED = /Cloud-init v\. \S+ finished at /i;
 const FAILED = /\[FAILED\]|\[(?:WARNING|ERROR|CRITICAL)\]|Traceback|failed (?:to|running)|: error\b/i;
 
-/** Undefined: the console shows nothing of cloud-init. The first failure is reported, since others follow from it. */
+/**
+ * Reads the state of cloud-init from a console. Undefined if the console shows nothing of it. The first failure is
+ * reported, since others follow from it.
+ */
 export function readCloudInit(console: string): CloudInitStatus | undefined {
   const lines = console.split('\n').filter((line) => OF_CLOUD_INIT.test(line));
   const failed = lines.find((line) => FAILED.test(line));

@@ -14,7 +14,7 @@ export interface Known {
   work: Work | null;
   events: readonly HistoryEvent[];
   alarms: readonly AlarmRecord[];
-  /** Since when its platform is not trusted, in milliseconds since the epoch. Null: it is trusted. */
+  /** Since when its platform is not trusted, in milliseconds since the epoch. Null if it is trusted. */
   downSince: number | null;
 }
 
@@ -43,8 +43,8 @@ export async function readTrouble(
 }
 
 /**
- * Until when the machine of a failed instance is kept for the operator, in milliseconds since the epoch. Null: not
- * kept, or kept until a request.
+ * Until when the machine of a failed instance is kept for the operator, in milliseconds since the epoch. Null if it is
+ * not kept, or kept until a request.
  */
 export function keptUntil({ kind, deadlineAt }: Pick<Work, 'kind' | 'deadlineAt'>): number | null {
   return kind === 'hold' ? deadlineAt : null;
@@ -188,7 +188,10 @@ function resting({ record: { status }, events, alarms }: Known): Diagnosis {
   };
 }
 
-/** The cause in the platform's words. Undefined: the start did not fail. A failed start is followed by a stop. */
+/**
+ * Why the last start failed, in the platform's words. Undefined if it did not fail. A failed start is followed by a
+ * stop.
+ */
 function whyStartFailed(events: readonly HistoryEvent[]): string | undefined {
   const last = events.findLast(({ cause }) => cause !== 'stop');
   if (last?.cause !== 'start') return undefined;

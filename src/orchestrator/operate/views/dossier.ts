@@ -45,7 +45,7 @@ export function isFine({ outcome }: Pick<PlatformCall, 'outcome'>): boolean {
   return SUCCESSFUL.has(outcome);
 }
 
-/** Null: the instance has not failed. */
+/** Collects the facts about a failure. Null if the instance has not failed. */
 export function toDossier(
   { status, error }: Pick<InstanceRecord, 'status' | 'error'>,
   events: readonly HistoryEvent[],

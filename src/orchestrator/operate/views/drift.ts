@@ -62,7 +62,7 @@ export async function findDrift(read: DriftReader, listed: Listed): Promise<Diag
 const MEND_PLATFORM = 'Fix this problem. Until then no conclusion is drawn about its machines.';
 const MEND_HOST = 'Start the host, or fix the connection to it. Meanwhile nothing there counts as lost.';
 
-/** Undefined: the row matches its machine. */
+/** Compares a row with its machine. Undefined if they match. */
 function compare(
   { id, status, ownerRef, endpoint }: LiveInstance,
   machine: ObservedMachine | undefined,
@@ -116,7 +116,7 @@ function troubleOf(
   return fault && broken(subject, `its machine ${ref} has a fault: ${fault.finding}`, fault.remedy);
 }
 
-/** Machines with our tag that no live row owns. Machines of another installation are left out. */
+/** Machines with Berth's tag that no live row owns. Machines of another installation are left out. */
 async function withoutRow(
   { instances, installation }: DriftReader,
   { platform, otherPlatforms, askedAt }: Listed,

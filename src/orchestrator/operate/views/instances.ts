@@ -125,7 +125,7 @@ function toInstanceRow(record: InstanceRecord, account: string): InstanceRow {
   };
 }
 
-/** Without its component name in the OpenAPI document: a reference cannot be null. */
+/** The schema has no component name in the OpenAPI document: a reference cannot be null. */
 const statusOrNullSchema = z.enum(instanceStatusSchema.options).nullable();
 
 const bySchema = z.object({
@@ -197,7 +197,7 @@ const instanceDetailSchema = instanceRowSchema
   .meta({ id: 'InstanceDetail' });
 export type InstanceDetail = z.infer<typeof instanceDetailSchema>;
 
-/** Null: there is no row. A destroyed instance has one until its tombstone is pruned. */
+/** Reads one instance. Null if there is no row. A destroyed instance has one until its tombstone is pruned. */
 export async function readInstance(
   read: Pick<Reader, 'instances' | 'work' | 'history' | 'credentials' | 'alarms' | 'marks'>,
   id: string,
@@ -223,7 +223,7 @@ export async function readInstance(
   };
 }
 
-/** The events of an instance, even after its tombstone is pruned. Empty: nothing is recorded. */
+/** Reads the events of an instance, even after its tombstone is pruned. Empty if nothing is recorded. */
 export async function readEvents(
   read: Pick<Reader, 'instances' | 'history'>,
   id: string,

@@ -70,7 +70,7 @@ const platformListSchema = z.object({ platforms: z.array(platformViewSchema) }).
 /** Facts about a configured platform. */
 export interface PlatformFacts {
   driver: string;
-  /** The count of a running server. Absent: the driver does not count, or no server was asked. */
+  /** The count of a running server. Absent if the driver does not count, or no server was asked. */
   inventory?: {
     readonly freeUnits: ReadonlyMap<string, number>;
     readonly hosts: readonly ObservedHost[];
