@@ -256,7 +256,7 @@ async function answerInTime<T, Read>(
   return inTime ?? { problem: `no answer within ${context.options.callTimeoutMs} ms` };
 }
 
-/** Never rejects. */
+/** Waits for an answer and reads it. Never rejects. */
 async function readAnswer<T, Read>(
   call: () => Promise<T>,
   read: (answer: T) => Read | Promise<Read>,
@@ -268,7 +268,7 @@ async function readAnswer<T, Read>(
   }
 }
 
-/** Waits until the call timeout. Undefined: no answer until then. */
+/** Waits until the call timeout. Undefined if there is no answer until then. */
 export async function within<T>({ clock, options }: Waiting, answering: Promise<T>): Promise<T | undefined> {
   const { promise: deadline, resolve } = Promise.withResolvers<undefined>();
   const timer = clock.setTimer(options.callTimeoutMs, () => resolve(undefined));

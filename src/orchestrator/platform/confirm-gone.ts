@@ -21,9 +21,9 @@ export async function confirmMachine(
 }
 
 /**
- * {@link confirmMachine} for a machine that is being removed: a host that is down for days must not block deletes on
- * others. The machine is gone once its own host does not have it and it cannot have moved to a silent host: a listing
- * showed it while those hosts were silent already, or the operator accepts losses.
+ * Like {@link confirmMachine}, for a machine that is being removed: a host that is down for days must not block deletes
+ * on others. The machine is gone once its own host does not have it and it cannot have moved to a silent host: a
+ * listing showed it while those hosts were silent already, or the operator accepts losses.
  */
 export async function confirmRemoved(
   context: ReconcileContext,
@@ -71,7 +71,7 @@ async function besideSilence(
   return { answer: 'unknown', reason };
 }
 
-/** {@link confirmMachine} for a volume. */
+/** Like {@link confirmMachine}, for a volume. */
 export async function confirmVolume(
   context: ReconcileContext,
   ref: OwnerRef,

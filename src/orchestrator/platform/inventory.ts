@@ -48,13 +48,13 @@ export class PlatformInventory {
     this.#deps = deps;
   }
 
-  /** Units that claims may take for an offer in a region. Undefined: no limit. */
+  /** Units that claims may take for an offer in a region. Undefined for no limit. */
   capacity(offerId: string, region: string): number | undefined {
     if (this.#deps.driver.inventory === undefined) return undefined;
     return this.#holds ? this.#capacity.get(`${offerId} ${region}`) : 0;
   }
 
-  /** The age of the last count. 0: the driver does not count. Infinite: not counted yet. */
+  /** The age of the last count. 0 if the driver does not count. Infinite if it has not counted yet. */
   get ageMs(): number {
     const { driver, clock } = this.#deps;
     if (driver.inventory === undefined) return 0;

@@ -22,7 +22,7 @@ export interface LossCount {
   count: number;
   /** How many losses the cap allows. */
   cap: number;
-  /** Until when the operator accepts losses, in milliseconds since the epoch. Null: the cap applies. */
+  /** Until when the operator accepts losses, in milliseconds since the epoch. Null if the cap applies. */
   acceptedUntil: number | null;
 }
 
@@ -49,7 +49,7 @@ export async function countLosses(
   };
 }
 
-/** Until when the operator accepts missing machines as lost. Null: not accepted now. */
+/** Until when the operator accepts missing machines as lost. Null if they are not accepted now. */
 async function acceptedUntil(marks: Reader['marks'], platform: string, now: number): Promise<number | null> {
   const until = await marks.get(markOf(platform, 'losses_accepted_until'));
   return until !== null && now < until ? until : null;
@@ -87,7 +87,9 @@ export class LossCap {
     return this.#held.size;
   }
 
-  /** Counts the loss of `record` in the transaction that writes it. False: do not write the loss. */
+  /**
+   * Counts the loss of `record` in the transaction that writes it. If it returns false, the loss must not be written.
+   */
   async admits(tx: Transaction, { id, platform, host }: InstanceRecord): Promise<boolean> {
     const { clock, options } = this.#deps;
     const now = clock.now();

@@ -7,9 +7,10 @@ const RETRY_AFTER_SECONDS = 2;
 export const ISSUED_ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 
 /**
- * The store for requests: a missing row is 503, not 404, unless absence is proved. O: a client reads a 404 as
- * DESTROYED. Not proved: a platform shows the id without a row, or since the start neither were all platforms listed
- * completely nor has `restoreDoubtMs` passed. `others`: platforms that another server compares after a restore.
+ * Returns the store for requests: a missing row is 503, not 404, unless absence is proved. O: a client reads a 404 as
+ * DESTROYED. Absence is not proved while a platform shows the id without a row. After a start it is not proved until
+ * all platforms were listed completely, or `restoreDoubtMs` has passed. `others` are platforms that another server
+ * compares after a restore.
  */
 export function guardNotFound(
   store: Store,

@@ -37,15 +37,15 @@ export interface ReconcileOptions {
   suspectShare: number;
   maxLosses: LossCapOptions;
   /**
-   * How long the machine of a failed instance is kept for the operator. Null: a machine of a failed create is removed
-   * at once, and a machine that failed later is kept until its DELETE.
+   * How long the machine of a failed instance is kept for the operator. If null, a machine of a failed create is
+   * removed at once, and a machine that failed later is kept until its DELETE.
    */
   holdFailedMs: number | null;
   /** How long a lost instance keeps its unit. */
   holdLostClaimsMs: number;
   /** How long the disks of an instance that ended without a request are kept after its DELETE. */
   keepDisksMs: number;
-  /** The action on a machine with our tag and no live row. */
+  /** The action on a machine with Berth's tag and no live row. */
   orphans: 'log' | 'stop' | 'reap';
   /** How old an orphan must be before that action. */
   orphanGraceMs: number;

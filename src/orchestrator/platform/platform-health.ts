@@ -5,7 +5,7 @@ import { markOf } from '../model/marks.ts';
 import type { Store } from '../model/store.ts';
 
 /**
- * `down`: the platform does not answer or refuses our credentials. `suspect`: it answers, but too many machines are
+ * `down`: the platform does not answer or refuses Berth's credentials. `suspect`: it answers, but too many machines are
  * missing from its listing.
  */
 export interface PlatformProblem {

@@ -49,7 +49,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   #endPause: (() => void) | undefined;
   #isStopped = false;
 
-  /** `mayBeEmpty`: whether an empty listing that has just ended proves an absence. */
+  /** @param mayBeEmpty whether an empty listing that has just ended proves an absence */
   constructor(
     deps: Deps,
     list: () => Promise<Listing<T>>,
@@ -62,7 +62,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     this.#mayBeEmpty = mayBeEmpty;
   }
 
-  /** Returns a listing that begins after this call. Null: the platform does not list. Never rejects. */
+  /** Returns a listing that begins after this call. Null if the platform does not list. Never rejects. */
   observe(): Promise<Listed<T> | null> {
     this.#next ??= this.#listNext();
     return this.#next;

@@ -59,7 +59,7 @@ export class Sightings {
     return this.of('no_row').filter(({ resourceKind }) => resourceKind === kind);
   }
 
-  /** When the difference was first seen, in milliseconds since the epoch. Undefined: it is not open. */
+  /** When the difference was first seen, in milliseconds since the epoch. Undefined if it is not open. */
   since(key: Pick<Sighting, 'resourceKind' | 'what' | 'name'>): number | undefined {
     return this.#open.get(toKey({ platform: this.#deps.platform, ...key }))?.since;
   }
@@ -137,7 +137,7 @@ export class Sightings {
     return this.isCompared('instance') && this.isCompared('volume');
   }
 
-  /** Why a resource of ours may have no row, for the log. */
+  /** Why a resource of this installation may have no row, for the log. */
   get whyRowless(): string {
     return this.isRestored ? 'it is younger than the backup' : 'the database had lost it';
   }
@@ -169,7 +169,7 @@ export class Sightings {
 
   /**
    * Rows that ended before this time need no tombstone, in milliseconds since the epoch. Two complete listings began
-   * later and would have shown remaining resources, and each of our resources on the platform has its row.
+   * later and would have shown remaining resources, and each resource of this installation on the platform has its row.
    */
   get searchedUntil(): number {
     const isAllOwned = !this.isRestored && this.of('no_row').length === 0;

@@ -14,7 +14,7 @@ export class StepTrace {
   console: string | undefined;
   /** The step's decision about its instance. It is valid once the transaction of `settled` is committed. */
   verdict: Verdict | undefined;
-  /** The next step and the problem, as written to the database. Undefined: nothing is written. */
+  /** The next step and the problem, as written to the database. Undefined if nothing is written. */
   settled: { next: string; problem: string | undefined } | undefined;
 
   constructor(begunAt: number) {

@@ -130,7 +130,7 @@ export async function isUnderWay(
 
 /**
  * Puts the work that removes a resource again: its removal ended, and a listing that began later shows something of it.
- * False: there is no destroy order, or other work of it is open.
+ * Returns false if there is no destroy order, or other work of it is open.
  */
 export async function removeAgain(
   { store, clock, options }: Pick<ReconcileContext, 'store' | 'clock' | 'options'>,

@@ -115,7 +115,10 @@ function hasLastedMissing(
   return since !== undefined && clock.now() - since >= options.emptyForMs;
 }
 
-/** `lastSeenOn`: how many machines were last seen on each host that the platform does not know. */
+/**
+ * Raises the alarms of hosts that the platform does not know. `lastSeenOn` counts the machines that were last seen on
+ * each.
+ */
 function raiseUnknownHosts(
   { alarms, log, platform }: Pick<Deps, 'alarms' | 'log' | 'platform'>,
   lastSeenOn: ReadonlyMap<string, number>,

@@ -38,7 +38,7 @@ function hiddenForMs({ driver, options }: Pick<ReconcileContext, 'driver' | 'opt
 
 /**
  * How long to wait before the next read, in milliseconds, if a `gone` of a read that began at `observedAt` proves
- * nothing. 0: it is proof. The start of the read counts, since a slow read may have begun before the platform had to
+ * nothing. 0 if it is proof. The start of the read counts, since a slow read may have begun before the platform had to
  * show the resource.
  */
 export function mayAppearForMs(
@@ -100,7 +100,7 @@ export async function recordHosts(
   }
 }
 
-/** {@link markMachinesVisible} for a volume. */
+/** Like {@link markMachinesVisible}, for a volume. */
 export async function markVolumeVisible({ store }: Pick<Deps, 'store'>, { id }: VolumeRecord): Promise<void> {
   await store.transact(async (tx) => {
     const record = await tx.volumes.byId(id);
