@@ -186,7 +186,7 @@ export async function isOlderThanPruned(
   return until !== null && createdAt <= until;
 }
 
-/** Removes our mark from a machine without an instance. From then on it belongs to the operator. */
+/** Removes Berth's mark from a machine without an instance. From then on it belongs to the operator. */
 export async function releaseMachine(
   context: Pick<ReconcileContext, 'driver' | 'clock' | 'options'>,
   { ref }: ObservedMachine,

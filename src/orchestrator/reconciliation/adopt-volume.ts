@@ -10,7 +10,7 @@ import { updateAttachmentStatus } from '../volumes/transition.ts';
 import { auditByServer, isOlderThanPruned, noAccount, PRUNED } from './adopt-machine.ts';
 import type { Adopted } from './rowless.ts';
 
-/** `adoptMachine` for a volume. Its attachments are taken from the platform. */
+/** Like `adoptMachine`, for a volume. Its attachments are taken from the platform. */
 export async function adoptVolume(context: ReconcileContext, volume: ObservedVolume): Promise<Adopted> {
   const { store, platform, otherPlatforms, log, installationId, clock } = context;
   const reading = readNote(volume, installationId, volumeNoteSchema, otherPlatforms);

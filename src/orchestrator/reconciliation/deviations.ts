@@ -57,7 +57,7 @@ export class Deviations {
     await this.#alarm('leftover', 'disk_left', LEFT, ({ ref }) => ref);
   }
 
-  /** No problem is reported while only one listing has shown the leftover, or while it is being removed. */
+  /** Judges a leftover. No problem is reported while only one listing has shown it, or while it is being removed. */
   async #judgeLeftover(leftover: Leftover, begunAt: number): Promise<Shown> {
     const { ref, host, detail } = leftover;
     const since = this.#context.sightings.since({ resourceKind: this.#kind, what: 'leftover', name: ref });
@@ -100,7 +100,10 @@ export class Deviations {
     await raiseFolded(alarms, folded, all, true);
   }
 
-  /** Removes a leftover under the order of its resource or attempt. False: there is no order, so it stays. */
+  /**
+   * Removes a leftover under the order of its resource or attempt. Returns false if there is no order: the leftover
+   * stays.
+   */
   async #remove(ref: OwnerRef): Promise<boolean> {
     const { store, platform, log } = this.#context;
     const row = await rowShownAs(store.read, this.#kind, ref);

@@ -46,7 +46,7 @@ export async function ensureInstallation(
 /** The recorded facts about a platform. */
 interface Known {
   driver: string;
-  /** The digest of its settings. Undefined: unknown. */
+  /** The digest of its settings. Undefined if unknown. */
   digest: string | undefined;
 }
 
@@ -152,7 +152,7 @@ async function assertConfigured(
   }
 }
 
-/** The name that the settings of platform `name` had before. Undefined: the same name, or they are new. */
+/** The name that the settings of platform `name` had before. Undefined if they had the same name, or are new. */
 function formerName(
   name: string,
   before: ReadonlyMap<string, Known>,

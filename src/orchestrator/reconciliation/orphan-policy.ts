@@ -10,7 +10,7 @@ export interface Orphan extends Pick<ObservedMachine, 'ref' | 'power'> {
   action: 'log' | 'stop' | 'reap';
 }
 
-/** Applies `reconcile.orphans` to machines with our tag whose row is missing and cannot be restored. */
+/** Applies `reconcile.orphans` to machines with Berth's tag whose row is missing and cannot be restored. */
 export class OrphanPolicy {
   readonly #context: ReconcileContext;
   /** Machines with a call in progress. */
@@ -21,8 +21,8 @@ export class OrphanPolicy {
   }
 
   /**
-   * Chooses the action. If the platform keeps notes, a machine without our note may belong to another installation and
-   * is only logged.
+   * Chooses the action. If the platform keeps notes, a machine without a note of this installation may belong to
+   * another installation and is only logged.
    */
   judge(machine: ObservedMachine): Orphan {
     const { driver, options, installationId } = this.#context;

@@ -30,7 +30,7 @@ export async function shareRestore(
 type Deps = Pick<ReconcileContext, 'store' | 'platform'>;
 
 /**
- * When the backup of the platform's rows was taken, in milliseconds since the epoch. Null: no restore is in progress.
+ * When the backup of the platform's rows was taken, in milliseconds since the epoch. Null if no restore is in progress.
  */
 export async function restoredFrom({ store, platform }: Deps): Promise<number | null> {
   for (const name of marksOf(platform)) {
@@ -40,7 +40,7 @@ export async function restoredFrom({ store, platform }: Deps): Promise<number | 
   return null;
 }
 
-/** Records that the platform's rows are reconciled. True: this process was the first to do so. */
+/** Records that the platform's rows are reconciled. Returns whether this process was the first to do so. */
 export async function endRestore({ store, platform }: Deps): Promise<boolean> {
   return store.transact(async ({ marks }) => {
     const removed = [];

@@ -42,7 +42,7 @@ export async function reconcileMachines(
   });
 }
 
-/** Reconciles one row. False: the state of its machine is unknown. */
+/** Reconciles one row. Returns false if the state of its machine is unknown. */
 async function reconcileRow(
   context: ReconcileContext,
   row: InstanceRecord,
@@ -72,7 +72,7 @@ async function reconcileRow(
   });
 }
 
-/** Updates the row and its work. False: no conclusion is possible yet. */
+/** Updates the row and its work. Returns false if no conclusion is possible yet. */
 async function reconcile(
   context: ReconcileContext,
   tx: Transaction,

@@ -70,8 +70,8 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
   }
 
   /**
-   * Restores the row of a resource from its note, or else records that the row is missing. True: the note is
-   * incomplete, so the resource may not be Berth's, and it is old enough to be an orphan.
+   * Restores the row of a resource from its note, or else records that the row is missing. Returns whether the note is
+   * incomplete, so that the resource may not be Berth's, and it is old enough to be an orphan.
    */
   async adopt(resource: T): Promise<boolean> {
     const { ref, createdAt, host = null } = resource;
@@ -94,8 +94,8 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
   }
 
   /**
-   * If the platform keeps notes, a resource without our note may belong to another installation. The absence of our ids
-   * stays proved.
+   * Whether the resource belongs to this installation. If the platform keeps notes, a resource without such a note may
+   * belong to another one. The absence of this installation's ids stays proved.
    */
   #isOurs(resource: T): boolean {
     const { driver, installationId, sightings } = this.#context;

@@ -90,7 +90,10 @@ export class VolumeSweep {
     return true;
   }
 
-  /** Null: the volume has no live row or differs from it. It is handled once two listings show the same. */
+  /**
+   * Compares a volume with its row. Null if it has no live row or differs from it. It is handled once two listings show
+   * the same.
+   */
   async #check(
     volume: ObservedVolume,
     known: Owned | undefined,

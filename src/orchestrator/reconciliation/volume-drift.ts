@@ -68,7 +68,7 @@ function isSettled({ status, deletedAt }: VolumeRecord): boolean {
   return deletedAt === null && (status === 'AVAILABLE' || status === 'ATTACHED');
 }
 
-/** Our instances that have the volume on the platform without a recorded attachment. */
+/** Instances that have the volume on the platform without a recorded attachment. */
 async function unrecordedInstances(
   read: Reader,
   { id }: VolumeRecord,
