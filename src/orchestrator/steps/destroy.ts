@@ -71,8 +71,8 @@ function visibilityAfter({ step, found, answeredAt }: Removal): VisibilityUpdate
 }
 
 /**
- * The next step of the removal. Undefined: the removal is proved. A create that is in flight, or was answered recently,
- * may still appear after a `gone`.
+ * The next step of the removal. Undefined if the removal is proved. A create that is in flight, or was answered
+ * recently, may still appear after a `gone`.
  */
 function unproved(
   context: StepContext,
@@ -118,7 +118,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   await settleInstance(context, lease, settle, { visibility: visibilityAfter(removal) });
 }
 
-/** The next step while another attempt is not closed. Undefined: all are closed. */
+/** The next step while another attempt is not closed. Undefined if all are closed. */
 async function othersLeft(
   context: StepContext,
   lease: Lease,

@@ -14,7 +14,7 @@ import { finish, type Next } from './settle.ts';
 
 const VANISHED = 'the platform no longer has its machine';
 
-/** Handles a machine that is gone without our request, proved by a read that began at `observedAt`. */
+/** Handles a machine that is gone without a request, as proved by a read that began at `observedAt`. */
 export async function onMachineGone(
   context: ReconcileContext,
   lease: Lease,
@@ -60,7 +60,7 @@ export async function recordLoss(
   return { step: 'again', afterMs: pauseMs(context, lease), problem: HELD, isHeld: true };
 }
 
-/** Handles a machine that exists and has failed without our request. */
+/** Handles a machine that exists and has failed without a request. */
 export async function onMachineFailed(
   context: ReconcileContext,
   lease: Lease,
@@ -81,7 +81,7 @@ export async function onMachineFailed(
 interface Failure {
   as: 'create' | 'failure' | 'loss';
   cause: FailureCause;
-  /** For operators only; the tenant reads the text of the cause. */
+  /** The reason is for operators only; the tenant reads the text of the cause. */
   reason: string;
 }
 
@@ -107,7 +107,7 @@ export async function failInstance(
   return { step: 'hold', deadlineAt: holdFailedMs === null ? null : now + holdFailedMs };
 }
 
-/** {@link failInstance} for a failed create. */
+/** Like {@link failInstance}, for a failed create. */
 export function failCreate(
   context: ReconcileContext,
   tx: Transaction,

@@ -77,7 +77,7 @@ export async function placeInstance(
   });
 }
 
-/** {@link placeInstance} for a volume. */
+/** Like {@link placeInstance}, for a volume. */
 export async function placeVolume(
   context: ReconcileContext,
   record: VolumeRecord,
@@ -180,7 +180,7 @@ interface Opening {
 
 /**
  * Opens the next attempt under a new name, if the newest left something that cannot be completed (other work removes
- * it), or was refused without effect and another host may accept it. Undefined: neither.
+ * it), or was refused without effect and another host may accept it. Otherwise returns undefined.
  */
 export async function openNextAttempt(
   { clock, alarms, log }: ReconcileContext,

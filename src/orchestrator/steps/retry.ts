@@ -15,7 +15,7 @@ export const LONGEST_REST_MS = 60 * 60_000;
 
 /** Codes that allow no conclusion about the resource. */
 const INCONCLUSIVE = new Set<Failed['code']>(['unknown_outcome', 'transient', 'auth']);
-/** The pause after the platform refused our credentials, in milliseconds. Frequent calls might lock them. */
+/** The pause after the platform refused Berth's credentials, in milliseconds. Frequent calls might lock them. */
 const AFTER_AUTH_MS = 5_000;
 
 /** Whether a retry cannot succeed. A lost answer or a platform failure is never final. */
@@ -56,8 +56,8 @@ export function retry(context: Retrying, lease: Lease, problem: string, retryAft
 }
 
 /**
- * {@link retry} after a failure of the driver. Refused credentials do not count as an attempt, unless the platform is
- * trusted: then the cause is this resource.
+ * Like {@link retry}, after a failure of the driver. Refused credentials do not count as an attempt, unless the
+ * platform is trusted: then the cause is this resource.
  */
 export function retryFailed(context: Retrying, lease: Lease, failed: Failed): Again {
   const problem = describeFailure(failed);

@@ -74,7 +74,7 @@ export async function settleInstance(
   { visibility = nothing }: Pick<Settling, 'visibility'> = {},
 ): Promise<void> {
   await settle(context, lease, decide, async (tx) => {
-    // Both without waiting in between, in this order: PostgreSQL answers them in one round trip.
+    // Both queries are sent in this order, without waiting in between: PostgreSQL answers them in one round trip.
     const [rows, found] = await Promise.all([lockInstances(tx, [lease.resourceId]), checkLease(tx, lease)]);
     const record = rows.get(lease.resourceId);
     if (record === undefined) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
@@ -92,7 +92,7 @@ export async function settleInstance(
   });
 }
 
-/** {@link settleInstance} for a volume and the instances involved. */
+/** Like {@link settleInstance}, for a volume and the instances involved. */
 export async function settleVolume(
   context: ReconcileContext,
   lease: Lease,
@@ -112,7 +112,7 @@ export async function settleVolume(
   });
 }
 
-/** {@link settleInstance} for an earlier attempt to make an instance or a volume. */
+/** Like {@link settleInstance}, for an earlier attempt to make an instance or a volume. */
 export async function settleAttempt(
   context: ReconcileContext,
   lease: Lease,
@@ -136,7 +136,7 @@ async function checkLease(tx: Pick<Transaction, 'work'>, lease: Lease): Promise<
   return found.state;
 }
 
-/** Releases the lease of a step without an outcome. `later`: how the same step continues. */
+/** Releases the lease of a step without an outcome. `later` says how the same step continues. */
 export async function releaseLease(
   { store }: Pick<ReconcileContext, 'store'>,
   lease: Lease,

@@ -27,7 +27,8 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
     async (tx, current): Promise<Next> => {
       if (attempted.outcome === 'done') return made(context, lease, tx, current, attempted.value);
       if (attempted.outcome === 'failed') return notMade(context, lease, tx, current, attempted);
-      // Its clean-up waits until the platform answers (O: an instance is ONLINE within its window, or ERROR).
+      // A late create fails now, and its clean-up waits until the platform answers (O: an instance is ONLINE within its
+      // window, or ERROR).
       if (isPastDeadline(lease, context.clock.now())) {
         const why = attempted.outcome === 'unknown' ? attempted.reason : unfinished[attempted.outcome];
         return failCreate(context, tx, current, 'late', lateText(current, why));

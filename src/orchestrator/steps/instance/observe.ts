@@ -63,8 +63,8 @@ async function applyMachine(
 }
 
 /**
- * STOPPED after a grace period. The deadline of the work holds its end, so a restart of this process does not restart
- * it. The claim is always kept: a paused machine still has its memory and its GPUs.
+ * Makes the instance STOPPED after a grace period. The deadline of the work holds its end, so a restart of this process
+ * does not restart it. The claim is always kept: a paused machine still has its memory and its GPUs.
  */
 async function applyPause(
   { clock }: ReconcileContext,

@@ -83,7 +83,7 @@ async function findOrStart(
   return { attempted: found.answer === 'gone' ? gone(found) : step, found };
 }
 
-/** Undefined: the machine is stopped, so the start is sent. */
+/** Converts what was read of the machine to an outcome. Undefined if the machine is stopped: the start is sent. */
 function toAttempted(found: Observation<ObservedMachine>, isLate: boolean): Attempted | undefined {
   if (found.answer === 'unknown') return { outcome: 'unknown', reason: found.reason };
   if (found.answer === 'gone') return gone(found);

@@ -45,8 +45,8 @@ const notKnown: FailedProbe = {
 };
 
 /**
- * No host key was known before this proof, so another machine may have answered: the address may have been reused by
- * one with the same keys. The platform must confirm that the machine still has this endpoint.
+ * Whether the platform confirms that the machine still has this endpoint. No host key was known before this proof, so
+ * another machine may have answered: the address may have been reused by one with the same keys.
  */
 function isAtSameEndpoint({ endpoint }: InstanceRecord, found: Presence<ObservedMachine>): boolean {
   if (found.answer !== 'observed' || found.value.power !== 'running') return false;

@@ -92,8 +92,8 @@ async function hasFailed(
 }
 
 /**
- * The attachment with a call in progress, else a removal, else one whose instance is ready. So no attachment waits for
- * another one's instance.
+ * Picks the attachment with a call in progress, else a removal, else one whose instance is ready. So no attachment
+ * waits for another one's instance.
  */
 async function pickOpen(
   context: ReconcileContext,
@@ -112,7 +112,7 @@ async function pickOpen(
   return open[0];
 }
 
-/** The stored cookie begins with the id of the attachment's instance. */
+/** The continuation of a pending call. Its cookie begins with the id of the attachment's instance. */
 function pending(
   { instanceId }: Attachment,
   { cookie, pollAfterMs }: Extract<Step<null>, { outcome: 'pending' }>,

@@ -66,8 +66,8 @@ function checkSize(step: Step<ObservedVolume>, { sizeGb }: Resize): Step<Observe
 }
 
 /**
- * Why the resize is given up. Undefined: it continues. A resize in progress on the platform is never given up, and its
- * storage stays claimed.
+ * Why the resize is given up. Undefined if it continues. A resize in progress on the platform is never given up, and
+ * its storage stays claimed.
  */
 function giveUpReason(step: Step<ObservedVolume>, isLate: boolean): string | undefined {
   if (step.outcome !== 'failed') return undefined;
