@@ -7,7 +7,7 @@ import type { Transaction } from '../model/store.ts';
 import { findVolumeType } from './storage.ts';
 import { updateAttachmentStatus } from './transition.ts';
 
-/** Where something is to be attached. `platform` undefined: unknown, since the request is invalid. */
+/** Where something is to be attached. `platform` is undefined if the request is invalid. */
 export interface Place {
   region: string;
   platform: string | undefined;

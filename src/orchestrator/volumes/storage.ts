@@ -35,7 +35,7 @@ export function findVolumeType(
   return catalog.regions.get(region)?.volumeTypes.find((type) => type.name === name);
 }
 
-/** What is wrong with a requested size. Undefined: nothing. */
+/** The problem of a requested size. Undefined if it is valid. */
 export function sizeIssue({ name, minSizeGb, maxSizeGb }: VolumeType, sizeGb: number): Issue | undefined {
   if (sizeGb >= minSizeGb && sizeGb <= maxSizeGb) return undefined;
   return { path: 'size_gb', message: `expected ${minSizeGb} to ${maxSizeGb} GB for type ${name}` };
