@@ -20,7 +20,7 @@ import {
   withOutput,
 } from './print-records.ts';
 
-/** `berth capacity`: what is sold, what is free, and why an offer is unavailable. */
+/** `berth capacity`: shows sold and free units, and why an offer is unavailable. */
 export function capacityCommand(): Command {
   const capacity = new Command('capacity');
   withOutput(
@@ -63,7 +63,7 @@ const placementColumns: readonly Column<PlacementView>[] = [
   },
 ];
 
-/** `berth platforms`: their health and their hosts, from the rows, or with `--ask` from the drivers. */
+/** `berth platforms`: shows their health and their hosts, from the database, or with `--ask` from the drivers. */
 export function platformsCommand(): Command {
   const all = new Command('platforms');
   withOutput(
