@@ -116,7 +116,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   );
   const work = composeWorks(deps, { platforms, options, installationId });
   const isInSync = (): boolean => isClockInSync(clock, options);
-  // Some operator views read all rows. They may take as long as the database answers other reads.
+  // Some operator views read all rows. They have no time limit while the database answers other reads.
   const operated = withPromptReads(store, { prove: () => store.read.marks.get('reload_requested_at') });
   const operators = new Operators({ store: operated, clock, log: deps.log });
   const { reloader, housekeeping } = composeUpkeep(deps, {

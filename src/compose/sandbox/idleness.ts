@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 const SOON_MS = 10 * MINUTE_MS;
 /** More work than the machines of a sandbox have. */
 const MOST_WORK = 100_000;
-/** The calm after a balance event is shorter by this: a reading counts once a second one confirms it. */
+/** The calm after a balance event is this much shorter. It lasts until a second reading has confirmed the first. */
 const SHORTER_MS = 3 * MINUTE_MS;
 const { graceMs, stoppedGraceMs, volumes } = defaultOptions.billing.zeroBalance;
 
