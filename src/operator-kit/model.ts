@@ -49,7 +49,7 @@ export interface AuditEntry {
   address: string | null;
   /** Such as `alarm.acknowledge`. */
   action: string;
-  /** The object of the action, such as the id of an instance; null: it has no single object. */
+  /** The object of the action, such as the id of an instance. Null if it has no single object. */
   subject: string | null;
   /** Other parameters, without secrets. */
   detail: Record<string, unknown>;

@@ -77,7 +77,7 @@ export interface FormSpec<Deps, Input, Reply> {
   page: (input: Input) => string;
   /** The sentences of the page before the button; for an action with a dry run, before its effect. */
   preview?: (reply: Reply, deps: Deps, input: Input) => readonly string[] | Promise<readonly string[]>;
-  /** Input that the link to the action does not have, for its dry run. */
+  /** Input for the dry run that the link to the action does not have. */
   dryRunWith?: Readonly<Record<string, unknown>>;
   /** The fields that the form sends. By default, those that the page was given. */
   send?: (reply: Reply) => Readonly<Record<string, string | undefined>>;

@@ -19,7 +19,7 @@ export interface ConsoleBase {
   version: string;
   /** The name of this server among those that share the database. */
   server: string;
-  /** Number of proxies before this server, each of which appends to X-Forwarded-For; 0: the header is not read. */
+  /** Number of proxies before this server, each of which appends to X-Forwarded-For. With 0, the header is not read. */
   trustedProxies: number;
 }
 
