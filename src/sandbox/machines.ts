@@ -59,7 +59,7 @@ interface PlatformParts {
   draws: Draws;
   /** Called after each change of a machine or a volume. */
   changed(): void;
-  /** Its saved content; absent: empty. */
+  /** Its saved content. Absent if the platform is empty. */
   stored?: Stored<SandboxMachine> | undefined;
 }
 
