@@ -56,7 +56,7 @@ function withFiles(
   };
 }
 
-/** What a catalog is checked against: each platform, with the schema of its driver's `machine:` options. */
+/** The platforms that a catalog is checked against, each with the schema of its driver's `machine:` options. */
 export type SellingPlatforms = ReadonlyMap<string, Pick<DriverDefinition, 'name' | 'offerSchema'>>;
 
 /** The drivers of the platforms in a configuration. */

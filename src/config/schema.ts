@@ -43,7 +43,7 @@ const reconcileSchema = z
     ssh_probe_interval_s: secondsSchema.default(2),
     /** Duration of the lease on a piece of work. After a crash, the work is free again when it expires. */
     lease_s: z.number().min(WORK_LEASE_S.min).max(WORK_LEASE_S.max).default(WORK_LEASE_S.default),
-    /** Handling of a machine that has our tag and belongs to no instance. */
+    /** Handling of a machine that has Berth's tag and belongs to no instance. */
     orphans: z.enum(['log', 'stop', 'reap']).default('log'),
     /** A younger machine is not treated as an orphan. */
     orphan_grace_s: secondsSchema.default(600),
@@ -51,7 +51,10 @@ const reconcileSchema = z
     suspect_share: z.number().min(0.01).max(1).default(0.5),
     /** How long a platform must list none of the expected machines before that is accepted. */
     accept_empty_after_s: z.int().min(0).max(86_400).default(600),
-    /** For how long after a start unknown ids are answered 503, until each platform has given a complete listing. */
+    /**
+     * Maximum time after a start in which unknown ids are answered 503. It ends when each platform has given a complete
+     * listing.
+     */
     restore_doubt_s: z.int().min(0).max(86_400).default(600),
     /** Limit on the instances that are ended because the platform lost them. Beyond it, an operator must confirm. */
     max_losses: z

@@ -26,7 +26,9 @@ export function serverSchema(port: number) {
     port: portSchema.default(port),
     /** PEM files. Without them Berth speaks plain HTTP, and a proxy must terminate TLS. */
     tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional(),
-    /** Number of proxies before this server, each of which appends to X-Forwarded-For; 0: the header is not read. */
+    /**
+     * Number of proxies before this server, each of which appends to X-Forwarded-For. With 0, the header is not read.
+     */
     trusted_proxies: z.int().min(0).max(16).default(0),
     /** Whether /docs shows the API in a browser. /openapi.json is always served. */
     docs: z.boolean().default(true),
@@ -88,7 +90,7 @@ export const limitsSchema = z
     /** A request that is incomplete by then is answered 408. */
     request_timeout_s: secondsSchema.default(30),
     /**
-     * Maximum connections of one address; 0: no limit. Loopback and proxies have none. The minimum still allows a
+     * Maximum connections of one address; 0 for no limit. Loopback and proxies have none. The minimum still allows a
      * client to poll 2,500 instances every 10 s, with a new connection of one second for each poll.
      */
     connections_per_address: z

@@ -163,7 +163,8 @@ const billingSchema = z
     /** Minimum runtime of a deployment before it can be terminated, for users without an individual one. */
     minimum_runtime_minutes: minutesSchema.default(defaultOptions.minimumRuntimeMinutes),
     /**
-     * How many hours the balance must cover before anything is added. For a deployment, its minimum runtime if longer.
+     * How many hours the balance must cover before anything is added. For a deployment, it is the minimum runtime if
+     * that is longer.
      */
     required_hours: hoursSchema.min(1).default(spending.balanceForMs / 3_600_000),
     /** The discount of a team by its spending in the last 30 days. */
