@@ -8,7 +8,7 @@ export interface KnownHosts {
   /** Accepted host names, besides addresses and localhost. */
   hosts: readonly string[];
   log: Pick<Log, 'info'>;
-  /** Number of proxies before this server, each of which appends to X-Forwarded-For; 0: the header is not read. */
+  /** Number of proxies before this server, each of which appends to X-Forwarded-For. With 0, the header is not read. */
   trustedProxies: number;
 }
 

@@ -40,7 +40,7 @@ interface RequestDeps {
   log: Log;
   clock: Clock;
   metrics: { countRequest(method: string, route: string, status: number, seconds: number): void };
-  /** Number of proxies before this server, each of which appends to X-Forwarded-For; 0: the header is not read. */
+  /** Number of proxies before this server, each of which appends to X-Forwarded-For. With 0, the header is not read. */
   trustedProxies: number;
   nextId: () => string;
   tracing?: Tracing | undefined;

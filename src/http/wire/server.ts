@@ -26,7 +26,7 @@ export interface ServerOptions {
   tls?: { cert: Buffer; key: Buffer } | undefined;
   /** A request that is incomplete by then is answered 408. */
   requestTimeoutMs: number;
-  /** Maximum connections of one address, except loopback; 0 or absent: no limit. */
+  /** Maximum connections of one address, except loopback. 0 or absent for no limit. */
   connectionsPerAddress?: number;
   /** A reply with no byte drained for this time ends its connection; default: 30 s. */
   stallMs?: number;
