@@ -71,8 +71,8 @@ async function connect(
 }
 
 /**
- * Stop timeout under `berth doctor`, which waits one second longer than an answer may take. A driver that still waits
- * for the process of `berth serve` has begun nothing.
+ * Stop timeout under `berth doctor`, which waits only one second longer than an answer may take. A driver that still
+ * waits for the process of `berth serve` can be killed: it has begun nothing.
  */
 const STOP_SOON_MS = 300;
 

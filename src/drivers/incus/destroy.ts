@@ -22,7 +22,7 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
       return (await removeForwards(platform, ref, order)) ? pending('destroy', POLL_MS) : done(null);
     case 'ours':
       if (found.isMoving) return pending(cookie ?? 'destroy', POLL_MS);
-      // Once the machine is gone, one of these would be taken for it.
+      // Once the machine is gone, a doubtful instance would be taken for it.
       if (found.doubtful.length > 0)
         return failed(
           'conflict',

@@ -37,7 +37,7 @@ export const disownMachine: MachineMethod<'disown'> = async (platform, ref, cook
       const problem = await failureOf(api, cookie, 'disown');
       if (problem !== undefined) return problem;
       if (found.isMoving) return failed('transient', `Incus is moving ${ref}`);
-      // Without its mark, the machine would be confused with one of these.
+      // Without its mark, the machine would be confused with a doubtful instance.
       if (found.doubtful.length > 0)
         return failed(
           'conflict',

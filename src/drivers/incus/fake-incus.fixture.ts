@@ -28,7 +28,10 @@ export function anIncus({ isClustered = true } = {}) {
     body: Record<string, unknown>;
     etag: unknown;
   }[] = [];
-  /** Runs before the next change arrives, while operations are read, and once the instances are listed. */
+  /**
+   * Hooks: `run` before the next change arrives, `reads` while operations are read, `lists` once the instances are
+   * listed.
+   */
   const meanwhile: Partial<Record<'run' | 'reads' | 'lists', (() => void) | undefined>> = {};
   const tagOf = ({ config }: Fake): string => JSON.stringify(config);
   const show = (name: string) => {
@@ -110,7 +113,7 @@ export function anIncus({ isClustered = true } = {}) {
     sent,
     meanwhile,
     machines: driverOver(new IncusApi(client)),
-    /** An operator renames it. */
+    /** Renames an instance, as an operator would. */
     rename(from: string, to: string): void {
       instances.set(to, instances.get(from) as Fake);
       instances.delete(from);

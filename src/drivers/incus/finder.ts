@@ -37,7 +37,7 @@ export async function findMachine(platform: Platform, ref: OwnerRef): Promise<Fo
 }
 
 /**
- * Finds a machine under its own name only. For a create, which reads all instances before it makes one.
+ * Finds a machine under its own name only. A create uses it, since it reads all instances before it makes one.
  *
  * @throws as {@link IncusApi}
  */
@@ -70,7 +70,7 @@ export async function searchMachine(platform: Platform, ref: OwnerRef): Promise<
   if (found.is !== 'ours' || found.instance.name !== ref) return found;
   const among = await findAmong(platform, ref, await findMarked(platform, ref));
   if (among !== 'changed') return among ?? found;
-  // Most often it was being removed, and is gone now.
+  // Most often the machine was being removed, and is gone now.
   const again = await findMachine(platform, ref);
   return again.is === 'ours' ? changed(ref) : again;
 }
@@ -84,7 +84,7 @@ async function findMarked(platform: Platform, ref: OwnerRef): Promise<Marked> {
 /** Concludes absence only from two reads, with no operation between them that could hide the machine. */
 async function searchAll(platform: Platform, ref: OwnerRef, isNameTaken: boolean): Promise<Found> {
   const found = await findAmong(platform, ref, await findMarked(platform, ref));
-  // It may be in removal: the second read decides.
+  // The machine may be in removal: the second read decides.
   if (typeof found === 'object') return found;
   const underWay = await operationUnderWay(platform, ref, isNameTaken);
   if (underWay !== undefined) return underWay;
@@ -197,7 +197,7 @@ function isNoted({ config }: Instance): boolean {
   return config[UUID] === undefined || config[mark.uuid] === config[UUID];
 }
 
-/** Incus shows the state Error if the instance's member cannot report on it. */
+/** Whether the instance cannot be read. Incus shows the state Error if the instance's member cannot report on it. */
 function isUnreadable(instance: Instance): boolean {
   return isUnknown(instance) || instance.state === null;
 }

@@ -128,7 +128,7 @@ export class Forwards {
     return [...this.#absent].filter((ref) => before.has(ref));
   }
 
-  /** Projects can share a network, and each may have a machine with this name. */
+  /** Whether the port is the machine's. Projects can share a network, and each may have a machine with this name. */
   #isOf(port: ForwardPort, ref: OwnerRef): boolean {
     const { project } = this.#api.client;
     return refOfForward(port) === ref && (projectOfForward(port) ?? project) === project;

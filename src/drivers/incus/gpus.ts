@@ -28,7 +28,7 @@ export async function settleGpus(platform: Platform, instance: Instance): Promis
   const { fleet } = platform;
   const { location, config } = instance;
   if (config[mark.gpus] !== gpuClaims.open) return 'held';
-  // The machine has given them up.
+  // The machine has given up its GPUs.
   if (gpuNames(instance).length < countOf(platform, instance)) return 'lost';
   const { instances, hosts } = await fleet.read();
   if (hosts.find((host) => host.name === location)?.isOnline !== true) return 'wait';

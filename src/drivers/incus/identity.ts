@@ -25,8 +25,8 @@ export function identify(ref: OwnerRef, marked: readonly Instance[]): Identified
     ? undefined
     : (best(marked.filter(isItself)) ??
       best(silent) ??
-      // An instance with another id, but with the machine's name or a move's temporary name: a move that did not keep
-      // the id.
+      // An instance may have another id, but the machine's name or a move's temporary name: the move did not keep the
+      // id.
       marked.find(({ name }) => name === ref) ??
       marked.find(isTemporary));
   return { machine, copies: marked.filter((one) => one !== machine), isUnclear };

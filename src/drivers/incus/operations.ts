@@ -61,7 +61,7 @@ export async function setPower(
   return pending(reply === undefined ? kind : `${kind}:${reply.operation}${note}`, POLL_MS);
 }
 
-/** A move creates a copy of the instance and then renames it. */
+/** Whether the operation may be part of a move, which creates a copy of the instance and then renames it. */
 export function isMove({ description }: Operation): boolean {
   return /^(Migrating|Renaming|Creating|Copying)/.test(description);
 }

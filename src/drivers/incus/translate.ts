@@ -233,7 +233,7 @@ function powerOf(instance: Instance, endpoint: Endpoint | undefined): Power {
   return instance.status_code === 106 || instance.status_code === 105 ? 'starting' : 'stopping';
 }
 
-/** `isMoving`: Incus has given it a temporary name and not renamed it yet. */
+/** Converts an instance. `isMoving` means that Incus has given it a temporary name and not renamed it yet. */
 export function fromPlatform(
   instance: Instance,
   endpoint: Endpoint | undefined,
@@ -304,7 +304,7 @@ export function toPlatformVolume(spec: VolumeSpec, { volume_content: content }: 
   };
 }
 
-/** `users`: the machines that it is attached to. */
+/** Converts a volume. `users` are the machines that it is attached to. */
 export function fromPlatformVolume(volume: Volume, users: readonly OwnerRef[]): ObservedVolume {
   const bytes = bytesOf(volume.config['size']);
   const note = volume.config[mark.note];

@@ -74,9 +74,9 @@ export function volumePath(platform: Platform, ref?: OwnerRef): string {
 }
 
 /**
- * Of several volumes with one name, the original. An earlier Berth moved a volume by copying it under its own name,
- * and marked the copy before it was complete. Prefers the source of such a move, then a volume in use, then the
- * oldest.
+ * Returns the original of several volumes with one name. An earlier Berth moved a volume by copying it under its own
+ * name, and marked the copy before it was complete. The source of such a move is preferred, then a volume in use, then
+ * the oldest.
  */
 export function original(ours: readonly Volume[]): Volume | undefined {
   const oldest = ours.toSorted((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at));

@@ -249,7 +249,9 @@ async function detachAll(
 const has = (domain: Pick<HostDomain, 'disks'> | undefined, path: string): boolean =>
   domain?.disks.some((disk) => disk.path === path) === true;
 
-/** The serial by which the guest finds the disk: `/dev/disk/by-id/virtio-SERIAL`. The id of the volume, shortened. */
+/**
+ * The serial by which the guest finds the disk: `/dev/disk/by-id/virtio-SERIAL`. It is the shortened id of the volume.
+ */
 const serialOf = (ref: OwnerRef): string => idOf(ref).slice(0, SERIAL_CHARACTERS);
 
 function freeTarget({ domain, live }: FoundMachine): string | undefined {

@@ -52,7 +52,7 @@ export async function* diagnoseHost(checked: CheckedHost): AsyncIterable<Diagnos
   if (answers) yield* await unlessSilent(checked, (one) => diagnoseGpus(one, facts));
 }
 
-/** A host may become unreachable during the checks. */
+/** Runs the checks of a host, which may become unreachable meanwhile. */
 async function unlessSilent(
   checked: CheckedHost,
   check: (checked: CheckedHost) => Promise<Diagnosis[]>,

@@ -13,14 +13,14 @@ export const FENCE = [
   '[ "$file" -ef /proc/self/fd/9 ] && break; done',
   'seen=0; IFS= read -r seen <&9; case $seen in ""|*[!0-9]*) seen=0 ;; esac',
   '[ "$3" -ge "$seen" ] || { echo "a later claim of $2 was seen: $seen, not $3" >&2; exit 80; }',
-  // Written in place with one write: if the shell is killed, the file has either the old or the new fence.
+  // The fence is written in place with one write: if the shell is killed, the file has either the old or the new fence.
   '[ "$3" -eq "$seen" ] || printf "%020d\\n" "$3" 1<>"$file"; }',
 ].join('; ');
 
 /**
  * One virsh call on the host: `GUARD URI FOLDER RESOURCE FENCE UUID RUN PROGRAM ARGUMENT…`. An empty FENCE is not
- * checked. With RUN, the id of the running domain, the command fails in another run. On one line, for any login
- * shell.
+ * checked. With RUN, the id of the running domain, the command fails in another run. The script is on one line, for any
+ * login shell.
  */
 const GUARD = [
   FENCE,

@@ -32,8 +32,8 @@ export interface Simulator extends PlatformDriver {
 
 /**
  * A small datacenter in this process: machines with real SSH servers on loopback, volumes and physical capacity. Its
- * state is stored separately and survives the orchestrator's process. The default platform of `berth serve`. Machines
- * that ran before a crash answer again when the promise resolves.
+ * state is stored separately and survives the orchestrator's process. It is the default platform of `berth serve`.
+ * Machines that ran before a crash answer again when the promise resolves.
  *
  * @throws {ZodError} if `options.platform` is invalid
  * @throws {StateInUse} if another process runs the machines of `options.stateFile`
