@@ -17,7 +17,7 @@ export interface Owner {
 
 /** The account and the credential behind a request. */
 export interface Principal extends Owner {
-  /** The digest of the credential itself. For a token: of the credential that it was obtained with. */
+  /** The digest of the credential itself, or for a token that of the credential it was obtained with. */
   digest: Buffer;
 }
 

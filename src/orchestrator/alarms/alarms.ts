@@ -21,8 +21,8 @@ export interface Raised extends AlarmKey {
   /** Fields of the log line. */
   fields?: object;
   /**
-   * The alarm ends unless it is raised again within this time, in milliseconds. The default is that of its kind, or
-   * until `end`.
+   * The alarm ends unless it is raised again within this time, in milliseconds. By default it stays open for the time
+   * of its kind, or until `end`.
    */
   forMs?: number;
 }
@@ -180,7 +180,7 @@ export class Alarms {
     const isDue = ({ alarm, raisedAt, storedAt, storedText }: Standing): boolean =>
       alarm.text !== storedText ||
       (standsAfterMs.has(alarm.kind) ? storedAt < raisedAt : Math.abs(now - storedAt) >= REFRESH_MS);
-    // Sorted, so that two servers never deadlock.
+    // Alarms are written in order, so that two servers never deadlock.
     const due = [...this.#seen].filter(([, seen]) => isDue(seen)).sort(byKey);
     for (let begin = 0; begin < due.length; begin += BATCH) {
       const batch = due.slice(begin, begin + BATCH);
@@ -207,8 +207,8 @@ export class Alarms {
   }
 
   /**
-   * The kinds with expired rows, and the time before which a row of each has expired. Empty until this process has run
-   * long enough to see for itself what an earlier one saw.
+   * The kinds with expired rows, and the time before which a row of each has expired. Empty until this process has had
+   * time to see the causes that an earlier one saw.
    */
   #expired(now: number): Map<AlarmKind, number> {
     if (now - this.#startedAt < EXPIRES_MS) return new Map();

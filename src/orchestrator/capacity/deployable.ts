@@ -115,7 +115,7 @@ function isMaintenance(obstacle: Obstacle): boolean {
   return obstacle.reason === 'region_maintenance' || obstacle.reason === 'offer_maintenance';
 }
 
-/** For an offer: the regions in which a create would find a free unit now, and why it would find none in the others. */
+/** The regions in which a create of an offer would find a free unit now, and why it would find none in the others. */
 export interface OfferStock {
   deployable: string[];
   unavailable: UnavailableRegion[];

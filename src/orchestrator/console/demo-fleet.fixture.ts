@@ -71,7 +71,7 @@ export async function putDemoFleet({ store, catalog, clock }: TestConsole, count
 type Store = TestConsole['store'];
 
 const CYCLE = ['ONLINE', 'ONLINE', 'ONLINE', 'STOPPED', 'ONLINE', 'ONLINE', 'PROVISIONING'] as const;
-/** Instances after this index are all ONLINE. PROVISIONING ones have due work, and a large fleet has no more of it. */
+/** Instances after this index are all ONLINE, so that a large fleet has no more due work than a small one. */
 const ALL_KINDS_UNTIL = 700;
 
 async function putOne(tx: Transaction, index: number, offer: Offer, now: number): Promise<void> {

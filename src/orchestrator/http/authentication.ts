@@ -18,7 +18,7 @@ export function authentication(authenticator: Authenticator): MiddlewareHandler<
   };
 }
 
-/** Decides again after the body, which may take long to arrive: the key may be revoked meanwhile. */
+/** Authenticates again after the body, which may take long to arrive: the key may be revoked meanwhile. */
 export function stillAuthenticated(authenticator: Authenticator): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
     const isAnonymous = context.get('who') === undefined;
@@ -34,7 +34,7 @@ async function authenticate(context: Context<HttpEnv>, authenticator: Authentica
   else setPrincipal(context, principal);
 }
 
-/** Decides again by the store, for a request that has waited. @throws {ApiError} `unauthorized` */
+/** Authenticates again by the store, for a request that has waited. @throws {ApiError} `unauthorized` */
 export async function authenticateAnew(
   context: Context<HttpEnv>,
   authenticator: Authenticator,

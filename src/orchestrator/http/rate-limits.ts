@@ -42,7 +42,7 @@ export interface RateLimitOptions {
   pollsPerInstance: Bucket;
   requestsPerAccount: Bucket;
   createsPerAccount: Bucket;
-  /** Issued tokens. {@link FailedLogins} limits failed logins. */
+  /** Limit on issued tokens. {@link FailedLogins} limits failed logins. */
   tokensPerAccount: Bucket;
 }
 

@@ -38,7 +38,7 @@ export class PolledReads {
   readonly #capacity: number;
   readonly #cached = new Map<string, CacheEntry>();
   readonly #unsubscribe: () => void;
-  /** Bound once, since each poll calls it and the store for requests resolves a member at each access. */
+  /** The function is bound once: each poll calls it, and the store for requests resolves a member at each access. */
   readonly #isFeedLive: () => boolean;
   /** Counts evictions of destroyed instances, and clears of the cache. */
   #evictions = 0;
@@ -156,6 +156,7 @@ function prepareReply(record: InstanceRecord): CachedReply {
 
 /** A strong validator of exactly these bytes. */
 export function toEtag(bytes: Buffer | string): string {
-  // Joined: a template literal would keep the whole digest and a chain of strings for each of 100,000 replies.
+  // The parts are joined: a template literal would keep the whole digest and a chain of strings for each of 100,000
+  // replies.
   return ['"', createHash('sha256').update(bytes).digest().toString('base64url', 0, 16), '"'].join('');
 }

@@ -60,7 +60,7 @@ async function reclaimCapacity(
   { id, offerId, region, host, platform: name }: InstanceRecord,
 ): Promise<void> {
   const sold = catalog.offers.get(offerId);
-  // The offer may have moved to another platform. The machine stays on its own.
+  // The offer may have moved to another platform. The machine stays on its platform.
   const offer = sold && { ...sold, platform: name };
   const cordons = await activeCordons(tx, clock.now());
   if (offer === undefined) throw noCapacity({ id: offerId, name: offerId }, region, 'withheld');

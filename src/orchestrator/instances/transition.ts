@@ -4,7 +4,7 @@ import type { InstanceRecord, untouchedInstance } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 import { looksSame } from './to-instance.ts';
 
-/** What may change besides the status: the columns that begin untouched, and some that a create writes. */
+/** The columns that may change besides the status: those that begin untouched, and some that a create writes. */
 type Changes = Partial<
   Pick<
     InstanceRecord,

@@ -11,7 +11,7 @@ export interface HeldClaim {
   ownerRef: string;
   platform: string;
   status: InstanceStatus;
-  /** The instance failed and its machine is kept for the operator. */
+  /** Whether the instance failed and its machine is kept for the operator. */
   isKept: boolean;
   offerId: string;
   region: string;

@@ -1,4 +1,7 @@
-/** What can be cordoned. A host must be one that the platform reports; its driver places nothing new there. */
+/**
+ * The kinds of subjects that can be cordoned. A host must be one that the platform reports; its driver places nothing
+ * new there.
+ */
 export const cordonKinds = ['region', 'offer', 'platform', 'host'] as const;
 export type CordonKind = (typeof cordonKinds)[number];
 
@@ -55,7 +58,7 @@ export function concerns({ kind, name, platform }: CordonSubject, placed: Placed
 }
 
 export interface CordonReader {
-  /** Ordered by start. Expired cordons may still be included. */
+  /** Lists the cordons, ordered by start. Expired ones may still be included. */
   list(): Promise<CordonRecord[]>;
 }
 export interface CordonWriter extends CordonReader {

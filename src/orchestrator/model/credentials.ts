@@ -4,7 +4,7 @@ export interface CredentialReader {
   accountById(id: string): Promise<AccountRecord | null>;
   accountByName(name: string): Promise<AccountRecord | null>;
   listAccounts(): Promise<AccountRecord[]>;
-  /** A key of a closed account reads as revoked. */
+  /** Finds a key. A key of a closed account reads as revoked. */
   keyByDigest(digest: Buffer): Promise<ApiKeyRecord | null>;
   listKeys(accountId?: string): Promise<ApiKeyRecord[]>;
   tokenByDigest(digest: Buffer): Promise<TokenRecord | null>;

@@ -302,8 +302,8 @@ export interface Store {
   /** Whether other processes may serve the same database. */
   readonly isShared: boolean;
   /**
-   * Whether commits of every process arrive within seconds. If false, do not use caches. Cheap: each polled read calls
-   * it.
+   * Whether commits of every process arrive within seconds. If false, do not use caches. The call is cheap: each polled
+   * read makes it.
    */
   isCommitFeedLive(): boolean;
   /**

@@ -21,7 +21,10 @@ export interface ExpectedMachine {
   host: string | null;
 }
 
-/** A commit arrives within seconds. Fewer rows than this are destroyed in that time. */
+/**
+ * Number of destroyed rows that are remembered. A commit arrives within seconds, and fewer rows than this are destroyed
+ * in that time.
+ */
 const DESTROYED_KEPT = 10_000;
 
 /** The live rows of one platform by owner ref, updated from the commit feed. */

@@ -11,7 +11,7 @@ export interface LossCapOptions {
 
 /** Settings of the durable work. All times are in milliseconds. */
 export interface ReconcileOptions {
-  /** How long a claim on a row of work lasts. For this and the times that derive from it: `work/lease-time.ts`. */
+  /** How long a claim on a row of work lasts. `work/lease-time.ts` has this time and those that derive from it. */
   leaseMs: number;
   /** The deadline of one call to the platform, and of one SSH proof. */
   callTimeoutMs: number;

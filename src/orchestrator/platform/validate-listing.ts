@@ -33,8 +33,8 @@ const MISSING_VOLUMES =
 
 /**
  * Why a listing is probably wrong: too many resources are missing, as after a revoked key, with another project or
- * without a page. `share` is from 0 to 1. `many`: an operator has to accept the listing. `all`: the only one or two
- * machines are missing, which is accepted after a time.
+ * without one of its pages. `share` is from 0 to 1. `many` means that an operator has to accept the listing. `all`
+ * means that the only one or two machines are missing, which is accepted after a time.
  */
 export function whySuspect(
   { expected, missing }: { expected: number; missing: number },

@@ -115,7 +115,7 @@ export class Reconciler {
   }
 }
 
-/** The log fields for the resource of a lease. While the store does not answer: only its id. */
+/** The log fields for the resource of a lease. While the store does not answer, they have only its id. */
 async function namesOf({ read }: Pick<Store, 'read'>, { resourceId, resourceKind }: Lease): Promise<object> {
   if (isRef(resourceId)) return { ref: resourceId };
   const row = await rowOf(read, resourceKind, resourceId).catch(() => null);

@@ -50,8 +50,8 @@ async function observe(
       await putInstanceWork(tx, id, 'observe', clock.now());
     return false;
   });
-  // After the commit: a SQLite transaction also sees uncommitted writes of the transactions before it, and is rolled
-  // back with them.
+  // The row is forgotten after the commit: a SQLite transaction also sees uncommitted writes of the transactions before
+  // it, and is rolled back with them.
   if (isDestroyed) expected.forget(ref);
 }
 

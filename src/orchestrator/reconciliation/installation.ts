@@ -55,7 +55,10 @@ function digestOf(settings: string | undefined): string | undefined {
   return settings && createHash('sha256').update(settings).digest('hex').slice(0, 8);
 }
 
-/** For the platform `default` alone: the driver's name. Otherwise `NAME=DRIVER` for each, with `#DIGEST` if known. */
+/**
+ * Formats the platforms as text. For the platform `default` alone it is the driver's name, otherwise `NAME=DRIVER` for
+ * each, with `#DIGEST` if known.
+ */
 function toText(platforms: ReadonlyMap<string, Known>): string {
   const only = platforms.size === 1 ? platforms.get(DEFAULT_PLATFORM) : undefined;
   const all = [...platforms].map(

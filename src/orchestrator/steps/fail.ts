@@ -23,7 +23,7 @@ export async function onMachineGone(
   observedAt: number,
 ): Promise<Next> {
   const now = context.clock.now();
-  // Its SSH may answer before the platform shows the machine.
+  // The machine's SSH may answer before the platform shows the machine.
   const waitMs = mayAppearForMs(context, record.createOpenUntil, observedAt);
   if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' };
   switch (record.status) {

@@ -16,7 +16,7 @@ import type { VisibilityUpdate } from '../platform/visibility.ts';
 
 export const ALARM_AFTER_ATTEMPTS = 10;
 /**
- * How long the alarm of a failing step stays open after a try, in milliseconds. Longer than any pause between two
+ * How long the alarm of a failing step stays open after a try, in milliseconds. It is longer than any pause between two
  * tries.
  */
 const FAILING_FOR_MS = 15 * 60_000;

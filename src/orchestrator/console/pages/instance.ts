@@ -184,7 +184,7 @@ function callLine({ call, outcome, tookMs, detail }: PlatformCall): Html {
 
 /**
  * The failure dossier: failed calls, each proof over SSH, and the end of the console. For an instance that has not
- * failed: only its proofs and consoles.
+ * failed, it has only proofs and consoles.
  */
 function dossier(record: InstanceRecord, events: readonly HistoryEvent[]): Html | '' {
   const probes = events.flatMap(({ at, calls }) =>

@@ -58,7 +58,7 @@ function quantile(sorted: readonly number[], share: number): number | undefined 
 /** Outcomes of calls that succeeded. `gone` is not one: a machine that disappears is why a create failed. */
 const SUCCESSFUL = new Set(['done', 'pending', 'observed', 'proved']);
 
-/** The last failed call, such as `ssh: auth` or `create: capacity`. If no call failed, the step. */
+/** The last failed call, such as `ssh: auth` or `create: capacity`, or the step if no call failed. */
 function causeOf({ calls, cause }: ProvisionOutcome): string {
   const failed = calls.findLast(({ outcome }) => !SUCCESSFUL.has(outcome));
   return failed === undefined ? cause : `${failed.call}: ${failed.outcome}`;

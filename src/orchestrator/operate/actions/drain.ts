@@ -52,7 +52,7 @@ export const drain = defineAction({
   reply: ['The machines left.', drainedSchema],
   commands: [{ name: 'drain', args: subjectArgs, flags: cordonFlags, toText: describeDrained }],
   run: async (deps: CordonDeps, input, actor) => {
-    // Its audit row is that of the cordon. The machines are read after its commit: no create adds one from then on.
+    // The cordon writes the audit row. The machines are read after its commit: no create adds one from then on.
     const set = await cordon.perform(deps, actor, input);
     const left = await machinesOf(deps.store.read, set);
     const byStatus: z.output<typeof drainedSchema>['by_status'] = {};

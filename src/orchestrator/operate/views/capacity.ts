@@ -171,7 +171,7 @@ function noneLeft({
 
 type Counted = Pick<PlacementView, 'units' | 'platform_units' | 'claimed' | 'failed' | 'without_row'>;
 
-/** Since when each platform that is down is down, in milliseconds since the epoch. */
+/** When each platform that is down went down, in milliseconds since the epoch. */
 async function platformsDown(
   { marks }: Pick<Reader, 'marks'>,
   platforms: ReadonlySet<string>,

@@ -147,7 +147,7 @@ function failed(known: Known, now: number): Diagnosis {
   return { tone: 'bad', headline: 'It failed', because, todo };
 }
 
-/** What is left of a failed instance. */
+/** Words what is left of a failed instance. */
 function tellLeft({ work, alarms }: Known, now: number): string {
   if (alarms.some(({ kind }) => kind === 'orphan_machine'))
     return 'Its machine is on the platform again, and Berth does not remove it. `berth orphans adopt` makes it a new instance; `berth instances rm` removes both.';
