@@ -65,7 +65,7 @@ describe('one vocabulary', () => {
     ...leaves
       .filter((command) => command.name() === 'ls')
       .map(nameOf)
-      // The configuration limits their length.
+      // The configuration limits the length of these two lists.
       .filter((name) => name !== 'capacity ls' && name !== 'platforms ls'),
     'instances events inst-1',
   ])('%s takes a --limit from 1', async (name) => {

@@ -97,7 +97,7 @@ describe('the commands for the operator of a marketplace', () => {
       },
       { ...nothing, provider: 'provider-b', to_sync: 0, confirmed_until: null },
     ]);
-    // Last confirmed when it began: nothing after that is billed.
+    // The deployment was last confirmed when it began: nothing after that is billed.
     expect(teams).toEqual([{ team: teamId, balance_usd: 100, burn_usd_per_hour: 2, hours_left: 50 }]);
     expect(counts).toEqual({ team_count: 1, spending_count: 1 });
     expect(mails).toEqual({ waiting: 0, oldest_created_at: null, next_try_at: null, given_up: 0 });

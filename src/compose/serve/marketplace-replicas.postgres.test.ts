@@ -91,7 +91,7 @@ providers:
   };
   await using first = await serve(file);
   await until('the first has read it', async () => (await sold(first.baseUrl)).length > 0);
-  // The first also lists its instances meanwhile.
+  // The first server also lists its instances meanwhile.
   const catalogReads = () => provider.received.filter(({ url }) => url.includes('configurations')).length;
   const asked = catalogReads();
   await using second = await serve(file);

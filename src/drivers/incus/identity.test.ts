@@ -5,7 +5,9 @@ import { mark, UUID } from './translate.ts';
 
 const REF = 'berth-a';
 
-/** `uuid`: the id that Incus gave it. `noted`: the id in its mark; null: made by an earlier Berth. */
+/**
+ * `uuid` is the id that Incus gave the instance. `noted` is the id in its mark, or null if an earlier Berth made it.
+ */
 function anInstance(name: string, uuid: string, noted: string | null = 'u1'): Instance {
   const marks = { [mark.createdBy]: 'berth', [mark.ref]: REF, ...(noted !== null && { [mark.uuid]: noted }) };
   return { name, config: { ...marks, [UUID]: uuid } } as unknown as Instance;

@@ -204,7 +204,7 @@ it.each([true, false])(
     const hosts = [new MemoryHost({ name: 'a' }), new MemoryHost({ name: 'b' })];
     const { slow, other, holdAt } = twoServers(hosts);
     const { reached, wake } = holdAt((line, host) => line.startsWith('define') && host === 'a');
-    // A single call, which loses its lease afterwards.
+    // The slow server makes a single call, and loses its lease afterwards.
     const sleeping = slow.begin('suite-m', { host: 'a' }).catch(() => undefined);
     await reached;
     if (isRemoved) await other.destroy('suite-m');

@@ -106,7 +106,7 @@ function tlsPair(): { cert: Buffer; key: Buffer } {
 }
 
 const chunked = 'Transfer-Encoding: chunked\r\n';
-/** What each is, its bytes, and the reply. */
+/** A description of each request, its bytes, and the reply. */
 const anyRequests: [string, string, string][] = [
   ['GET', get('/a'), '<GET /a >'],
   ['POST with an empty line in its body', post('/b', '{"x":"\r\n\r\n"}'), '<POST /b {"x":"\r\n\r\n"}>'],
@@ -277,13 +277,13 @@ describe('pipelined requests', () => {
     const { port } = await start((_request, response) => void mayAnswer.then(() => response.end('<ok>')));
     const clients = await Promise.all(Array.from({ length: 8 }, () => open(port)));
     for (const { socket } of clients) socket.write(get('/1').repeat(1_000));
-    // Each of four holds 999 requests.
+    // Each of four connections holds 999 requests.
     await Promise.any(clients.map(({ closed }) => closed));
     await until('four are closed', () => clients.filter(({ socket }) => socket.destroyed).length === 4);
     answer();
     await Promise.all(clients.map(({ closed }) => closed));
     expect(clients.filter((client) => client.text().includes('<ok>'))).toHaveLength(4);
-    // They are counted until the server has seen them close.
+    // These requests are counted until the server has seen the connections close.
     for (let replies: string[] = []; replies.length === 0; ) {
       const late = await open(port);
       late.socket.write(get('/1').repeat(400));

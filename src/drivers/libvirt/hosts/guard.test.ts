@@ -83,7 +83,7 @@ it('commands for one machine run one after another, and each sees the fence of t
   );
   const ended = await Promise.all(each);
   const ran = done().map((line) => line.split(' '));
-  // Each ends before the next begins, and fences increase.
+  // Each command ends before the next begins, and fences increase.
   const order = ran.flatMap(([sign, fence]) => (sign === '+' ? [Number(fence)] : []));
   expect(ran.map(([, fence]) => fence)).toEqual(order.flatMap((fence) => [String(fence), String(fence)]));
   expect(order).toEqual(order.toSorted((a, b) => a - b));
