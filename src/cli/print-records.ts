@@ -11,9 +11,9 @@ export interface Column<T> {
   /** Its name in JSON. */
   key: string;
   value: (record: T) => Json;
-  /** The text in the table; default: the value as text. */
+  /** The text in the table. By default it is the value as text. */
   text?: (record: T) => string;
-  /** The text in the table for null; default: `-`. */
+  /** The text in the table for null. The default is `-`. */
   none?: string;
 }
 

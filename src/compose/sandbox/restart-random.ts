@@ -6,7 +6,7 @@ export class RestartRandom implements SeededRandom {
   readonly #ofStart: SeededRandom;
   #isStarting = false;
 
-  /** `state`: the state of the main sequence; default: its start. */
+  /** @param state the state of the main sequence, by default its start */
   constructor(seed: string, state?: RandomState) {
     this.#own = createSeededRandom(seed, state);
     this.#ofStart = createSeededRandom(`${seed}/start`);

@@ -9,9 +9,9 @@ const LINGER_MS = 1_000;
 let droppedRequests = 0;
 
 /**
- * One connection, on which one request is answered at a time. A request begins once the previous reply was flushed to the
- * kernel. If requests arrive behind one whose handler has not answered yet, its reply says `Connection: close`, they
- * are dropped, and the connection is closed after the reply.
+ * One connection, on which one request is answered at a time. A request begins once the previous reply was flushed to
+ * the kernel. If requests arrive behind one whose handler has not answered yet, its reply says `Connection: close`,
+ * they are dropped, and the connection is closed after the reply.
  */
 export class Connection {
   readonly socket: Socket;

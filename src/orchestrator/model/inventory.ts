@@ -1,4 +1,7 @@
-/** How many more machines of an offer the platform can make in a datacenter now. The figure covers both. */
+/**
+ * How many more machines of an offer the platform can make in a datacenter now. An answer has one figure for each pair
+ * of the two.
+ */
 export interface FreeUnits {
   offerId: string;
   datacenter: string;
