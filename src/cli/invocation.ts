@@ -51,7 +51,6 @@ function programOf({ env, script, cwd }: Started): string {
 
 const withoutPassword = (url: string): string => url.replace(/(\/\/[^:@/]*):[^@]*@/, '$1:…@');
 
-/** Quotes a shell word. */
 function quoted(text: string): string {
   return /^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -132,7 +132,6 @@ export interface DryRun {
 interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType> extends Described<F, Schema> {
   /** 201 if the action creates something. */
   status?: 200 | 201;
-  /** An example of its body. */
   example?: object;
   isBodyOptional?: boolean;
   /** A condition on several fields of its body, and what is expected. */

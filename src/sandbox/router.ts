@@ -10,7 +10,6 @@ interface Parts {
   providers: ReadonlyMap<string, { readonly app: Server }>;
   /** Layers, outermost first. */
   layers: readonly Layer[];
-  /** The account of a key. */
   accountOf(key: string): string | undefined;
 }
 

@@ -6,7 +6,6 @@ import { type AuditedAction, audited } from '../../operator-kit/audit.ts';
 import { actionOn, type Body, withDatabase } from '../database.ts';
 import { localActor } from '../local-actor.ts';
 
-/** The dependencies of the marketplace's commands. */
 export type CommandDeps = MarketplaceStoreDeps & { config: MarketplaceConfig };
 
 export function withAllowPrivate(command: Command): Command {

@@ -24,7 +24,6 @@ interface ServeParts {
   log: Log;
   /** Default port of /metrics. */
   adminPort: number;
-  /** Prefix of the API's paths. */
   basePath: string;
   nextId: () => string;
   refuse: ServerOptions['refuse'];

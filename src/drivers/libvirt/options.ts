@@ -32,7 +32,6 @@ export type Image = z.infer<typeof imageSchema>;
 const natSchema = z
   .strictObject({
     mode: z.literal('nat'),
-    /** The libvirt network. */
     network: libvirtName.default('berth'),
     /** The network's bridge on the host. */
     bridge: libvirtName.max(15).default('virbr-berth'),

@@ -148,7 +148,6 @@ export class ServerMetrics {
     add('size_bytes', 'Size of the disk of a SQLite database.', 'size');
   }
 
-  /** Adds these figures. */
   protected include(figures: Figures): void {
     this.#others.push(figures);
   }

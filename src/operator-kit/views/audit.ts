@@ -4,7 +4,6 @@ import { type AuditReader, auditOutcomes, auditSources } from '../model.ts';
 import { defineView } from '../operation.ts';
 import { cutPage, limitSchema, nextSchema, toTime, USUAL_PAGE } from './values.ts';
 
-/** An action of an operator. */
 const auditViewSchema = z
   .object({
     id: z.int(),

@@ -8,7 +8,6 @@ export interface PlatformState {
   losses: { held: number };
 }
 
-/** Dependencies of the console. */
 export interface ConsoleDeps extends ConsoleBase, OperationDeps {
   store: OperationDeps['store'];
   /** The configured platforms by name. */

@@ -128,7 +128,6 @@ export interface InstanceWriter extends InstanceReader {
   update(record: InstanceRecord): Promise<void>;
   /** Whether this transaction has written the row. */
   hasWritten(id: string): boolean;
-  /** Deletes tombstones. */
   prune(tombstones: PruneRequest): Promise<Pruned>;
 }
 
@@ -148,7 +147,6 @@ export interface VolumeReader {
 export interface VolumeWriter extends VolumeReader {
   insert(record: VolumeRecord): Promise<void>;
   update(record: VolumeRecord): Promise<void>;
-  /** Deletes tombstones. */
   prune(tombstones: PruneRequest): Promise<Pruned>;
   putAttachment(attachment: Attachment): Promise<void>;
   removeAttachment(volumeId: string, instanceId: string): Promise<void>;

@@ -153,7 +153,6 @@ export async function releaseLease(
 
 /** The locked row and the state of the lease. */
 interface Locked<Row> {
-  /** The state of the lease. */
   found: LeaseState;
   /** The common fields of its log lines. */
   names: object;

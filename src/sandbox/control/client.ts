@@ -44,7 +44,6 @@ class ControlError extends Error {
 export interface ControlClientOptions {
   /** The sandbox's URL, such as `http://127.0.0.1:8100`. */
   baseUrl: string;
-  /** The control key. */
   key: string;
   /** Default: the global `fetch`. */
   fetch?: (request: Request) => Promise<Response>;

@@ -117,7 +117,6 @@ export interface Occasion {
   /** The route, or the call of the driver. Undefined for machines and SSH. */
   on?: { method: string; path: string } | { call: string };
   resource: string | undefined;
-  /** The client's request. */
   request?: Request;
 }
 

@@ -9,7 +9,6 @@ import { type OperationDeps, operations } from '../../operate/operations.ts';
 import { errors } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** Dependencies of the admin listener's API. */
 interface OperatorDeps extends OperationDeps {
   operators: Operators;
   metrics: Metrics;

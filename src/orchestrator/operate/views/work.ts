@@ -5,7 +5,6 @@ import { limitSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../oper
 import type { Clock } from '../../../ports/clock.ts';
 import type { Reader, Store } from '../../model/store.ts';
 
-/** An unfinished step. */
 const workRowSchema = z
   .object({
     resource: z.string().meta({ description: 'The id of the instance or the volume.' }),
