@@ -4,7 +4,7 @@ import { toSentence } from './errors.ts';
 import { toIssues } from './issue-words.ts';
 
 /** The messages that a client gets for `data`. */
-function told(schema: z.ZodType, data: unknown): string[] {
+function messagesFor(schema: z.ZodType, data: unknown): string[] {
   const result = schema.safeParse(data);
   return result.success ? [] : toIssues({ ...result, data }).map(toSentence);
 }
@@ -44,17 +44,17 @@ describe('messages about an invalid field', () => {
     [z.string().refine(() => false, 'expected another name'), 'secret', 'name: expected another name'],
   ])('%#: %o', (schema, value, sentence) => {
     const data = value === undefined ? {} : { name: value };
-    expect(told(field(schema), data)).toEqual([sentence]);
+    expect(messagesFor(field(schema), data)).toEqual([sentence]);
   });
 
   it('never repeats the value', () => {
     for (const schema of [z.number(), z.string().max(3), z.enum(['a']), z.email(), z.url()])
-      expect(told(field(schema), { name: 'the-secret' }).join()).not.toContain('the-secret');
+      expect(messagesFor(field(schema), { name: 'the-secret' }).join()).not.toContain('the-secret');
   });
 
   it('reports one problem for a value of the wrong type, and names each path', () => {
     const schema = z.object({ a: z.array(z.object({ b: z.string().min(3) })), c: z.string() });
-    expect(told(schema, { a: [{ b: 7 }, { b: 'x' }] })).toEqual([
+    expect(messagesFor(schema, { a: [{ b: 7 }, { b: 'x' }] })).toEqual([
       'a[0].b: expected a string, got a number',
       'a[1].b: expected at least 3 characters',
       'c is required: a string',
@@ -62,6 +62,6 @@ describe('messages about an invalid field', () => {
   });
 
   it('is about the whole value if there is no field', () => {
-    expect(told(z.object({}), [])).toEqual(['expected an object, got a list']);
+    expect(messagesFor(z.object({}), [])).toEqual(['expected an object, got a list']);
   });
 });

@@ -167,10 +167,10 @@ function readFixtures(folder: 'valid' | 'invalid'): Map<string, string> {
 /** Returns twelve characters of the problem that also occur in the key data, if any. Key types do not count. */
 function findEcho(problem: string, text: string): string | undefined {
   const longestFirst = sshKeyTypes.toSorted((a, b) => b.length - a.length);
-  const told = longestFirst.reduce((rest, type) => rest.replaceAll(type, ''), problem);
+  const withoutTypes = longestFirst.reduce((rest, type) => rest.replaceAll(type, ''), problem);
   const data = text.split(/\s+/).filter((word) => word.length >= 40);
-  for (let at = 0; at + 12 <= told.length; at += 1) {
-    const run = told.slice(at, at + 12);
+  for (let at = 0; at + 12 <= withoutTypes.length; at += 1) {
+    const run = withoutTypes.slice(at, at + 12);
     if (data.some((word) => word.includes(run))) return run;
   }
   return undefined;

@@ -220,14 +220,14 @@ export function describeAccounts(storeOf: () => Store): void {
     });
 
     it('are reported to listeners for volumes too, by account', async () => {
-      const told: string[] = [];
-      store.subscribe({ volumesChanged: (accountIds) => told.push(...accountIds) });
+      const notified: string[] = [];
+      store.subscribe({ volumesChanged: (accountIds) => notified.push(...accountIds) });
       await insert(instance('a'));
       await store.transact((tx) => tx.volumes.insert(volume('v')));
       await store.transact((tx) =>
         tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attached' }),
       );
-      expect(told).toEqual([accountId, accountId]);
+      expect(notified).toEqual([accountId, accountId]);
     });
   });
 

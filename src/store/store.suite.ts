@@ -85,9 +85,9 @@ export function describeStore(
       });
 
       it('notify listeners after the commit, and not about a rollback', async () => {
-        const told: string[] = [];
+        const events: string[] = [];
         const unsubscribe = store.subscribe({
-          instancesChanged: (records) => told.push(...records.map(({ id, status }) => `${id} ${status}`)),
+          instancesChanged: (records) => events.push(...records.map(({ id, status }) => `${id} ${status}`)),
         });
         await insert(instance('a'));
         await store
@@ -102,7 +102,7 @@ export function describeStore(
         });
         unsubscribe();
         await insert(instance('c'));
-        expect(told).toEqual(['a PROVISIONING', 'a STOPPING']);
+        expect(events).toEqual(['a PROVISIONING', 'a STOPPING']);
       });
     });
 

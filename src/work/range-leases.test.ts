@@ -24,11 +24,11 @@ class Member {
   /** A hand-over waits for this promise. */
   drained: Promise<void> = Promise.resolve();
   /** Whether it receives messages from the others. */
-  hears = true;
+  isNotified = true;
   /** Whether its statements reach the store. */
   isReached = true;
   readonly leases: RangeLeases<Transaction>;
-  readonly #deaf: () => void;
+  readonly #unsubscribe: () => void;
 
   constructor(holder: string) {
     const own = {
@@ -54,7 +54,7 @@ class Member {
         notify: (tx) => tx.signals.wake('work', 'ranges'),
       },
     );
-    this.#deaf = store.onWake(() => this.hears && this.leases.balance());
+    this.#unsubscribe = store.onWake(() => this.isNotified && this.leases.balance());
   }
 
   get ranges(): number[] {
@@ -62,7 +62,7 @@ class Member {
   }
 
   async stop(): Promise<void> {
-    this.#deaf();
+    this.#unsubscribe();
     await this.leases.stop();
     await this.leases.release();
   }
@@ -107,7 +107,7 @@ describe('ranges', () => {
 
   it('are handed over to a new process within 20 s, even without signals [ranges-without-signals]', async () => {
     const [one, two] = [new Member('one'), new Member('two')];
-    one.hears = two.hears = false;
+    one.isNotified = two.isNotified = false;
     one.leases.start();
     await clock.advance(3_000);
     two.leases.start();
@@ -127,7 +127,7 @@ describe('ranges', () => {
     await clock.advance(1);
     expect(shares(two, three)).toEqual([8, 8]);
     // `two` is killed: it does not release its leases.
-    two.isReached = two.hears = false;
+    two.isReached = two.isNotified = false;
     await clock.advance(29_000);
     expect(three.held.size).toBe(8);
     await clock.advance(11_001);
@@ -160,7 +160,7 @@ describe('ranges', () => {
     one.leases.start();
     await clock.advance(1);
     const before = new Map(one.held);
-    one.isReached = one.hears = false;
+    one.isReached = one.isNotified = false;
     two.leases.start();
     await clock.advance(45_000);
     expect(two.ranges).toEqual(all);
@@ -168,7 +168,7 @@ describe('ranges', () => {
     for (const lease of before.values())
       await expect(store.transact(fenced(lease, async () => undefined))).rejects.toThrow(LeaseLost);
     for (const lease of two.held.values()) await store.transact(fenced(lease, async () => undefined));
-    one.isReached = one.hears = true;
+    one.isReached = one.isNotified = true;
     await clock.advance(20_000);
     expect([shares(one, two), overlap(one, two)]).toEqual([[8, 8], 0]);
     for (const [range, { token }] of one.held) expect(token).toBeGreaterThan(before.get(range)?.token ?? 0);
@@ -209,7 +209,7 @@ describe('ranges', () => {
     one.leases.lost(RANGES - 1);
     running.resolve();
     await clock.advance(60_000);
-    two.isReached = two.hears = false;
+    two.isReached = two.isNotified = false;
     await clock.advance(60_000);
     expect(one.ranges).toEqual(all);
     const three = new Member('three');

@@ -102,22 +102,22 @@ describe('a full disk', () => {
     const { log, lines } = collectLog();
     await using full = await startTestOrchestrator({ clock, log });
     const create = () => full.request('POST', '/instances', { body: instanceRequest() });
-    const told = async () => ({
+    const readings = async () => ({
       ready: [(await full.fetch('/readyz')).status, (await full.admin.fetch('/readyz')).status],
       up: /^berth_store_up (.)$/m.exec(await (await full.admin.fetch('/metrics')).text())?.[1],
     });
     const first = await create();
     expect(first.status).toBe(201);
-    expect(await told()).toEqual({ ready: [200, 200], up: '1' });
+    expect(await readings()).toEqual({ ready: [200, 200], up: '1' });
 
     disk.begin();
     await fillUp(create);
-    expect(await told()).toEqual({ ready: [503, 503], up: '0' });
+    expect(await readings()).toEqual({ ready: [503, 503], up: '0' });
     expect(await (await full.fetch('/readyz')).json()).toMatchObject({
       problem: 'the store accepts no writes',
     });
     await clock.advance(20_000);
-    expect(await told()).toEqual({ ready: [503, 503], up: '0' });
+    expect(await readings()).toEqual({ ready: [503, 503], up: '0' });
     expect((await full.request('GET', '/instances')).status).toBe(200);
     const alarms = () => lines.filter(({ message }) => message.includes('takes no writes'));
     expect(alarms()).toEqual([expect.objectContaining({ level: 'error' })]);
@@ -126,7 +126,7 @@ describe('a full disk', () => {
 
     disk.end();
     await clock.advance(3_000);
-    expect(await told()).toEqual({ ready: [200, 200], up: '1' });
+    expect(await readings()).toEqual({ ready: [200, 200], up: '1' });
     expect((await full.request('DELETE', `/instances/${first.body['id']}`)).status).toBe(200);
     const ends = lines.filter(({ message }) => message.includes('accepts writes again'));
     expect(ends).toMatchObject([{ level: 'info', fields: { seconds: expect.any(Number) } }]);

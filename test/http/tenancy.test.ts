@@ -22,7 +22,7 @@ let ours: Tenant;
 let theirs: Tenant;
 let clean: Residue;
 /** Every reply to us so far. */
-let heard = '';
+let received = '';
 
 beforeAll(async () => {
   orchestrator = await startTestOrchestrator();
@@ -51,7 +51,7 @@ async function settle(key: string, name: string): Promise<Tenant> {
 
 async function ask(method: string, path: string, options: RequestOptions = {}) {
   const reply = await orchestrator.request(method, path, { key: ours.key, ...options });
-  heard += `${reply.text}${JSON.stringify([...reply.headers])}`;
+  received += `${reply.text}${JSON.stringify([...reply.headers])}`;
   return reply;
 }
 
@@ -148,9 +148,9 @@ it('has told us nothing of the other account', async () => {
   await ask('GET', '/availability');
   const accounts = await orchestrator.store.read.credentials.listAccounts();
   const { id = '' } = accounts.find(({ name }) => name === 'theirs-account') ?? {};
-  expect(heard.length).toBeGreaterThan(10_000);
+  expect(received.length).toBeGreaterThan(10_000);
   for (const trace of [theirs.instanceId, theirs.volumeId, theirs.key, 'theirs', id, 'acct-'])
-    expect(heard).not.toContain(trace);
+    expect(received).not.toContain(trace);
 });
 
 it('has left the other account as it was', async () => {

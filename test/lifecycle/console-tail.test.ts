@@ -9,10 +9,10 @@ const neverBoots: Plan = ({ method }) =>
 
 /** The lines of the log about the console of a machine that failed, on a platform that tells `tail`. */
 async function failWith(consoleTail: () => Promise<string | undefined>) {
-  const told: object[] = [];
+  const logged: object[] = [];
   const asked: string[] = [];
   const log = (fields: object, message: string) => {
-    if (message.includes('console')) told.push(fields);
+    if (message.includes('console')) logged.push(fields);
   };
   await using berth = await startPlainOrchestrator(neverBoots, {
     log: { debug: log, info: log, warn: log, error: log },
@@ -28,7 +28,7 @@ async function failWith(consoleTail: () => Promise<string | undefined>) {
   await berth.passUntil(`/instances/${id}`, 'ERROR');
   await berth.clock.advance(60_000);
   expect(berth.platform.machines.size).toBe(0);
-  return { id, told, asked };
+  return { id, logged, asked };
 }
 
 describe('the console of a machine that failed', () => {
@@ -43,9 +43,9 @@ describe('the console of a machine that failed', () => {
       `kernel panic ${'x'.repeat(600)}`,
       '',
     ].join('\n');
-    const { id, told, asked } = await failWith(async () => tail);
+    const { id, logged, asked } = await failWith(async () => tail);
     expect(asked).toEqual([`berth-${id}`]);
-    expect(told).toEqual([
+    expect(logged).toEqual([
       expect.objectContaining({
         instance: id,
         console: [
@@ -61,9 +61,9 @@ describe('the console of a machine that failed', () => {
 
   it('has no key where it begins in the middle of one, and no more than its end', async () => {
     const filler = 'filler\n'.repeat(4_000);
-    const { told } = await failWith(async () => `${filler}c2VjcmV0\n-----END RSA PRIVATE KEY-----\nlast\n`);
-    expect(JSON.stringify(told)).not.toContain('c2VjcmV0');
-    expect(told).toEqual([expect.objectContaining({ console: ['[RSA PRIVATE KEY]', 'last'] })]);
+    const { logged } = await failWith(async () => `${filler}c2VjcmV0\n-----END RSA PRIVATE KEY-----\nlast\n`);
+    expect(JSON.stringify(logged)).not.toContain('c2VjcmV0');
+    expect(logged).toEqual([expect.objectContaining({ console: ['[RSA PRIVATE KEY]', 'last'] })]);
   });
 
   it.each<[string, () => Promise<string | undefined>, object[]]>([
@@ -79,6 +79,6 @@ describe('the console of a machine that failed', () => {
       [expect.objectContaining({ reason: expect.stringContaining('no answer') })],
     ],
   ])('keeps no machine from being removed where %s', async (_what, consoleTail, lines) => {
-    expect((await failWith(consoleTail)).told).toEqual(lines);
+    expect((await failWith(consoleTail)).logged).toEqual(lines);
   });
 });

@@ -58,14 +58,14 @@ describe('the history of an instance', () => {
     await berth.passUntil(`/volumes/${volume}`, 'AVAILABLE');
     const order = { method: 'POST', body: { dry_run: false } };
     expect((await orchestrator.operate(operator, `${path}/destroy`, order)).status).toBe(200);
-    const asked = (await historyOf(berth, id)).filter(({ by }) => by !== null);
-    const told = asked.map(({ toStatus, detail, by }) => [
+    const requested = (await historyOf(berth, id)).filter(({ by }) => by !== null);
+    const entries = requested.map(({ toStatus, detail, by }) => [
       toStatus ?? detail,
       by?.operator ?? by?.account,
       by?.key,
     ]);
     const owner = [orchestrator.account.id, expect.stringMatching(/^key-/)];
-    expect(told).toEqual([
+    expect(entries).toEqual([
       ['STOPPING', ...owner],
       ['start', ...owner],
       ['restart', ...owner],

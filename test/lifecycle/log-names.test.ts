@@ -37,7 +37,7 @@ it('all lines of an instance share its id, its account and the request that made
   await berth.passUntil(`/instances/${body['id']}`, 'ONLINE');
   await orchestrator.request('DELETE', `/instances/${body['id']}`);
   await pass(berth, 300);
-  const told = [
+  const expected = [
     'request',
     'a step failed; it will be retried',
     'a step failed with an error',
@@ -46,7 +46,7 @@ it('all lines of an instance share its id, its account and the request that made
     'the machine of the instance no longer runs: its unit is free',
   ];
   const ofWork = lines.filter(({ fields }) => fields['method'] === undefined || fields['method'] === 'POST');
-  expect([...new Set(ofWork.map(({ message }) => message))].sort()).toEqual(told.sort());
+  expect([...new Set(ofWork.map(({ message }) => message))].sort()).toEqual(expected.sort());
   const shared = {
     instance: body['id'],
     account: orchestrator.account.id,

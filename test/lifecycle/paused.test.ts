@@ -213,15 +213,15 @@ it.each([
   ['capacity', 'kvm-1 is full', false],
 ] as const)(
   'a start that fails for %s leaves it STOPPED; an operator is told: %s [start-failed]',
-  async (code, detail, isTold) => {
+  async (code, detail, raisesAlarm) => {
     await berth.post(`/instances/${id}/stop`);
     await berth.passUntil(`/instances/${id}`, 'STOPPED');
     const { start } = berth.platform.driver;
     berth.platform.driver.start = async () => ({ outcome: 'failed', code, sideEffect: 'none', detail });
     await berth.post(`/instances/${id}/start`);
     await pass(20 * 60 * SECOND_MS);
-    const told = { kind: 'start_failed', subject: id, text: expect.stringContaining(detail) };
-    expect([await status(), await alarms()]).toEqual(['STOPPED', isTold ? [told] : []]);
+    const alarm = { kind: 'start_failed', subject: id, text: expect.stringContaining(detail) };
+    expect([await status(), await alarms()]).toEqual(['STOPPED', raisesAlarm ? [alarm] : []]);
     berth.platform.driver.start = start;
     await berth.post(`/instances/${id}/start`);
     await berth.passUntil(`/instances/${id}`, 'ONLINE');

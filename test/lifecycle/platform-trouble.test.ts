@@ -393,15 +393,15 @@ describe('losses', () => {
     expect([await count('ERROR'), await count('ONLINE')]).toEqual([2, 4]);
     expect(alarms(held)).toMatchObject([{ fields: { losses: 2, cap: 2 } }]);
     await until(
-      'both are told',
+      'both held losses are reported',
       async () => (await metric(orchestrator, 'berth_losses_held{platform="default"}')) === '2',
     );
     expect(await metric(orchestrator, 'berth_platform_suspect{platform="default"}')).toBe('0');
 
     const database = ['--database', `sqlite:${orchestrator.databasePath}`];
-    const told = await runMain(['losses', ...database]);
-    expect(told.stdout).toMatch(/^2 instances lost within 10 minutes; the cap is 5\./);
-    expect(told.stdout.match(/^inst-\w+ +ONLINE/gm)).toHaveLength(2);
+    const listed = await runMain(['losses', ...database]);
+    expect(listed.stdout).toMatch(/^2 instances lost within 10 minutes; the cap is 5\./);
+    expect(listed.stdout.match(/^inst-\w+ +ONLINE/gm)).toHaveLength(2);
     const accepted = await runMain(['losses', 'accept', '--for', '5m', ...database]);
     expect([accepted.code, accepted.stdout]).toEqual([0, expect.stringMatching(/accepted until/)]);
     await until('all four are lost', async () => (await count('ERROR')) === 4);
@@ -500,20 +500,20 @@ describe('a machine that is on the platform', () => {
     expect((await orchestrator.request('GET', `/instances/${id}`)).status).toBe(404);
   });
 
-  it('and is of another installation, or of nobody known, is never touched', async () => {
+  it('and belongs to another installation, or to none that is known, is never touched', async () => {
     await using troubled = await startTroubled({ reconcile: { orphans: 'reap', orphan_grace_s: 0.1 } });
     const { orchestrator, alarms } = troubled;
     const { store } = orchestrator;
     const ours = (await store.read.installation.get())?.id;
     const note = (installation: string | undefined, id: string) => JSON.stringify({ installation, id });
     await place(orchestrator, 'berth-inst-theirs', note('another', 'inst-theirs'));
-    await place(orchestrator, 'berth-inst-nobodys', 'made by hand');
+    await place(orchestrator, 'berth-inst-unknown', 'made by hand');
     await place(orchestrator, 'berth-inst-ours', note(ours, 'inst-ours'));
     await until('ours is gone', async () => !(await isThere(orchestrator, 'berth-inst-ours')));
     await listings(troubled, 3);
     expect(await isThere(orchestrator, 'berth-inst-theirs')).toBe(true);
-    expect(await isThere(orchestrator, 'berth-inst-nobodys')).toBe(true);
-    const told = alarms(/has no instance/).map(({ fields }) => fields['ref']);
-    expect(told.sort()).toEqual(['berth-inst-nobodys', 'berth-inst-ours']);
+    expect(await isThere(orchestrator, 'berth-inst-unknown')).toBe(true);
+    const alarmed = alarms(/has no instance/).map(({ fields }) => fields['ref']);
+    expect(alarmed.sort()).toEqual(['berth-inst-ours', 'berth-inst-unknown']);
   });
 });

@@ -146,8 +146,8 @@ describe('traces', () => {
 describe('a collector', () => {
   it('that hangs costs the spans alone: the log says so once, and the end waits for it no longer than for a batch [collector-hangs]', async () => {
     await using receiver = await startOtlpReceiver({ hangs: true });
-    const told: string[] = [];
-    const warn = (_fields: object, message: string) => void told.push(message);
+    const warnings: string[] = [];
+    const warn = (_fields: object, message: string) => void warnings.push(message);
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_TIMEOUT: '200' };
     const tracing = await open(env, { ...silentLog, warn: warn as () => undefined });
     const record = (count: number): void => {
@@ -158,7 +158,9 @@ describe('a collector', () => {
     record(10_000);
     await tracing.close();
     expect(receiver.requests()).toBeLessThan(10);
-    expect(told).toEqual(['the trace collector is unreachable: spans are lost until it is reachable again']);
+    expect(warnings).toEqual([
+      'the trace collector is unreachable: spans are lost until it is reachable again',
+    ]);
   });
 
   it('that is away costs no more', async () => {

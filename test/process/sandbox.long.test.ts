@@ -135,7 +135,7 @@ it.each([20, 60])(
     let balance = 0;
     let advancedMs = 0;
     let count = 0;
-    const heard = (): void => {
+    const killWhenDue = (): void => {
       if (++count === answers) first.child.kill('SIGKILL');
     };
     const order = async (): Promise<void> => {
@@ -144,11 +144,11 @@ it.each([20, 60])(
         body: instanceOrder,
       });
       if (made.status === 201) instances.set(made.body.id, made.body.status);
-      heard();
+      killWhenDue();
       for (const id of instances.keys()) {
         const { body } = await ask<{ status: string }>(provider(ready), `/instances/${id}`);
         instances.set(id, body.status);
-        heard();
+        killWhenDue();
       }
     };
     const deploy = async (): Promise<void> => {
@@ -158,17 +158,17 @@ it.each([20, 60])(
         body: deploymentOrder,
       });
       if (made.status === 201) deployments.set(made.body.id, { status: 'deploying', startedAt: null });
-      heard();
+      killWhenDue();
       for (const id of deployments.keys()) {
         deployments.set(
           id,
           (await ask<{ status: string; startedAt: string | null }>(marketplace, `/deployments/${id}`)).body,
         );
-        heard();
+        killWhenDue();
       }
       balance =
         (await ask<{ teams: { balance: number }[] }>(marketplace, '/balance')).body.teams[0]?.balance ?? 0;
-      heard();
+      killWhenDue();
     };
     const control = async (): Promise<void> => {
       const { body } = await ask<{ providers: Record<string, { api_key: string }> }>(
@@ -180,13 +180,13 @@ it.each([20, 60])(
         },
       );
       accounts.push(body.providers['provider-b']?.api_key ?? '');
-      heard();
+      killWhenDue();
       const clock = await ask<{ now: string }>(ready.control, '/clock/advance', {
         method: 'POST',
         body: { by: '10s' },
       });
       advancedMs = Date.parse(clock.body.now);
-      heard();
+      killWhenDue();
     };
     const repeat = async (work: () => Promise<void>): Promise<void> => {
       for (;;) await work();

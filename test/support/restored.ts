@@ -52,7 +52,7 @@ export async function startOn(
   { reconcile, probe, wrapDriver = (driver) => driver, clock = first.clock }: RestoredOptions = {},
 ) {
   const lines: LogLine[] = [];
-  const told = (fields: object, message: string) => void lines.push({ fields: { ...fields }, message });
+  const collect = (fields: object, message: string) => void lines.push({ fields: { ...fields }, message });
   const { config } = loadConfig({ flags: {}, env: {} });
   const orchestrator = await startOrchestrator({
     config: {
@@ -67,7 +67,7 @@ export async function startOn(
     environmentKey: undefined,
     drivers: new Map([['default', wrapDriver(first.driver)]]),
     ...(probe !== undefined && { probe }),
-    log: { debug: () => undefined, info: told, warn: told, error: told },
+    log: { debug: () => undefined, info: collect, warn: collect, error: collect },
     failpoint: () => undefined,
   });
 

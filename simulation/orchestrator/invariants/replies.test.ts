@@ -30,10 +30,10 @@ it('I9: 201 without a row', () => {
 
 it('I5: a state that never was, or was too long ago', () => {
   const [stopping, online] = [aRecord({ status: 'STOPPING', updatedAt: 5_000 }), aRecord()];
-  const told = toInstance(online);
-  isToldAsItWas(aReply(), told, [online, stopping]);
-  expect(() => isToldAsItWas(aReply(), told, [stopping])).toThrow('I5');
-  expect(() => isToldAsItWas(aReply(), { ...told, updated_at: 'else' }, [online])).toThrow('I5');
+  const shown = toInstance(online);
+  isToldAsItWas(aReply(), shown, [online, stopping]);
+  expect(() => isToldAsItWas(aReply(), shown, [stopping])).toThrow('I5');
+  expect(() => isToldAsItWas(aReply(), { ...shown, updated_at: 'else' }, [online])).toThrow('I5');
 });
 
 it('I5: a state of a volume that never was', () => {

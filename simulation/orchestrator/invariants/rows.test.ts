@@ -43,8 +43,8 @@ it('I6: wants a young proof of each key at the address that is told', () => {
 
 it('I7: ERROR without a text of ours', () => {
   expect(() => errorSaysWhy({ before, after: next({ status: 'ERROR', error: null }) })).toThrow('I7');
-  const told = next({ status: 'ERROR', error: 'capacity: node-7 is full' });
-  expect(() => errorSaysWhy({ before, after: told })).toThrow('I7');
+  const failed = next({ status: 'ERROR', error: 'capacity: node-7 is full' });
+  expect(() => errorSaysWhy({ before, after: failed })).toThrow('I7');
   errorSaysWhy({ before, after: next({ status: 'ERROR', error: tenantTexts.capacity }) });
 });
 

@@ -25,10 +25,10 @@ describe('a program that berth doctor checks', () => {
       environment: ['PLACE'],
     });
     const findings = exec.diagnose?.(options, setting({ env: { ...process.env, PLACE: place }, clock }));
-    const told: Diagnosis[] = [];
+    const received: Diagnosis[] = [];
     const all = (async () => {
-      for await (const finding of findings ?? []) told.push(finding);
-      return told;
+      for await (const finding of findings ?? []) received.push(finding);
+      return received;
     })();
     return isEnded ? all : clock.advanceUntilSettled(all, 1_000);
   };
@@ -81,15 +81,15 @@ describe('a program that berth doctor checks', () => {
     });
     const asking = { withinMs: 5_000, signal: new AbortController().signal };
     const env = { ...process.env, PLACE: place };
-    const told: Diagnosis[] = [];
+    const received: Diagnosis[] = [];
     const all = (async () => {
       for await (const finding of exec.diagnose?.(options, setting({ env, clock, asking })) ?? [])
-        told.push(finding);
+        received.push(finding);
     })();
     await expect.poll(() => existsSync(join(place, 'pid'))).toBe(true);
     await clock.advance(5_900);
     await all;
-    expect(told).toMatchObject([{ verdict: 'warning', remedy: expect.stringContaining('berth serve') }]);
+    expect(received).toMatchObject([{ verdict: 'warning', remedy: expect.stringContaining('berth serve') }]);
     expect(isRunning(Number(readFileSync(join(place, 'pid'), 'utf8')))).toBe(false);
   });
 });

@@ -190,8 +190,8 @@ it('shows the operator each member: its usage, and who has its GPUs [incus-hosts
     name: 'berth-inst-1',
   };
   const hosts = [host('a'), host('b'), host('c', { isOnline: false })];
-  const told = toHosts(catalog, fleet(hosts, [busy]), options, ['b']);
-  expect(told).toMatchObject([
+  const shown = toHosts(catalog, fleet(hosts, [busy]), options, ['b']);
+  expect(shown).toMatchObject([
     {
       host: 'a',
       state: 'open',
@@ -202,7 +202,7 @@ it('shows the operator each member: its usage, and who has its GPUs [incus-hosts
     { host: 'b', state: 'closed', detail: expect.stringContaining('operator') },
     { host: 'c', state: 'silent' },
   ]);
-  expect(told[0]?.devices?.map(({ id, state, ref }) => [id, state, ref])).toEqual([
+  expect(shown[0]?.devices?.map(({ id, state, ref }) => [id, state, ref])).toEqual([
     ['0000:1b:00.0', 'claimed', 'berth-inst-1'],
     ['0000:43:00.0', 'free', undefined],
   ]);

@@ -63,7 +63,7 @@ it('a provider whose catalog was never read counts as silent since the start of 
   });
 });
 
-async function toldOfMails(): Promise<{ overdue: number; waiting: number; givenUp: number }> {
+async function mailMetrics(): Promise<{ overdue: number; waiting: number; givenUp: number }> {
   const { text } = await metrics.render();
   const figure = (name: string) =>
     Number(new RegExp(`^berth_marketplace_${name} (\\S+)$`, 'm').exec(text)?.[1]);
@@ -102,12 +102,12 @@ it.each([
       await dispatcher.run();
       await clock.advance(10 * MINUTE_MS);
     }
-    expect(await toldOfMails()).toEqual({ overdue: 3600, waiting: refused, givenUp: 0 });
+    expect(await mailMetrics()).toEqual({ overdue: 3600, waiting: refused, givenUp: 0 });
     await clock.advance(3 * DAY_MS);
     await dispatcher.run();
-    expect(await toldOfMails()).toEqual({ overdue: 0, waiting: 0, givenUp: refused });
+    expect(await mailMetrics()).toEqual({ overdue: 0, waiting: 0, givenUp: refused });
     await clock.advance(DAY_MS + MINUTE_MS);
-    expect(await toldOfMails()).toEqual({ overdue: 0, waiting: 0, givenUp: 0 });
+    expect(await mailMetrics()).toEqual({ overdue: 0, waiting: 0, givenUp: 0 });
     await dispatcher.stop();
   },
 );

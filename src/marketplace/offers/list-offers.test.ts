@@ -330,22 +330,22 @@ describe('a catalog', () => {
       { provider: 'provider-a' },
       { provider: 'provider-b', changes: l4 },
     ]);
-    const hear = async (ms: number) => {
+    const refreshAfter = async (ms: number) => {
       await clock.advance(ms);
       const fresh = catalogs.get('provider-b');
       if (fresh !== undefined) fresh.refreshedAt = clock.now();
       const { data } = await listOffers(board, { sortBy: 'gpuType' }, null);
       return data.flatMap(({ offers }) => offers.map(({ provider, note }) => [provider, note]));
     };
-    expect(await hear(90_000)).toEqual([
+    expect(await refreshAfter(90_000)).toEqual([
       ['provider-a', undefined],
       ['provider-b', undefined],
     ]);
-    expect(await hear(1)).toEqual([
+    expect(await refreshAfter(1)).toEqual([
       ['provider-a', expect.stringContaining('has not answered since 2026-11-21T00:00:00.000Z')],
       ['provider-b', undefined],
     ]);
-    expect(await hear(600_000)).toEqual([['provider-b', undefined]]);
+    expect(await refreshAfter(600_000)).toEqual([['provider-b', undefined]]);
   });
 
   it('that was never read shows nothing', async () => {

@@ -13,7 +13,7 @@ const record = (status: keyof typeof versions, id = 'a'): InstanceRecord =>
 /** A store whose reads the test answers. */
 function slowStore() {
   let listener: CommitListener = {};
-  let hears = true;
+  let isFeedLive = true;
   const reads: ((found: InstanceRecord | null) => void)[] = [];
   const byId = () => new Promise<InstanceRecord | null>((resolve) => reads.push(resolve));
   const readsOfMany: { ids: readonly string[]; answer: (found: InstanceRecord[]) => void }[] = [];
@@ -21,7 +21,7 @@ function slowStore() {
     new Promise<InstanceRecord[]>((answer) => readsOfMany.push({ ids, answer }));
   const store = {
     read: { instances: { byId, byIds } as unknown as InstanceReader },
-    isCommitFeedLive: () => hears,
+    isCommitFeedLive: () => isFeedLive,
     subscribe: (added: CommitListener) => {
       listener = added;
       return () => undefined;
@@ -33,8 +33,8 @@ function slowStore() {
     readsOfMany,
     commit: (...records: InstanceRecord[]) => listener.instancesChanged?.(records),
     missCommits: () => listener.commitsMissed?.(),
-    hear: (value: boolean) => {
-      hears = value;
+    setFeedLive: (value: boolean) => {
+      isFeedLive = value;
     },
   };
 }
@@ -112,15 +112,15 @@ describe('prepared replies', () => {
   });
 
   it('are not used while commits of other processes do not arrive', async () => {
-    const { store, reads, commit, hear } = slowStore();
+    const { store, reads, commit, setFeedLive } = slowStore();
     const polled = new PolledReads(store);
     commit(record('PROVISIONING'));
-    hear(false);
+    setFeedLive(false);
     expect(polled.cached('a')).toBeUndefined();
     const reading = polled.get(accountId, 'a');
     reads[0]?.(record('ONLINE'));
     expect(statusOf(await reading)).toBe('ONLINE');
-    hear(true);
+    setFeedLive(true);
     expect(statusOf(polled.cached('a'))).toBe('ONLINE');
   });
 
@@ -163,12 +163,12 @@ describe('prepared replies of a list', () => {
   });
 
   it('show a commit that comes while rows are read, also if the feed was down before', async () => {
-    const { store, commit, readsOfMany, hear } = slowStore();
+    const { store, commit, readsOfMany, setFeedLive } = slowStore();
     const polled = new PolledReads(store);
     commit(record('ONLINE', 'b'));
-    hear(false);
+    setFeedLive(false);
     const joining = polled.bodiesOf(['a', 'b']);
-    hear(true);
+    setFeedLive(true);
     commit(record('DESTROYING', 'b'));
     readsOfMany[0]?.answer([record('ONLINE', 'a'), record('ONLINE', 'b')]);
     expect(statusesOf(await joining)).toEqual(['a ONLINE', 'b DESTROYING']);
@@ -198,10 +198,10 @@ describe('prepared replies of a list', () => {
   });
 
   it('are all read from the store while commits of other processes do not arrive', async () => {
-    const { store, commit, readsOfMany, hear } = slowStore();
+    const { store, commit, readsOfMany, setFeedLive } = slowStore();
     const polled = new PolledReads(store);
     commit(record('PROVISIONING', 'a'));
-    hear(false);
+    setFeedLive(false);
     const joining = polled.bodiesOf(['a']);
     readsOfMany[0]?.answer([record('ONLINE', 'a')]);
     expect(statusesOf(await joining)).toEqual(['a ONLINE']);

@@ -9,7 +9,7 @@ import { changedBefore, ExpectedMachines, isExpected } from './expected-machines
 /** A store that implements only the commit feed and the live rows. */
 function setUp(...rows: InstanceRecord[]) {
   let listener: CommitListener = {};
-  const state = { rows, reads: 0, isHeard: true };
+  const state = { rows, reads: 0, isFeedLive: true };
   const store = {
     read: {
       instances: {
@@ -19,7 +19,7 @@ function setUp(...rows: InstanceRecord[]) {
         },
       },
     },
-    isCommitFeedLive: () => state.isHeard,
+    isCommitFeedLive: () => state.isFeedLive,
     subscribe: (subscribed: CommitListener) => {
       listener = subscribed;
       return () => undefined;
@@ -91,11 +91,11 @@ it('expects the machine of a destroyed row again once an operator has adopted it
 
 it('reads them each time while commits do not arrive, and again after a failed read', async () => {
   const { machines, state, expected } = setUp(row('a', 1));
-  state.isHeard = false;
+  state.isFeedLive = false;
   await machines.refresh();
   await machines.refresh();
   expect(state.reads).toBe(2);
-  state.isHeard = true;
+  state.isFeedLive = true;
   const failing = setUp(row('a', 1));
   const { rows } = failing.state;
   Object.defineProperty(failing.state, 'rows', {

@@ -10,7 +10,7 @@ const LEASE_MS = 60_000;
 /** A reconciler whose store reports a due row and does not let it be claimed. */
 async function start(offsetMs: number) {
   const napped = Promise.withResolvers<number>();
-  const told: string[] = [];
+  const logged: string[] = [];
   let claims = 0;
   const context = {
     store: {
@@ -34,7 +34,7 @@ async function start(offsetMs: number) {
     alarms: unstoredAlarms({ now: () => 1_000 }),
     random: { next: () => 0, bytes: (length: number) => Buffer.alloc(length) },
     health: { isUp: true, onRecovery: () => () => undefined },
-    log: { error: (_fields: object, message: string) => told.push(message), info: () => undefined },
+    log: { error: (_fields: object, message: string) => logged.push(message), info: () => undefined },
     driver: { manifest: { createVisibleWithinMs: 0 } },
     options: { leaseMs: LEASE_MS, maxConcurrentSteps: 8 },
   };
@@ -42,24 +42,25 @@ async function start(offsetMs: number) {
   await reconciler.start();
   const napMs = await napped.promise;
   await reconciler.stop();
-  return { napMs, claims, told };
+  return { napMs, claims, logged };
 }
 
 it('waits while a due row is locked by another server', async () => {
-  expect(await start(0)).toEqual({ napMs: 100, claims: 2, told: [] });
+  expect(await start(0)).toEqual({ napMs: 100, claims: 2, logged: [] });
 });
 
 it.each([LEASE_MS / 4 + 1, -LEASE_MS])('claims nothing while its time is %d ms off', async (offsetMs) => {
-  const { claims, told } = await start(offsetMs);
+  const { claims, logged } = await start(offsetMs);
   expect(claims).toBe(0);
-  expect(told).toEqual([expect.stringMatching(/differs too much from the database/)]);
+  expect(logged).toEqual([expect.stringMatching(/differs too much from the database/)]);
 });
 
 it('logs once that the store does not answer, and once that it answers again', async () => {
-  const told: string[] = [];
+  const logged: string[] = [];
   const answers = ['fails', 'fails', 'answers', 'answers', 'fails'];
   const ended = Promise.withResolvers<void>();
-  const tell = (level: string) => (_fields: object, message: string) => told.push(`${level}: ${message}`);
+  const collect = (level: string) => (_fields: object, message: string) =>
+    logged.push(`${level}: ${message}`);
   const context = {
     store: {
       endAbandonedLeases: async () => undefined,
@@ -80,7 +81,7 @@ it('logs once that the store does not answer, and once that it answers again', a
     },
     random: { next: () => 0, bytes: (length: number) => Buffer.alloc(length) },
     health: { isUp: true, onRecovery: () => () => undefined },
-    log: { error: tell('error'), info: tell('info') },
+    log: { error: collect('error'), info: collect('info') },
     driver: { manifest: { createVisibleWithinMs: 0 } },
     options: { leaseMs: LEASE_MS, maxConcurrentSteps: 8 },
   };
@@ -89,5 +90,5 @@ it('logs once that the store does not answer, and once that it answers again', a
   await ended.promise;
   await reconciler.stop();
   const down = 'error: the store does not answer; durable work waits';
-  expect(told).toEqual([down, 'info: the store answers again', down]);
+  expect(logged).toEqual([down, 'info: the store answers again', down]);
 });

@@ -84,7 +84,6 @@ async function setUp({
     );
   const alarms = unstoredAlarms(clock);
   const driver = withFaults(platform.driver, () => 'none');
-  const told: object[] = [];
   const none = () => undefined;
   const options = {
     ...{ orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000, leaseMs: 4_000 },
@@ -101,7 +100,7 @@ async function setUp({
     machines: { confirmAbsent: async (absence: string) => ({ isProved: !platform.machines.has(absence) }) },
     probe: { probe: async () => ({ ok: false, step: 'connect', detail: 'refused' }) },
     health: { isUp: true },
-    log: { ...silentLog, error: (fields: object) => void told.push(fields) },
+    log: silentLog,
   } as unknown as ReconcileContext;
   const sweep = new MachineSweep(context, expected, () => false);
   const listing = async ({
@@ -120,7 +119,7 @@ async function setUp({
     await clock.advance(0);
   };
   return {
-    ...{ platform, told, sightings, listing },
+    ...{ platform, sightings, listing },
     standing: () => alarms.listOpen().map(({ kind, subject }) => `${kind} ${subject}`),
     orders: () => driver.calls.map(({ method }) => method).filter((method) => method !== 'get'),
     workOf: async (id: string) => (await store.read.work.of(id))?.kind,

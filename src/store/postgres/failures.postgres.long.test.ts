@@ -43,8 +43,8 @@ const killAll = () =>
   );
 
 const insertCounted = () => {
-  const counted = { runs: 0, told: 0 };
-  const unsubscribe = store.subscribe({ instancesChanged: () => counted.told++ });
+  const counted = { runs: 0, notifications: 0 };
+  const unsubscribe = store.subscribe({ instancesChanged: () => counted.notifications++ });
   const done = store
     .transact(async (tx) => {
       counted.runs++;
@@ -63,7 +63,7 @@ describe('a connection that breaks at the commit [connection-breaks-at-commit]',
     wire.breakAt('berth_end', when);
     const { counted, done } = insertCounted();
     await done;
-    expect(counted).toEqual({ runs, told: 1 });
+    expect(counted).toEqual({ runs, notifications: 1 });
     expect(await store.read.instances.list({})).toHaveLength(1);
   });
 
@@ -132,18 +132,18 @@ describe('a crash of a process of PostgreSQL [postgres-crashes]', () => {
 
 it('a commit with an unknown outcome is announced when it arrives, and earlier cached state is dropped', async () => {
   await store.transact((tx) => tx.instances.insert(instance('a')));
-  await until('commits are heard', () => store.isCommitFeedLive());
-  const told: string[] = [];
+  await until('the commit feed is live', () => store.isCommitFeedLive());
+  const events: string[] = [];
   store.subscribe({
-    instancesChanged: (records) => told.push(...records.map(({ id, version }) => `${id} ${version}`)),
-    commitsMissed: () => told.push('missed'),
+    instancesChanged: (records) => events.push(...records.map(({ id, version }) => `${id} ${version}`)),
+    commitsMissed: () => events.push('missed'),
   });
   wire.breakAt('berth_end', 'hidden');
   const unknown = store.transact((tx) => tx.instances.update(instance('a', { version: 2 })));
   await expect(unknown).rejects.toThrow(StoreUnavailable);
-  expect(told).toContain('missed');
+  expect(events).toContain('missed');
   wire.sayHidden();
-  await until('it is heard', () => told.includes('a 2'));
+  await until('the commit is announced', () => events.includes('a 2'));
 });
 
 describe('every connection killed', () => {

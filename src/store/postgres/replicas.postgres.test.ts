@@ -54,12 +54,12 @@ const WAITING = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT gran
 
 /** Records the notifications of a store in order. */
 function follow(store: Store): string[] {
-  const told: string[] = [];
+  const events: string[] = [];
   store.subscribe({
-    instancesChanged: (records) => told.push(...records.map(({ id, status }) => `${id} ${status}`)),
-    commitsMissed: () => told.push('missed'),
+    instancesChanged: (records) => events.push(...records.map(({ id, status }) => `${id} ${status}`)),
+    commitsMissed: () => events.push('missed'),
   });
-  return told;
+  return events;
 }
 
 const isCurrent = async (...listening: Store[]): Promise<void> =>
@@ -70,7 +70,7 @@ const insert = (store: Store, id: string) => store.transact((tx) => tx.instances
 describe('a replica is notified of', () => {
   it('commits of another replica, after the commit, and not of rollbacks', async () => {
     await isCurrent(b);
-    const told = follow(b);
+    const events = follow(b);
     await a
       .transact(async (tx) => {
         await tx.instances.insert(instance('rolled-back'));
@@ -79,17 +79,17 @@ describe('a replica is notified of', () => {
       .catch(() => undefined);
     await insert(a, 'x');
     await a.transact((tx) => tx.instances.update(instance('x', { status: 'ONLINE', version: 2 })));
-    await until('b hears of both', () => told.includes('x ONLINE'));
-    expect(told.filter((words) => !words.startsWith('x '))).toEqual([]);
+    await until('b is notified of both', () => events.includes('x ONLINE'));
+    expect(events.filter((words) => !words.startsWith('x '))).toEqual([]);
   });
 
   it('its own commits once', async () => {
     await isCurrent(a, b);
-    const told = follow(a);
+    const events = follow(a);
     await insert(a, 'x');
     await insert(b, 'y');
-    await until('a hears of y', () => told.includes('y PROVISIONING'));
-    expect(told).toEqual(['x PROVISIONING', 'y PROVISIONING']);
+    await until('a is notified of y', () => events.includes('y PROVISIONING'));
+    expect(events).toEqual(['x PROVISIONING', 'y PROVISIONING']);
   });
 
   it('its own commit whose answer stalls, as the others do [own-commit-stalls]', async () => {
@@ -122,25 +122,25 @@ describe('a replica is notified of', () => {
 
   it('more instances than one notification holds', async () => {
     await isCurrent(b);
-    const told = follow(b);
+    const events = follow(b);
     const ids = Array.from({ length: 250 }, (_, index) => `inst-${'0'.repeat(29)}${index}`);
     await a.transact(async (tx) => {
       for (const id of ids) await tx.instances.insert(instance(id));
     });
-    await until('b hears of the last', () => told.length >= ids.length);
-    expect(new Set(told).size).toBe(ids.length);
+    await until('b is notified of all', () => events.length >= ids.length);
+    expect(new Set(events).size).toBe(ids.length);
   });
 
   it('missed commits when its connection broke, and of the following commits', async () => {
     await isCurrent(b);
-    const told = follow(b);
+    const events = follow(b);
     await server.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${FEED_NAME}' AND datname = current_database()`,
       url,
     );
-    await until('b says so', () => told.includes('missed'));
+    await until('b reports missed commits', () => events.includes('missed'));
     await insert(a, 'x');
-    await until('b hears again', () => told.includes('x PROVISIONING'));
+    await until('b is notified again', () => events.includes('x PROVISIONING'));
   });
 
   it('nothing from the moment when its connection broke, and not from the next heartbeat on [feed-cut]', async () => {
@@ -160,22 +160,22 @@ describe('a replica is notified of', () => {
 
   it('a notification that it cannot read', async () => {
     await isCurrent(b);
-    const told = follow(b);
+    const events = follow(b);
     await server.query(`NOTIFY berth_commits, 'of a later version'`, url);
-    await until('b says so', () => told.includes('missed'));
+    await until('b reports missed commits', () => events.includes('missed'));
   });
 
   it('nothing on a silent connection, and reports that until notifications arrive again', async () => {
     await using wire = await startWire(url);
     const far = await open({ timing: { heartbeatMs: 20, staleAfterMs: 200 } }, wire.url);
     await isCurrent(far);
-    const told = follow(far);
+    const events = follow(far);
     wire.silence(true);
     await until('it knows that it hears nothing', () => !far.isCommitFeedLive());
     await insert(a, 'x');
     wire.silence(false);
     await isCurrent(far);
-    expect(told).toContain('missed');
+    expect(events).toContain('missed');
     await far.close();
     stores.splice(stores.indexOf(far), 1);
   });
@@ -183,17 +183,17 @@ describe('a replica is notified of', () => {
   it('nothing behind a pooler that drops LISTEN, and reports the reason and the recovery', async () => {
     await using wire = await startWire(url);
     wire.unsay('LISTEN berth_commits');
-    const told: string[] = [];
+    const logged: string[] = [];
     const log = {
-      warn: (fields: object, message: string) => void told.push(`${message} ${JSON.stringify(fields)}`),
-      info: (_fields: object, message: string) => void told.push(message),
+      warn: (fields: object, message: string) => void logged.push(`${message} ${JSON.stringify(fields)}`),
+      info: (_fields: object, message: string) => void logged.push(message),
     };
     const far = await open({ log, timing: { heartbeatMs: 20, staleAfterMs: 200 } }, wire.url);
-    await until('it is told', () => told.length > 0);
+    await until('it logs a warning', () => logged.length > 0);
     expect(far.isCommitFeedLive()).toBe(false);
     wire.unsay('');
     await isCurrent(far);
-    expect(told).toEqual([
+    expect(logged).toEqual([
       expect.stringMatching(/do not arrive.*without a connection pooler/),
       'notifications of other servers arrive again',
     ]);

@@ -46,20 +46,20 @@ it('notifies listeners soon after another process has written, but not about its
   const store = openNew();
   const path = join(folder, 'berth.db');
   const [server, command] = [openSqliteStore(path, { lookForCommitsEveryMs: 1 }), store];
-  let told = 0;
+  let notifications = 0;
   const missed = Promise.withResolvers<void>();
   server.subscribe({
     commitsMissed: () => {
-      told++;
+      notifications++;
       missed.resolve();
     },
   });
   await server.transact((tx) => tx.credentials.insertAccount(account));
   for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setTimeout(resolve));
-  expect(told).toBe(0);
+  expect(notifications).toBe(0);
   await command.transact((tx) => tx.instances.insert(instance('a')));
   await missed.promise;
-  expect(told).toBe(1);
+  expect(notifications).toBe(1);
   await server.close();
   await command.close();
   rmSync(folder, { recursive: true });

@@ -70,7 +70,7 @@ export class MarketClient {
   wentOn(server: Server, from: number): void {
     const now = Date.now();
     for (const lost of this.#lost)
-      if (lost.server === server && lost.sentAt >= from - UNREAD_MS) lost.order.heardAt ??= now;
+      if (lost.server === server && lost.sentAt >= from - UNREAD_MS) lost.order.readableAt ??= now;
   }
 
   #pick(dice: Dice): Server {

@@ -153,11 +153,11 @@ function whyNot(orders: readonly Order[], key: string, { at }: Deed): string {
   const same = orders.filter(
     (order) => keyOf(order.verb, order.subject, order.deploymentId, order.sizeGb) === key,
   );
-  const told = same.map(
+  const outcomes = same.map(
     ({ sentAt, answeredAt, status }) =>
       `${status ?? 'no answer'} (sent ${((at - sentAt) / 1000).toFixed(1)} s before${answeredAt === null ? '' : `, answered ${((at - answeredAt) / 1000).toFixed(1)} s before`})`,
   );
-  return told.length === 0 ? 'nobody ordered it' : `no order is left for it of ${told.join(', ')}`;
+  return outcomes.length === 0 ? 'nobody ordered it' : `no order is left for it of ${outcomes.join(', ')}`;
 }
 
 function toTime(at: number): string {

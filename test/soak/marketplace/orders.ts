@@ -24,7 +24,7 @@ export interface Order {
   answeredAt: number | null;
   status: number | null;
   /** When a server that was stopped when it was sent went on, and could read it. */
-  heardAt?: number;
+  readableAt?: number;
 }
 
 /** Whether it may be carried out: it was accepted, or it is not known what became of it (M: 504, "the request went through"). */
@@ -33,8 +33,8 @@ export function mayHappen({ status }: Order): boolean {
 }
 
 /** Until when an order without a clear answer may be carried out. */
-export function openUntil({ sentAt, heardAt = sentAt }: Order, givenUpAfterMs: number): number {
-  return heardAt + givenUpAfterMs;
+export function openUntil({ sentAt, readableAt = sentAt }: Order, givenUpAfterMs: number): number {
+  return readableAt + givenUpAfterMs;
 }
 
 export function isAccepted({ status }: Pick<Order, 'status'>): boolean {

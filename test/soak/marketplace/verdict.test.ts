@@ -172,7 +172,7 @@ describe('finds among what the provider did', () => {
 
   it('but not a stop that a server could read only after it went on', () => {
     const world = rightWorld();
-    const unread = { status: null, answeredAt: null, heardAt: 4 * HOUR_MS + 70_000 };
+    const unread = { status: null, answeredAt: null, readableAt: 4 * HOUR_MS + 70_000 };
     world.orders.push(order('pause', 'dep-a', 4 * HOUR_MS, unread));
     world.truth.deeds.push(stop(4 * HOUR_MS + 71_000));
     expect(findings(world)).toEqual([]);

@@ -9,9 +9,9 @@ import { geForce, hopper, openHostWith, type SysfsTree, sysfsFile, withoutAcs } 
 
 const types: GpuTypes = { RTX_4090: ['10de:2684'], H100: ['10de:2330', '10de:2331'] };
 const card = '0000:65:00.0';
-const nobody: ReadonlySet<string> = new Set();
+const noClaims: ReadonlySet<string> = new Set();
 
-async function gpusOf(tree: SysfsTree, claimed = nobody): Promise<Gpu[]> {
+async function gpusOf(tree: SysfsTree, claimed = noClaims): Promise<Gpu[]> {
   const { shell, place } = openHostWith(tree);
   return listGpus(await scanGpus(shell, place), types, claimed);
 }
@@ -114,7 +114,7 @@ describe('a mark', () => {
     expect(await markGpu(shell, place, card, 'berth-b', '2')).toBe(false);
     expect(await markGpu(shell, place, card, 'berth', '1')).toBe(false);
     expect(await markGpu(shell, place, card, 'berth-a', '3')).toBe(true);
-    expect(brief(listGpus(await scanGpus(shell, place), types, nobody))).toEqual([
+    expect(brief(listGpus(await scanGpus(shell, place), types, noClaims))).toEqual([
       [card, 'RTX_4090', 'dirty', 'it was not reset after its last machine'],
     ]);
   });
@@ -138,9 +138,10 @@ describe('between two machines', () => {
     const { shell, place } = openHostWith(tree);
     await markGpu(shell, place, card, 'berth-a', '1');
     const scan = await scanGpus(shell, place);
-    const [gpu] = listGpus(scan, types, nobody);
+    const [gpu] = listGpus(scan, types, noClaims);
     if (gpu === undefined) throw new Error('no GPU');
-    const now = async (): Promise<unknown[]> => brief(listGpus(await scanGpus(shell, place), types, nobody));
+    const now = async (): Promise<unknown[]> =>
+      brief(listGpus(await scanGpus(shell, place), types, noClaims));
     return { shell, place, scan, gpu, now };
   }
 
@@ -191,11 +192,11 @@ describe('between two machines', () => {
     await markGpu(shell, place, card, 'berth-b', '2');
     expect(await sanitizeGpu(shell, place, gpu, scan)).toEqual({ outcome: 'changed' });
     expect(readFileSync(sysfsFile(place.root, '0000:64:00.0', 'reset_subordinate'), 'utf8')).toBe('');
-    const hopeless = {
+    const unresettable = {
       ...gpu,
       functions: gpu.functions.map((one) => ({ ...one, resetMethods: [], canResetBus: false })),
     };
-    expect(await sanitizeGpu(shell, place, hopeless, scan)).toEqual({ outcome: 'changed' });
+    expect(await sanitizeGpu(shell, place, unresettable, scan)).toEqual({ outcome: 'changed' });
     expect(await now()).toEqual([[card, 'RTX_4090', 'dirty', expect.anything()]]);
   });
 });
@@ -210,7 +211,7 @@ describe('a reset plan', () => {
   async function functionsOf(tree: SysfsTree) {
     const { shell, place } = openHostWith(tree);
     const scan = await scanGpus(shell, place);
-    return { scan, gpus: listGpus(scan, types, nobody) };
+    return { scan, gpus: listGpus(scan, types, noClaims) };
   }
 
   it('never resets a bus with another device on it', async () => {
@@ -300,7 +301,7 @@ describe('a sweep', () => {
     const { log, lines } = collectLog();
     expect(await sweepGpus(shell, place, types, new Set(['0000:18:00.0']), log)).toBe(1);
     const scan = await scanGpus(shell, place);
-    expect(brief(listGpus(scan, types, nobody)).map((gpu) => (gpu as unknown[]).slice(0, 3))).toEqual([
+    expect(brief(listGpus(scan, types, noClaims)).map((gpu) => (gpu as unknown[]).slice(0, 3))).toEqual([
       ['0000:18:00.0', 'H100', 'dirty'],
       ['0000:2a:00.0', 'H100', 'quarantined'],
       [card, 'RTX_4090', 'free'],
@@ -318,9 +319,9 @@ describe('a sweep', () => {
     const mark = join(place.root, place.stateDir, 'gpus', card);
     writeFileSync(mark, 'quarantined its fan was loose\n');
     const { log } = collectLog();
-    expect(await sweepGpus(shell, place, types, nobody, log)).toBe(0);
+    expect(await sweepGpus(shell, place, types, noClaims, log)).toBe(0);
     writeFileSync(mark, 'dirty operator 1\n');
-    expect(await sweepGpus(shell, place, types, nobody, log)).toBe(1);
+    expect(await sweepGpus(shell, place, types, noClaims, log)).toBe(1);
     expect(existsSync(mark)).toBe(false);
   });
 });

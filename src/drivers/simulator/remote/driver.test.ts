@@ -208,8 +208,8 @@ it('records the history of each unit', async () => {
   await driver.stop('b', null);
   await clock.advance(300);
   doneValue(await driver.start('b', null));
-  const told = (await pair.truth()).units.map(({ at, event, ref }) => `${at - begun} ${event} ${ref}`);
-  expect(told).toEqual([
+  const events = (await pair.truth()).units.map(({ at, event, ref }) => `${at - begun} ${event} ${ref}`);
+  expect(events).toEqual([
     '0 taken a',
     '0 taken b',
     '0 refused c',

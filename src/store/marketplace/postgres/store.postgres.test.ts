@@ -276,27 +276,26 @@ describe('opening', () => {
     await (await openMarketplacePostgresStore(empty, { mayMigrate: false })).close();
   });
 
-  it("reads the database's time before it opens, and again with each heartbeat", async () => {
-    const heard: number[] = [];
-    let heardOften = (): void => undefined;
-    const often = new Promise<void>((resolve) => {
-      heardOften = resolve;
-    });
+  it("reads the database's time at once and repeatedly", async () => {
+    const times: number[] = [];
+    const thirdRead = Promise.withResolvers<void>();
     const store = await openMarketplacePostgresStore(url, {
       timing: { heartbeatMs: 1, staleAfterMs: 3_000 },
       hearTime: async (ask) => {
-        heard.push(await ask());
-        if (heard.length === 3) heardOften();
+        times.push(await ask());
+        if (times.length === 3) thirdRead.resolve();
       },
     });
-    expect(heard[0]).toBeGreaterThan(Date.UTC(2020));
-    await often;
+    expect(times[0]).toBeGreaterThan(Date.UTC(2020));
+    await thirdRead.promise;
     await store.close();
   });
 
-  it('is refused, and leaves no connection, where the time cannot be read', async () => {
-    const deaf = openMarketplacePostgresStore(url, { hearTime: () => Promise.reject(new Error('deaf')) });
-    await expect(deaf).rejects.toThrow('deaf');
+  it('fails to open, and leaves no connection, if the time cannot be read', async () => {
+    const opening = openMarketplacePostgresStore(url, {
+      hearTime: () => Promise.reject(new Error('no time')),
+    });
+    await expect(opening).rejects.toThrow('no time');
   });
 });
 
