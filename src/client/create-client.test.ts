@@ -85,7 +85,7 @@ describe('answers [client-answers]', () => {
   });
 
   it.each([
-    ['a status that nobody knows', { ...instanceAnswer, status: 'REBOOTING' }, 'status: '],
+    ['an unknown status', { ...instanceAnswer, status: 'REBOOTING' }, 'status: '],
     ['a price as a text', { ...instanceAnswer, price_per_hour: '2.39' }, 'price_per_hour: '],
     ['a negative price', { ...instanceAnswer, price_per_hour: -1 }, 'price_per_hour: '],
     ['an error within a success', { ...instanceAnswer, error: { code: 'x', message: 'y' } }, 'an error'],

@@ -82,7 +82,7 @@ describe('a registered driver', () => {
       '2:3 platform.host: unknown key; remove it or correct its spelling',
     ],
     [
-      'a driver that nobody registered',
+      'a driver that is not registered',
       'platform: { driver: vmware }\n',
       `1:21 platform.driver: expected one of ${registered.map(({ name }) => JSON.stringify(name)).join(', ')}`,
     ],

@@ -128,7 +128,7 @@ export function describePlans(name: string, open: () => Promise<PlannedDatabase>
       expect([sent.length > 0, scans]).toEqual([true, []]);
     });
 
-    it('the check detects a statement that reads a whole table', async () => {
+    it('a statement that reads a whole table is detected', async () => {
       const lines = await database.explain({
         text: 'SELECT count(*) FROM instances WHERE error = id',
         values: [],

@@ -37,7 +37,7 @@ it.each([
   ['npm run simm -- --seed 1', 'package.json has no script simm'],
   ['npm run -s berth -- serve --prot 1 &', 'berth serve knows no --prot'],
   ['OTEL_SDK_DISABLED=true berth marketplace mail lst', 'berth marketplace mail takes 0 arguments, not lst'],
-])('%s is told', (line, mistake) => {
+])('%s is reported', (line, mistake) => {
   expect(mistakesOf(line, true)).toEqual([mistake]);
 });
 

@@ -32,7 +32,7 @@ const get = (path: string, headers: Record<string, string> = {}) => orchestrator
 const scrape = () => orchestrator.admin.fetch('/metrics');
 
 describe('health', () => {
-  it('is told to anybody: alive and ready', async () => {
+  it('is public: alive and ready', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const response = await get(path);
       expect(response.status).toBe(200);

@@ -143,7 +143,7 @@ it('keeps Idempotency-Keys of two accounts apart [idempotency-tenancy]', async (
   expect([again.body['id'], again.headers.get('idempotent-replayed')]).toEqual([mine.body['id'], 'true']);
 });
 
-it('has told us nothing of the other account', async () => {
+it('has revealed nothing about the other account', async () => {
   await ask('GET', '/configurations');
   await ask('GET', '/availability');
   const accounts = await orchestrator.store.read.credentials.listAccounts();

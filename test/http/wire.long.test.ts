@@ -352,7 +352,7 @@ describe('what is no request', () => {
     expect(await client.reply()).toBeUndefined();
   });
 
-  it('is no reason to refuse an expectation that nobody knows', async () => {
+  it('is answered although its expectation is unknown', async () => {
     await using client = await WireClient.open(server.port);
     client.request('GET', '/v1/configurations', { ...auth, Expect: 'the-best' });
     expect((await client.reply('GET', '/v1/configurations'))?.status).toBe(200);

@@ -298,7 +298,7 @@ describe('a volume', () => {
     expect(berth.platform.volumes.size).toBe(1);
   });
 
-  it('that turns up after its deletion was proved is deleted again, and one without a row is only told of', async () => {
+  it('that turns up after its deletion was proved is deleted again, and one without a row is only reported', async () => {
     const alarms: string[] = [];
     const error = (fields: object, message: string) =>
       void alarms.push(`${'ref' in fields && fields.ref}: ${message}`);

@@ -95,7 +95,7 @@ describe('what the platform does by itself', () => {
     );
   });
 
-  it('a stopped machine that somebody starts behind our back is stopped again', async () => {
+  it('a stopped machine that is started outside Berth is stopped again', async () => {
     await using orchestrator = await startTestOrchestrator();
     const id = await online(orchestrator);
     await orchestrator.request('POST', `/instances/${id}/stop`);
@@ -160,7 +160,7 @@ describe('a machine with our tag and no row', () => {
   });
 });
 
-it('a volume with our tag and no row is told of, and never touched', async () => {
+it('a volume with our tag and no row is reported, and never touched', async () => {
   const errors: object[] = [];
   await using orchestrator = await startTestOrchestrator({
     reconcile: { orphans: 'reap', orphan_grace_s: 0.2 },
@@ -171,7 +171,7 @@ it('a volume with our tag and no row is told of, and never touched', async () =>
   const datacenter = catalog.regions.get('eu-frankfurt')?.datacenter ?? '';
   const stray = { ref: 'berth-vol-stray', datacenter, sizeGb: 10, type: undefined, note: 'a note' };
   await behind(async () => (await simulator.volumes?.create(stray, null)) ?? { outcome: 'none' });
-  await until('the volume is told of', () =>
+  await until('the volume is reported', () =>
     errors.some((fields) => 'ref' in fields && fields.ref === 'berth-vol-stray'),
   );
   expect(errors.filter((fields) => 'ref' in fields)).toEqual([{ ref: 'berth-vol-stray' }]);

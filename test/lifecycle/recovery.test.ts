@@ -258,7 +258,7 @@ describe('in a database that was restored from a backup', () => {
     );
   });
 
-  it('a create that the backup held is not sent again: its machine is taken, or nobody waits for it', async () => {
+  it('a create that the backup held is not sent again: its machine is adopted, or its instance fails', async () => {
     await using first = await startFirst({ platform: { boot_ms: [5_000, 5_000] } });
     const [{ body: kept }, { body: deleted }] = [
       await first.request('POST', '/instances', { body: instanceRequest() }),
@@ -598,7 +598,7 @@ describe('a row of the backup whose machine the platform does not show', () => {
           if (work !== null) await tx.work.put({ ...work, deadlineAt: 1 });
         }),
     });
-    await until('it is told what waits', () =>
+    await until('it logs what waits', () =>
       restored.lines.some(({ message }) => /their work waits/.test(message)),
     );
     expect(await restored.read(`/instances/${id}`)).toBe('PROVISIONING');
@@ -606,7 +606,7 @@ describe('a row of the backup whose machine the platform does not show', () => {
     await until('it is ONLINE', async () => (await restored.read(`/instances/${id}`)) === 'ONLINE');
     for (const other of others) expect(await restored.read(`/instances/${other}`)).toBe('ONLINE');
     expect(orders).toEqual([]);
-    await until('it is told that all goes on', () =>
+    await until('it logs that all work continues', () =>
       restored.lines.some(({ message }) => /all work continues/.test(message)),
     );
   });

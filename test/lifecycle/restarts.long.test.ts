@@ -384,7 +384,7 @@ describe('a restart is refused', () => {
     }
   });
 
-  it('of an instance of nobody or of somebody else with 404', async () => {
+  it('of an unknown instance, or of one of another account, with 404', async () => {
     await using given = await startOnline();
     const key = await given.setup.orchestrator.addAccount('another');
     for (const method of ['GET', 'POST']) {

@@ -55,7 +55,7 @@ async function newestAudit() {
   return entry;
 }
 
-it('shows providers with what they run, how old that is, what failed there, and that nobody calls one', async () => {
+it('shows providers with what they run, how old that is, what failed there, and that one is not configured', async () => {
   await clock.advance(HOUR_MS);
   const { body } = await ask('/providers');
   expect(body['providers']).toMatchObject([

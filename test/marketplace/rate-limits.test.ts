@@ -110,7 +110,7 @@ describe('M: Limits', () => {
     expect((await market.request('POST', path, { body: {} })).status).toBe(400);
   });
 
-  it('counts an address for its wrong credentials, and lets nobody else pay for them', async () => {
+  it('counts wrong credentials against their address, and against no user', async () => {
     await using market = await start();
     const wrong = await askTimes(market, 250, 'POST', '/api/deployments', { body: {}, key: 'wrong' });
     expect([wrong.status, ...standing(wrong).slice(0, 2)]).toEqual([401, 250, 0]);

@@ -108,7 +108,7 @@ describe('a place where this user may not write is refused [place-not-writable]'
   });
 });
 
-describe('a disk without room is told in one sentence', () => {
+describe('a full disk is reported in one sentence', () => {
   it.for([
     [
       0,

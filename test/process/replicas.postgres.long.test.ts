@@ -119,7 +119,7 @@ it('know each other’s instances from the moment of the 201 [replica-read-after
   await destroy(clients[0], ...made);
 });
 
-it('show every change of state, whoever made it', async () => {
+it('show every change of state, whichever of them made it', async () => {
   const [one, other] = clients;
   const path = await create(one);
   await Promise.all(clients.map((client) => client.waitFor(path, 'ONLINE')));
@@ -192,7 +192,7 @@ describe('when one of them', () => {
     const stoppedAt = performance.now();
     await destroy(one, path);
     await until(
-      'the pause is longer than what was heard is believed',
+      'the pause is longer than cached states are valid',
       () => performance.now() > stoppedAt + 3_100,
     );
     const reply = other.request('GET', path);

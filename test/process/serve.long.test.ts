@@ -66,7 +66,7 @@ describe.concurrent('the first start', () => {
     expect(third.stdout).not.toMatch(/berth_\w/);
   });
 
-  it('makes the database in .berth where it is started, when told nothing', async () => {
+  it('creates the database in .berth under the working directory by default', async () => {
     using folder = temporaryFolder();
     await using berth = await startServing([], { cwd: folder.path });
     expect(await statusOf(berth.baseUrl, berth.apiKey)).toBe(200);

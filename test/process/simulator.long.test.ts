@@ -71,7 +71,7 @@ it('keeps its machines when a server is killed, and when it is killed itself', a
   expect(await second.process.end()).toMatchObject({ code: 0 });
 });
 
-it('says at its start whether its state is new, and nobody else may read what is made', async () => {
+it('says at its start whether its state is new, and its files are readable by their owner alone', async () => {
   using folder = temporaryFolder();
   const state = join(folder.path, 'made', 'platform.db');
   const args = ['--config', writeFastConfig(folder.path), '--state', state];

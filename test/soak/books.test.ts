@@ -92,7 +92,7 @@ describe('finds', () => {
       /b \(STOPPED\) still has a claim/,
     ],
     [
-      'a claim of nobody',
+      'a claim without an instance',
       ({ books }) => books.claims.push({ instanceId: 'x', ...placement }),
       /claim of x belongs to nobody/,
     ],

@@ -36,7 +36,7 @@ function aMachine(changes: Partial<Machine> = {}): Machine {
   };
 }
 
-it('I36: a removal of what nobody asked to end', () => {
+it('I36: a removal without a request to end', () => {
   const removal = { ref: REF, what: 'the disk', line: 'vol-delete' };
   expect(() => removalIsOrdered(removal, aRecord())).toThrow('nobody asked');
   expect(() => removalIsOrdered(removal, undefined)).toThrow('no row');
@@ -73,7 +73,7 @@ it('I38: two calls for one attempt at once', () => {
   oneCallAtATime(call(), [call({ process: asleep })]);
 });
 
-it('I39: something without a row that nobody is told of, or that reads 404', () => {
+it('I39: a resource without a row and without an alarm, or one that reads 404', () => {
   expect(() => isAccountedFor({ id: 'inst-1', status: 404, isAlarmed: false })).toThrow('I39');
   isAccountedFor({ id: 'inst-1', status: 503, isAlarmed: false });
   isAccountedFor({ id: 'inst-1', status: 404, isAlarmed: true });

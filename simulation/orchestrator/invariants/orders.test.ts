@@ -10,7 +10,7 @@ const destroying = (changes: Partial<InstanceRecord> = {}): InstanceRecord =>
   aRecord({ status: 'DESTROYING', destroyOrder: order('tenant'), ...changes });
 const noRequests = { isDeleteSent: false, isPolicySet: false };
 
-it('I36: an end that nobody asked for, of an instance or a volume', () => {
+it('I36: an end that was not requested, of an instance or a volume', () => {
   expect(() => endHasAnOrder(aRecord({ status: 'DESTROYED' }))).toThrow('I36');
   endHasAnOrder(destroying());
   endHasAnOrder(aRecord({ status: 'ERROR' }));

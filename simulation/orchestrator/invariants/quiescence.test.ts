@@ -41,7 +41,7 @@ it('I4: a volume that claims another size than it has, or something after it is 
   storageClaimsMatch({ ...volume, deletedAt: 1 }, 0);
 });
 
-it('I4, I15: a volume that is larger than what it claims, or not as large as it is told to be', () => {
+it('I4, I15: a volume that is larger than what it claims, or not of the reported size', () => {
   expect(() => growthIsClaimed(aVolume(), 40, 20)).toThrow('I4');
   growthIsClaimed(aVolume(), 20, 40);
   const volume = aVolume({ sizeGb: 40, status: 'AVAILABLE' });
@@ -100,7 +100,7 @@ it('I9, I10, I13: creates that came to too many rows, or too few', () => {
   createsAreCounted([{ ...sent, isForgotten: true }], () => 2);
 });
 
-it('I15: attachments that are told and are not, and the other way', () => {
+it('I15: attachments that are reported and do not exist, and the other way', () => {
   const attached = { volumeId: 'vol-1', instanceId: 'inst-1', state: 'attached' } as const;
   expect(() => attachmentsMatch(aVolume(), [attached], [])).toThrow('is at nothing');
   expect(() => attachmentsMatch(aVolume(), [], ['berth-inst-1'])).toThrow('told at nothing');

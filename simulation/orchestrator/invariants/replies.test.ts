@@ -72,7 +72,7 @@ it('I16: one ETag for two bodies, two for one', () => {
   expect(() => validators.check(aReply({ etag: '"f"' }))).toThrow('two ETags');
 });
 
-it('I17: an offer that disappears, one that is not available, a region that nobody knows', () => {
+it('I17: an offer that disappears, one that is not available, an unknown region', () => {
   const known = { offers: new Set(['cpu', 'gpu']), regions: new Set(['eu-north']) };
   const cpu = { id: 'cpu', available: true, regions: ['eu-north'] };
   const [all, some] = ['/v1/configurations', '/v1/availability'];

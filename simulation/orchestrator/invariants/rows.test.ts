@@ -28,7 +28,7 @@ it('I5: refuses what the table has no edge for, and two steps in one commit are 
   followsTheTable({ before: undefined, after: before });
 });
 
-it('I6: wants a young proof of each key at the address that is told', () => {
+it('I6: requires a recent proof of each key at the reported address', () => {
   const after = next({ status: 'ONLINE' });
   const proof = { at: 1_000, host: '203.0.113.1', keys: after.spec.sshKeys };
   const time = { now: 5_000, withinMs: 10_000 };

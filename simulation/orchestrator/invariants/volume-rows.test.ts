@@ -29,7 +29,7 @@ it('I12: a volume that reads 404 and is there', () => {
   volumeGoneIsProved(from('DELETING', {}), { exists: true, isDeleteSent: true });
 });
 
-it('I3: an end that nobody asked for, and one of a volume that is there', () => {
+it('I3: an end that was not requested, and one of a volume that still exists', () => {
   const deleting = from('AVAILABLE', { status: 'DELETING' });
   expect(() => volumeEndIsTrue(deleting, { exists: true, isDeleteSent: false })).toThrow('nobody asked');
   volumeEndIsTrue(deleting, { exists: true, isDeleteSent: true });

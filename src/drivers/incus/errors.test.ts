@@ -88,7 +88,7 @@ const replies: readonly [status: number, message: string, code: string][] = [
     'device_fault',
   ],
   [400, 'Invalid devices: Device validation failed for "eth0": Network not found', 'invalid'],
-  [500, 'something that nobody has seen', 'internal'],
+  [500, 'an unknown message', 'internal'],
 ];
 
 describe('an error reply of Incus', () => {
@@ -116,7 +116,7 @@ describe('an error reply of Incus', () => {
   });
 
   it('that never arrives is transient if nothing was sent; otherwise it is thrown, and the outcome is unknown', () => {
-    expect(toFailure(new NotReached('nobody there'))).toMatchObject({
+    expect(toFailure(new NotReached('connection refused'))).toMatchObject({
       code: 'transient',
       sideEffect: 'none',
     });

@@ -27,7 +27,7 @@ const [copy, old, oldFoo] = [
 const cases: readonly [string, Instance[], string | undefined, string[]][] = [
   ['itself', [own], REF, []],
   ['under another name', [renamed], 'foo', []],
-  ['beside a copy that somebody made', [own, copy], REF, ['foo']],
+  ['beside a copy made by hand', [own, copy], REF, ['foo']],
   ['under another name, beside a copy that has its name', [renamed, anInstance(REF, 'u2')], 'foo', [REF]],
   ['only a copy, as it was removed', [copy], undefined, ['foo']],
   ['beside its temporary copy, while Incus moves it', [moving, own], REF, ['move-of-17']],

@@ -139,7 +139,7 @@ describe('a catalog', () => {
     ]);
   });
 
-  it('has volume locations where its profile has volumes, and counts as read without them', async () => {
+  it('has volume locations where its profile has volumes, and is read without them', async () => {
     const volumes = {
       size_gb: { min: 1, max: 100 },
       price_per_gb_hour: 0.1,

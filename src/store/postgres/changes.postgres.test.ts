@@ -207,7 +207,7 @@ it('a request that waits on one server is answered by a commit of another, also 
   const client = new AbortController().signal;
   const ask = (since?: string) =>
     listChanges({ store: b, clock, changeWaits }, accountId, { since, waitMs: 30_000, client });
-  await until('commits are heard', () => b.isCommitFeedLive());
+  await until('the commit feed is live', () => b.isCommitFeedLive());
   const { cursor } = await ask();
   const first = ask(cursor);
   await insert(a, 'x');

@@ -57,7 +57,7 @@ const insertCounted = () => {
 describe('a connection that breaks at the commit [connection-breaks-at-commit]', () => {
   it.each<[string, Break, number]>([
     ['after the server committed: it is known as committed, and done once', 'after', 1],
-    ['before the server heard of it: it is done again', 'before', 2],
+    ['before the server received it: it is done again', 'before', 2],
     ['while the server has yet to commit: it is waited for, and done once', 'late', 1],
   ])('%s', async (_what, when, runs) => {
     wire.breakAt('berth_end', when);
@@ -168,7 +168,7 @@ describe('every connection killed', () => {
       ),
     );
     await store.transact((tx) => tx.instances.insert(instance('a')));
-    await until('commits are heard', () => store.isCommitFeedLive());
+    await until('the commit feed is live', () => store.isCommitFeedLive());
   });
 
   it('in a read, a claim or a search for work makes the store unavailable', async () => {

@@ -63,7 +63,7 @@ function follow(store: Store): string[] {
 }
 
 const isCurrent = async (...listening: Store[]): Promise<void> =>
-  until('every commit is heard', () => listening.every((store) => store.isCommitFeedLive()));
+  until('every commit feed is live', () => listening.every((store) => store.isCommitFeedLive()));
 
 const insert = (store: Store, id: string) => store.transact((tx) => tx.instances.insert(instance(id)));
 
@@ -152,8 +152,8 @@ describe('a replica is notified of', () => {
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${FEED_NAME}' AND datname = current_database()`,
       url,
     );
-    await until('it knows that it hears nothing', () => !far.isCommitFeedLive());
-    await until('it is told', () => warnings.length > 0);
+    await until('the feed counts as down', () => !far.isCommitFeedLive());
+    await until('it logs a warning', () => warnings.length > 0);
     expect(warnings).toEqual([{ reason: expect.stringMatching(/terminating connection/) }]);
     await isCurrent(far);
   });
@@ -171,7 +171,7 @@ describe('a replica is notified of', () => {
     await isCurrent(far);
     const events = follow(far);
     wire.silence(true);
-    await until('it knows that it hears nothing', () => !far.isCommitFeedLive());
+    await until('the feed counts as down', () => !far.isCommitFeedLive());
     await insert(a, 'x');
     wire.silence(false);
     await isCurrent(far);

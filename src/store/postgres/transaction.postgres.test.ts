@@ -45,7 +45,7 @@ it('sends its writes together with the commit, and all of it in one packet', asy
   const store = await openPostgresStore(wire.url, {
     timing: { heartbeatMs: 600_000, staleAfterMs: 600_000 },
   });
-  await until('commits are heard', () => store.isCommitFeedLive());
+  await until('the commit feed is live', () => store.isCommitFeedLive());
   const insert = (id: string) =>
     store.transact(async (tx) => {
       await tx.instances.byId(id);

@@ -119,7 +119,7 @@ describe('the diagnosis of a cluster', () => {
     });
   });
 
-  it('says that nobody answers, and that a certificate is not trusted', async () => {
+  it('reports an address that does not answer, and a certificate that is not trusted', async () => {
     expect(Object.values(await verdictsOf({ address: 'unix:/nowhere/unix.socket' }))).toEqual(['broken']);
     const { certificate, key } = makeCertificate(cluster.folder, 'stranger');
     const stranger = { client_certificate: certificate, client_key: key };

@@ -106,7 +106,7 @@ describe('finds among what the provider did', () => {
   const stop = (at: number) => ({ kind: 'stop', id: 'i-a', at, doneAt: at }) as const;
   it.each<[string, (world: World) => void, RegExp]>([
     [
-      'a stop that nobody ordered',
+      'a stop without an order',
       ({ truth }) => truth.deeds.push(stop(4 * HOUR_MS)),
       /no order is left for it/,
     ],

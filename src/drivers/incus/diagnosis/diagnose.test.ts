@@ -120,7 +120,7 @@ describe('berth doctor on a single daemon of Incus', () => {
       { verdict: 'warning', subject: 'instance berth-a' },
     ],
     [
-      'one that is not known is told as Incus does',
+      'an unknown one is reported in the words of Incus',
       aWarning('The sky is falling', { severity: 'high', location: 'n2' }),
       { verdict: 'warning', subject: 'warning of Incus on n2', finding: expect.stringMatching(/^The sky/) },
     ],
