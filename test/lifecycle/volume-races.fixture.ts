@@ -1,0 +1,89 @@
+import { expect } from 'vitest';
+import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
+import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { until } from '../../testing/until.ts';
+import { startTestOrchestrator, type TestOptions } from '../support/orchestrator.ts';
+
+export async function startWithVolumeFaults(options: TestOptions = {}) {
+  let plan: (call: DriverCall) => Fault = () => 'none';
+  let faulty: FaultyDriver | undefined;
+  const { wrapDriver = (driver) => driver } = options;
+  const orchestrator = await startTestOrchestrator({
+    ...options,
+    wrapDriver: (driver) => {
+      faulty = withFaults(wrapDriver(driver), (call) => plan(call));
+      return faulty;
+    },
+  });
+  const { request, store } = orchestrator;
+  const make = async (path: string, body: Record<string, unknown>): Promise<string> => {
+    const reply = await request('POST', path, { body });
+    if (reply.status !== 201) throw new Error(reply.text);
+    return String(reply.body['id']);
+  };
+  const statusOf = async (id: string): Promise<string> => {
+    const reply = await request('GET', `/volumes/${id}`);
+    return reply.status === 404 ? 'GONE' : String(reply.body['status']);
+  };
+  const waitForVolume = (id: string, status: string): Promise<void> =>
+    until(`${id} reads ${status}`, async () => (await statusOf(id)) === status);
+  const instance = (overrides: Record<string, unknown> = {}) =>
+    make('/instances', instanceRequest(overrides));
+  return {
+    orchestrator,
+    instance,
+    waitForVolume,
+    volume: (overrides: Record<string, unknown> = {}) => make('/volumes', volumeRequest(overrides)),
+    online: async (overrides: Record<string, unknown> = {}): Promise<string> => {
+      const id = await instance(overrides);
+      await orchestrator.waitFor(id, 'ONLINE');
+      return id;
+    },
+    available: async (): Promise<string> => {
+      const id = await make('/volumes', volumeRequest());
+      await waitForVolume(id, 'AVAILABLE');
+      return id;
+    },
+    attach: (id: string, ...instanceIds: string[]) =>
+      request('POST', `/volumes/${id}/attach`, { body: { instance_ids: instanceIds } }),
+    detach: (id: string) => request('POST', `/volumes/${id}/detach`),
+    remove: async (path: string): Promise<void> => {
+      expect([200, 204]).toContain((await request('DELETE', path)).status);
+    },
+    setPlan: (next: (call: DriverCall) => Fault) => {
+      plan = next;
+    },
+    calls: (method: DriverCall['method']): number =>
+      faulty?.calls.filter((call) => call.method === method).length ?? 0,
+    heal: () => {
+      plan = () => 'none';
+      faulty?.release();
+    },
+    hasCalled: (method: DriverCall['method']) =>
+      faulty?.calls.some((call) => call.method === method) ?? false,
+    /** Nothing is left to do for the resource. */
+    settled: (id: string) => until(`${id} is settled`, async () => (await store.read.work.of(id)) === null),
+  };
+}
+
+/** The driver with some calls of its volumes answered by the test. */
+export function withVolumes(
+  driver: PlatformDriver,
+  change: (volumes: VolumeDriver) => Partial<VolumeDriver>,
+): PlatformDriver {
+  const { volumes } = driver;
+  if (volumes === undefined) throw new Error('the simulator has volumes');
+  const kept: VolumeDriver = {
+    get: (ref) => volumes.get(ref),
+    list: () => volumes.list(),
+    create: (spec, cookie) => volumes.create(spec, cookie),
+    attach: (ref, machine, cookie) => volumes.attach(ref, machine, cookie),
+    detach: (ref, machine, cookie) => volumes.detach(ref, machine, cookie),
+    resize: (ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie),
+    destroy: (ref, cookie) => volumes.destroy(ref, cookie, anOrder),
+  };
+  return { ...driver, volumes: { ...kept, ...change(volumes) } };
+}
