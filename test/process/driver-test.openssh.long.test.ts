@@ -1,0 +1,136 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
+import { runBerth } from '../support/processes/process.ts';
+import { driverFile, full, newSite, type Site, template, UNITS } from './exec-driver.fixture.ts';
+
+describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
+  const test = (site: Site, ...driver: string[]) =>
+    runBerth(['driver', 'test', '--json', '--units', String(UNITS), ...driver], {
+      env: { BERTH_DRIVER_TOKEN: 'a-token-of-the-driver-0123456789' },
+    }).then(({ code, stdout, stderr }) => {
+      const lines = stdout.trim().split('\n');
+      const results = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(
+        results.filter(({ outcome }) => outcome === 'failed'),
+        stderr,
+      ).toEqual([]);
+      expect({ code, ...results.at(-1) }).toMatchObject({ code: 0, ok: true, failed: 0, leftovers: [] });
+      expect(site.found()).toEqual({ machines: [], servers: 0 });
+      return results.at(-1)?.['passed'];
+    });
+
+  it.each([
+    { file: template, program: 'python3', passed: 31 },
+    { file: full, program: 'python3', passed: 41 },
+    { file: driverFile('node/driver.mjs'), program: process.execPath, passed: 31 },
+  ])(
+    'passes the template $file, and leaves nothing behind [exec-template]',
+    async ({ program, file, passed }) => {
+      using site = newSite();
+      expect(await test(site, program, file, site.machines, String(UNITS))).toBe(passed);
+    },
+  );
+
+  it('passes the full template in JavaScript over HTTP [exec-template-node]', async () => {
+    using site = newSite();
+    const server = spawn(
+      process.execPath,
+      [driverFile('node/full-driver.mjs'), site.machines, String(UNITS), '--listen', '0'],
+      {
+        env: { ...process.env, BERTH_DRIVER_TOKEN: 'a-token-of-the-driver-0123456789' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    const url = String((await once(server.stdout, 'data'))[0]).trim();
+    expect(await test(site, '--url', url)).toBe(36);
+    const refused = await runBerth(['driver', 'test', '--url', url]);
+    server.kill();
+    await once(server, 'close');
+    expect(refused.stderr).toContain('cannot be used: the driver answers 401: no token was sent');
+    expect(refused.code).toBe(1);
+  });
+
+  it('explains to whoever wrote a driver what is wrong with it [exec-explained]', async () => {
+    using site = newSite();
+    const broken = join(site.folder, 'broken.py');
+    const text = readFileSync(template, 'utf8');
+    const mistakes = [
+      ['"note": spec["note"]', '"note": "mine"'],
+      ['subprocess.run(["/usr/sbin/sshd", ', 'subprocess.Popen(["/usr/sbin/sshd", "-D", '],
+      ['log], check=True)', 'log])'],
+      ['print(json.dumps(reply)', 'print("asked", request["method"])\n        print(json.dumps(reply)'],
+    ] as const;
+    for (const [right] of mistakes) expect(text).toContain(right);
+    writeFileSync(
+      broken,
+      mistakes.reduce((file, [right, wrong]) => file.replace(right, wrong), text),
+    );
+    chmodSync(broken, 0o755);
+    const { code, stdout } = await runBerth([
+      ...['driver', 'test', '--only', 'never-made,notes,machines-survive,output'],
+      ...[broken, site.machines],
+    ]);
+    expect(stdout).toMatch(/^ok {9}never-made: /m);
+    expect(stdout).toMatch(
+      /^FAILED {5}notes: .*\n {2}found: .*\n {2}asked: .*"create".*\n {2}answered: .*\n {2}asked: .*"get".*\n {2}answered: .*"mine".*\n/m,
+    );
+    expect(stdout).toContain('  change:      Keep the note with the machine, byte for byte');
+    expect(stdout).toMatch(/^FAILED {5}machines-survive: /m);
+    expect(stdout).toMatch(
+      /^FAILED {5}output: .*\n {2}found: .*standard error\): "asked info"; and \d+ more lines/m,
+    );
+    expect(stdout).toContain('1 passed, 3 failed, 0 not tried.');
+    expect(code).toBe(1);
+    expect(site.found()).toEqual({ machines: [], servers: 0 });
+  });
+
+  it('finds a machine that answers when its destroy is done [exec-explained-leak]', async () => {
+    using site = newSite();
+    const leaky = join(site.folder, 'leaky.py');
+    const text = readFileSync(template, 'utf8');
+    const right = '            machine.kill()\n            shutil';
+    expect(text).toContain(right);
+    writeFileSync(leaky, text.replace(right, '            shutil'));
+    chmodSync(leaky, 0o755);
+    const { code, stdout } = await runBerth([
+      ...['driver', 'test', '--only', 'destroy-silences', leaky, site.machines],
+    ]);
+    expect(stdout).toMatch(
+      /^FAILED {5}destroy-silences: .*\n {2}found: .* 127\.0\.0\.1:\d+ still answers: /m,
+    );
+    expect(code).toBe(1);
+  });
+
+  it('says of a driver that makes no machine what came instead, once, and what to change [exec-explained-create]', async () => {
+    using site = newSite();
+    const driven = async (...mistake: [right: string, wrong: string]): Promise<string> => {
+      const broken = join(site.folder, 'broken.py');
+      const text = readFileSync(template, 'utf8');
+      expect(text).toContain(mistake[0]);
+      writeFileSync(broken, text.replace(...mistake));
+      chmodSync(broken, 0o755);
+      const only = ['--only', 'create,notes,keys', '--timeout-s', '1'];
+      const { code, stdout } = await runBerth(['driver', 'test', ...only, broken, site.machines]);
+      expect(code).toBe(1);
+      expect(stdout).toContain('0 passed, 1 failed, 2 not tried.');
+      expect(stdout).toContain('not tried  keys: correct `create` first');
+      return stdout;
+    };
+    expect(await driven('"created_at": int(time.time() * 1000), ', '')).toMatch(
+      /found: .*value\.created_at: it is missing, expected number\n(.*\n)* {2}change: {6}Correct the field that is named/,
+    );
+    expect(await driven('machine.make(request["spec"])', 'raise Exception("no region")')).toMatch(
+      /found: .*the driver reported an error for create: Exception\('no region'\)\n(.*\n)* {2}change: {6}Correct the cause in the error/,
+    );
+    expect(await driven('machine.make(request["spec"])', 'time.sleep(600)')).toMatch(
+      /found: .*the driver did not answer create within 1 s\n(.*\n)* {2}change: {6}Answer each request within/,
+    );
+    expect(await driven('machine.make(request["spec"])', 'os._exit(3)')).toMatch(
+      /found: .*the driver ended with exit code 3 .*\n(.*\n)* {2}change: {6}Catch each failure of a request/,
+    );
+  });
+});
