@@ -19,7 +19,7 @@ const [times, loops] = [Number(values.times), Number(values.loops)];
 if (!Number.isInteger(times) || times < 1 || !Number.isInteger(loops) || loops < 0)
   throw new Error('expected --times from 1 on and --loops from 0 on, both whole numbers');
 
-/** Ends by itself once nobody holds its standard input: also when this process is killed. */
+/** Ends by itself once its standard input is closed: also when this process is killed. */
 const LOOP = `
   const { Worker } = require('node:worker_threads');
   new Worker('for (;;);', { eval: true });

@@ -1,7 +1,7 @@
 import { Alarms } from '../src/orchestrator/alarms/alarms.ts';
 import { StoreUnavailable } from '../src/ports/errors.ts';
 
-/** Alarms in memory alone: whoever raises one passes the log. */
+/** Alarms in memory alone. The caller that raises one passes the log. */
 export function unstoredAlarms(clock: { now(): number }): Alarms {
   const transact = async (): Promise<never> => {
     throw new StoreUnavailable('there is none');

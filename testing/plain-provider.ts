@@ -81,7 +81,7 @@ export class PlainProvider {
     return [...this.#volumes.keys()].flatMap((id) => this.#find(this.#volumes, id)?.value ?? []);
   }
 
-  /** Changes an instance as it is told, now, whether that is legal or not. */
+  /** Sets fields of an instance at once, whether the change is legal or not. */
   set(id: string, fields: Partial<Instance>): void {
     const held = this.#instance(id);
     held.pending = [];
@@ -300,7 +300,7 @@ export class PlainProvider {
     held.pending.push({ at: this.#clock.now() + afterMs, apply });
   }
 
-  /** What is due happens when somebody looks, with the time at which it was due. */
+  /** Applies what is due at the time of a look-up, dated to when it was due. */
   #find<T extends object>(all: Map<string, Held<T>>, id: string): Held<T> | undefined {
     const held = all.get(id);
     while (held?.pending[0] !== undefined && held.pending[0].at <= this.#clock.now()) {

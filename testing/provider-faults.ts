@@ -17,7 +17,7 @@ export interface ProviderCall {
 }
 
 /**
- * `hang`: nothing is done, and the call times out · `refuse`: nobody is reached · `lose`: nothing is done, and the
+ * `hang`: nothing is done, and the call times out · `refuse`: no connection · `lose`: nothing is done, and the
  * connection breaks · `commit-then-lose`: it is done, and the connection breaks · `error`: nothing is done, and this is
  * the answer · `commitThenError`: it is done, and this is the answer all the same · `lateMs`: the call times out, and
  * is done so long after it was sent · `answer`: it is done, and the answer is changed ·

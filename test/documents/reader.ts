@@ -32,7 +32,7 @@ const SERVES = /^(?:berth|npm run -s berth --|npx berth) (serve|simulator|sandbo
 
 /**
  * A reader with a page and terminals: pastes its commands into a folder that looks like a checkout. Servers take free
- * ports, and what the page says of theirs is read as that; so is each text that `read` was told of.
+ * ports, and what the page says of theirs is read as that; so is each text given to `read`.
  */
 export class Reader implements AsyncDisposable {
   readonly folder: string;

@@ -109,7 +109,7 @@ async function ask(method: string, path: string, body?: unknown, key: string | n
   return reply;
 }
 
-/** A token is told to the one who bought it, and to nobody else. */
+/** A token may appear only in the reply to the request that bought it. */
 async function buy(body: unknown): Promise<number> {
   const reply = await orchestrator.request('POST', '/auth/token', { key: null, body });
   const token = reply.body['access_token'];

@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => berth[Symbol.asyncDispose]());
 
 it.each(['STOPPED', 'ONLINE'])(
-  'C1: the clean-up of an %s instance that counts as lost does not destroy its machine when that is there again: nobody asked for its end',
+  'C1: the clean-up of an %s instance that counts as lost does not destroy its machine when that is there again: its end was not requested',
   async (status) => {
     const { clock, orchestrator, platform } = berth;
     // Others, so that one that is missing is no suspicion.

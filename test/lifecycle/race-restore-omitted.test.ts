@@ -49,7 +49,7 @@ it('P6: one listing that leaves a machine out does not end a restore: its id sta
   isOmitted = false;
   await new Promise((resolve) => setTimeout(resolve, 300));
   const whileNoRow = await restored.read(`/instances/${id}`);
-  // Its unit is sold to somebody else, while it runs.
+  // Its unit is sold again while it runs.
   const sold = await restored.send('POST', '/instances', instanceRequest()).then(
     () => 'sold',
     (error) => String(error).slice(0, 80),

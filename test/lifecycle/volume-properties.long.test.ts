@@ -158,7 +158,7 @@ async function make(
   chaos: Made['chaos'],
 ): Promise<void> {
   if (made.length === 3) return;
-  // What a lost 201 made would be nobody's here.
+  // What a create with a lost 201 made would be missing from `made`.
   chaos.isOn = false;
   const reply = await request('POST', path, { body });
   chaos.isOn = true;

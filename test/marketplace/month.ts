@@ -62,7 +62,7 @@ export async function liveThrough(options: MonthOptions): Promise<MonthReport> {
         zeroBalance: {
           graceMs: 2 * HOUR,
           stoppedGraceMs: 48 * HOUR,
-          // Only its user ends a volume: nobody else tells the witness when that was.
+          // Only its user ends a volume: the witness would not learn of another end.
           volumes: { keepMs: 365 * DAY, noticesMs: [] },
         },
       },
@@ -210,7 +210,7 @@ class Month {
   async #pay(teamId: string, amountMicroUsd: number): Promise<void> {
     const reference = `payment-${this.#topUps++}`;
     await topUp(this.#deps, { teamId, amountMicroUsd, reference });
-    // A payment that is told twice is one.
+    // A payment that is reported twice counts once.
     await topUp(this.#deps, { teamId, amountMicroUsd, reference });
     const { credits } = this.#witness;
     credits.set(teamId, (credits.get(teamId) ?? 0n) + BigInt(amountMicroUsd));
@@ -301,7 +301,7 @@ class Month {
     for (const user of this.#users)
       for (const known of this.#witness.live(user.teamId)) {
         await this.#population.terminate(user, known);
-        // What ran too short has to run on, and whoever has spent all has to pay first.
+        // One that ran too short has to run on; a team without credit has to pay first.
         if (known.shown.status === 'stopped') await this.#resume(user, known.id);
       }
     const volumes = [...this.#witness.volumes.values()].filter(

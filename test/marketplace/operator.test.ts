@@ -129,7 +129,7 @@ it('books credit once for a reference, in the name of the operator, also where t
     outcome: 'done',
   });
   expect((await ask(`/teams/${own.teamId}/credit`, payment)).body['id']).toBe(one?.body['id']);
-  // It is booked once, and told once.
+  // It is booked once and audited once.
   expect((await market.store.read.audit.page({ limit: 9 })).map(({ action }) => action)).toEqual([
     'credit.top_up',
   ]);

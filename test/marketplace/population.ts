@@ -20,7 +20,7 @@ const BOOT_S = 3;
 /** What a lifecycle request may be answered with when it is not refused for what was asked. */
 const LIFECYCLE = [200, 400, 409, 502, 503, 504];
 
-/** Users who do what comes to their minds; what was accepted is told to the witness. */
+/** Users who act at random. Each accepted request is reported to the witness. */
 export class Population {
   readonly #world: SevenProviders;
   readonly #witness: Witness;

@@ -18,7 +18,7 @@ import { assertKeepsMarketplaceContract } from '../support/http/contract.ts';
 import { type MarketplaceLife, startLife, type Traffic } from './mortal-marketplace.ts';
 import { type SimulatedProvider, startProvider } from './simulated-provider.ts';
 
-/** Nobody needs the databases afterwards: where the system has files in memory, no commit waits for a disk. */
+/** The databases are not needed afterwards: where the system has files in memory, no commit waits for a disk. */
 const MEMORY = '/dev/shm';
 if (existsSync(MEMORY)) process.env['TMPDIR'] = MEMORY;
 
@@ -195,7 +195,7 @@ export class SevenProviders {
     const answer = await send(`http://127.0.0.1:${port}${path}`, {
       method: method as 'GET',
       dispatcher: this.#agent,
-      // Whoever waits too long for an answer waits in the time of the clock.
+      // Timeouts of answers are on the virtual clock.
       headersTimeout: 0,
       bodyTimeout: 0,
       headers: {
@@ -217,7 +217,7 @@ export class SevenProviders {
     return { status, body: text === '' ? null : JSON.parse(text) };
   }
 
-  /** Somebody with a key, a team of their own and so much to spend. */
+  /** A user with a key, a team of their own and `creditUsd` to spend. */
   async addUser(email: string, creditUsd: number, changes: UserChanges = {}): Promise<MarketUser> {
     const deps = { store: this.life.store, clock: this.clock, random: systemRandom };
     const { id: userId } = await addUser(deps, { email, mayMakeKeys: true, ...changes });

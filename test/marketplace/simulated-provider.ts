@@ -30,7 +30,7 @@ export interface SimulatedProvider {
   mood: ProviderMood;
   /** Requests that change something, since the start. */
   writes: ProviderRequest[];
-  /** Of each instance, when its address last told of it. */
+  /** When the provider's address last reported each instance. */
   reportedAt: Map<string, number>;
   /** The provider's own list, whatever its address answers. */
   instances(): Promise<Instance[]>;

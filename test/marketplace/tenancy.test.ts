@@ -22,7 +22,7 @@ const deploying = {
 };
 const storing = { name: 'data', sizeInGb: 100, provider: 'provider-d', region: 'eu-one' };
 
-/** Every place where a request names something that belongs to somebody. */
+/** Every place where a request names a resource that has an owner. */
 const routes: [method: string, toPath: (ids: Ids) => string, toBody?: (ids: Ids, mine: Ids) => object][] = [
   ['GET', ({ deploymentId }) => `/api/deployments/${deploymentId}`],
   ['PATCH', ({ deploymentId }) => `/api/deployments/${deploymentId}`, () => ({ name: 'mine now' })],

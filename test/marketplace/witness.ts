@@ -178,7 +178,7 @@ export class Witness {
     return Date.parse(instance.updated_at);
   }
 
-  /** Nobody pays for a time that the provider did not vouch for, and for each that it did. */
+  /** A team pays for exactly the time that the provider confirmed. */
   #checkReclaim(known: Testimony, at: number): void {
     const provider = this.#world.provider(known.shown.providerId);
     const reportedAt = provider.reportedAt.get(known.instance?.id ?? '') ?? 0;

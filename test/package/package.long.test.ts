@@ -64,7 +64,7 @@ it('serves, from an empty folder; the suite alone, without a package beside it, 
 
 it('serves a marketplace, whose provider is gone; manages its users and keys, and verifies its books', async () => {
   const config = at('marketplace.yaml');
-  // Nobody answers there: a provider that is gone keeps nothing else from working.
+  // Nothing answers at that address: everything else works without the provider.
   writeFileSync(
     config,
     `database: sqlite:marketplace.db

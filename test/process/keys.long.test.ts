@@ -67,7 +67,7 @@ describe('berth instances, while the server runs', () => {
     const reply = await client.request('POST', '/instances', { body: instanceRequest() });
     const id = String(reply.body['id']);
     await client.waitFor(`/instances/${id}`, 'ONLINE');
-    // Until here nothing was due, and now nothing is: a queue that nobody wakes sleeps for a minute.
+    // Until here nothing was due, and now nothing is: a queue without a wake-up sleeps for a minute.
     const orderedAt = Date.now();
     expect(await run(`instances rm ${id} --yes`)).toContain('DESTROYING');
     await client.waitFor(`/instances/${id}`, 'DESTROYING', 'GONE');

@@ -80,7 +80,7 @@ class Load {
     return instance;
   }
 
-  /** The same key means the same instance, however often it is asked and whoever died in between. */
+  /** The same key means the same instance, however often it is sent and whichever server was killed in between. */
   async create(client: Client, instance: Known): Promise<void> {
     const { status, body } = await instance.create(client);
     if (status === 409) return;

@@ -126,7 +126,7 @@ describe('a full disk is reported in one sentence', () => {
     expectSentence(ended, sentence);
   });
 
-  /** So that within `bytes` bytes nobody can add to the journal, while `db` is open. */
+  /** Fills the journal to `bytes`, so that a file limit of `bytes` refuses every write while `db` is open. */
   function growJournal(db: Database.Database, bytes: number): void {
     db.pragma('wal_autocheckpoint = 0');
     const journal = `${db.name}-wal`;

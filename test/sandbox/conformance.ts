@@ -21,7 +21,7 @@ const settings = {
   maxMinutes: 600,
   allowPrivate: true,
 };
-/** Whoever sleeps longer waits for the end of the run, and has no time pass for it. */
+/** A longer timer is one that waits for the end of the run: the clock does not advance for it. */
 const LONGEST_PAUSE_MS = 10 * 60_000;
 /** How long a request is on its way, or a login takes. */
 const WAY_MS = 20;

@@ -182,7 +182,7 @@ export async function embeddedPostgres(): Promise<SoakDatabase> {
 
 const PORTS = { first: 20_000, count: 10_000 };
 
-/** A free port below those that the system hands out, so that nobody takes it while its server is down. */
+/** A free port below those that the system hands out, so that no other process takes it while its server is down. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = PORTS.first + Math.floor(Math.random() * PORTS.count);

@@ -4,7 +4,7 @@ import type { Journal } from './journal.ts';
 /** How long a replica may still show the state before the one that another has shown. */
 const STALE_MS = 3_000;
 
-/** A state that replies have shown. Whoever has shown it never shows the state before it again, the others not for long. */
+/** A state that replies have shown. A replica that has shown it never shows an earlier one again; others do so only briefly. */
 class Shown {
   /** When the first reply that showed it was there. */
   firstAt: number | undefined;
@@ -99,7 +99,7 @@ export class Possession {
     return false;
   }
 
-  /** A replica hears of another's commit soon; until then it shows a state before it. */
+  /** A replica learns of another's commit soon; until then it shows an earlier state. */
   #judgeStale(later: Shown, loss: string, reply: Reply): void {
     const staleMs = later.staleMs(reply);
     if (staleMs === Number.POSITIVE_INFINITY) this.#lose(loss, reply);

@@ -46,7 +46,7 @@ export interface TestProvider {
 
 export interface TestMarketplaceOptions {
   clock?: Clock;
-  /** By id, in the order in which they are told. */
+  /** By id, in the order in which they are listed. */
   providers?: Record<string, TestProvider>;
   /** Merged over the defaults. */
   options?: Partial<MarketplaceOptions>;
@@ -84,7 +84,7 @@ export interface MarketRequest {
   address?: string;
 }
 
-/** Somebody with a team of their own. */
+/** A user with a team of their own. */
 export interface TestUser {
   userId: string;
   teamId: string;

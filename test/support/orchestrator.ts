@@ -272,7 +272,7 @@ function testConfig({
 
 const catalogs = new Map<string, Catalog>();
 
-/** Read once: nobody writes into a catalog. */
+/** Read once: a catalog is never written to. */
 function catalogOf(file: string): Catalog {
   const catalog = catalogs.get(file) ?? loadCatalog(file);
   catalogs.set(file, catalog);

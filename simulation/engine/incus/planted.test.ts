@@ -22,7 +22,7 @@ const POOL = '/1.0/storage-pools/default/volumes/custom';
 type Plant = NonNullable<EngineRun['plant']>;
 type Request = Parameters<IncusEngine['request']>[1];
 
-/** Sends a request that nobody asked for once a call of the driver is done. */
+/** Sends a wrong request to Incus once a call of the driver is done. */
 const after =
   (method: 'stop' | 'destroy', wrong: (ref: OwnerRef) => Request): Plant =>
   (driver, process, world) => ({

@@ -155,7 +155,7 @@ async function ended(client: IncusClient, { operation }: { operation: string | u
   });
 }
 
-/** A key and its certificate, which nobody knows yet; their files are beside each other. */
+/** Makes a key and its certificate, which no server trusts yet. Their files are beside each other. */
 export function makeCertificate(folder: string, name: string): { certificate: string; key: string } {
   const [certificate, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
   const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-384', '-nodes', '-days', '2'];

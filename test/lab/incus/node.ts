@@ -30,7 +30,7 @@ export interface Lan {
 export function openLan(): Lan {
   assertNoWayOut();
   const folder = mkdtempSync(join(tmpdir(), 'incus-'));
-  // The root of a machine is nobody here, and must find its way to its disk.
+  // A machine's root is an unprivileged user here, and must be able to reach its disk.
   chmodSync(folder, 0o711);
   ip('link', 'set', 'lo', 'up');
   ip('link', 'add', 'lab0', 'type', 'bridge');

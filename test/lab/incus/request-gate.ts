@@ -6,7 +6,7 @@ import type { HeldCommand } from '../interruptions.ts';
 export interface RequestGate extends AsyncDisposable {
   /** For `platform.address`. */
   address: string;
-  /** Who is told of each request that changes something. */
+  /** Called for each request that changes something. */
   handle: (command: HeldCommand) => void;
 }
 

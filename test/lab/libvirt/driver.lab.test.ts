@@ -19,7 +19,7 @@ afterAll(() => host?.close());
 async function open(more: object = {}): Promise<PlatformDriver> {
   const { hosts, ...platform } = platformOf([host]);
   const network = { mode: 'nat', ports: [30_000, 30_000 + UNITS * 8 - 1] };
-  // Most are stopped before they have booted, and hear nothing.
+  // Most are stopped before they have booted, and do not react to the power button.
   const hosted = { ...platform, stop_grace_s: 3, hosts: [{ ...hosts[0], network, ...more }] };
   return openLibvirt(libvirtConfigSchema.parse(hosted), settingOf(machine));
 }

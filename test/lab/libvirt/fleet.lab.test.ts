@@ -30,7 +30,7 @@ const create = (): Promise<string> => server.create();
 const hostOf = (path: string): number =>
   hosts.findIndex((host) => host.virsh('list', '--all', '--name').includes(nameOf(path)));
 const statusOf = async (path: string) => (await server.client.request('GET', path)).body['status'];
-/** Without a word: what is sent there meets nobody. */
+/** `down`: packets to the host are dropped silently. */
 const cable = (state: 'down' | 'up'): Buffer => execFileSync('ip', ['link', 'set', 'lab2', state]);
 
 it('sells machines of two hosts, one of them over OpenSSH and on a bridge, and rides out the loss of that one [libvirt-fleet]', {
@@ -55,7 +55,7 @@ it('sells machines of two hosts, one of them over OpenSSH and on a bridge, and r
   // All these calls needed few logins.
   expect(way.logins()).toBeLessThan(5);
 
-  // While nobody reaches the second host, what it has is as it was, and machines of the first come and go.
+  // While the second host cannot be reached, its machines stay as they were, and machines of the first come and go.
   cable('down');
   const third = await create();
   await client.waitFor(third, 'ONLINE');

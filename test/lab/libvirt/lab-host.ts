@@ -68,7 +68,7 @@ printf 'unix_sock_dir = "%s"\\nauth_unix_rw = "none"\\nunix_sock_rw_perms = "070
 printf 'user = "root"\\ngroup = "root"\\nsecurity_driver = "none"\\nnamespaces = []\\ncgroup_controllers = []\\n' >/etc/libvirt/qemu.conf
 virtlogd --daemon`;
 
-/** The link is where `qemu:///system` finds it, as whoever comes by OpenSSH says. */
+/** The link is where `qemu:///system`, the URI of clients over OpenSSH, expects the socket. */
 const START =
   'libvirtd --daemon --pid-file /run/libvirtd.pid; ln -sf "$1/libvirt-sock" /run/libvirt/libvirt-sock';
 const STOP =

@@ -79,7 +79,7 @@ describe('the life of a machine', () => {
   });
 });
 
-/** What each listener of the isolation says to whoever reaches it. */
+/** What each listener of the isolation test sends on a connection. */
 const GREETING = 'reached';
 const LISTEN = `require('node:net').createServer((socket) => socket.end('${GREETING}')).listen(8888, () => console.log('ready'))`;
 
@@ -144,7 +144,7 @@ describe('what happens behind the back', () => {
     await lab.server.client.waitFor(deleted, 'STOPPED');
     lab.host.virsh('undefine', nameOf(deleted));
     await lab.server.client.waitFor(stopped, 'STOPPED');
-    // Its disk is there: it is not lost, and nobody asked for its end.
+    // Its disk is there: it is not lost, and its end was not requested.
     const disk = `${nameOf(deleted)}.qcow2`;
     await expect.poll(() => lab.server.log).toContain('disks have the name of a machine');
     expect(lab.host.contents()).toContain(disk);

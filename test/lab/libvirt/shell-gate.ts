@@ -41,7 +41,7 @@ exit "$status"
 /** Holds each changing command of the servers that are started with its `env`. */
 export interface ShellGate extends Disposable {
   env: Record<string, string>;
-  /** Who is told of each command. */
+  /** Called for each command. */
   handle: (command: HeldCommand) => void;
 }
 

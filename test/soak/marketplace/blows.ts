@@ -10,7 +10,7 @@ const DOWN_MS = [0, 5_000] as const;
 
 /**
  * Kills or stops one of the servers, again and again, until `until`; a stop that would last longer is a short one.
- * `wentOn` hears of the end of each stop.
+ * `wentOn` is called at the end of each stop.
  */
 export async function strike(
   servers: readonly Server[],

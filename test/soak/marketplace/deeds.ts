@@ -39,7 +39,7 @@ export function isSpare({ providerInstanceId }: DeploymentRow, id: string): bool
 }
 
 /**
- * Deeds that are not right: a create that came twice, and whatever was done that nobody ordered, that was ordered and
+ * Deeds that are not right: a create that came twice, and each deed that was not ordered, that was ordered and
  * answered with "nothing changed", or that was done more than `givenUpAfterMs` after it was ordered.
  */
 export function wrongDeeds(

@@ -4,7 +4,7 @@ export class RowLocks {
   readonly #inserted = new Set<string>();
   readonly #held: string[] = [];
 
-  /** What it inserted itself nobody else can wait for. */
+  /** No other transaction can wait for a row that this one inserted. */
   inserts(key: string): void {
     this.#inserted.add(key);
   }

@@ -46,7 +46,7 @@ export async function beginCreate(baseUrl: string, key: string) {
   };
 }
 
-/** Whether nobody listens there any more. */
+/** Whether the address refuses connections. */
 export async function isRefusingConnections(baseUrl: string): Promise<boolean> {
   const { hostname, port } = new URL(baseUrl);
   return new Promise((resolve) => {

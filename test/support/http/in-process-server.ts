@@ -19,7 +19,7 @@ export interface InProcessServer {
 const NO_BODY = new Set([204, 304]);
 /** Real time, also where the server's own clock stands still. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Fewer than a listening socket has places for connections that nobody took yet (511): those beyond may be reset. */
+/** Below the accept backlog of a listening socket (511): connections beyond it may be reset. */
 const MAX_SOCKETS = 400;
 
 /**
