@@ -37,9 +37,9 @@ export function driversPage(): string {
   const heads = columns.map(({ setting, manifest: { name } }) =>
     setting === undefined ? `\`${name}\`` : `\`${name}\`, \`${setting}\``,
   );
-  const rows = capabilities.map(([what, tell]) => [
+  const rows = capabilities.map(([what, toValue]) => [
     what,
-    ...columns.map(({ manifest }) => inWords(tell(manifest))),
+    ...columns.map(({ manifest }) => inWords(toValue(manifest))),
   ]);
   return [
     '# Drivers',

@@ -18,10 +18,10 @@ export class Journal {
   quietAfterMs: number | null = null;
   /** How long after a replica had shown a state, in milliseconds, another one still showed the state before it. */
   longestStaleMs = 0;
-  readonly #tell: (line: string) => void;
+  readonly #print: (line: string) => void;
 
-  constructor(tell: (line: string) => void) {
-    this.#tell = tell;
+  constructor(print: (line: string) => void) {
+    this.#print = print;
   }
 
   operation(kind: string, count = 1): void {
@@ -38,7 +38,7 @@ export class Journal {
   }
 
   say(text: string): void {
-    this.#tell(`${((Date.now() - this.startedAt) / 1000).toFixed(1).padStart(7)} s  ${text}`);
+    this.#print(`${((Date.now() - this.startedAt) / 1000).toFixed(1).padStart(7)} s  ${text}`);
   }
 
   lose(what: string, details: object = {}): void {

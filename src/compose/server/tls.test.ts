@@ -16,8 +16,8 @@ const LOOK_MS = 30_000;
 let folder: string;
 let files: { cert: string; key: string };
 const logged: string[] = [];
-const tell = (_fields: object, message?: string) => void logged.push(String(message));
-const log: Log = { debug: tell, info: tell, warn: tell, error: tell };
+const collect = (_fields: object, message?: string) => void logged.push(String(message));
+const log: Log = { debug: collect, info: collect, warn: collect, error: collect };
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'berth-tls-'));
   files = { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };

@@ -29,8 +29,8 @@ function setUp(...rows: InstanceRecord[]) {
   return {
     machines,
     state,
-    tell: (...records: InstanceRecord[]) => listener.instancesChanged?.(records),
-    miss: () => listener.commitsMissed?.(),
+    commit: (...records: InstanceRecord[]) => listener.instancesChanged?.(records),
+    missCommits: () => listener.commitsMissed?.(),
     expected: () => [...machines.entries()].map(([, { id, version }]) => `${id}.${version}`).sort(),
   };
 }
@@ -42,50 +42,50 @@ const row = (id: string, version: number, status: InstanceRecord['status'] = 'ON
 });
 
 it('reads every live row once, then follows notifications', async () => {
-  const { machines, state, tell, expected } = setUp(row('a', 1), row('b', 1));
+  const { machines, state, commit, expected } = setUp(row('a', 1), row('b', 1));
   await machines.refresh();
-  tell(row('a', 2), row('b', 2, 'DESTROYED'), row('c', 1));
+  commit(row('a', 2), row('b', 2, 'DESTROYED'), row('c', 1));
   await machines.refresh();
   expect([expected(), state.reads]).toEqual([['a.2', 'c.1'], 1]);
 });
 
 it('takes the newer of two copies, in any order of notification', async () => {
-  const { machines, tell, expected } = setUp();
+  const { machines, commit, expected } = setUp();
   await machines.refresh();
-  tell(row('a', 3));
-  tell(row('a', 2));
+  commit(row('a', 3));
+  commit(row('a', 2));
   expect(expected()).toEqual(['a.3']);
 });
 
 it('reads them again after missed commits, and forgets those destroyed since', async () => {
-  const { machines, state, miss, expected } = setUp(row('a', 1), row('b', 1));
+  const { machines, state, missCommits, expected } = setUp(row('a', 1), row('b', 1));
   await machines.refresh();
   state.rows = [row('b', 4)];
-  miss();
+  missCommits();
   await machines.refresh();
   expect([expected(), state.reads]).toEqual([['b.4'], 2]);
 });
 
 it('does not bring back a destroyed machine on a late notification of an older commit', async () => {
-  const { machines, tell, state, miss, expected } = setUp(row('a', 1), row('b', 1), row('c', 1));
+  const { machines, commit, state, missCommits, expected } = setUp(row('a', 1), row('b', 1), row('c', 1));
   await machines.refresh();
-  tell({ ...row('a', 5), status: 'DESTROYED' });
-  tell(row('a', 4));
+  commit({ ...row('a', 5), status: 'DESTROYED' });
+  commit(row('a', 4));
   state.rows = [row('c', 1)];
-  miss();
+  missCommits();
   await machines.refresh();
-  tell(row('b', 2));
+  commit(row('b', 2));
   machines.forget('berth-c');
-  tell(row('c', 2));
+  commit(row('c', 2));
   expect(expected()).toEqual([]);
 });
 
 it('expects the machine of a destroyed row again once an operator has adopted it as a new instance', async () => {
-  const { machines, tell, expected } = setUp(row('a', 1));
+  const { machines, commit, expected } = setUp(row('a', 1));
   await machines.refresh();
-  tell({ ...row('a', 5), status: 'DESTROYED' });
-  tell({ ...row('z', 1), ownerRef: 'berth-a' });
-  tell(row('a', 4));
+  commit({ ...row('a', 5), status: 'DESTROYED' });
+  commit({ ...row('z', 1), ownerRef: 'berth-a' });
+  commit(row('a', 4));
   expect(expected()).toEqual(['z.1']);
 });
 

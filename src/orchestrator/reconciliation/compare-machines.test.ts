@@ -78,16 +78,16 @@ function setUp(
     expected,
     row,
     silentHosts,
-    tell: () => listener.instancesChanged?.([row]),
+    commit: () => listener.instancesChanged?.([row]),
     reads: () => reads,
   };
 }
 
 it('forgets a row that a transaction found destroyed', async () => {
-  const { detector, expected, row, tell } = setUp({ isCommitted: true });
+  const { detector, expected, row, commit } = setUp({ isCommitted: true });
   await expected.refresh();
   await detector.observe();
-  tell();
+  commit();
   expect(expected.get(row.ownerRef)).toBeUndefined();
 });
 

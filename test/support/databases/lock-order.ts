@@ -8,15 +8,15 @@ function toKey(kind: Kind, id: string): string {
   return `${kind} ${id}`;
 }
 
-/** The store, telling of each transaction that takes locks in another order than all the others. */
-export function watchLocks(store: Store, tell: (violation: string) => void): Store {
+/** The store, with a report of each transaction that takes locks in another order than the others. */
+export function watchLocks(store: Store, report: (violation: string) => void): Store {
   return {
     ...store,
     transact: (body) =>
       store.transact(async (tx) => {
         const locks = new RowLocks();
         const result = await body(watched(tx, locks));
-        for (const violation of locks.violations) tell(violation);
+        for (const violation of locks.violations) report(violation);
         return result;
       }),
   };
@@ -24,7 +24,7 @@ export function watchLocks(store: Store, tell: (violation: string) => void): Sto
 
 function watched(tx: Transaction, locks: RowLocks): Transaction {
   const { instances, volumes, work } = tx;
-  // Of which kind the resource is, its id tells.
+  // The id says which kind of resource it is.
   const works = (what: string, id: string): void => {
     if (!locks.has(toKey('instance', id)) && !locks.has(toKey('volume', id)))
       locks.violations.push(`work.${what} of ${id} before its row is locked`);

@@ -9,15 +9,15 @@ function toKey(kind: Kind, id: string): string {
   return `${KINDS.indexOf(kind)} ${kind} ${id}`;
 }
 
-/** The store, telling of each transaction of a marketplace that takes locks in another order than all the others. */
-export function watchMarketplaceLocks(store: Store, tell: (violation: string) => void): Store {
+/** The store, with a report of each transaction of a marketplace that takes locks in another order than the others. */
+export function watchMarketplaceLocks(store: Store, report: (violation: string) => void): Store {
   return {
     ...store,
     transact: (body) =>
       store.transact(async (tx) => {
         const locks = new RowLocks();
         const result = await body(watched(tx, locks));
-        for (const violation of locks.violations) tell(violation);
+        for (const violation of locks.violations) report(violation);
         return result;
       }),
   };
