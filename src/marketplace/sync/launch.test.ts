@@ -124,8 +124,8 @@ describe('a create that the provider refuses', () => {
 
   it.each([
     ['the provider could not be reached', 'refuse'],
-    ['it had too much to do', { error: refusal('limited', 429) }],
-    ['it gave no token to send it with', { error: refusal('failed', 500) }],
+    ['the provider limited the rate', { error: refusal('limited', 429) }],
+    ['the provider gave no token for it', { error: refusal('failed', 500) }],
   ] as const)('is sent again where %s', async (_, fault) => {
     failCreate(fault);
     expect((await read(setup, await launched())).status).toBe('running');
