@@ -9,6 +9,8 @@ export interface Comparison {
   green: ReportCheck[];
   /** Checks that gave a verdict before and could not be made now. */
   lost: ReportCheck[];
+  /** The ids of the checks that the later report does not have. */
+  left_out: string[];
   slower: { before: ReportTiming; now: ReportTiming }[];
 }
 
@@ -18,6 +20,7 @@ const SLOWER = { factor: 1.5, ms: 50 };
 export function compare(before: Report, now: Report): Comparison {
   const earlier = new Map(before.checks.map((check) => [check.id, check.verdict]));
   const changed = now.checks.filter(({ id, verdict }) => earlier.get(id) !== verdict);
+  const ids = new Set(now.checks.map(({ id }) => id));
   const isRed = (verdict: ReportCheck['verdict'] | undefined): boolean => verdict === 'fail';
   return {
     red: changed.filter(({ verdict }) => isRed(verdict)),
@@ -26,6 +29,7 @@ export function compare(before: Report, now: Report): Comparison {
       ({ id, verdict }) =>
         verdict === 'not_tested' && ['pass', 'fail', 'warn'].includes(earlier.get(id) ?? ''),
     ),
+    left_out: before.checks.flatMap(({ id }) => (ids.has(id) ? [] : [id])),
     slower: now.timings.flatMap((timing) => {
       const known = before.timings.find(({ what }) => what === timing.what);
       return known !== undefined && timing.ms >= known.ms * SLOWER.factor && timing.ms - known.ms >= SLOWER.ms
@@ -39,7 +43,7 @@ export function compare(before: Report, now: Report): Comparison {
 export function toComparisonText(
   before: Report,
   now: Report,
-  { red, green, lost, slower }: Comparison,
+  { red, green, lost, left_out, slower }: Comparison,
 ): string {
   const section = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : ['', `${title} (${lines.length})`, ...lines.map((line) => `  ${line}`)];
@@ -56,6 +60,7 @@ export function toComparisonText(
       green.map(({ id }) => id),
     ),
     ...section('NO LONGER TESTED', lost.map(lineOf)),
+    ...section('LEFT OUT', left_out),
     ...section(
       'SLOWER',
       slower.map((one) => `${one.now.what}: ${duration(one.before.ms)} → ${duration(one.now.ms)}`),

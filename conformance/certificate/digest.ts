@@ -18,8 +18,26 @@ export function digestOf(value: unknown): string {
   return sha256(`{${fields.map((name) => `${JSON.stringify(name)}:${digestOf(value[name])}`).join(',')}}`);
 }
 
+/** The parts that may be removed from a signed report: they do not affect the verdict. */
+const REDACTABLE = [
+  /^\/(base_url|user_agent|exchanges|logins|resources|findings)(\/|$)/,
+  /^\/checks\/\d+\/(problems|traces|proof)(\/|$)/,
+];
+
+export function isRedactable(path: string): boolean {
+  return REDACTABLE.some((pattern) => pattern.test(path));
+}
+
+/** The JSON pointers of all removed values. */
+export function redactedIn(value: unknown, path = ''): string[] {
+  if (redactedDigest(value) !== undefined) return [path];
+  if (Array.isArray(value)) return value.flatMap((item, index) => redactedIn(item, `${path}/${index}`));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, item]) => redactedIn(item, `${path}/${name}`));
+}
+
 /** The digest that replaces a value; undefined for an ordinary value. */
-export function redactedDigest(value: unknown): string | undefined {
+function redactedDigest(value: unknown): string | undefined {
   if (!isObject(value) || Object.keys(value).length !== 1) return undefined;
   const digest = value[REDACTED];
   return typeof digest === 'string' && /^[0-9a-f]{64}$/.test(digest) ? digest : undefined;

@@ -97,6 +97,8 @@ export interface Showing {
   outputs: Outputs;
   terminal: Terminal;
   isVerbose: boolean;
+  /** For `judge`: the version of the suite. */
+  judgedBy?: string;
 }
 
 /** Judges the records, writes the reports and returns the exit code. Throws `SuiteFault`. */
@@ -107,9 +109,10 @@ export function showReport({
   outputs,
   terminal,
   isVerbose,
+  judgedBy,
 }: Showing): number {
   const judged = judge(records, requirements.rows, CHECKS);
-  const report = toReport(records, judged, requirements);
+  const report = toReport(records, judged, requirements, judgedBy);
   terminal.out(toTerminal(report, { color: terminal.color, width: terminal.width, verbose: isVerbose }));
   const problems = outputs.finish(report, transcriptSha256);
   for (const problem of problems) terminal.err(`${NAME}: ${problem}.\n`);

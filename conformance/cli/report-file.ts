@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { parseReport } from '../certificate/read-report.ts';
 import type { Report } from '../report/report.ts';
-import { isObject, parseJson } from '../text/json.ts';
 import { systemErrorText } from '../text/wording.ts';
 import { CommandError } from './program.ts';
 
@@ -15,15 +15,7 @@ export function readTextFile(path: string): string {
 
 /** Reads a report that `--json` wrote. Throws `CommandError`. */
 export function readReportFile(path: string): Report {
-  const report = parseJson(readTextFile(path));
-  if (
-    isObject(report) &&
-    report['format'] === 1 &&
-    Array.isArray(report['checks']) &&
-    report['checks'].every(isRow)
-  )
-    return report as unknown as Report;
-  throw new CommandError(`${path} is no report: name a file that --json wrote`);
+  const read = parseReport(readTextFile(path));
+  if ('report' in read) return read.report;
+  throw new CommandError(`${path} is not a report that --json wrote: ${read.problem}`);
 }
-
-const isRow = (row: unknown): boolean => isObject(row) && typeof row['id'] === 'string' && 'verdict' in row;

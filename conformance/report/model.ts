@@ -7,7 +7,14 @@ import { toReportCheck } from './checks.ts';
 import { cut } from './excerpt.ts';
 import { toFindings } from './findings.ts';
 import { SWEEP_COMMAND, toLeftovers, toReceipt, totalOf } from './receipt.ts';
-import { type Report, type ReportSettings, type ReportTier, TIERS, type TierState } from './report.ts';
+import {
+  type Report,
+  type ReportCheck,
+  type ReportSettings,
+  type ReportTier,
+  TIERS,
+  type TierState,
+} from './report.ts';
 import { round, ShownRecords } from './shown.ts';
 import { toTimings } from './timings.ts';
 import { whyOf } from './why.ts';
@@ -19,6 +26,8 @@ export function toReport(
   records: readonly TranscriptRecord[],
   judged: readonly Judged[],
   requirements: Pick<Requirements, 'contract' | 'digest'>,
+  /** The version of the suite whose `judge` makes the report; absent for the report of a run. */
+  judgedBy?: string,
 ): Report {
   const evidence = new Evidence(records);
   const { run, end, resources } = evidence;
@@ -36,6 +45,7 @@ export function toReport(
     why: whyOf(outcome, run, end, judged, counts),
     exit_code: exitCodeOf(outcome, end, leftovers(resources)),
     suite_version: run.suite,
+    ...(judgedBy !== undefined && { judged_by: judgedBy }),
     requirements_digest: requirements.digest,
     ...(run.requirements !== requirements.digest && { run_requirements_digest: run.requirements }),
     contract_version: requirements.contract,
@@ -50,7 +60,7 @@ export function toReport(
     user_agent: run.userAgent,
     round_trips_ms: run.roundTripsMs.map(round),
     counts,
-    tiers: toTiers(judged),
+    tiers: toTiers(judged.map(({ requirement: { tier }, verdict }) => ({ tier, verdict }))),
     findings: toFindings(judged),
     timings: toTimings(evidence),
     checks,
@@ -96,9 +106,9 @@ function lastTimeOf(records: readonly TranscriptRecord[]): number {
 }
 
 /** The state of each tier of the contract. */
-function toTiers(judged: readonly Judged[]): ReportTier[] {
+export function toTiers(rows: readonly Pick<ReportCheck, 'tier' | 'verdict'>[]): ReportTier[] {
   return TIERS.map((tier) => {
-    const counts = countVerdicts(judged.filter(({ requirement }) => requirement.tier === tier));
+    const counts = countVerdicts(rows.filter((row) => row.tier === tier));
     return { tier, state: stateOf(counts), counts };
   });
 }

@@ -12,7 +12,10 @@ export interface Report {
   /** The reason for the outcome, in one sentence. */
   why: string;
   exit_code: number;
+  /** The version of the suite that made the run. */
   suite_version: string;
+  /** The version of the suite whose `judge` made the report from a transcript; absent if the run itself did. */
+  judged_by?: string;
   /** SHA-256 of the requirements.yaml by which it was judged. */
   requirements_digest: string;
   /** The digest at the time of the run, if it differs. */

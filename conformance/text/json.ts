@@ -11,6 +11,22 @@ export function parseJson(text: string | undefined): unknown {
   }
 }
 
+/**
+ * Whether an object in this JSON text has two fields of one name. Parsers keep either of them, so two readers of the
+ * text may see different values. `value` is the parsed text.
+ */
+export function hasDuplicateNames(text: string, value: unknown): boolean {
+  let names = 0;
+  for (const [, colon] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g)) if (colon !== undefined) names++;
+  return names !== countFields(value);
+}
+
+function countFields(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const below = Object.values(value).reduce<number>((sum, item) => sum + countFields(item), 0);
+  return below + (Array.isArray(value) ? 0 : Object.keys(value).length);
+}
+
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

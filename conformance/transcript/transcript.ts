@@ -31,14 +31,18 @@ export class TranscriptError extends Error {
   override readonly name = 'TranscriptError';
 }
 
-/** Reads a transcript file. A last line that a crash cut off is ignored; any other fault throws `TranscriptError`. */
-export function readTranscript(text: string): TranscriptRecord[] {
+/**
+ * Reads a transcript file. A last line that a crash cut off is ignored; any other fault throws `TranscriptError`.
+ * `asWritten` also refuses a line that the suite would have written otherwise: with other spaces or escapes, or with two
+ * fields of one name.
+ */
+export function readTranscript(text: string, { asWritten = false } = {}): TranscriptRecord[] {
   const lines = text.split('\n');
   const isCutOff = lines.at(-1) !== '';
   const records: TranscriptRecord[] = [];
   for (const [index, line] of lines.entries()) {
     if (line === '') continue;
-    const parsed = parse(line);
+    const parsed = parse(line, asWritten);
     if ('record' in parsed) records.push(inItsPlace(parsed.record, records, index + 1));
     else if (!isCutOff || index < lines.length - 1 || records.length === 0)
       throw new TranscriptError(`line ${index + 1} is not a record of a transcript (${parsed.problem})`);
@@ -61,9 +65,11 @@ function inItsPlace(
   return record;
 }
 
-function parse(line: string): ReturnType<typeof parseRecord> {
+function parse(line: string, asWritten: boolean): ReturnType<typeof parseRecord> {
   try {
-    return parseRecord(JSON.parse(line));
+    const value: unknown = JSON.parse(line);
+    if (asWritten && JSON.stringify(value) !== line) return { problem: 'the suite does not write it so' };
+    return parseRecord(value);
   } catch {
     return { problem: 'it is not JSON' };
   }

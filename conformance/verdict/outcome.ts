@@ -16,7 +16,7 @@ export const EXIT = {
 /** The number of requirements with each verdict. */
 export type Counts = Readonly<Record<Verdict, number>>;
 
-export function countVerdicts(judged: readonly Judged[]): Counts {
+export function countVerdicts(judged: readonly Pick<Judged, 'verdict'>[]): Counts {
   const counts: Record<Verdict, number> = {
     pass: 0,
     fail: 0,
@@ -34,7 +34,11 @@ export function countVerdicts(judged: readonly Judged[]): Counts {
  * The outcome of a run. Any failure is NON-CONFORMANT. CONFORMANT requires that the run was complete, that every
  * check of its level was made, and that at least one passed; a run with `--only` is never CONFORMANT.
  */
-export function outcomeOf(run: RunRecord, end: EndRecord | undefined, counts: Counts): Outcome {
+export function outcomeOf(
+  run: Pick<RunRecord, 'only'>,
+  end: Pick<EndRecord, 'reason'> | undefined,
+  counts: Counts,
+): Outcome {
   if (counts.fail > 0) return 'NON-CONFORMANT';
   const isWhole = run.only === undefined && end?.reason === 'completed';
   return isWhole && counts.not_tested === 0 && counts.pass > 0 ? 'CONFORMANT' : 'INCOMPLETE';
@@ -47,8 +51,8 @@ export function leftovers(resources: readonly ResourceRecord[]): ResourceRecord[
 
 export function exitCodeOf(
   outcome: Outcome,
-  end: EndRecord | undefined,
-  left: readonly ResourceRecord[],
+  end: Pick<EndRecord, 'reason'> | undefined,
+  left: readonly unknown[],
 ): number {
   if (left.length > 0) return EXIT.mayBeRunning;
   if (end?.reason === 'fault of the suite') return EXIT.suiteFault;

@@ -1,6 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sha256 } from '../../certificate/digest.ts';
+import { signReport } from '../../certificate/sign.ts';
 import type { Report } from '../../report/report.ts';
 import { referenceParts, runCli, temporaryFolder } from '../cli.fixture.ts';
 
@@ -51,8 +53,9 @@ describe('a signed report', () => {
   it('is verified with its key and its transcript', async () => {
     const { code, out } = await runCli(['verify', json, '--key', own.open, '--transcript', transcript]);
     expect(code).toBe(0);
-    expect(out).toMatch(/^The report is what was signed: CONFORMANT at level read-only/);
-    expect(out).toContain('leads to the same verdicts');
+    expect(out).toMatch(/^CONFORMANT at level read-only, contract .+: https?:/);
+    expect(out).toContain('as it must be');
+    expect(out).toContain('it gives this report');
   });
 
   it('may be written anew in another layout and order', async () => {
@@ -104,13 +107,141 @@ describe('a signed report', () => {
     expect((await runCli(['redact', json, '/base_url', '/exchanges/0/path', '--out', out])).code).toBe(0);
     expect(readFileSync(out, 'utf8')).not.toContain('"base_url": "https');
     const verified = await runCli(['verify', out, '--key', own.open]);
-    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining('Taken out since: /base_url') });
+    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining('Removed since: /base_url') });
+    expect((await runCli(['verify', out, '--transcript', transcript])).code).toBe(0);
     const hidden = await runCli(['redact', json, '/checks/0/verdict', '--out', out]);
     expect(hidden.code).toBe(3);
   });
 
   it('has a badge beside it', () => {
     expect(readFileSync(badge, 'utf8')).toMatch(/^<svg .*conformant, read-only<\/title>/s);
+  });
+});
+
+/** A report that the holder of the key changed and signed again. */
+function forged(change: (report: Editable) => void): string {
+  const path = edited(change);
+  const { signature, ...report } = JSON.parse(readFileSync(path, 'utf8')) as Report;
+  const digest = signature?.transcript_sha256 ?? '';
+  writeFileSync(path, JSON.stringify(signReport(report, digest, readFileSync(own.secret, 'utf8'))));
+  return path;
+}
+
+describe('a report that the holder of the key forged and signed', () => {
+  const verify = (path: string, ...more: string[]) => runCli(['verify', path, '--key', own.open, ...more]);
+
+  it.each<[string, number, RegExp, (report: Editable) => void]>([
+    ['the outcome alone', 1, /outcome is/, (report) => Object.assign(report, { outcome: 'NON-CONFORMANT' })],
+    ['rows that are left out', 1, /rows/, (report) => void report.checks.splice(3, 2)],
+    [
+      'no rows, and another level',
+      1,
+      /rows/,
+      (report) => Object.assign(report, { checks: [], level: 'full' }),
+    ],
+    ['another level', 1, /level full/, (report) => Object.assign(report, { level: 'full' })],
+    [
+      'the end of a row that was never looked at',
+      1,
+      /cannot be pass/,
+      (report) => {
+        for (const row of report.checks) if (row.verdict === 'not_selected') row.verdict = 'pass';
+      },
+    ],
+    ['other counts', 1, /counts/, (report) => Object.assign(report.counts, { fail: 1 })],
+    [
+      'foreign requirements',
+      2,
+      /NOT JUDGED: it was judged by other requirements/,
+      (report) => Object.assign(report, { requirements_digest: '0'.repeat(64) }),
+    ],
+  ])('is never believed: %s', async (_what, code, why, change) => {
+    const path = forged(change);
+    const alone = await verify(path);
+    expect([alone.code, alone.out]).toEqual([code, '']);
+    expect(alone.err).toMatch(why);
+    const withTranscript = await verify(path, '--transcript', transcript);
+    expect([withTranscript.code, withTranscript.out]).toEqual([code, '']);
+  });
+
+  it.each<[string, (report: Editable) => void]>([
+    ['/base_url', (report) => Object.assign(report, { base_url: 'https://other.example/v1' })],
+    ['/started_at', (report) => Object.assign(report, { started_at: '2030-01-01T00:00:00.000Z' })],
+    ['/checks/0/reason', (report) => Object.assign(report.checks[0] ?? {}, { reason: 'it is fine' })],
+    ['/cost_usd', (report) => Object.assign(report, { cost_usd: 7 })],
+    ['/exchanges/0', (report) => void report.exchanges.shift()],
+  ])('is refused by its transcript for another %s', async (path, change) => {
+    const { code, err } = await verify(forged(change), '--transcript', transcript);
+    expect(code).toBe(1);
+    expect(err).toContain(`by its transcript, ${path}`);
+  });
+
+  it('is not judged where another version of the suite could have made it', async () => {
+    const path = forged((report) =>
+      Object.assign(report, { suite_version: '99.0.0', why: 'by another suite' }),
+    );
+    const { code, err } = await verify(path, '--transcript', transcript);
+    expect(code).toBe(2);
+    expect(err).toContain('verify it with 99.0.0');
+  });
+
+  it('of an edited transcript says that `judge` made it', async () => {
+    const copy = folder.file('other-host.ndjson');
+    const text = readFileSync(transcript, 'utf8');
+    writeFileSync(copy, text.replace(/"baseUrl":"[^"]*"/, '"baseUrl":"https://nowhere.example/v1"'));
+    const path = folder.file('judged.json');
+    expect((await runCli(['judge', copy, '--json', path, '--sign', own.secret])).code).toBe(0);
+    const { code, out } = await verify(path, '--transcript', copy);
+    expect(code).toBe(0);
+    expect(out).toContain('whoever had the file could have edited it');
+    expect(out).toContain('Whoever runs the suite can invent a transcript');
+  });
+
+  it.each<[string, RegExp, (text: string) => string]>([
+    [
+      'two fields of one name',
+      /two fields of one name/,
+      (text) => text.replace('{', '{"outcome":"CONFORMANT",'),
+    ],
+    [
+      'two fields of one name, one of them escaped',
+      /two fields of one name/,
+      (text) => text.replace('{', '{"outc\\u006fme":"CONFORMANT",'),
+    ],
+    ['another format', /its format is 2/, (text) => text.replace('"format":1', '"format":2')],
+    [
+      'a text for a number',
+      /\/cost_usd must be number/,
+      (text) => text.replace(/"cost_usd":\d/, '"cost_usd":"1"'),
+    ],
+    [
+      'text inside its key',
+      /not base64/,
+      (text) => text.replace('"public_key":"', '"public_key":"all is well '),
+    ],
+  ])('is refused with %s', async (_what, why, change) => {
+    const path = folder.file('raw.json');
+    writeFileSync(path, change(JSON.stringify(JSON.parse(readFileSync(json, 'utf8')))));
+    const { code, err } = await runCli(['verify', path]);
+    expect(code).toBe(1);
+    expect(err).toMatch(why);
+  });
+
+  it.each<[string, (line: string) => string]>([
+    ['other spaces', (line) => line.replace('{"kind"', '{ "kind"')],
+    ['an escape', (line) => line.replace('"run"', '"ru\\u006e"')],
+    ['two fields of one name', (line) => line.replace('{"kind"', '{"level":"full","kind"')],
+  ])('is refused with a transcript that has %s', async (_what, change) => {
+    const [first = '', ...rest] = readFileSync(transcript, 'utf8').split('\n');
+    const copy = folder.file('spaced.ndjson');
+    writeFileSync(copy, [change(first), ...rest].join('\n'));
+    const { signature: _, ...report } = JSON.parse(readFileSync(json, 'utf8')) as Report;
+    const path = folder.file('spaced.json');
+    const digest = sha256(readFileSync(copy, 'utf8'));
+    writeFileSync(path, JSON.stringify(signReport(report, digest, readFileSync(own.secret, 'utf8'))));
+    const { code, err } = await verify(path, '--transcript', copy);
+    expect(code).toBe(3);
+    expect(err).toContain('line 1');
   });
 });
 
@@ -145,4 +276,9 @@ it('compare lists checks that became red, green or slower', async () => {
   expect(out).toContain(`BECAME GREEN (1)\n  ${report.checks[1]?.id}`);
   expect(out).toContain('SLOWER (1)\n  to ONLINE: 1 s → 4 s');
   expect((await runCli(['compare', json, json])).out).toContain('Nothing became red, green or slower.');
+  const shorter = edited((later) => void later.checks.shift());
+  expect((await runCli(['compare', json, shorter])).out).toContain(`LEFT OUT (1)\n  ${report.checks[0]?.id}`);
+  writeFileSync(before, '{"format":1}');
+  const refused = await runCli(['compare', before, json]);
+  expect(refused).toMatchObject({ code: 3, err: expect.stringContaining('must have required property') });
 });

@@ -2,11 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { compare, toComparisonText } from '../../certificate/compare.ts';
 import { digestOf, REDACTED } from '../../certificate/digest.ts';
-import { CertificateError, readPublicKey, type Verified, verifyReport } from '../../certificate/sign.ts';
+import { parseReport } from '../../certificate/read-report.ts';
+import { CertificateError, readPublicKey, type Signed, verifySignature } from '../../certificate/sign.ts';
+import { compareWithRows, compareWithTranscript, NotJudged } from '../../certificate/verify.ts';
 import { CHECKS } from '../../checks/index.ts';
 import { loadRequirements } from '../../contract/requirements.ts';
+import type { Report } from '../../report/report.ts';
 import { isObject } from '../../text/json.ts';
-import { judge } from '../../verdict/judge.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import type { CliParts, Finish } from '../parts.ts';
 import { CommandError } from '../program.ts';
@@ -33,28 +35,32 @@ interface VerifyFlags {
   transcript?: string;
 }
 
-/** `berth conformance verify <report>`: exits 1 if the report differs from the signed one. */
+/** `berth conformance verify <report>`: exits 1 if the report is refused, and 2 if this suite cannot judge it. */
 export function verifyCommand({ terminal }: CliParts, finish: Finish): Command {
   return new Command('verify')
-    .description('check the signature of a report and, with its transcript, every verdict in it')
+    .description('check the signature of a report and, with its transcript, all that the report says')
     .argument('<report>', 'a report that --json and --sign wrote')
     .option('--key <public.pem>', 'the key that it must be signed with; without it any key will do')
     .option('--transcript <file>', 'the transcript that it was made of')
     .action((path: string, flags: VerifyFlags) => {
-      const report = readReportFile(path);
-      const trusted =
-        flags.key === undefined
-          ? undefined
-          : orCommandError(() => readPublicKey(readTextFile(flags.key ?? '')));
+      const text = readTextFile(path);
+      const { key } = flags;
+      const trusted = key === undefined ? undefined : orCommandError(() => readPublicKey(readTextFile(key)));
       try {
-        const verified = verifyReport(report, trusted);
-        if (flags.transcript !== undefined) verifyTranscript(report, verified, flags.transcript);
-        terminal.out(textOf(report, verified, flags));
+        const read = parseReport(text);
+        if ('problem' in read) throw new CertificateError(read.problem);
+        const signed = verifySignature(read.report, trusted);
+        verifyContent(read.report, signed, flags.transcript);
+        terminal.out(textOf(read.report, signed, flags));
         finish(EXIT.conformant);
       } catch (error) {
-        if (!(error instanceof CertificateError)) throw error;
-        terminal.err(`${path} is REFUSED: ${error.message}.\n`);
-        finish(EXIT.nonConformant);
+        if (error instanceof CertificateError) {
+          terminal.err(`${path} is REFUSED: ${error.message}.\n`);
+          finish(EXIT.nonConformant);
+        } else if (error instanceof NotJudged) {
+          terminal.err(`${path} is NOT JUDGED: ${error.message}.\n`);
+          finish(EXIT.incomplete);
+        } else throw error;
       }
     });
 }
@@ -67,35 +73,36 @@ function orCommandError<T>(read: () => T): T {
   }
 }
 
-/** Checks that the transcript is the signed one and leads to the same verdicts. */
-function verifyTranscript(report: ReturnType<typeof readReportFile>, signed: Verified, path: string): void {
-  const { records, digest } = readTranscriptFile(path);
-  if (digest !== signed.transcriptSha256)
-    throw new CertificateError(`${path} is not the transcript that it was made of`);
+function verifyContent(report: Report, { transcriptSha256 }: Signed, path: string | undefined): void {
   const requirements = loadRequirements();
-  if (report.requirements_digest !== requirements.digest) return;
-  const verdicts = new Map(
-    judge(records, requirements.rows, CHECKS).map(({ requirement, verdict }) => [requirement.id, verdict]),
-  );
-  const wrong = report.checks.find(({ id, verdict }) => verdicts.get(id) !== verdict);
-  if (wrong !== undefined)
-    throw new CertificateError(
-      `the transcript makes ${wrong.id} ${verdicts.get(wrong.id)}, and not ${wrong.verdict}`,
-    );
+  if (path === undefined) {
+    compareWithRows(report, requirements, CHECKS);
+    return;
+  }
+  const { records, digest } = readTranscriptFile(path, { asWritten: true });
+  if (digest !== transcriptSha256)
+    throw new CertificateError(`${path} is not the transcript that it was made of`);
+  compareWithTranscript(report, records, requirements, CHECKS);
 }
 
 function textOf(
-  { outcome, level, contract_version }: ReturnType<typeof readReportFile>,
-  verified: Verified,
+  report: Report,
+  { publicKey, transcriptSha256, redacted }: Signed,
   flags: VerifyFlags,
 ): string {
+  const { outcome, level, contract_version, base_url, started_at, judged_by } = report;
+  const target = redacted.includes('/base_url') ? 'a target whose name was removed' : base_url;
   const lines = [
-    `The report is what was signed: ${outcome} at level ${level}, contract ${contract_version}.`,
-    `Key: ${verified.publicKey}${flags.key === undefined ? ' (not compared with any: --key)' : ', as it must be'}`,
+    `${outcome} at level ${level}, contract ${contract_version}: ${target}, ${started_at}.`,
+    `Signature: good, of ${publicKey}${flags.key === undefined ? ' (which key it must be was not given: --key)' : ', as it must be'}`,
     flags.transcript === undefined
-      ? `Transcript: SHA-256 ${verified.transcriptSha256} (not compared: --transcript)`
-      : 'Transcript: the one that was signed, and it leads to the same verdicts',
-    ...(verified.redacted.length === 0 ? [] : [`Taken out since: ${verified.redacted.join(', ')}`]),
+      ? `Transcript: not compared (--transcript). The outcome follows from the rows; whether they are true was not checked (SHA-256 ${transcriptSha256})`
+      : 'Transcript: the one that was signed, and it gives this report',
+    ...(judged_by === undefined
+      ? []
+      : ['Made by: `judge`, from a file; whoever had the file could have edited it before']),
+    ...(redacted.length === 0 ? [] : [`Removed since: ${redacted.join(', ')}`]),
+    'What it proves: the holder of the key says so. Whoever runs the suite can invent a transcript; your own run cannot be invented',
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -110,7 +117,7 @@ export function redactCommand(_parts: CliParts): Command {
     .action((path: string, pointers: string[], { out }: { out: string }) => {
       const report: unknown = readReportFile(path);
       for (const pointer of pointers) redactAt(report, pointer);
-      orCommandError(() => verifyReport(report));
+      orCommandError(() => verifySignature(report));
       writeFileSync(out, `${JSON.stringify(report, null, 2)}\n`);
     });
 }

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { Command } from 'commander';
 import { sha256 } from '../../certificate/digest.ts';
+import { suiteVersion } from '../../contract/package.ts';
 import { loadRequirements } from '../../contract/requirements.ts';
 import { systemErrorText } from '../../text/wording.ts';
 import type { TranscriptRecord } from '../../transcript/records.ts';
@@ -34,6 +35,7 @@ export function judgeCommand({ terminal }: CliParts, finish: Finish): Command {
             outputs,
             terminal,
             isVerbose: flags.verbose === true,
+            judgedBy: suiteVersion,
           }),
         );
       } catch (error) {
@@ -46,14 +48,17 @@ export function judgeCommand({ terminal }: CliParts, finish: Finish): Command {
 /** Node.js cannot hold a longer string. */
 const MAX_BYTES = 500_000_000;
 
-/** Reads a transcript file. Throws `CommandError`. */
-export function readTranscriptFile(path: string): { records: TranscriptRecord[]; digest: string } {
+/** Reads a transcript file. `asWritten` refuses one whose JSON the suite would write otherwise. Throws `CommandError`. */
+export function readTranscriptFile(
+  path: string,
+  { asWritten = false } = {},
+): { records: TranscriptRecord[]; digest: string } {
   try {
     const stat = statSync(path);
     if (stat.isDirectory()) throw new CommandError(`${path} is a folder: name the file of --transcript`);
     if (stat.size > MAX_BYTES) throw new CommandError(`${path} is larger than ${MAX_BYTES} bytes`);
     const text = readFileSync(path, 'utf8');
-    return { records: readTranscript(text), digest: sha256(text) };
+    return { records: readTranscript(text, { asWritten }), digest: sha256(text) };
   } catch (error) {
     if (error instanceof CommandError) throw error;
     if (error instanceof TranscriptError)
