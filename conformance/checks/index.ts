@@ -17,6 +17,7 @@ import { instanceFactChecks } from './instances/instance-facts.ts';
 import { instanceTimeChecks } from './instances/instance-times.ts';
 import { instanceChecks } from './instances/instances.ts';
 import { notFoundChecks } from './instances/not-found.ts';
+import { oneInstanceChecks } from './instances/one-instance.ts';
 import { polledReadChecks } from './instances/polled-read.ts';
 import { refusalChecks } from './instances/refusals.ts';
 import { stopStartChecks } from './instances/stop-start.ts';
@@ -45,6 +46,7 @@ export const CHECKS: readonly Check[] = [
   ...instanceTimeChecks,
   ...liveInstanceChecks,
   ...notFoundChecks,
+  ...oneInstanceChecks,
   ...polledReadChecks,
   ...sshChecks,
   ...stopStartChecks,

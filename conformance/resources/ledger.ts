@@ -118,6 +118,13 @@ export class Ledger {
     this.#set(entry, 'gone');
   }
 
+  /** Opens an entry again that was read as gone. */
+  reopen(entry: Entry, note: string): void {
+    entry.note = note;
+    delete entry.goneAt;
+    this.#set(entry, 'made');
+  }
+
   /** Records why an entry is still open. */
   note(entry: Entry, note: string): void {
     entry.note = note;

@@ -1,5 +1,6 @@
 import type { TargetClient } from '../http/target-client.ts';
-import { idOf, objectsField, stringField } from '../text/json.ts';
+import { idOf, type JsonObject, numberField, objectsField, stringField } from '../text/json.ts';
+import { printable } from '../text/printable.ts';
 import { jsonOf, listOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { type Prospect, prospectOfList } from '../waiting/answers.ts';
@@ -111,13 +112,29 @@ export function adoptOrphans(ledger: Ledger, runId: string, list: Exchange): voi
     const [id, name = ''] = [idOf(instance), stringField(instance, 'name')];
     if (id === undefined || known.has(id) || !name.startsWith(prefixOf(runId))) continue;
     if (instance['status'] === 'DESTROYED' || awaited.some((entry) => name.startsWith(entry.name))) continue;
-    const region = stringField(instance, 'region');
-    const stray = {
-      type: 'instance',
-      step: list.step,
-      name,
-      ...(region !== undefined && { region }),
-    } as const;
-    ledger.made(ledger.intend(stray), id);
+    takeOver(ledger, list.step, instance);
+  }
+}
+
+/** Adds an instance to the ledger that no create of the run returned, so that it is destroyed. */
+export function takeOver(ledger: Ledger, step: string, instance: JsonObject): void {
+  const [id = '', region] = [idOf(instance), stringField(instance, 'region')];
+  const name = stringField(instance, 'name') ?? id;
+  const entry = { type: 'instance', step, name, ...(region !== undefined && { region }) } as const;
+  ledger.made(ledger.intend(entry), id, numberField(instance, 'price_per_hour'));
+}
+
+/** Opens the entries again that were read as gone, and are alive in this list. */
+export function reopenListed(ledger: Ledger, list: Exchange): void {
+  const alive = new Map(
+    (listOf(list) ?? []).map((instance) => [idOf(instance), stringField(instance, 'status')]),
+  );
+  for (const entry of ledger.entries) {
+    const status = alive.get(entry.id);
+    if (entry.state !== 'gone' || status === undefined || status === 'DESTROYED') continue;
+    ledger.reopen(
+      entry,
+      `it was read as gone, and GET /instances still lists it as ${printable(status, 40)}`,
+    );
   }
 }

@@ -56,6 +56,11 @@ export class Resources {
     this.#parts = parts;
   }
 
+  /** The ids of the instances that were there before the run's first create. */
+  get idsBefore(): ReadonlySet<string> {
+    return this.#others ?? new Set();
+  }
+
   /** Creates one resource. Throws `BudgetError` before anything is sent. */
   async create(request: ResourceRequest): Promise<CreateResult> {
     this.#parts.signal.throwIfAborted();

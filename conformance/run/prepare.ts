@@ -5,8 +5,9 @@ import { paceOf, TargetClient } from '../http/target-client.ts';
 import { Budget } from '../resources/budget.ts';
 import { cleanUp } from '../resources/clean-up.ts';
 import { keyFingerprintOf, Ledger, prefixOf, toRecord } from '../resources/ledger.ts';
-import { adoptOrphans, lookForStrays } from '../resources/presence.ts';
+import { lookForStrays, reopenListed } from '../resources/presence.ts';
 import { Resources } from '../resources/resources.ts';
+import { lookForUnexplained } from '../scenarios/instances/strays.ts';
 import { Session, type SessionParts } from '../scenarios/session.ts';
 import { isPrivateBaseUrl } from '../ssh/private-addresses.ts';
 import type { KeyPair } from '../ssh/ssh-client.ts';
@@ -77,7 +78,7 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
         wallMs: clock.wall(),
         patienceMs: settings.readyTimeoutMs,
       }),
-    cleanUp: () => finish(options, parts, { client, ledger, knownReasons }),
+    cleanUp: () => finish(options, parts, { client, ledger, knownReasons, session }),
   };
 }
 
@@ -169,17 +170,25 @@ async function roundTrips({ baseUrl }: RunOptions, { transport }: RunParts): Pro
   return measured;
 }
 
+interface Finishing {
+  client: TargetClient;
+  ledger: Ledger;
+  knownReasons: KnownReasons;
+  session: Session;
+}
+
 async function finish(
   options: RunOptions,
   parts: RunParts,
-  { client, ledger, knownReasons }: { client: TargetClient; ledger: Ledger; knownReasons: KnownReasons },
+  { client, ledger, knownReasons, session }: Finishing,
 ): Promise<void> {
   const { onEvent, clock, abandon } = parts;
   const { pollIntervalMs, readyTimeoutMs } = options.settings;
   if (client.isLost && (await isStillLost(parts, client))) return noteLost(ledger);
-  if (ledger.entries.length > 0) await findOrphans(parts, client, ledger);
+  const mayHaveMade = ledger.entries.length > 0;
+  if (mayHaveMade) await orAbandoned(abandon, () => lookForUnexplained(session, parts.runId, abandon));
   if (ledger.open.length > 0) onEvent?.({ event: 'cleaning', open: ledger.open.length });
-  const left = await cleanUp({
+  await cleanUp({
     client,
     ledger,
     clock,
@@ -190,7 +199,14 @@ async function finish(
     onWait: (entries) =>
       onEvent?.({ event: 'waiting', text: `until ${entries.map(({ name }) => name).join(', ')} is gone` }),
   });
-  if (left.length === 0) ledger.close();
+  if (mayHaveMade)
+    await orAbandoned(abandon, async () =>
+      reopenListed(
+        ledger,
+        await client.send('cleanup/last-list', { method: 'GET', path: '/instances' }, abandon),
+      ),
+    );
+  if (ledger.open.length === 0) ledger.close();
 }
 
 /** Sends one more request to a target that was given up. */
@@ -204,15 +220,10 @@ function noteLost(ledger: Ledger): void {
   if (ledger.open.length === 0) ledger.close();
 }
 
-/** Finds instances that the target refused but still created, by the run's name prefix. */
-async function findOrphans(
-  { runId, abandon }: RunParts,
-  client: TargetClient,
-  ledger: Ledger,
-): Promise<void> {
+/** What is abandoned is not done, and is no error. */
+async function orAbandoned(abandon: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
   try {
-    const read = { method: 'GET', path: '/instances' } as const;
-    adoptOrphans(ledger, runId, await client.send('cleanup/strays', read, abandon));
+    await work();
   } catch (error) {
     if (abandon?.aborted !== true) throw error;
   }

@@ -146,6 +146,11 @@ export class Session {
     return this.#volumeUsdPerGb === undefined ? {} : { pricePerHour: this.#volumeUsdPerGb * sizeGb };
   }
 
+  /** The ids of the instances that were there before the run's first create. */
+  get idsBefore(): ReadonlySet<string> {
+    return this.#parts.resources.idsBefore;
+  }
+
   /** Throws `BudgetError`. */
   create(request: ResourceRequest): Promise<CreateResult> {
     return this.#parts.resources.create(request);

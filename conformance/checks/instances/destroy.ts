@@ -6,9 +6,9 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import { duration, isEnd } from '../../evidence/instances.ts';
+import { duration, isEnd, type Observation } from '../../evidence/instances.ts';
 import { stringField } from '../../text/json.ts';
-import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import { answerOf, isSuccess, listOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { DESTROYED_SHOWN_MS } from '../../waiting/wait-limiter.ts';
 import {
@@ -147,7 +147,27 @@ function judgeEarly(evidence: Evidence): Finding {
   const reads = evidence.steps('early-delete/poll');
   const status = shownStatus(reads.at(-1));
   if (status === 'DESTROYING') return stillWaiting('the instance', status);
-  return judgeEachExchange(reads, 'reads after the DELETE of a PROVISIONING instance', afterwards(accepted));
+  const finding = judgeEachExchange(
+    reads,
+    'reads after the DELETE of a PROVISIONING instance',
+    afterwards(accepted),
+  );
+  const listed = aliveInLastList(evidence, accepted);
+  if (finding.verdict !== 'pass' || listed === undefined) return finding;
+  return judgeEachExchange([listed.exchange], 'lists at the end of the run', () => ({
+    expected: 'a list without it: the DELETE was accepted',
+    actual: `${listed.status} in the last list of the run, ${duration(listed.exchange.sentAt - accepted.endedAt)} after it`,
+  }));
+}
+
+/** The instance in the last list of the run, if that shows it alive. */
+function aliveInLastList({ exchanges, instances }: Evidence, asked: Exchange): Observation | undefined {
+  const last = exchanges.findLast(
+    (exchange) => exchange.request.path === '/instances' && listOf(exchange) !== undefined,
+  );
+  return instances
+    .find(({ deletes }) => deletes.includes(asked))
+    ?.observations.find(({ exchange, status }) => exchange === last && LIVE.includes(status));
 }
 
 /** The destruction wins over the boot; a replica may show the old state for some seconds. */

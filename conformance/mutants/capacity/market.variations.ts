@@ -84,6 +84,19 @@ const others: NonNullable<Variation['behave']> = (rules) => ({
   },
 });
 
+/** Adds an instance that another client of the account deploys after the run's first create. */
+const another: NonNullable<Variation['behave']> = (rules, clock) => {
+  const usual = others(rules, clock);
+  let hasCreated = false;
+  return {
+    ...usual,
+    answer(request, answer) {
+      hasCreated ||= request.route === CREATE && answer.status === 201;
+      return hasCreated ? usual.answer(request, answer) : rules.answer(request, answer);
+    },
+  };
+};
+
 const restarts: readonly Variation[] = [
   {
     id: 'restarts-for-half-a-minute',
@@ -98,6 +111,13 @@ const restarts: readonly Variation[] = [
     why: 'of the units that there are the account may hold some: 409 is about free ones',
     run: { race: { offer: RACED, units: 3 } },
     behave: others,
+  },
+  {
+    id: 'another-client-deploys-meanwhile',
+    why: 'an account may have several clients: an instance that the run cannot explain is named, and left alone',
+    run: { race: { offer: RACED, units: 3 } },
+    behave: another,
+    warns: ['INS-ONE-002'],
   },
 ];
 

@@ -29,6 +29,36 @@ export const createMutants: readonly Mutant[] = [
     behave: onRule('answerDelayMs', (_usual, { route }) => (route === CREATE ? 20_000 : undefined)),
   },
   {
+    id: 'create-makes-two',
+    breaks: 'POST /instances makes the Instance that it answers with, and no other.',
+    reddens: ['INS-ONE-001'],
+    behave: onRule('namesOfTwins', (_usual, { name }) => (typeof name === 'string' ? [name] : undefined)),
+  },
+  {
+    id: 'create-makes-two-under-other-names',
+    breaks: 'POST /instances makes the Instance that it answers with, and no other.',
+    reddens: ['INS-ONE-001'],
+    behave: onRule('namesOfTwins', () => ['vm-7f3a']),
+  },
+  {
+    id: 'simultaneous-creates-make-one-more',
+    breaks: 'POST /instances makes the Instance that it answers with, and no other.',
+    reddens: ['INS-ONE-001'],
+    behave: (rules, hit, clock) => {
+      let last = Number.NEGATIVE_INFINITY;
+      return {
+        ...rules,
+        namesOfTwins() {
+          const isSimultaneous = clock.now() === last;
+          last = clock.now();
+          if (!isSimultaneous) return [];
+          hit();
+          return ['vm-7f3a'];
+        },
+      };
+    },
+  },
+  {
     id: 'flavour-in-place-of-the-offer',
     breaks: 'configuration_id is the offer that the instance was deployed from.',
     reddens: ['INS-CREATE-004'],

@@ -84,6 +84,28 @@ export const fullMutants: readonly Mutant[] = [
     ),
   },
   {
+    id: 'early-delete-reads-404-and-runs-on',
+    breaks: 'Any live state can be destroyed.',
+    reddens: ['DEL-EARLY-001', 'INS-404-005', 'TRACE-FINAL-001'],
+    behave: (rules, hit) => {
+      const lost = new Set<string>();
+      return {
+        ...rules,
+        takesEffect(instance, operation) {
+          if (operation !== 'delete' || (instance.status !== 'PROVISIONING' && !lost.has(instance.id)))
+            return rules.takesEffect(instance, operation);
+          lost.add(instance.id);
+          hit();
+          return false;
+        },
+        answer: (request, answer) =>
+          request.method === 'GET' && lost.has(request.path.split('/').at(-1) ?? '')
+            ? refusal(404, 'not_found')
+            : rules.answer(request, answer),
+      };
+    },
+  },
+  {
     id: 'provisioning-cannot-be-destroyed',
     breaks: 'Any live state can be destroyed.',
     reddens: ['DEL-EARLY-001', 'DEL-TWICE-001'],

@@ -76,6 +76,7 @@ function catalog() {
 function creation(options: ReferenceOptions) {
   return {
     validateCreate,
+    namesOfTwins: () => [],
     uniqueName(wanted, taken) {
       let name = wanted;
       for (let count = 2; options.dedupe === 'suffix' && taken.includes(name); count++)

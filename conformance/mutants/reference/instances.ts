@@ -41,6 +41,11 @@ export function createInstance(world: World, request: ReferenceRequest): WireAns
   for (const id of rules.attachesInline(asked.volume_ids ?? []))
     volumes.get(id)?.attachments.set(instance.id, { state: 'attaching' });
   boot(world, instance);
+  for (const name of rules.namesOfTwins(asked)) {
+    const twin = newInstance(world, offer, region, { ...asked, name });
+    world.instances.set(twin.id, twin);
+    boot(world, twin);
+  }
   return json(201, toWire(world, instance, request));
 }
 

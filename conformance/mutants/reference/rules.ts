@@ -56,6 +56,8 @@ export type OfferList = 'configurations' | 'availability';
 /** O: Instance status, Instances. */
 interface InstanceRules {
   validateCreate(body: unknown, context: RequestContext): Issue[];
+  /** The names of further instances that a create makes. */
+  namesOfTwins(asked: Shown): readonly string[];
   uniqueName(wanted: string, taken: readonly string[]): string;
   keysToInject(keys: readonly string[]): readonly string[];
   imageToDeploy(offer: Offer, wanted: string | undefined): string;

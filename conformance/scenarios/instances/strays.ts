@@ -1,0 +1,50 @@
+import { adoptOrphans, reopenListed, takeOver } from '../../resources/presence.ts';
+import { idOf, type JsonObject, stringField } from '../../text/json.ts';
+import { listOf, successOf } from '../../transcript/exchange.ts';
+import type { SshRung } from '../../transcript/records.ts';
+import type { Session } from '../session.ts';
+
+/** No more instances than this are tried with the run's key. */
+const MOST_TRIED = 8;
+const LOGGED_IN: readonly SshRung[] = ['execute', 'done'];
+
+/**
+ * Looks for instances of the run that its ledger does not know: those with its names, and those that its key logs in to.
+ * They are destroyed with the rest. All others are left alone, since the account may be shared.
+ */
+export async function lookForUnexplained(
+  session: Session,
+  runId: string,
+  abandon: AbortSignal | undefined,
+): Promise<void> {
+  const { client, ledger, idsBefore } = session;
+  const list = await client.send('cleanup/strays', { method: 'GET', path: '/instances' }, abandon);
+  reopenListed(ledger, list);
+  adoptOrphans(ledger, runId, list);
+  const known = new Set(ledger.entries.map(({ id }) => id));
+  const unexplained = (listOf(list) ?? []).filter((instance) => {
+    const id = idOf(instance);
+    return id !== undefined && !known.has(id) && !idsBefore.has(id);
+  });
+  for (const instance of unexplained.slice(0, MOST_TRIED)) {
+    if (session.signal.aborted) return;
+    const shown = await onceOnline(session, instance);
+    if (shown === undefined) continue;
+    const { rung } = await session.login('cleanup/stray-login', shown, 'first');
+    if (LOGGED_IN.includes(rung)) takeOver(ledger, list.step, instance);
+  }
+}
+
+/** The instance while it is ONLINE; undefined if it does not come ONLINE. */
+async function onceOnline(session: Session, listed: JsonObject): Promise<JsonObject | undefined> {
+  const [id, status] = [idOf(listed), stringField(listed, 'status')];
+  if (status === 'ONLINE') return listed;
+  if (id === undefined || status !== 'PROVISIONING') return undefined;
+  const read = await session.poll(
+    'cleanup/stray-read',
+    { id, region: stringField(listed, 'region') ?? '' },
+    (now) => now === 'ONLINE',
+    { text: `${id}, which no create of the run returned, to be ONLINE`, onTheWay: ['PROVISIONING'] },
+  );
+  return read && successOf(read);
+}
