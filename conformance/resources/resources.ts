@@ -3,7 +3,7 @@ import type { TargetClient } from '../http/target-client.ts';
 import { idOf, numberField, parseJson } from '../text/json.ts';
 import { isSuccess, listOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
-import type { Budget } from './budget.ts';
+import { type Budget, BudgetError, formatUsd } from './budget.ts';
 import type { Entry, Ledger, ResourceType } from './ledger.ts';
 import { findByName } from './presence.ts';
 
@@ -42,6 +42,9 @@ export interface ResourcesOptions {
   signal: AbortSignal;
 }
 
+/** An instance may cost so many times the price of its offer, before the run stops buying. */
+const LARGEST_JUMP = 1.5;
+
 const PATHS: Readonly<Record<ResourceType, string>> = { instance: '/instances', volume: '/volumes' };
 
 /**
@@ -51,6 +54,8 @@ const PATHS: Readonly<Record<ResourceType, string>> = { instance: '/instances', 
 export class Resources {
   readonly #parts: ResourcesOptions;
   #others: ReadonlySet<string> | undefined;
+  /** Why nothing more is bought: an instance cost more than its offer. */
+  #jump: string | undefined;
 
   constructor(parts: ResourcesOptions) {
     this.#parts = parts;
@@ -108,6 +113,7 @@ export class Resources {
 
   #intend(request: ResourceRequest): Entry {
     const { type, step, region, pricePerHour, lifeMs, name } = request;
+    if (this.#jump !== undefined && request.createsNothing !== true) throw new BudgetError(this.#jump);
     this.#parts.budget.allow([priceOf(request)], lifeMs);
     return this.#parts.ledger.intend({
       type,
@@ -118,6 +124,17 @@ export class Resources {
     });
   }
 
+  #noteJump({ type, pricePerHour: offered }: ResourceRequest, id: string, price: number | undefined): void {
+    if (
+      type !== 'instance' ||
+      offered === undefined ||
+      price === undefined ||
+      price <= offered * LARGEST_JUMP
+    )
+      return;
+    this.#jump = `${id} was offered for ${formatUsd(offered)} an hour and costs ${formatUsd(price)}: nothing more is bought`;
+  }
+
   async #settle(request: ResourceRequest, entry: Entry, exchange: Exchange): Promise<void> {
     const { ledger, client } = this.#parts;
     const outcome = outcomeOf(exchange);
@@ -125,7 +142,10 @@ export class Resources {
       const why = `the create was answered with the id ${outcome.id} of an instance that was there before the run`;
       return ledger.unknown(entry, why);
     }
-    if (outcome.kind === 'made') return ledger.made(entry, outcome.id, priceShown(exchange));
+    if (outcome.kind === 'made') {
+      this.#noteJump(request, outcome.id, priceShown(exchange));
+      return ledger.made(entry, outcome.id, priceShown(exchange));
+    }
     const madeNothing = (request.createsNothing === true || isUnreadable(exchange)) && !isSuccess(exchange);
     if (outcome.kind === 'refused' || madeNothing) return ledger.refused(entry);
     ledger.unknown(entry, outcome.why, exchange.answer !== undefined);

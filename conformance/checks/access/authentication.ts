@@ -13,15 +13,16 @@ export const authenticationChecks: readonly Check[] = [
   refusal('AUTH-401-002', 'requests with a key that was never issued', 'unauthenticated/wrong-key'),
   refusal(
     'AUTH-401-003',
-    'requests with the key in another scheme, or with an empty one',
+    'requests with the key in another scheme or in none, or with an empty one',
     'unauthenticated/other-scheme',
     'unauthenticated/empty-bearer',
   ),
   refusal(
     'AUTH-401-004',
-    'requests with the key cut by a character, or with one more',
+    'requests with the key cut by a character, with one more, or in the other letter case',
     'unauthenticated/cut-key',
     'unauthenticated/longer-key',
+    'unauthenticated/other-case-key',
   ),
   {
     id: 'AUTH-401-005',

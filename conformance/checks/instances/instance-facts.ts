@@ -11,6 +11,8 @@ const ofInstances = { level: 'lifecycle', scenarios: ['create', 'boot', 'online'
 const OFFERED = ['vcpus', 'memory_gb', 'gpu_count', 'gpu_type'];
 /** An instance whose price exceeds the offer's by more than this factor uses another unit. */
 const MOST_TIMES = 10;
+/** Two prices that differ by a smaller share are the same, rounded. */
+const ROUNDING = 1e-6;
 
 /** The fields of an instance or a volume other than its status. */
 export const instanceFactChecks: readonly Check[] = [
@@ -22,7 +24,7 @@ export const instanceFactChecks: readonly Check[] = [
       return judgePrices(evidence.objects.instances, 'instances');
     },
   },
-  { id: 'INS-PRICE-003', ...ofInstances, judge: judgeScale },
+  { id: 'INS-PRICE-003', ...ofInstances, judge: judgePriceOfOffer },
   { id: 'INS-OFFER-001', ...ofInstances, judge: judgeOffered },
   {
     id: 'VOL-PRICE-002',
@@ -75,31 +77,40 @@ function withOffers(evidence: Evidence): Pair[] {
   );
 }
 
-function judgeScale(evidence: Evidence): Finding {
+function judgePriceOfOffer(evidence: Evidence): Finding {
   const pairs = withOffers(evidence);
   const priced = pairs.flatMap(({ instance, offers, exchange }) => {
     const price = numberField(instance, 'price_per_hour');
-    const dearest = dearestOf(offers);
-    return price === undefined || dearest <= 0 ? [] : [{ price, dearest, exchange }];
+    const shown = pricesOf(offers);
+    return price === undefined || shown.length === 0 ? [] : [{ price, shown, offers, exchange }];
   });
   if (priced.length === 0 && pairs.length > 0)
     return notApplicable('prices of instances', 'no instance of an offer with a price shows its own');
   return judgeEach(
     priced,
     'instances with a price',
-    ({ price, dearest }) =>
-      price <= dearest * MOST_TIMES
+    ({ price, shown, offers }) => {
+      const isSpot = offers.some((offer) => stringField(offer, 'instance_type') === 'SPOT');
+      const isPriceOfOffer = isSpot
+        ? price <= Math.max(...shown) * MOST_TIMES
+        : shown.some((each) => Math.abs(each - price) <= each * ROUNDING);
+      return isPriceOfOffer
         ? undefined
-        : { expected: `about ${dearest}, the price of its offer`, actual: `price_per_hour is ${price}` },
+        : {
+            expected: `${listed(shown.map(String))}, the price of its offer`,
+            actual: `price_per_hour is ${price}`,
+          };
+    },
     ({ exchange }) => exchange,
   );
 }
 
-function dearestOf(offers: readonly JsonObject[]): number {
+/** The prices with which an offer was shown; none if it shows none, or 0. */
+function pricesOf(offers: readonly JsonObject[]): number[] {
   const prices = offers.flatMap((offer) =>
     ['price_per_hour', 'spot_price_per_hour'].map((field) => numberField(offer, field) ?? 0),
   );
-  return Math.max(0, ...prices);
+  return [...new Set(prices.filter((price) => price > 0))];
 }
 
 function judgeOffered(evidence: Evidence): Finding {

@@ -62,6 +62,20 @@ const keyMutants: readonly Mutant[] = [
     ),
   },
   {
+    id: 'key-without-a-scheme',
+    breaks: 'The credential is sent as Authorization: Bearer.',
+    reddens: ['AUTH-401-003'],
+    behave: onRule('bearerOf', (_usual, authorization) =>
+      authorization === 'reference-key-one' ? authorization : undefined,
+    ),
+  },
+  {
+    id: 'key-in-any-letter-case',
+    breaks: 'An invalid credential is 401.',
+    reddens: ['AUTH-401-004'],
+    behave: onRule('bearerOf', (usual) => (usual === 'REFERENCE-KEY-ONE' ? usual.toLowerCase() : undefined)),
+  },
+  {
     id: 'key-compared-by-its-beginning',
     breaks: 'An invalid credential is 401.',
     reddens: ['AUTH-401-004'],

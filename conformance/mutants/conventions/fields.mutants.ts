@@ -67,6 +67,30 @@ export const fieldMutants: readonly Mutant[] = [
     behave: onRule('pricePerHour', (usual) => usual * 730),
   },
   {
+    id: 'instance-ten-percent-dearer',
+    breaks: 'price_per_hour is the current effective price.',
+    reddens: ['INS-PRICE-003'],
+    behave: onRule('pricePerHour', (usual) => usual * 1.1),
+  },
+  {
+    id: 'dearer-after-a-start',
+    breaks: 'price_per_hour is the current effective price.',
+    reddens: ['INS-PRICE-003'],
+    behave: (rules, hit) => {
+      const stopped = new Set<string>();
+      return {
+        ...rules,
+        pricePerHour(instance) {
+          const usual = rules.pricePerHour(instance);
+          if (instance.status === 'STOPPED') stopped.add(instance.id);
+          if (instance.status !== 'ONLINE' || !stopped.has(instance.id)) return usual;
+          hit();
+          return usual * 2;
+        },
+      };
+    },
+  },
+  {
     id: 'instance-of-another-size',
     breaks: 'configuration_id is the offer that the instance was deployed from.',
     reddens: ['INS-OFFER-001'],

@@ -37,15 +37,21 @@ function badCredentials({ client }: Session): Record<string, Credentials> {
   const key = client.usualBearer;
   const cutKey = key.slice(0, -1);
   client.keepSecret('the key without its last character', cutKey);
+  const otherCase = key.replace(/[a-z]/gi, (letter) =>
+    letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase(),
+  );
+  client.keepSecret('the key in the other letter case', otherCase);
   const altered = (authorization: string): Credentials => ({ credential: 'altered', authorization });
   return {
     none: { credential: 'none' },
     'wrong-key': altered(`Bearer berth-conf-never-issued-${randomUUID()}`),
     'other-scheme/basic': altered(`Basic ${key}`),
     'other-scheme/token': altered(`Token ${key}`),
+    'other-scheme/none': altered(key),
     'empty-bearer': altered('Bearer'),
     'cut-key': altered(`Bearer ${cutKey}`),
     'longer-key': altered(`Bearer ${key}0`),
+    ...(otherCase !== key && { 'other-case-key': altered(`Bearer ${otherCase}`) }),
   };
 }
 
