@@ -9,6 +9,7 @@ import {
   WRITTEN_CONTENT,
   WRITTEN_FILE,
 } from '../../scenarios/machine/first-boot.ts';
+import { printedBy } from '../../scenarios/machine/printed.ts';
 import { hasField, parseJson, stringField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
 import { isSuccess } from '../../transcript/exchange.ts';
@@ -57,15 +58,15 @@ function judgeOutput(evidence: Evidence, step: string, what: string, wanted: str
   return judgeEach(
     [last],
     `files, looked at ${looks.length} times`,
-    ({ exitCode, stdout, command }) =>
-      exitCode === 0 && stdout === wanted
+    (login) =>
+      login.exitCode === 0 && printedBy(login) === wanted
         ? undefined
         : {
             expected: what,
             actual:
-              exitCode === 0
-                ? `\`${command}\` printed ${shortJson(stdout, 200)}`
-                : `\`${command}\` exited with ${exitCode}, ${looks.length} times until ${Math.round(last.endedAt / 1000)} s`,
+              login.exitCode === 0
+                ? `the machine printed ${shortJson(printedBy(login) ?? login.stdout, 200)}`
+                : `the command exited with ${login.exitCode}, ${looks.length} times until ${Math.round(last.endedAt / 1000)} s`,
           },
     (login) => login,
   );

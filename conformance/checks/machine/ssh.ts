@@ -1,5 +1,6 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested, type Problem } from '../../evidence/finding.ts';
+import { printedBy } from '../../scenarios/machine/printed.ts';
 import { stringField } from '../../text/json.ts';
 import type { SshRecord } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
@@ -7,6 +8,9 @@ import { judgeReady } from './ready.ts';
 
 const VM_LIMIT_MS = 10 * 60_000;
 const VM_TARGET_MS = 5 * 60_000;
+/** The logins with an injected key while the instance is ONLINE, up to its stop and after its start. */
+const FIRST_LIFE = ['online/login-first', 'online/login-second', 'stop/login-before'];
+const AFTER_START = ['start/login', 'destroy/login-before'];
 
 export const sshChecks: readonly Check[] = [
   {
@@ -49,7 +53,7 @@ export const sshChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios: ['online'],
     judge: (evidence) =>
-      ofThoseThatAnswered(evidence.loginsAt('online/login-first', 'online/login-second'), (login) =>
+      ofThoseThatAnswered(evidence.loginsAt(...FIRST_LIFE), (login) =>
         isLoggedIn(login)
           ? undefined
           : { expected: `the ${login.key} of the two keys in ssh_keys logs in`, actual: describe(login) },
@@ -83,7 +87,7 @@ export const sshChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios: ['start'],
     judge: (evidence) =>
-      ofThoseThatAnswered(evidence.loginsAt('start/login'), (login) =>
+      ofThoseThatAnswered(evidence.loginsAt(...AFTER_START), (login) =>
         isLoggedIn(login) ? undefined : { expected: 'the key logs in again', actual: describe(login) },
       ),
   },
@@ -125,7 +129,7 @@ function eachLogin(
 
 /** If no login of the run succeeded and none was refused, the network of this machine may be the cause. */
 function judgeLive(evidence: Evidence): Finding {
-  const logins = evidence.loginsAt('online/login-first', 'start/login');
+  const logins = evidence.loginsAt(...FIRST_LIFE, ...AFTER_START);
   const isCutOff = ({ rung, message }: SshRecord): boolean =>
     rung === 'connect' && message?.includes('refused') !== true;
   const [first] = logins;
@@ -175,12 +179,12 @@ function judgeDisk(evidence: Evidence): Finding {
   if (written?.exitCode !== 0) return notTested('no file could be written to the disk before the stop');
   const [, marker = ''] = /^echo (\S+) >/.exec(written.command) ?? [];
   return ofThoseThatAnswered(evidence.loginsAt('start/read-file'), (login) =>
-    login.stdout?.trim() === marker
+    printedBy(login)?.trim() === marker
       ? undefined
       : {
           expected: `the file that was written before the stop, with ${marker}`,
-          actual: login.stdout
-            ? `it holds ${JSON.stringify(login.stdout)}`
+          actual: printedBy(login)
+            ? `it holds ${JSON.stringify(printedBy(login))}`
             : `it is not there (${describe(login)})`,
         },
   );

@@ -12,6 +12,14 @@ export const lifeVariations: readonly Variation[] = [
     }),
   },
   {
+    id: 'logins-print-a-greeting',
+    why: 'what a login shell prints before a command belongs to the image',
+    behave: (rules) => ({
+      ...rules,
+      greeting: ({ id }) => `Welcome to ${id}.\n3 updates can be applied.\n`,
+    }),
+  },
+  {
     id: 'no-user-name',
     why: 'ssh_username is optional',
     behave: (rules) => ({

@@ -48,6 +48,39 @@ export const machineMutants: readonly Mutant[] = [
     behave: onRule('sshListens', () => false),
   },
   {
+    id: 'machine-ends-a-minute-after-it-came-online',
+    isSeenAtPaceOnly: true,
+    breaks: 'ONLINE means running and reachable with a live SSH endpoint.',
+    reddens: ['SSH-LIVE-001', 'VOL-ATTACH-005'],
+    behave: (rules, hit, clock) => ({
+      ...rules,
+      bootMs(instance) {
+        const ms = rules.bootMs(instance);
+        clock.after(ms + 60_000, () => {
+          hit();
+          void clock.during(instance.endpoint.close());
+        });
+        return ms;
+      },
+    }),
+  },
+  {
+    id: 'keys-are-removed-after-a-minute',
+    isSeenAtPaceOnly: true,
+    breaks: 'The orchestrator injects every key in ssh_keys.',
+    reddens: ['INS-DISK-001', 'SSH-KEYS-001', 'SSH-START-001', 'VOL-ATTACH-005'],
+    behave: (rules, hit, clock) => ({
+      ...rules,
+      mayLogin(instance, attempt) {
+        const isOld = clock.wall() - instance.createdAtMs > rules.bootMs(instance) + 60_000;
+        const usual = rules.mayLogin(instance, attempt);
+        if (!isOld || !usual) return usual;
+        hit();
+        return false;
+      },
+    }),
+  },
+  {
     id: 'first-key-only',
     breaks: 'The orchestrator injects every key in ssh_keys.',
     reddens: ['SSH-KEYS-001', 'SSH-START-001'],

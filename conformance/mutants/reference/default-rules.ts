@@ -105,6 +105,7 @@ function lifecycle(options: ReferenceOptions, clock: AutoClock) {
     sshListens: (_instance, status) => status === 'ONLINE',
     mayLogin: (instance, { username, method, key }) =>
       method === 'publickey' && username === SSH_USERNAME && key !== undefined && instance.keys.includes(key),
+    greeting: () => '',
     diskAfterStart: (_instance, disk) => disk,
     portAfterStart: (_instance, port) => port,
 

@@ -68,6 +68,7 @@ function newInstance(world: World, offer: Offer, region: string, asked: Partial<
     endpoint: new SshEndpoint({
       disk: () => instance.disk,
       mayLogin: (attempt) => rules.mayLogin(instance, attempt),
+      greeting: () => rules.greeting(instance),
     }),
     isStarting: false,
     createdAtMs: clock.wall(),

@@ -79,6 +79,8 @@ interface InstanceRules {
   updatedAt(instance: Instance, wallMs: number): number;
   sshListens(instance: Instance, status: InstanceStatus): boolean;
   mayLogin(instance: Instance, attempt: SshAttempt): boolean;
+  /** What a login prints before its command does. */
+  greeting(instance: Instance): string;
   diskAfterStart(instance: Instance, disk: Disk): Disk;
   /** The port to listen on after it was `port`; 0 is any. */
   portAfterStart(instance: Instance, port: number): number;

@@ -8,6 +8,7 @@ import { newHostKey, SshEndpoint } from './ssh-endpoint.ts';
 async function openEndpoint(): Promise<SshEndpoint> {
   const disk = { hostKey: newHostKey(), files: new Map<string, string>(), owners: new Map<string, string>() };
   const endpoint = new SshEndpoint({
+    greeting: () => '',
     disk: () => disk,
     mayLogin: ({ key }) => key === keys.own.public.split(' ')[1],
   });

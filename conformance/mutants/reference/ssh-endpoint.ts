@@ -28,6 +28,8 @@ export interface SshEndpointOptions {
   /** The machine's current disk. */
   disk: () => Disk;
   mayLogin: (attempt: SshAttempt) => boolean;
+  /** What a login prints before its command does. */
+  greeting: () => string;
 }
 
 /** The sshd of one machine, on a real port of the loopback interface. */
@@ -83,7 +85,8 @@ export class SshEndpoint {
       connection.on('authentication', (context) => this.#authenticate(context));
       connection.on('session', (accept) => {
         accept().once('exec', (acceptExec, _reject, { command }) => {
-          finish(acceptExec(), runOn(this.#options.disk(), command));
+          const { stdout = '', ...outcome } = runOn(this.#options.disk(), command);
+          finish(acceptExec(), { ...outcome, stdout: `${this.#options.greeting()}${stdout}` });
         });
       });
     });
@@ -123,8 +126,20 @@ interface Outcome {
   stderr?: string;
 }
 
-/** Runs `true`, `echo WORD > PATH`, the same with ` && sync`, `cat PATH`, or `stat -c %a:%U:%G PATH`. */
-export function runOn({ files, owners }: Disk, command: string): Outcome {
+/**
+ * Runs `true`, `echo WORD > PATH`, the same with ` && sync`, `cat PATH`, or `stat -c %a:%U:%G PATH`; any of them also
+ * after `echo WORD && ` and before ` && echo WORD`.
+ */
+export function runOn(disk: Disk, command: string): Outcome {
+  const [, begin, inner, end] = MARKED.exec(command) ?? [];
+  if (inner === undefined) return runOne(disk, command);
+  const { stdout = '', ...outcome } = runOne(disk, inner);
+  return { ...outcome, stdout: `${begin}\n${stdout}${outcome.code === 0 ? `${end}\n` : ''}` };
+}
+
+const MARKED = /^echo (\S+) && (.*) && echo (\S+)$/;
+
+function runOne({ files, owners }: Disk, command: string): Outcome {
   if (command === 'true') return { code: 0 };
   const [, word, target] = /^echo (\S+) > (\S+)(?: && sync)?$/.exec(command) ?? [];
   if (word !== undefined && target !== undefined) {

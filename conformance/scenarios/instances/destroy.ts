@@ -22,6 +22,7 @@ export const destroy: Scenario = {
     if (instance === undefined) return;
     const shown = session.lastOnline;
     await requestWithoutCredential(session, 'destroy', instance, { method: 'DELETE' });
+    if (session.online !== undefined) await session.login('destroy/login-before', session.online, 'first');
     await session.delete('destroy/delete', instancePath(instance));
     session.online = undefined;
     session.whyNotOnline = 'the instance is destroyed';

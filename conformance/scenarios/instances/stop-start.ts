@@ -2,6 +2,7 @@ import { instancePath } from '../../contract/paths.ts';
 import { stringField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import { requestWithoutCredential } from '../access/bad-credentials.ts';
+import { marked } from '../machine/printed.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
 import { MARKER_FILE } from './online.ts';
@@ -18,6 +19,7 @@ export const stop: Scenario = {
     if (found === undefined) return;
     const { instance, shown } = found;
     await requestWithoutCredential(session, 'stop', instance, { method: 'POST', action: '/stop' });
+    await session.login('stop/login-before', shown, 'first');
     const asked = await session.post('stop/post', instancePath(instance, '/stop'));
     if (statusOf(asked) === 409) return cannotStop(session, instance);
     await startTooEarly(session, instance);
@@ -114,7 +116,7 @@ async function waitForOnlineAgain(session: Session, { instance }: OnlineInstance
   session.online = shown;
   session.lastOnline = shown;
   await session.login('start/login', shown, 'second');
-  await session.login('start/read-file', shown, 'first', `cat ${MARKER_FILE}`);
+  await session.login('start/read-file', shown, 'first', marked(`cat ${MARKER_FILE}`));
 }
 
 /**

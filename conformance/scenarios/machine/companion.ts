@@ -20,6 +20,7 @@ import {
 } from '../volumes/volume-steps.ts';
 import { COMPANION_VOLUME_STEPS, placeOf, waitBackOnline } from '../volumes/volumes.ts';
 import { firstBootFields, imageOf, OWNED_FILE, RUN_FILE, WRITTEN_FILE } from './first-boot.ts';
+import { marked, printedBy } from './printed.ts';
 
 /** How often to check for a file that the first boot may still write. */
 const LOOKS = 30;
@@ -156,8 +157,8 @@ async function readFiles(session: Session, shown: JsonObject, placement: Placeme
 async function look(session: Session, step: string, shown: JsonObject, command: string): Promise<void> {
   for (let count = 0; count < LOOKS; count++) {
     if (count > 0) await session.sleep(session.settings.pollIntervalMs);
-    const { exitCode, stdout } = await session.login(step, shown, 'first', command);
-    if (exitCode === 0 && stdout !== undefined && stdout !== '') return;
+    const login = await session.login(step, shown, 'first', marked(command));
+    if (login.exitCode === 0 && printedBy(login)) return;
   }
 }
 
