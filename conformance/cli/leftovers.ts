@@ -62,7 +62,7 @@ export function reportOpenLedgers(folder: string, baseUrl: string, terminal: Ter
   if (left.length === 0) return;
   const count = left.reduce((sum, ledger) => sum + openEntries(ledger).length, 0);
   terminal.err(
-    `NOTE    Earlier runs (${left.map(({ runId }) => runId).join(', ')}) were interrupted and may have left ${count === 1 ? 'a machine or volume' : `${count} machines or volumes`} that are billed: \`${NAME} sweep ${baseUrl}\` destroys them.\n`,
+    `NOTE    Earlier runs (${left.map(({ runId }) => runId).join(', ')}) may have left ${count === 1 ? 'a machine or volume' : `${count} machines or volumes`} that are billed: \`${NAME} sweep ${baseUrl}\` destroys them.\n`,
   );
 }
 

@@ -213,7 +213,7 @@ export function whyNotAffordable(plan: Plan, acceptsUnknownCost: boolean): strin
   if (usd <= cap) return undefined;
   const minutes = plan.max_minutes_within_cap;
   const shorter = minutes === undefined ? '' : ` or --max-minutes ${minutes}`;
-  return `this run may cost up to ${formatUsd(usd)}, which is more than --max-cost ${cap.toFixed(2)}: pass --max-cost ${ceilToCent(usd)}${shorter}`;
+  return `this run may cost up to ${formatUsd(usd)}, which is more than --max-cost ${cap}: pass --max-cost ${ceilToCent(usd)}${shorter}`;
 }
 
 function ceilToCent(usd: number): string {

@@ -73,7 +73,7 @@ it.each([
     'a selection',
     [sampleRun({ only: ['INS-404-001', 'WIRE-JSON-001'] }), end],
     {},
-    'only 2 of 21 checks made, as --only asked for',
+    'only 2 of 21 checks made, as selected (--only, --rerun-failed)',
   ],
   [
     'checks that could not be made',

@@ -59,7 +59,9 @@ function endedEarly(end: EndRecord | undefined): string | undefined {
 }
 
 function selection({ only }: RunRecord, made: number, all: number): string | undefined {
-  return only === undefined ? undefined : `only ${made} of ${plural(all, 'check')} made, as --only asked for`;
+  return only === undefined
+    ? undefined
+    : `only ${made} of ${plural(all, 'check')} made, as selected (--only, --rerun-failed)`;
 }
 
 function untestedChecks(ids: readonly string[]): string | undefined {

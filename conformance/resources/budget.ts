@@ -39,7 +39,7 @@ export class Budget {
     const usd = worstCaseUsd(pricePerHour, lifeMs);
     if (others + usd > maxCostUsd)
       throw new BudgetError(
-        `at ${formatUsd(pricePerHour)} an hour it could cost ${formatUsd(usd)}, and ${formatUsd(others)} is spent or set aside${doubtsOf(entries)}: more than --max-cost ${maxCostUsd.toFixed(2)}`,
+        `at ${formatUsd(pricePerHour)} an hour it could cost ${formatUsd(usd)}, and ${formatUsd(others)} is spent or set aside${doubtsOf(entries)}: more than --max-cost ${maxCostUsd}`,
       );
   }
 }

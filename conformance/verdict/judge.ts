@@ -48,7 +48,7 @@ function ruleOn(check: Check, evidence: Evidence): Ruling {
   if (!includes(level, check.level))
     return { verdict: 'not_selected', reason: `needs --level ${check.level}; this run was ${level}` };
   if (only !== undefined && !only.includes(check.id))
-    return { verdict: 'not_selected', reason: 'not among --only' };
+    return { verdict: 'not_selected', reason: 'not selected (--only, --rerun-failed)' };
   try {
     return check.judge(evidence);
   } catch (error) {

@@ -111,6 +111,9 @@ function judgeStopAnswer(evidence: Evidence): Finding {
   const asked = evidence.step('stop/post');
   const stopped = evidence.instances.find(({ stops }) => stops.includes(asked));
   const type = stopped === undefined ? undefined : offerTypes(evidence)(stopped);
+  const before = stopped?.observations.findLast(({ exchange }) => isBefore(exchange, asked))?.status;
+  if (before !== undefined && before !== 'ONLINE' && !isSuccess(asked))
+    return notTested(`the instance read ${before} right before it was asked to stop`);
   return statusOf(asked) === 409 && type !== undefined && type !== 'DEDICATED'
     ? notApplicable('stopping an ONLINE instance', `the stop of a ${type} instance was answered 409`)
     : judgeAction(evidence, 'stop/post', ['STOPPING', 'STOPPED']);

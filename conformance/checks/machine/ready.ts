@@ -2,6 +2,8 @@ import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notApplicable, notTested, type Problem } from '../../evidence/finding.ts';
 import { duration, type InstanceTimeline, isWhileAlive } from '../../evidence/instances.ts';
 import { offerTypes } from '../../evidence/offers.ts';
+import { stringField } from '../../text/json.ts';
+import { printable } from '../../text/printable.ts';
 
 interface Boot {
   timeline: InstanceTimeline;
@@ -9,6 +11,8 @@ interface Boot {
   provisioningMs: number;
   end: 'ONLINE' | 'other' | 'still booting';
   status: string;
+  /** The instance's own text about its end. */
+  error?: string;
 }
 
 /**
@@ -42,8 +46,12 @@ function withoutFailures(boots: readonly Boot[]): readonly Boot[] {
   return hasOnline ? boots.filter(({ status }) => status !== 'ERROR') : boots;
 }
 
-function lookAt({ end, provisioningMs, status }: Boot, limitMs: number): Problem | undefined {
-  if (end === 'other') return { expected: 'ONLINE', actual: `it became ${status}` };
+function lookAt({ end, provisioningMs, status, error }: Boot, limitMs: number): Problem | undefined {
+  if (end === 'other')
+    return {
+      expected: 'ONLINE',
+      actual: `it became ${status}${error === undefined ? '' : `: ${printable(error, 300)}`}`,
+    };
   if (provisioningMs < limitMs) return undefined;
   return {
     expected: `ONLINE within ${duration(limitMs)} of the 201`,
@@ -68,7 +76,14 @@ function bootOf(timeline: InstanceTimeline): Boot | undefined {
   const provisioningMs = (provisioning.at(-1)?.exchange.sentAt ?? created.endedAt) - created.endedAt;
   if (settled !== undefined) {
     const isOnline = ['ONLINE', 'STOPPING', 'STOPPED'].includes(settled.status);
-    return { timeline, provisioningMs, end: isOnline ? 'ONLINE' : 'other', status: settled.status };
+    const error = stringField(settled.instance, 'error');
+    return {
+      timeline,
+      provisioningMs,
+      end: isOnline ? 'ONLINE' : 'other',
+      status: settled.status,
+      ...(error !== undefined && { error }),
+    };
   }
   const isCutShort = timeline.deletes.length > 0 && provisioning.length < 3;
   return isCutShort ? undefined : { timeline, provisioningMs, end: 'still booting', status: 'PROVISIONING' };

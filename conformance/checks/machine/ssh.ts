@@ -110,6 +110,11 @@ function answersSsh({ rung }: SshRecord): boolean {
   return rung === 'authenticate' || isLoggedIn({ rung });
 }
 
+/** Whether an SSH server answered that offers no algorithm of the suite's. */
+function sharesNoAlgorithm({ rung, message }: SshRecord): boolean {
+  return rung === 'handshake' && message?.startsWith('no common algorithms') === true;
+}
+
 export function isLoggedIn({ rung }: Pick<SshRecord, 'rung'>): boolean {
   return rung === 'execute' || rung === 'done';
 }
@@ -137,6 +142,9 @@ function judgeLive(evidence: Evidence): Finding {
     return notTested(
       `${describe(first)}; it may be that this machine may not open SSH connections outward: \`doctor --ssh-host HOST:PORT\` tries it`,
     );
+  const foreign = logins.find(sharesNoAlgorithm);
+  if (foreign !== undefined && logins.every((login) => answersSsh(login) || sharesNoAlgorithm(login)))
+    return notTested(`an SSH server answered that the suite cannot log in to: ${describe(foreign)}`);
   return eachLogin(logins, 'logins to an ONLINE instance', (login) =>
     answersSsh(login) ? undefined : { expected: 'a live SSH endpoint', actual: describe(login) },
   );

@@ -126,3 +126,24 @@ it('watch runs again when the target is another build', async () => {
   });
   expect(err.split('Waiting for a change')).toHaveLength(3);
 });
+
+it('watch waits for a target that is down, and runs once it is up', async () => {
+  let isUp = false;
+  begin({ behave: (rules) => ({ ...rules, acceptsConnections: () => isUp }) });
+  using folder = temporaryFolder();
+  let waits = 0;
+  const args = ['watch', target.baseUrl, '--level', 'read-only', '--only', 'INS-404-003'];
+  const { err, out } = await runCli([...args, '--state-dir', folder.path], {
+    parts: target.parts,
+    onErr: (text) => {
+      const seen = text.split('Waiting for a change').length - 1;
+      if (seen === waits) return;
+      waits = seen;
+      if (seen === 1) isUp = true;
+      else setImmediate(() => target.signals.emit('SIGINT'));
+    },
+  });
+  expect(err).toContain('the run did not start');
+  expect(err.split('Waiting for a change')).toHaveLength(3);
+  expect(out).toContain('INCOMPLETE');
+});

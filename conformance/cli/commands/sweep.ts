@@ -29,10 +29,10 @@ interface Flags extends TargetFlags, PatienceFlags {
 /** `berth conformance sweep [base_url]`: finishes the clean-up of runs that were cut off. */
 export function sweepCommand(parts: CliParts, finish: Finish): Command {
   const command = new Command('sweep')
-    .description('destroy what interrupted runs left behind, and nothing else')
+    .description('destroy what earlier runs left behind, and nothing else')
     .argument(
       '[base_url]',
-      'only runs of this target; required where runs of several targets were interrupted',
+      'only runs of this target; required where runs of several targets left something behind',
     );
   return withStateFolder(withPatience(withTarget(command)))
     .option(
@@ -80,7 +80,7 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
           isOtherKeyAccepted: flags.otherKey === true,
           pollIntervalMs: flags.pollIntervalMs,
           patienceMs: flags.readyTimeoutS * 1000,
-          onWait: (text) => terminal.err(`  waiting ${printable(text, SHOWN_CHARS)}\n`),
+          onWait: onceEach((text) => terminal.err(`  waiting ${printable(text, SHOWN_CHARS)}\n`)),
         }),
       );
     if (interruption.fault !== undefined) throw interruption.fault;
@@ -88,6 +88,15 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
   } finally {
     await transport.close();
   }
+}
+
+/** Leaves out a text that is the same as the one before. */
+function onceEach(write: (text: string) => void): (text: string) => void {
+  let last: string | undefined;
+  return (text) => {
+    if (text !== last) write(text);
+    last = text;
+  };
 }
 
 /** Reports that no ledger was selected. That is a success only if none has open entries. */
@@ -119,7 +128,7 @@ function chooseLedgers(typed: string | undefined, all: StoredLedger[]): StoredLe
   const targets = targetsOf(all);
   if (targets.length > 1)
     throw new CommandError(
-      `runs of several targets were interrupted, and each target has its own key: name one of ${targets.join(', ')}`,
+      `runs of several targets left something behind, and each target has its own key: name one of ${targets.join(', ')}`,
     );
   return all;
 }

@@ -6,7 +6,7 @@ import { Interruption } from '../interruption.ts';
 import { withOutputs } from '../outputs.ts';
 import type { CliParts, Finish } from '../parts.ts';
 import { prepareRun } from '../preparation.ts';
-import { CommandError } from '../program.ts';
+import { CommandError, NAME } from '../program.ts';
 import { withRunOptions, withStateFolder } from '../run-options.ts';
 import { openTransport } from '../target-options.ts';
 import { executeRun, type RunCommandFlags } from './run.ts';
@@ -40,10 +40,22 @@ async function watch(typed: string, flags: WatchFlags, parts: CliParts): Promise
   for (;;) {
     // Taken before the run, so that a change during it is not missed.
     const before = await fingerprint(typed, flags, parts);
-    const exitCode = await executeRun(prepareRun(typed, flags, [], parts), flags, parts);
+    const exitCode = await runOnce(typed, flags, parts);
     if (exitCode === EXIT.mayBeRunning) return exitCode;
     parts.terminal.err('Waiting for a change of the target or of a --file; Ctrl-C ends it.\n');
     if (!(await hasChanged(before, typed, flags, parts))) return exitCode;
+  }
+}
+
+/** A target that is down is waited for: it may be in the middle of a restart. */
+async function runOnce(typed: string, flags: WatchFlags, parts: CliParts): Promise<number> {
+  try {
+    return await executeRun(prepareRun(typed, flags, [], parts), flags, parts);
+  } catch (error) {
+    const isDown = (await fingerprint(typed, flags, parts)).startsWith(AWAY);
+    if (!(error instanceof CommandError) || !isDown) throw error;
+    parts.terminal.err(`${NAME}: ${error.message}.\n`);
+    return error.exitCode;
   }
 }
 

@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest';
+import { loadRequirements } from '../contract/requirements.ts';
+import { onRule } from '../mutants/deviate.ts';
+import { runAgainst, type Trial } from '../mutants/harness.ts';
+import { toReport } from '../report/model.ts';
+import type { ReportCheck } from '../report/report.ts';
+import type { Exchange, SshRecord, TranscriptRecord } from '../transcript/records.ts';
+import { judge } from '../verdict/judge.ts';
+import { CHECKS } from './index.ts';
+
+const requirements = loadRequirements();
+
+function rowOf(records: readonly TranscriptRecord[], wanted: string): ReportCheck | undefined {
+  const report = toReport(records, judge(records, requirements.rows, CHECKS), requirements);
+  return report.checks.find(({ id }) => id === wanted);
+}
+
+let usual: Promise<Trial> | undefined;
+/** The records of a run against the reference, with some of them changed. */
+async function recordsWith(
+  change: (record: Exchange | SshRecord) => TranscriptRecord | undefined,
+): Promise<TranscriptRecord[]> {
+  usual ??= runAgainst({}, requirements.rows);
+  return (await usual).records.map((record) =>
+    record.kind === 'exchange' || record.kind === 'ssh' ? (change(record) ?? record) : record,
+  );
+}
+
+it("a boot that ends in ERROR is reported with the instance's own text", async () => {
+  const { records } = await runAgainst(
+    {
+      behave: (rules, hit) => ({
+        ...onRule('statusAfter', (_usual, _instance, next) => (next === 'ONLINE' ? 'ERROR' : undefined))(
+          rules,
+          hit,
+          undefined as never,
+        ),
+        errorText: () => 'no host has room',
+      }),
+    },
+    requirements.rows,
+  );
+  expect(rowOf(records, 'INS-READY-001')?.reason).toContain('it became ERROR: no host has room');
+});
+
+it('an SSH server without a common algorithm is not tested, and did speak SSH', async () => {
+  const records = await recordsWith((record) =>
+    record.kind === 'ssh'
+      ? { ...record, rung: 'handshake', message: 'no common algorithms with the server: no matching cipher' }
+      : undefined,
+  );
+  for (const id of ['SSH-LIVE-001', 'SSH-KEYS-001']) {
+    const row = rowOf(records, id);
+    expect([row?.verdict, row?.reason]).toEqual([
+      'not_tested',
+      expect.stringContaining('no matching cipher'),
+    ]);
+  }
+});
+
+it('the stop of an instance that had read OFFLINE is not tested', async () => {
+  const records = await recordsWith((record) => {
+    if (record.kind !== 'exchange' || record.answer === undefined) return undefined;
+    if (record.step === 'stop/post') return { ...record, answer: { ...record.answer, status: 409 } };
+    if (record.step !== 'stop/after-wrong-credential') return undefined;
+    const body = JSON.stringify({ ...JSON.parse(record.answer.body), status: 'OFFLINE' });
+    return { ...record, answer: { ...record.answer, body } };
+  });
+  expect(rowOf(records, 'STOP-200-001')).toMatchObject({
+    verdict: 'not_tested',
+    reason: 'the instance read OFFLINE right before it was asked to stop',
+  });
+});
