@@ -202,14 +202,19 @@ function round(minutes: number): number {
   return Math.max(1, Math.ceil(minutes));
 }
 
-/** Why a planned run must not start, with the remedy. Undefined if it may. */
-export function whyNotAffordable(plan: Plan, acceptsUnknownCost: boolean): string | undefined {
-  const { worst_case_usd: usd, max_cost_usd: cap, purchases } = plan;
+/** Why a planned run will not buy an offer, with the remedy. What is free is tested all the same. */
+export function whyNothingIsBought({ purchases }: Plan, acceptsUnknownCost: boolean): string | undefined {
   const unpriced = purchases.find(
     ({ offer, price_per_hour }) => offer !== undefined && price_per_hour === undefined,
   );
-  if (unpriced !== undefined && !acceptsUnknownCost)
-    return `the offer ${unpriced.offer} has no usable price, so that no cap on the cost would hold: name another with --offer, or go on without a cap with --accept-unknown-cost (--level read-only is free, and says what is wrong with the price)`;
+  return unpriced === undefined || acceptsUnknownCost
+    ? undefined
+    : `the offer ${unpriced.offer} has no usable price, so that no cap on the cost would hold: nothing of it is bought. Name another with --offer, or go on without a cap with --accept-unknown-cost`;
+}
+
+/** Why a planned run must not start, with the remedy. Undefined if it may. */
+export function whyNotAffordable(plan: Plan): string | undefined {
+  const { worst_case_usd: usd, max_cost_usd: cap } = plan;
   if (usd <= cap) return undefined;
   const minutes = plan.max_minutes_within_cap;
   const shorter = minutes === undefined ? '' : ` or --max-minutes ${minutes}`;

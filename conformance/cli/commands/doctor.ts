@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { readBaseUrl } from '../../doctor/base-url.ts';
-import { type Diagnosis, toLines } from '../../doctor/diagnosis.ts';
+import { type Diagnosis, note, toLines } from '../../doctor/diagnosis.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
 import { sshEgress } from '../../doctor/machine.ts';
-import { whyNotAffordable } from '../../plan/plan.ts';
+import { whyNotAffordable, whyNothingIsBought } from '../../plan/plan.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
 import type { CliParts, Finish } from '../parts.ts';
@@ -54,8 +54,13 @@ async function diagnose(typed: string, flags: Flags, parts: CliParts): Promise<D
     const stateFolder = stateFolderOf(flags, parts.env);
     const examineOptions = { transport, signal: interruption.signal, stateFolder, mayPost: true };
     const examined = await examineTarget(preparation, parts, examineOptions);
-    const why = whyNotAffordable(planOf(preparation, examined), flags.acceptUnknownCost === true);
-    const cost: Diagnosis[] = why === undefined ? [] : [{ subject: 'Cost', state: 'config', text: why }];
+    const plan = planOf(preparation, examined);
+    const why = whyNotAffordable(plan);
+    const whyNothing = whyNothingIsBought(plan, flags.acceptUnknownCost === true);
+    const cost: Diagnosis[] = [
+      ...(why === undefined ? [] : [{ subject: 'Cost', state: 'config', text: why } as const]),
+      ...(whyNothing === undefined ? [] : [note('Cost', whyNothing)]),
+    ];
     return [...preparation.notes, ...examined.diagnoses, ...cost, await ssh];
   } finally {
     await transport.close();

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { hasConfigFault } from '../../doctor/examine.ts';
-import { whyNotAffordable } from '../../plan/plan.ts';
+import { whyNotAffordable, whyNothingIsBought } from '../../plan/plan.ts';
 import { toText } from '../../plan/text.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
@@ -39,7 +39,9 @@ async function executePlan(
     if (hasConfigFault(found)) throw new CommandError('no plan is possible: see CONFIG above');
     const plan = planOf(preparation, examined);
     terminal.out(flags.json ? `${JSON.stringify(plan, null, 2)}\n` : toText(plan));
-    const why = whyNotAffordable(plan, flags.acceptUnknownCost === true);
+    const whyNothing = whyNothingIsBought(plan, flags.acceptUnknownCost === true);
+    if (whyNothing !== undefined) terminal.err(`NOTE    ${whyNothing}.\n`);
+    const why = whyNotAffordable(plan);
     if (why === undefined) return EXIT.conformant;
     terminal.err(`${NAME}: ${why}.\n`);
     return EXIT.configuration;

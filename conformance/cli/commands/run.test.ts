@@ -105,7 +105,7 @@ describe('a run', () => {
     );
   });
 
-  it('refuses an offer without a price, unless that is accepted', async () => {
+  it('buys no offer without a price, unless that is accepted, and tests what is free', async () => {
     const { transport } = target;
     const unpriced = {
       ...transport,
@@ -117,10 +117,10 @@ describe('a run', () => {
       },
     };
     const parts = { createTransport: () => unpriced };
-    const refused = await conformance([], { parts });
-    expect(refused.code).toBe(3);
-    expect(refused.err).toMatch(/has no usable price.*--accept-unknown-cost/);
-    expect(purchases()).toEqual([]);
+    const tested = await conformance([], { parts });
+    expect([tested.code, tested.out]).toEqual([1, expect.stringMatching(/^NON-CONFORMANT/)]);
+    expect(tested.err).toMatch(/NOTE {4}.*has no usable price.*--accept-unknown-cost/);
+    expect(await target.listed()).toEqual([]);
     expect((await conformance(['--accept-unknown-cost', '--only', 'INS-CREATE'], { parts })).code).not.toBe(
       3,
     );

@@ -5,7 +5,7 @@ import { CHECKS } from '../../checks/index.ts';
 import type { Requirements } from '../../contract/requirements.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
 import type { Transport } from '../../http/transport.ts';
-import { type Plan, whyNotAffordable } from '../../plan/plan.ts';
+import { type Plan, whyNotAffordable, whyNothingIsBought } from '../../plan/plan.ts';
 import { plural } from '../../report/words.ts';
 import { formatUsd } from '../../resources/budget.ts';
 import { type Entry, isOpen } from '../../resources/ledger.ts';
@@ -111,7 +111,9 @@ async function checkBeforeRun(
   if (hasConfigFault(found))
     throw new CommandError('the run did not start: see CONFIG above. This says nothing about the target');
   const plan = planOf(preparation, examined);
-  const why = whyNotAffordable(plan, flags.acceptUnknownCost === true);
+  const whyNothing = whyNothingIsBought(plan, flags.acceptUnknownCost === true);
+  if (whyNothing !== undefined) parts.terminal.err(`NOTE    ${whyNothing}.\n`);
+  const why = whyNotAffordable(plan);
   if (why !== undefined) throw new CommandError(why);
   const { baseUrl } = preparation.options;
   if (flags.yes !== true && !(await confirm(plan, baseUrl, parts.terminal, signal)))
