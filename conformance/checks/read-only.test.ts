@@ -140,7 +140,9 @@ it.each([
   ['7', false],
   ['0f8fad5b-d9cb-469f-a165-70867728950e', false],
   ['a3f09b12cd', false],
-  ['1-east', false],
+  ['1-east', true],
+  ['東京', true],
+  ['1-2', false],
   ['', false],
 ])('of the region %j it is %s that it is a token for people', (region, isOne) => {
   expect(regionFault(region) === undefined).toBe(isOne);

@@ -11,8 +11,8 @@ import { findByName } from './presence.ts';
 export interface ResourceRequest {
   type: ResourceType;
   step: string;
-  /** Builds the body from the name of the ledger entry. A string is sent as it is. */
-  body: (name: string) => unknown;
+  /** Builds the body from the ledger entry. A string is sent as it is. */
+  body: (entry: Pick<Entry, 'n' | 'name'>) => unknown;
   region?: string;
   /** USD per hour. */
   pricePerHour?: number;
@@ -164,7 +164,7 @@ function callOf({ type, body, credential, authorization, contentType }: Resource
   return {
     method: 'POST',
     path: PATHS[type],
-    body: body(entry.name),
+    body: body(entry),
     ...(credential !== undefined && { credential }),
     ...(authorization !== undefined && { authorization }),
     ...(contentType !== undefined && { contentType }),

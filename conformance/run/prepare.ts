@@ -9,10 +9,10 @@ import { lookForStrays, reopenListed } from '../resources/presence.ts';
 import { Resources } from '../resources/resources.ts';
 import { lookForUnexplained } from '../scenarios/instances/strays.ts';
 import { Session, type SessionParts } from '../scenarios/session.ts';
+import { KeyRing } from '../ssh/key-ring.ts';
 import { isPrivateBaseUrl } from '../ssh/private-addresses.ts';
-import type { KeyPair } from '../ssh/ssh-client.ts';
 import { createRedactor, type Redactor } from '../text/redact.ts';
-import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
+import type { TranscriptRecord } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
 import type { KnownReasons } from '../waiting/wait-limiter.ts';
 import type { RunOptions, RunParts } from './options.ts';
@@ -35,8 +35,8 @@ export interface Prepared {
 export async function prepare(options: RunOptions, parts: RunParts, signal: AbortSignal): Promise<Prepared> {
   const { baseUrl, apiKey, login, secondApiKey, settings } = options;
   const { clock, runId, onEvent } = parts;
-  const keys = newKeys(parts);
-  const redactor = redactorFor(options, keys);
+  const redactor = redactorFor(options);
+  const keys = keyRing(parts, redactor);
   const transcript = new Transcript({
     redact: (record) => redactor.value(withoutUsername(record, login)) as TranscriptRecord,
     sink: parts.sink,
@@ -82,15 +82,12 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
   };
 }
 
-type Keys = Record<KeyName, KeyPair>;
-
-/** A redactor that knows every secret of the run. */
-function redactorFor({ apiKey, login, secondApiKey }: RunOptions, keys: Keys): Redactor {
+/** A redactor that knows the credentials of the run. */
+function redactorFor({ apiKey, login, secondApiKey }: RunOptions): Redactor {
   const redactor = createRedactor();
   if (apiKey !== undefined) redactor.add('api key', apiKey);
   if (login !== undefined) redactor.add('password', login.password);
   if (secondApiKey !== undefined) redactor.add('second api key', secondApiKey);
-  for (const [name, { privateKey }] of Object.entries(keys)) redactor.add(`${name} private key`, privateKey);
   return redactor;
 }
 
@@ -153,12 +150,12 @@ function createSession(
   });
 }
 
-function newKeys({ ssh, runId }: RunParts): Keys {
-  return {
-    first: ssh.newKeyPair(`berth-conformance-${runId}-first`),
-    second: ssh.newKeyPair(`berth-conformance-${runId}-second`),
-    other: ssh.newKeyPair(`berth-conformance-${runId}-other`),
-  };
+function keyRing({ ssh, runId }: RunParts, redactor: Redactor): KeyRing {
+  return new KeyRing((name) => {
+    const pair = ssh.newKeyPair(`berth-conformance-${runId}-${name}`);
+    redactor.add(`${name} private key`, pair.privateKey);
+    return pair;
+  });
 }
 
 async function roundTrips({ baseUrl }: RunOptions, { transport }: RunParts): Promise<number[]> {

@@ -5,7 +5,8 @@ import type { SignIn } from '../http/sign-in.ts';
 import type { TargetClient } from '../http/target-client.ts';
 import type { Entry, Ledger } from '../resources/ledger.ts';
 import type { CreateResult, ResourceRequest, Resources } from '../resources/resources.ts';
-import type { KeyPair, SshClient } from '../ssh/ssh-client.ts';
+import type { KeyRing } from '../ssh/key-ring.ts';
+import type { SshClient, SshLogin } from '../ssh/ssh-client.ts';
 import { type JsonObject, numberField, objectsField, stringField } from '../text/json.ts';
 import { successOf } from '../transcript/exchange.ts';
 import type { Exchange, KeyName, Level, RunSettings, SshRecord } from '../transcript/records.ts';
@@ -34,7 +35,7 @@ export interface SessionParts extends SignIn {
   ssh: SshClient;
   /** Whether logins to private addresses are allowed. */
   allowPrivate: boolean;
-  keys: Readonly<Record<KeyName, KeyPair>>;
+  keys: KeyRing;
   ledger: Ledger;
   resources: Resources;
   transcript: Transcript;
@@ -106,8 +107,11 @@ export class Session {
     return this.#parts;
   }
 
-  publicKey(name: KeyName): string {
-    return this.#parts.keys[name].publicKey;
+  /** The two public keys for an instance, by its ledger entry. `ofItsOwn`: no other instance has them. */
+  publicKeys(entry: number, ofItsOwn: boolean): string[] {
+    const { keys } = this.#parts;
+    if (ofItsOwn) keys.issue(entry);
+    return (['first', 'second'] as const).map((name) => keys.pair(entry, name).publicKey);
   }
 
   /** Milliseconds since the run's start. */
@@ -213,16 +217,26 @@ export class Session {
 
   /**
    * Logs in to an instance at the endpoint in a read of it. Without a user name in it, tries the usual ones. The record
-   * is of the first successful one, or of the last.
+   * is of the first successful one, or of the last. `owner` is the ledger entry whose keys are used; default: that of the
+   * instance, or of the primary instance if the read shows an unknown id.
    */
-  async login(step: string, shown: JsonObject, key: KeyName, command = 'true'): Promise<SshRecord> {
+  async login(
+    step: string,
+    shown: JsonObject,
+    key: KeyName,
+    { command = 'true', owner }: { command?: string; owner?: number } = {},
+  ): Promise<SshRecord> {
     const { host, port, username } = sshEndpointOf(shown);
     const instanceId = stringField(shown, 'id') ?? '';
-    const known = username ?? this.#usernames.get(instanceId);
-    const usernames = known === undefined ? USUAL_USERNAMES : [known];
+    const { keys, ledger } = this.#parts;
+    const known = ledger.entries.find(({ id }) => id === instanceId);
+    const entry = owner ?? (known ?? this.primary?.entry)?.n;
+    const { privateKey } = key === 'other' ? keys.other : keys.pair(entry, key === 'second' ? key : 'first');
+    const knownUser = username ?? this.#usernames.get(instanceId);
+    const usernames = knownUser === undefined ? USUAL_USERNAMES : [knownUser];
     const sentAt = this.now();
     for (const [index, name] of usernames.entries()) {
-      const outcome = await this.#logInAs({ host, port, username: name }, key, command);
+      const outcome = await this.#logInAs({ host, port, username: name, privateKey }, command);
       const isRefused = outcome.rung === 'authenticate';
       if (isRefused && index < usernames.length - 1) continue;
       if (!isRefused) this.#usernames.set(instanceId, name);
@@ -236,17 +250,16 @@ export class Session {
         username: name,
         command,
         ...outcome,
-        ...(isRefused && known === undefined && { message: `refused for ${usernames.join(', ')}` }),
+        ...(isRefused && knownUser === undefined && { message: `refused for ${usernames.join(', ')}` }),
       });
     }
     throw new Error('there is always a user name to try');
   }
 
-  async #logInAs(at: { host: string; port: number; username: string }, key: KeyName, command: string) {
-    const { ssh, keys, allowPrivate } = this.#parts;
+  async #logInAs(as: Pick<SshLogin, 'host' | 'port' | 'username' | 'privateKey'>, command: string) {
+    const { ssh, allowPrivate } = this.#parts;
     const { totalMs: _, ...outcome } = await ssh.login({
-      ...at,
-      privateKey: keys[key].privateKey,
+      ...as,
       command,
       timeoutMs: SSH_TIMEOUT_MS,
       allowPrivate,

@@ -88,8 +88,11 @@ export interface Exchange {
   superseded?: true;
 }
 
-/** The key pair used for a login: one of the two injected ones, or one that was never injected. */
-export type KeyName = 'first' | 'second' | 'other';
+/**
+ * The key pair used for a login: one of the two injected into the instance, one that was never injected, or `foreign`:
+ * one that was injected into another instance of the run.
+ */
+export type KeyName = 'first' | 'second' | 'other' | 'foreign';
 
 /** One SSH login and the stage that it reached. */
 export interface SshRecord {

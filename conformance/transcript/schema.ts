@@ -74,7 +74,7 @@ const ssh = z.object({
   sentAt: amount,
   endedAt: amount,
   instanceId: z.string(),
-  key: z.enum(['first', 'second', 'other']),
+  key: z.enum(['first', 'second', 'other', 'foreign']),
   host: z.string(),
   port: z.number(),
   username: z.string(),

@@ -59,7 +59,7 @@ export function regionFault(region: string): string | undefined {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(region)) return 'it is a UUID';
   if (/^\d+$/.test(region)) return 'it is a number';
   if (/^[0-9a-f]{8,}$/i.test(region) && /\d/.test(region)) return 'it is a hexadecimal number';
-  return /^\p{L}/u.test(region) ? undefined : 'it does not begin with a letter';
+  return /\p{L}/u.test(region) ? undefined : 'it has no letter';
 }
 
 /**

@@ -82,7 +82,7 @@ function judgePriceOfOffer(evidence: Evidence): Finding {
   const priced = pairs.flatMap(({ instance, offers, exchange }) => {
     const price = numberField(instance, 'price_per_hour');
     const shown = pricesOf(offers);
-    return price === undefined || shown.length === 0 ? [] : [{ price, shown, offers, exchange }];
+    return price === undefined || price < 0 || shown.length === 0 ? [] : [{ price, shown, offers, exchange }];
   });
   if (priced.length === 0 && pairs.length > 0)
     return notApplicable('prices of instances', 'no instance of an offer with a price shows its own');

@@ -8,7 +8,6 @@ import {
   type Problem,
 } from '../../evidence/finding.ts';
 import { isBefore } from '../../evidence/instances.ts';
-import { offerTypes } from '../../evidence/offers.ts';
 import { stringField } from '../../text/json.ts';
 import { isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -65,7 +64,7 @@ export const stopStartChecks: readonly Check[] = [
           'resuming a stopped instance',
           'the start of the STOPPED instance was answered 409',
         );
-      return judgeAction(evidence, 'start/post', ['STOPPED', 'ONLINE']);
+      return judgeAction(evidence, 'start/post', ['STOPPED', 'PROVISIONING', 'ONLINE']);
     },
   },
   {
@@ -106,16 +105,15 @@ export const stopStartChecks: readonly Check[] = [
   },
 ];
 
-/** The contract speaks of stoppable instances; those of DEDICATED offers are assumed to be. */
+/** The contract speaks of stoppable instances, and leaves open which are. */
 function judgeStopAnswer(evidence: Evidence): Finding {
   const asked = evidence.step('stop/post');
   const stopped = evidence.instances.find(({ stops }) => stops.includes(asked));
-  const type = stopped === undefined ? undefined : offerTypes(evidence)(stopped);
   const before = stopped?.observations.findLast(({ exchange }) => isBefore(exchange, asked))?.status;
   if (before !== undefined && before !== 'ONLINE' && !isSuccess(asked))
     return notTested(`the instance read ${before} right before it was asked to stop`);
-  return statusOf(asked) === 409 && type !== undefined && type !== 'DEDICATED'
-    ? notApplicable('stopping an ONLINE instance', `the stop of a ${type} instance was answered 409`)
+  return statusOf(asked) === 409
+    ? notApplicable('stopping an ONLINE instance', 'the stop of the ONLINE instance was answered 409')
     : judgeAction(evidence, 'stop/post', ['STOPPING', 'STOPPED']);
 }
 
@@ -149,9 +147,9 @@ function judgeStartEnds(evidence: Evidence): Finding {
   const last = evidence.steps('start/poll').at(-1);
   const status =
     last === undefined ? undefined : (stringField(successOf(last), 'status') ?? `${statusOf(last)}`);
-  if (status === 'STOPPED')
+  if (status === 'STOPPED' || status === 'PROVISIONING')
     return notTested(
-      "it was still STOPPED when the run's patience was over (--ready-timeout-s waits longer)",
+      `it was still ${status} when the run's patience was over (--ready-timeout-s waits longer)`,
     );
   return judgeEach(
     [last],

@@ -66,13 +66,21 @@ function judgePaths(evidence: Evidence): Finding {
     ({ before, after }) => !TERMINAL.includes(before.status) && after.status !== '404',
   );
   return eachStep(live, 'reads that follow one another', ({ timeline, before, after }) =>
-    before.status === after.status || lawful.get(before.status)?.has(after.status) === true
+    before.status === after.status ||
+    lawful.get(before.status)?.has(after.status) === true ||
+    isBootAfterStart(timeline, before, after)
       ? undefined
       : {
           expected: `what can follow ${before.status}: ${[...(lawful.get(before.status) ?? [])].join(', ')}`,
           actual: `${after.status}, ${duration(after.exchange.endedAt - before.exchange.endedAt)} later, of ${timeline.id}`,
         },
   );
+}
+
+/** A start may look like a boot: the contract does not show transitions other than those of its table. */
+function isBootAfterStart({ starts }: InstanceTimeline, before: Observation, after: Observation): boolean {
+  const isAsked = starts.some((start) => isSuccess(start) && start.sentAt < after.exchange.endedAt);
+  return before.status === 'STOPPED' && after.status === 'PROVISIONING' && isAsked;
 }
 
 /** A final status stays; only a DELETE leads on from OFFLINE or ERROR. */

@@ -37,6 +37,11 @@ export function judgeReady(evidence: Evidence, limitMs: number): Finding {
     return notTested(
       `after ${duration(waiting.provisioningMs)} it was still PROVISIONING, and the run's patience was over before the limit of ${duration(limitMs)}: wait longer with --ready-timeout-s`,
     );
+  const broken = ofVms.find(({ status, error }) => status === 'ERROR' && error !== undefined);
+  if (broken !== undefined)
+    return notTested(
+      `the machine failed, which the contract allows: ERROR, ${printable(broken.error ?? '', 300)}`,
+    );
   return judgeEach(ofVms, 'boots', (boot) => lookAt(boot, limitMs), lastShown);
 }
 
@@ -46,12 +51,8 @@ function withoutFailures(boots: readonly Boot[]): readonly Boot[] {
   return hasOnline ? boots.filter(({ status }) => status !== 'ERROR') : boots;
 }
 
-function lookAt({ end, provisioningMs, status, error }: Boot, limitMs: number): Problem | undefined {
-  if (end === 'other')
-    return {
-      expected: 'ONLINE',
-      actual: `it became ${status}${error === undefined ? '' : `: ${printable(error, 300)}`}`,
-    };
+function lookAt({ end, provisioningMs, status }: Boot, limitMs: number): Problem | undefined {
+  if (end === 'other') return { expected: 'ONLINE', actual: `it became ${status}` };
   if (provisioningMs < limitMs) return undefined;
   return {
     expected: `ONLINE within ${duration(limitMs)} of the 201`,

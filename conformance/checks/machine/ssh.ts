@@ -71,6 +71,20 @@ export const sshChecks: readonly Check[] = [
       ),
   },
   {
+    id: 'SSH-KEYS-003',
+    level: 'full',
+    scenarios: ['companion'],
+    judge: (evidence) =>
+      ofThoseThatAnswered(evidence.loginsAt('companion/login-foreign'), (login) =>
+        isLoggedIn(login)
+          ? {
+              expected: 'a key of another instance is refused',
+              actual: `it logged in to ${login.instanceId}`,
+            }
+          : undefined,
+      ),
+  },
+  {
     id: 'SSH-STOP-001',
     level: 'lifecycle',
     scenarios: ['stop'],

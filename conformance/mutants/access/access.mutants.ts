@@ -11,7 +11,7 @@ export const accessMutants: readonly Mutant[] = [
   {
     id: 'anybody-stops-a-live-instance',
     breaks: 'Every endpoint requires the bearer credential.',
-    reddens: ['AUTH-LIVE-002', 'STOP-200-001'],
+    reddens: ['AUTH-LIVE-002'],
     behave: openFor(STOP),
   },
   {

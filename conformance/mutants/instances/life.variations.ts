@@ -12,6 +12,25 @@ export const lifeVariations: readonly Variation[] = [
     }),
   },
   {
+    id: 'starts-like-a-boot',
+    why: 'transitions other than those of the table are not shown',
+    options: { startMs: 30_000 },
+    behave: (rules, clock) => ({
+      ...rules,
+      takesEffect(instance, operation) {
+        if (operation === 'start') instance.updatedAtMs = clock.wall();
+        return rules.takesEffect(instance, operation);
+      },
+      statusShown: (instance) =>
+        instance.isStarting && instance.status === 'STOPPED' ? 'PROVISIONING' : rules.statusShown(instance),
+    }),
+  },
+  {
+    id: 'never-stops',
+    why: 'the row of the contract is for an instance that is stoppable',
+    behave: (rules) => ({ ...rules, mayStop: () => false }),
+  },
+  {
     id: 'logins-print-a-greeting',
     why: 'what a login shell prints before a command belongs to the image',
     behave: (rules) => ({

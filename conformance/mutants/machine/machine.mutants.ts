@@ -89,10 +89,28 @@ export const machineMutants: readonly Mutant[] = [
   {
     id: 'anybody-logs-in',
     breaks: 'The injected keys, and no others, log in.',
-    reddens: ['SSH-KEYS-002'],
+    reddens: ['SSH-KEYS-002', 'SSH-KEYS-003'],
     behave: onRule('mayLogin', (usual, _instance, { method }) =>
       !usual && method === 'publickey' ? true : undefined,
     ),
+  },
+  {
+    id: 'every-key-on-every-instance',
+    breaks: 'The keys in ssh_keys are those of one instance.',
+    reddens: ['SSH-KEYS-003'],
+    behave: (rules, hit) => {
+      const known = new Set<string>();
+      return {
+        ...rules,
+        mayLogin(instance, attempt) {
+          for (const key of instance.keys) known.add(key);
+          const usual = rules.mayLogin(instance, attempt);
+          if (usual || attempt.key === undefined || !known.has(attempt.key)) return usual;
+          hit();
+          return true;
+        },
+      };
+    },
   },
   {
     id: 'stopped-still-runs',

@@ -1,5 +1,7 @@
 import { instancePath } from '../../contract/paths.ts';
+import { statusShown } from '../../evidence/evidence.ts';
 import type { Call } from '../../http/call.ts';
+import type { Exchange } from '../../transcript/records.ts';
 import type { Instance, Session } from '../session.ts';
 
 /** The invalid credentials, by step name. */
@@ -8,13 +10,17 @@ export const BAD_CREDENTIALS: Readonly<Record<string, Pick<Call, 'credential' | 
   'wrong-credential': { credential: 'altered', authorization: 'Bearer berth-conformance-no-such-key' },
 };
 
-/** Sends a request about a live instance with each invalid credential, with valid reads before and after. */
+/**
+ * Sends a request about a live instance with each invalid credential, with valid reads before and after. Returns whether
+ * the last read shows it ONLINE.
+ */
 export async function requestWithoutCredential(
   session: Session,
   scenario: string,
   instance: Instance,
   { method, action }: { method: 'POST' | 'DELETE'; action?: '/start' | '/stop' },
-): Promise<void> {
+): Promise<boolean> {
+  let last: Exchange | undefined;
   for (const [step, credentials] of Object.entries(BAD_CREDENTIALS)) {
     await session.get(`${scenario}/before-${step}`, instancePath(instance));
     await session.send(`${scenario}/${step}`, {
@@ -22,6 +28,7 @@ export async function requestWithoutCredential(
       path: instancePath(instance, action),
       ...credentials,
     });
-    await session.get(`${scenario}/after-${step}`, instancePath(instance));
+    last = await session.get(`${scenario}/after-${step}`, instancePath(instance));
   }
+  return last !== undefined && statusShown(last) === 'ONLINE';
 }

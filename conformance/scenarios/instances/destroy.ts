@@ -21,8 +21,9 @@ export const destroy: Scenario = {
     const instance = requirePrimary(session, 'destroy');
     if (instance === undefined) return;
     const shown = session.lastOnline;
-    await requestWithoutCredential(session, 'destroy', instance, { method: 'DELETE' });
-    if (session.online !== undefined) await session.login('destroy/login-before', session.online, 'first');
+    const isOnline = await requestWithoutCredential(session, 'destroy', instance, { method: 'DELETE' });
+    if (isOnline && session.online !== undefined)
+      await session.login('destroy/login-before', session.online, 'first');
     await session.delete('destroy/delete', instancePath(instance));
     session.online = undefined;
     session.whyNotOnline = 'the instance is destroyed';

@@ -22,12 +22,9 @@ export const online: Scenario = {
     await loginTwice(session, shown, 'first');
     await loginTwice(session, shown, 'second');
     await session.login('online/login-other', shown, 'other');
-    await session.login(
-      'online/write-file',
-      shown,
-      'first',
-      `echo ${instance.entry.name} > ${MARKER_FILE} && sync`,
-    );
+    await session.login('online/write-file', shown, 'first', {
+      command: `echo ${instance.entry.name} > ${MARKER_FILE} && sync`,
+    });
     await withoutCredential(session, found);
     await session.get('online/without-region', instancePath({ id: instance.id }));
     await session.get('online/before-start', instancePath(instance));

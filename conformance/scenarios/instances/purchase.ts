@@ -1,4 +1,5 @@
 import { instancePath } from '../../contract/paths.ts';
+import type { Entry } from '../../resources/ledger.ts';
 import { isConfirmedGone } from '../../resources/presence.ts';
 import { objectsField } from '../../text/json.ts';
 import { jsonOf } from '../../transcript/exchange.ts';
@@ -33,7 +34,8 @@ export function instanceRequest(session: Session, { placement, step, extra, name
   return {
     type: 'instance' as const,
     step,
-    body: (entryName: string) => createBody(session, placement, entryName, extra),
+    body: (entry: Pick<Entry, 'n' | 'name'>) =>
+      createBody(session, placement, { ...entry, ofItsOwn: isEndedAtOnce !== true }, extra),
     region,
     ...(pricePerHour !== undefined && { pricePerHour }),
     ...(name !== undefined && { name }),
@@ -55,17 +57,17 @@ export function toInstance(entry: Instance['entry'], placement: Placement): Inst
   return entry.id === undefined ? undefined : { entry, id: entry.id, region: placement.region, placement };
 }
 
-/** A valid body of a create: the offer in one of its regions, the run's two keys, and a name. */
+/** A valid body of a create: the offer in one of its regions, two keys, and a name. */
 function createBody(
   session: Session,
   { configurationId, region }: Placement,
-  name: string,
+  { n, name, ofItsOwn }: { n: number; name: string; ofItsOwn: boolean },
   extra: Readonly<Record<string, unknown>> = {},
 ): Record<string, unknown> {
   return {
     configuration_id: configurationId,
     region,
-    ssh_keys: [session.publicKey('first'), session.publicKey('second')],
+    ssh_keys: session.publicKeys(n, ofItsOwn),
     name,
     ...extra,
   };

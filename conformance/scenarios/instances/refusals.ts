@@ -78,7 +78,7 @@ async function ask(
   const request = instanceRequest(session, { placement, step: refusal.step, isEndedAtOnce: true });
   const { entry } = await session.create({
     ...request,
-    body: (name) => defective(refusal, request.body(name)),
+    body: (entry) => defective(refusal, request.body(entry)),
   });
   const instance = toInstance(entry, placement);
   if (instance === undefined) return [];

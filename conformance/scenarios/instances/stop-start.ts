@@ -18,10 +18,11 @@ export const stop: Scenario = {
     const found = requireOnline(session, 'stop');
     if (found === undefined) return;
     const { instance, shown } = found;
-    await requestWithoutCredential(session, 'stop', instance, { method: 'POST', action: '/stop' });
-    await session.login('stop/login-before', shown, 'first');
+    const request = { method: 'POST', action: '/stop' } as const;
+    const isOnline = await requestWithoutCredential(session, 'stop', instance, request);
+    if (isOnline) await session.login('stop/login-before', shown, 'first');
     const asked = await session.post('stop/post', instancePath(instance, '/stop'));
-    if (statusOf(asked) === 409) return cannotStop(session, instance);
+    if (statusOf(asked) === 409) return cannotStop(session);
     await startTooEarly(session, instance);
     const isOver = (status: string | undefined) =>
       status !== undefined && status !== 'STOPPING' && status !== 'ONLINE';
@@ -72,8 +73,8 @@ const AFTERWARDS = [
   'stop/again',
 ];
 
-function cannotStop(session: Session, instance: Instance): void {
-  const { reason, capability } = notStoppable(instance);
+function cannotStop(session: Session): void {
+  const { reason, capability } = NOT_STOPPABLE;
   session.whyNotOnline = reason;
   session.online = undefined;
   session.skip([...AFTERWARDS, 'start'], reason, capability);
@@ -101,7 +102,7 @@ export const start: Scenario = {
 };
 
 async function waitForOnlineAgain(session: Session, { instance }: OnlineInstance): Promise<void> {
-  // The contract allows no PROVISIONING here, but the run waits for the next status.
+  // The contract's table has no PROVISIONING here, and does not show transitions other than its own.
   const isOver = (status: string | undefined) =>
     status !== undefined && !['STOPPED', 'PROVISIONING'].includes(status);
   const last = await session.poll('start/poll', instance, isOver, {
@@ -116,17 +117,11 @@ async function waitForOnlineAgain(session: Session, { instance }: OnlineInstance
   session.online = shown;
   session.lastOnline = shown;
   await session.login('start/login', shown, 'second');
-  await session.login('start/read-file', shown, 'first', marked(`cat ${MARKER_FILE}`));
+  await session.login('start/read-file', shown, 'first', { command: marked(`cat ${MARKER_FILE}`) });
 }
 
-/**
- * The meaning of a 409 to a stop of an ONLINE instance: the contract speaks of stoppable instances, and SPOT
- * machines, bare metal and clusters often are not.
- */
-export function notStoppable({ placement }: Instance): { reason: string; capability: string | undefined } {
-  const type = stringField(placement.offer, 'instance_type');
-  return {
-    reason: `the stop of the ONLINE instance, of an offer of type ${type}, was answered 409`,
-    capability: type === 'DEDICATED' ? undefined : 'stopping an ONLINE instance',
-  };
-}
+/** The meaning of a 409 to a stop of an ONLINE instance: the contract speaks of instances that are stoppable. */
+export const NOT_STOPPABLE = {
+  reason: 'the stop of the ONLINE instance was answered 409',
+  capability: 'stopping an ONLINE instance',
+} as const;

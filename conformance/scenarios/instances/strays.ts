@@ -6,6 +6,8 @@ import type { Session } from '../session.ts';
 
 /** No more instances than this are tried with the run's key. */
 const MOST_TRIED = 8;
+/** Nor with more keys than these. */
+const MOST_KEYS = 24;
 const LOGGED_IN: readonly SshRung[] = ['execute', 'done'];
 
 /**
@@ -30,9 +32,20 @@ export async function lookForUnexplained(
     if (session.signal.aborted) return;
     const shown = await onceOnline(session, instance);
     if (shown === undefined) continue;
-    const { rung } = await session.login('cleanup/stray-login', shown, 'first');
-    if (LOGGED_IN.includes(rung)) takeOver(ledger, list.step, instance);
+    if (await letsIn(session, shown)) takeOver(ledger, list.step, instance);
   }
+}
+
+/** Whether it lets in a key that the run gave for one of its instances, the latest first. */
+async function letsIn(session: Session, shown: JsonObject): Promise<boolean> {
+  const made = session.ledger.entries.filter(({ type, id }) => type === 'instance' && id !== undefined);
+  for (const { n } of made.toReversed().slice(0, MOST_KEYS)) {
+    const { rung } = await session.login('cleanup/stray-login', shown, 'foreign', { owner: n });
+    if (LOGGED_IN.includes(rung)) return true;
+    // Without an SSH server another key changes nothing.
+    if (rung !== 'authenticate') return false;
+  }
+  return false;
 }
 
 /** The instance while it is ONLINE; undefined if it does not come ONLINE. */

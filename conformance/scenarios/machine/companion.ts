@@ -3,7 +3,7 @@ import { type JsonObject, stringField } from '../../text/json.ts';
 import { isSuccess, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { buyInstance, destroyAndConfirm, type Purchase, readPlacements } from '../instances/purchase.ts';
-import { notStoppable } from '../instances/stop-start.ts';
+import { NOT_STOPPABLE } from '../instances/stop-start.ts';
 import type { Placement } from '../placement.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
@@ -47,12 +47,22 @@ export const companion: Scenario = {
     await session.get('companion/read-first', instancePath(found.instance));
     await session.get('companion/list', '/instances');
     const shown = await waitForOnline(session, instance);
-    if (shown !== undefined) await readFiles(session, shown, placement);
+    if (shown !== undefined) {
+      await readFiles(session, shown, placement);
+      await tryForeignKeys(session, { instance, shown }, found);
+    }
     if (volume !== undefined && shown !== undefined) await holdVolume(session, volume, instance, found);
     await stopAndDestroy(session, instance, shown !== undefined);
     if (volume !== undefined) await release(session, volume);
   },
 };
+
+/** Logs in to each of two instances with a key of the other. */
+async function tryForeignKeys(session: Session, one: OnlineInstance, other: OnlineInstance): Promise<void> {
+  const step = 'companion/login-foreign';
+  await session.login(step, one.shown, 'foreign', { owner: other.instance.entry.n });
+  await session.login(step, other.shown, 'foreign', { owner: one.instance.entry.n });
+}
 
 /** Chooses the offer of the first instance if it has another unit, or any offer in its region. */
 async function choose(session: Session, { placement: first }: Instance): Promise<Placement | undefined> {
@@ -157,7 +167,7 @@ async function readFiles(session: Session, shown: JsonObject, placement: Placeme
 async function look(session: Session, step: string, shown: JsonObject, command: string): Promise<void> {
   for (let count = 0; count < LOOKS; count++) {
     if (count > 0) await session.sleep(session.settings.pollIntervalMs);
-    const login = await session.login(step, shown, 'first', marked(command));
+    const login = await session.login(step, shown, 'first', { command: marked(command) });
     if (login.exitCode === 0 && printedBy(login)) return;
   }
 }
@@ -194,7 +204,7 @@ async function stopAndDestroy(session: Session, instance: Instance, isOnline: bo
   }
   const asked = await session.post('companion/stop', instancePath(instance, '/stop'));
   if (asked.answer?.status === 409) {
-    const { reason, capability } = notStoppable(instance);
+    const { reason, capability } = NOT_STOPPABLE;
     session.skip(['companion/destroy-stopped'], reason, capability);
     await destroyAndConfirm(session, 'companion/destroy', instance);
     return;

@@ -40,7 +40,7 @@ export async function createVolume(
     const { entry, exchange } = await session.create({
       type: 'volume',
       step: `${step}/${sizeGb}-gb`,
-      body: (name) => ({ ...volumeBody(place, name, sizeGb), ...extra }),
+      body: ({ name }) => ({ ...volumeBody(place, name, sizeGb), ...extra }),
       region: place.region,
       ...session.volumePrice(sizeGb),
     });

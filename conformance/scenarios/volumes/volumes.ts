@@ -87,7 +87,7 @@ async function invalidCreates(session: Session, place: VolumePlace, sizeGb?: num
     const { exchange } = await session.create({
       type: 'volume',
       step,
-      body: (name) => body(volumeBody(place, name, sizeGb)),
+      body: ({ name }) => body(volumeBody(place, name, sizeGb)),
       region: place.region,
       ...session.volumePrice(sizeGb ?? 0),
     });
