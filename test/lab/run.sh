@@ -57,7 +57,7 @@ run() {
   # Two lives at once keep two cores busy.
   arguments+=(--maxConcurrency=2)
   # It ends with this script, however that ends.
-  exec setpriv --pdeathsig KILL test/lab/in-namespaces.sh env BERTH_LAB_GUESTS="$guests" BERTH_TEST_MAIN="$PWD/dist/main.js" node_modules/.bin/node node_modules/.bin/vitest run \
+  exec setpriv --pdeathsig KILL test/lab/in-namespaces.sh env BERTH_LAB_GUESTS="$guests" BERTH_TEST_MAIN=dist/main.js node_modules/.bin/node node_modules/.bin/vitest run \
     --config vitest.lab.config.ts "${arguments[@]}"
 }
 

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PATIENCE_MS } from '../../../testing/until.ts';
 
-/** The sources, unless a run that starts many processes has built them: a start then takes half the CPU. */
-const mainFile =
-  process.env['BERTH_TEST_MAIN'] ?? fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+/** The sources, unless a run that starts many processes names the build: a start then takes half the CPU. */
+const mainFile = fileURLToPath(
+  new URL(`../../../${process.env['BERTH_TEST_MAIN'] ?? 'src/main.ts'}`, import.meta.url),
+);
 const compileCache = fileURLToPath(new URL('../../../node_modules/.cache/berth-tests', import.meta.url));
 
 const alive = new Set<ChildProcess>();
@@ -21,7 +22,7 @@ export interface ProcessOptions {
   env?: Record<string, string>;
   /** What it reads on standard input. */
   input?: string;
-  /** The file that node runs; default src/main.ts, or $BERTH_TEST_MAIN. */
+  /** The file that node runs; default src/main.ts, or $BERTH_TEST_MAIN below the root. */
   entry?: string;
   /** Another Node than that of this process. */
   node?: string;
