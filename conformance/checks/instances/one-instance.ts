@@ -1,5 +1,5 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { type Finding, judgeEach, notTested } from '../../evidence/finding.ts';
+import { type Finding, judgeEach, notTested, refuseTooLong } from '../../evidence/finding.ts';
 import { hasGoodCredential } from '../../evidence/instances.ts';
 import { prefixOf } from '../../resources/ledger.ts';
 import { idOf, stringField } from '../../text/json.ts';
@@ -57,7 +57,9 @@ function judgeLists(
   evidence: Evidence,
   problemOf: (found: Unexplained) => { expected: string; actual: string } | undefined,
 ): Finding {
-  const lists = evidence.exchanges.filter(isList);
+  const asked = evidence.exchanges.filter(asksForAll);
+  refuseTooLong(asked);
+  const lists = asked.filter((exchange) => listOf(exchange) !== undefined);
   const firstCreate = evidence.exchanges.find(isCreate);
   const after = lists.filter(({ sentAt }) => firstCreate !== undefined && sentAt >= firstCreate.endedAt);
   const before = lists.filter((list) => !after.includes(list));
@@ -118,11 +120,8 @@ function isOfUnclearCreate({ resources }: Evidence, name: string): boolean {
 
 const isNamedByRun = ({ run }: Evidence, name: string): boolean => name.startsWith(prefixOf(run.runId));
 
-const isList = (exchange: Exchange): boolean =>
-  exchange.request.method === 'GET' &&
-  exchange.request.path === '/instances' &&
-  hasGoodCredential(exchange) &&
-  listOf(exchange) !== undefined;
+const asksForAll = (exchange: Exchange): boolean =>
+  exchange.request.method === 'GET' && exchange.request.path === '/instances' && hasGoodCredential(exchange);
 
 const isCreate = ({ request }: Exchange): boolean =>
   request.method === 'POST' && request.path === '/instances';

@@ -1,6 +1,7 @@
 import { instancePath } from '../../contract/paths.ts';
-import { statusShown } from '../../evidence/evidence.ts';
 import type { Call } from '../../http/call.ts';
+import { stringField } from '../../text/json.ts';
+import { successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Instance, Session } from '../session.ts';
 
@@ -30,5 +31,5 @@ export async function requestWithoutCredential(
     });
     last = await session.get(`${scenario}/after-${step}`, instancePath(instance));
   }
-  return last !== undefined && statusShown(last) === 'ONLINE';
+  return last !== undefined && stringField(successOf(last), 'status') === 'ONLINE';
 }

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
+import { CHECKS } from '../checks/index.ts';
 import { loadRequirements } from '../contract/requirements.ts';
-import { onRule } from '../mutants/deviate.ts';
-import { runAgainst, type Trial } from '../mutants/harness.ts';
 import { toReport } from '../report/model.ts';
 import type { ReportCheck } from '../report/report.ts';
 import type { Exchange, SshRecord, TranscriptRecord } from '../transcript/records.ts';
 import { judge } from '../verdict/judge.ts';
-import { CHECKS } from './index.ts';
+import { onRule } from './deviate.ts';
+import { runAgainst, type Trial } from './harness.ts';
 
 const requirements = loadRequirements();
 
