@@ -22,6 +22,13 @@ export interface HeldCommand {
  */
 export type Way = 'killed before' | 'killed after' | 'paused before' | 'paused after';
 
+/** The ways in which a run interrupts servers of an engine: all, or with $BERTH_LAB_HALF one kill and one pause, others for each engine. */
+export function waysOf(engine: 'libvirt' | 'incus'): readonly Way[] {
+  if (!process.env['BERTH_LAB_HALF'])
+    return ['killed before', 'killed after', 'paused before', 'paused after'];
+  return engine === 'libvirt' ? ['killed after', 'paused before'] : ['killed before', 'paused after'];
+}
+
 /** Of a server that is paused: the shorter, the sooner another goes on. It is four times what a call takes beside guests. */
 const PAUSED_LEASE_S = 7;
 

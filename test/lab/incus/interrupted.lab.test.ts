@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, type ExpectStatic, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../support/databases/postgres.ts';
 import { liveThroughInterruptions } from '../interrupted-life.suite.ts';
-import { Interruptions, settingOf, type Way } from '../interruptions.ts';
+import { Interruptions, settingOf, type Way, waysOf } from '../interruptions.ts';
 import { LabReplicas } from '../lab-replicas.ts';
 import { nameOf } from '../lab-server.ts';
 import { catalogOf, offer, region } from './catalog.ts';
@@ -67,7 +67,7 @@ async function live(way: Way, expect: ExpectStatic): Promise<Interruptions> {
   return interruptions;
 }
 
-const ways = ['killed before', 'killed after', 'paused before', 'paused after'] as const;
+const ways = waysOf('incus');
 
 // Each waits for leases most of the time.
 it.concurrent.for(ways)(

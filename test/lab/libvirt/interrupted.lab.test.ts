@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, type ExpectStatic, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../support/databases/postgres.ts';
 import { liveThroughInterruptions } from '../interrupted-life.suite.ts';
-import { Interruptions, settingOf, type Way } from '../interruptions.ts';
+import { Interruptions, settingOf, type Way, waysOf } from '../interruptions.ts';
 import { LabReplicas } from '../lab-replicas.ts';
 import { nameOf } from '../lab-server.ts';
 import { IMAGES, type LabHost, openLabHost } from './lab-host.ts';
@@ -44,7 +44,7 @@ async function live(way: Way, host: LabHost, expect: ExpectStatic): Promise<Inte
   return interruptions;
 }
 
-const ways = ['killed before', 'killed after', 'paused before', 'paused after'] as const;
+const ways = waysOf('libvirt');
 const hosts = new Map<Way, LabHost>();
 beforeAll(async () => {
   for (const [index, way] of ways.entries()) hosts.set(way, await openLabHost(1 + index));
