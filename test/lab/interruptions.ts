@@ -22,7 +22,7 @@ export interface HeldCommand {
  */
 export type Way = 'killed before' | 'killed after' | 'paused before' | 'paused after';
 
-/** The ways in which a run interrupts servers of an engine: all, or with $BERTH_LAB_HALF one kill and one pause, others for each engine. */
+/** All ways; with $BERTH_LAB_HALF one kill and one pause, others for each engine. */
 export function waysOf(engine: 'libvirt' | 'incus'): readonly Way[] {
   if (!process.env['BERTH_LAB_HALF'])
     return ['killed before', 'killed after', 'paused before', 'paused after'];
