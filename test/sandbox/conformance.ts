@@ -112,7 +112,7 @@ function transportOf({ clock, fetch }: Sandbox): Transport {
   };
 }
 
-/** Logs in by the model's word, with a disk for each machine that knows `echo … > FILE && sync` and `cat FILE`. */
+/** Logs in by the model's word, with a disk for each machine that knows `echo … > FILE && sync`, and `cat FILE` between markers. */
 function sshOf(sandbox: Sandbox, name: string): SshClient {
   const { newKeyPair } = ssh2Client();
   const publicKeys = new Map<string, string>();
@@ -132,7 +132,9 @@ function sshOf(sandbox: Sandbox, name: string): SshClient {
       if (!found.ok) return { rung: rungs[found.step], message: found.detail, totalMs: WAY_MS };
       const [, text, written] = /^echo (\S+) > (\S+) && sync$/.exec(command) ?? [];
       if (text !== undefined) files.set(`${host}:${port}/${written}`, text);
-      const stdout = files.get(`${host}:${port}/${command.replace('cat ', '')}`) ?? '';
+      const [, begin = '', file = '', end = ''] =
+        /^echo (\S+) && cat (\S+) && echo (\S+)$/.exec(command) ?? [];
+      const stdout = `${begin}\n${files.get(`${host}:${port}/${file}`) ?? ''}${end}\n`;
       return { rung: 'done', hostKey: found.hostKeyFingerprint, exitCode: 0, stdout, totalMs: WAY_MS };
     },
   };
