@@ -99,7 +99,7 @@ export function hasGoodCredential({ credential }: Exchange): boolean {
   return credential !== 'none' && credential !== 'altered';
 }
 
-function isCreate({ request }: Exchange): boolean {
+export function isCreate({ request }: Exchange): boolean {
   return request.method === 'POST' && request.path === '/instances';
 }
 

@@ -63,6 +63,20 @@ it.each(Object.entries(liars))('a server that %s hides no machine from the run',
   expect(leaked).toEqual([]);
 });
 
+it('leaves a machine alone that lets in any key: it may be of another client of the account', async () => {
+  const { leaked } = await runAgainst(
+    {
+      behave: (rules) => ({
+        ...rules,
+        namesOfTwins: () => ['production'],
+        mayLogin: (_instance, { method }) => method === 'publickey',
+      }),
+    },
+    rows,
+  );
+  expect(leaked).not.toEqual([]);
+});
+
 it.each([
   'cut-off-bodies-crash',
   'delete-answers-204-with-a-body',

@@ -217,7 +217,7 @@ function noteLost(ledger: Ledger): void {
   if (ledger.open.length === 0) ledger.close();
 }
 
-/** What is abandoned is not done, and is no error. */
+/** Runs a part of the clean-up. Ignores its error if the clean-up was abandoned. */
 async function orAbandoned(abandon: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
   try {
     await work();

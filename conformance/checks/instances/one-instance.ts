@@ -1,12 +1,13 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested, refuseTooLong } from '../../evidence/finding.ts';
-import { hasGoodCredential } from '../../evidence/instances.ts';
+import { hasGoodCredential, isCreate } from '../../evidence/instances.ts';
 import { prefixOf } from '../../resources/ledger.ts';
 import { idOf, stringField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
 import { listOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange, SshRecord } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
+import { isLoggedIn } from '../machine/ssh.ts';
 
 const scenarios = ['create'];
 
@@ -93,7 +94,7 @@ function unexplainedIn(
       if (isOfUnclearCreate(evidence, name)) continue;
       const login = evidence.logins.find(
         ({ step, instanceId, rung }) =>
-          step === 'cleanup/stray-login' && instanceId === id && ['execute', 'done'].includes(rung),
+          step === 'cleanup/stray-login' && instanceId === id && isLoggedIn({ rung }),
       );
       found.set(id, { id: printable(id, 60), name: printable(name || 'without a name', 60), list, login });
     }
@@ -122,6 +123,3 @@ const isNamedByRun = ({ run }: Evidence, name: string): boolean => name.startsWi
 
 const asksForAll = (exchange: Exchange): boolean =>
   exchange.request.method === 'GET' && exchange.request.path === '/instances' && hasGoodCredential(exchange);
-
-const isCreate = ({ request }: Exchange): boolean =>
-  request.method === 'POST' && request.path === '/instances';

@@ -36,8 +36,13 @@ export async function lookForUnexplained(
   }
 }
 
-/** Whether it lets in a key that the run gave for one of its instances, the latest first. */
+/**
+ * Whether it lets in a key that the run gave for one of its instances, the latest first. A machine that also lets in a
+ * key that was injected nowhere lets in anyone, and may be another client's.
+ */
 async function letsIn(session: Session, shown: JsonObject): Promise<boolean> {
+  const { rung: withOther } = await session.login('cleanup/stray-other', shown, 'other');
+  if (LOGGED_IN.includes(withOther)) return false;
   const made = session.ledger.entries.filter(({ type, id }) => type === 'instance' && id !== undefined);
   for (const { n } of made.toReversed().slice(0, MOST_KEYS)) {
     const { rung } = await session.login('cleanup/stray-login', shown, 'foreign', { owner: n });
