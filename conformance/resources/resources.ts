@@ -42,7 +42,7 @@ export interface ResourcesOptions {
   signal: AbortSignal;
 }
 
-/** An instance may cost so many times the price of its offer, before the run stops buying. */
+/** The run stops buying after an instance that costs more than this many times the price of its offer. */
 const LARGEST_JUMP = 1.5;
 
 const PATHS: Readonly<Record<ResourceType, string>> = { instance: '/instances', volume: '/volumes' };

@@ -22,7 +22,7 @@ export interface HeldCommand {
  */
 export type Way = 'killed before' | 'killed after' | 'paused before' | 'paused after';
 
-/** All ways; with $BERTH_LAB_HALF one kill and one pause, others for each engine. */
+/** All four ways; with $BERTH_LAB_HALF one kill and one pause on libvirt, and the other two on Incus. */
 export function waysOf(engine: 'libvirt' | 'incus'): readonly Way[] {
   if (!process.env['BERTH_LAB_HALF'])
     return ['killed before', 'killed after', 'paused before', 'paused after'];
