@@ -62,7 +62,7 @@ const lasting: Record<string, string> = {
 
 /** Orchestrators, as a sandbox with one provider can repeat them. */
 export const orchestrator: Translation = {
-  sandbox: { providers: ['d'] },
+  sandbox: { providers: ['d'], capacity: 'catalog' },
   begin: Object.values(offers).flatMap(({ id, units }) =>
     Object.entries(units).map(([region, leave]) => ({
       do: 'sell_out' as const,

@@ -12,7 +12,7 @@ async function played(subject: Parameters<typeof toScenario>[1], seed: string, c
   try {
     const scenario = toScenario(await simulation.run(seed, commands), subject);
     const { clock: _clock, ...options } = scenarioSchema.parse(scenario).sandbox ?? {};
-    await using sandbox = await createSandbox({ ...(options as SandboxOptions), rateLimits: false });
+    await using sandbox = await createSandbox({ ...(options as SandboxOptions), rate_limits: false });
     const made = await sandbox.control.play(scenario);
     const strikes = await sandbox.control.faults.strikes();
     return { scenario, made: Object.keys(made), strikes: strikes.map(({ fault }) => fault) };

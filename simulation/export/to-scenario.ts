@@ -107,15 +107,13 @@ function toStep(
   const isVolume = on?.startsWith('volume') === true;
   const fault = { ...arming, ...(on !== undefined && { [isVolume ? 'volume' : 'instance']: on }) };
   const { fault: name, ...options } = fault;
-  checkedArming(name as FaultName, options, anyProvider);
-  return { do: 'arm', fault: fault as Extract<Step, { do: 'arm' }>['fault'] };
+  checkedArming(name as FaultName, options);
+  return {
+    do: 'arm',
+    fault: fault as Extract<Step, { do: 'arm' }>['fault'],
+    ...(on !== undefined && { if_made: true }),
+  };
 }
-
-/** The providers that translations name. */
-const anyProvider = new Map([
-  ['provider-d', undefined],
-  ['provider-f', undefined],
-]);
 
 function toRequest(
   { who, method, path, body, id }: Of<'request'>,

@@ -79,10 +79,15 @@ export function catalogFileOf(catalog: string | undefined, configFile: string | 
  * @throws {ConfigError} with every finding, each at its line
  */
 export function loadCatalog(file: string, platforms?: SellingPlatforms): Catalog {
+  const [usual] = platforms?.keys() ?? [];
+  return toCatalog(loadCatalogFile(file, platforms), usual);
+}
+
+/** Like {@link loadCatalog}, as the file has it. @throws {ConfigError} */
+export function loadCatalogFile(file: string, platforms?: SellingPlatforms): CatalogFile {
   const read = readCatalogFile(file, platforms);
   if ('findings' in read) throw new ConfigError(read.findings);
-  const [usual] = platforms?.keys() ?? [];
-  return toCatalog(read.catalog, usual);
+  return read.catalog;
 }
 
 /** @throws {ConfigError} if the file is not YAML. */

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { formatPath } from '../contract/errors.ts';
 import { valueAt } from '../contract/issue-words.ts';
+import { PARSED_ONCE } from '../contract/parse-once.ts';
 import {
   ConfigError,
   type Finding,
@@ -26,7 +27,7 @@ export function parseConfig<Schema extends z.ZodType>(
   overrides: readonly Override[],
 ): { config: z.infer<Schema>; sources: Map<string, ConfigSource> } {
   const raw = applyOverrides(yaml?.value ?? {}, overrides);
-  const parsed = schema.safeParse(raw);
+  const parsed = schema.safeParse(raw, PARSED_ONCE);
   if (!parsed.success)
     throw new ConfigError(configFindings(yaml, overrides, toPlainIssues(raw, parsed.error.issues)));
   return { config: parsed.data, sources: sourcesOf(parsed.data, yaml?.value ?? {}, overrides) };

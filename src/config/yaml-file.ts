@@ -1,4 +1,6 @@
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   type Document,
   isAlias,
@@ -20,7 +22,27 @@ const MAX_ALIASES = 100;
  * @throws {ConfigError} if it cannot be read or is not valid
  */
 export function readYamlFile(file: string): YamlFile {
-  const text = decode(file, readBytes(file));
+  const bytes = readBytes(file);
+  const parsed = parsedAtBuild(bytes);
+  if (parsed === undefined) return parseYaml(file, bytes);
+  return { file, value: parsed, locate: (...place) => parseYaml(file, bytes).locate(...place) };
+}
+
+/** The folder of the values of bundled files, in the package. The name of each is {@link digestOfYaml} of its file. */
+export const PARSED_YAML = 'parsed-yaml';
+
+export function digestOfYaml(bytes: Buffer): string {
+  return `${hash('sha256', bytes)}.json`;
+}
+
+/** The value of a file whose bytes are those of a bundled file: the build has parsed it. */
+function parsedAtBuild(bytes: Buffer): Record<string, unknown> | undefined {
+  const file = join(import.meta.dirname, PARSED_YAML, digestOfYaml(bytes));
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+}
+
+function parseYaml(file: string, bytes: Buffer): YamlFile {
+  const text = decode(file, bytes);
   const lineCounter = new LineCounter();
   const document = parse(file, text, lineCounter);
   const faults = toYamlFaults(text, [...document.errors, ...document.warnings]);

@@ -8,9 +8,9 @@ type Fields = Readonly<Record<string, z.ZodType>>;
 type InputOf<F extends Fields> = z.output<z.ZodObject<F>>;
 
 /** What the API's document says about a view or an action. */
-interface Described<F extends Fields, Schema extends z.ZodType> {
+interface Described<F extends Fields, Schema extends z.ZodType, Name extends string = string> {
   /** Its `operationId`. */
-  name: string;
+  name: Name;
   tag: string;
   /** Path below `/operator/v1`, such as `/instances/{instanceId}/retry`. */
   path: string;
@@ -99,15 +99,24 @@ export interface Operation<Deps> extends Required<Described<Fields, z.ZodType>> 
   perform: (deps: Deps, actor: Actor, input: never) => Promise<unknown>;
 }
 
-interface ViewParts<Deps, F extends Fields, Schema extends z.ZodType> extends Described<F, Schema> {
+interface ViewParts<Deps, F extends Fields, Schema extends z.ZodType, Name extends string>
+  extends Described<F, Schema, Name> {
   read: (deps: Deps, input: InputOf<F>) => z.output<Schema> | Promise<z.output<Schema>>;
 }
 
+/** The operator API of a sandbox has further operations, at another URL. */
+export interface InSandbox<Deps> {
+  url: string;
+  operations: readonly Operation<Deps>[];
+}
+
 /** Declares something that operators can see. Its route and its document are derived from this. */
-export function defineView<Deps, Schema extends z.ZodType, F extends Fields = Record<never, never>>({
-  read,
-  ...described
-}: ViewParts<Deps, F, Schema>) {
+export function defineView<
+  Deps,
+  Schema extends z.ZodType,
+  Name extends string,
+  F extends Fields = Record<never, never>,
+>({ read, ...described }: ViewParts<Deps, F, Schema, Name>) {
   return {
     input: {},
     errors: [],
@@ -129,7 +138,8 @@ export interface DryRun {
   dry_run?: boolean;
 }
 
-interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType> extends Described<F, Schema> {
+interface ActionParts<Deps, F extends Fields, Schema extends z.ZodType, Name extends string>
+  extends Described<F, Schema, Name> {
   /** 201 if the action creates something. */
   status?: 200 | 201;
   example?: object;
@@ -164,8 +174,9 @@ const dryRunField = z
 export function defineAction<
   Deps extends ActionDeps,
   Schema extends z.ZodType,
+  Name extends string,
   F extends Fields = Record<never, never>,
->({ audit, dryRun, run, ...described }: ActionParts<Deps, F, Schema>) {
+>({ audit, dryRun, run, ...described }: ActionParts<Deps, F, Schema, Name>) {
   const { input = {} as F, example } = described;
   return {
     errors: ['not_found', 'invalid_state'] as const,

@@ -61,7 +61,8 @@ function lieOf(fault: PlainFault, method: DriverCall['method']): Answer | undefi
   return undefined;
 }
 
-function isStep({ method }: DriverCall): boolean {
+/** Whether the call changes something: it is no read. */
+export function isStep({ method }: Pick<DriverCall, 'method'>): boolean {
   return !/(get|list|inventory|consoleTail)$/.test(method);
 }
 

@@ -12,22 +12,25 @@ export function canHappen(event: MachineEvent, { power }: MachineRecord): boolea
   return power === (event === 'reap' ? 'stopped' : 'running');
 }
 
-/** Applies the event now. A reclaimed machine is gone after `goneAfterMs`. */
+/**
+ * Applies the event now. A reclaimed machine runs on for `noticeMs`, by default not at all, and is gone `goneAfterMs`
+ * later.
+ */
 export function happen<M extends MachineRecord>(
   event: MachineEvent,
   {
     machines,
     machine,
     now,
+    noticeMs = 0,
     goneAfterMs,
-  }: { machines: Machines<M>; machine: M; now: number; goneAfterMs: number },
+  }: { machines: Machines<M>; machine: M; now: number; noticeMs?: number; goneAfterMs: number },
 ): void {
   const change = (fields: Partial<MachineRecord>): void => machines.change(machine, fields as Partial<M>);
   const turn = (power: Power, until: number | null): void => change({ power, until, isRestarting: false });
   switch (event) {
     case 'reclaim':
-      change({ cause: 'reclaimed' });
-      turn('destroying', now + goneAfterMs);
+      change({ reclaimAt: now + noticeMs, reclaimTakesMs: goneAfterMs, until: now + noticeMs });
       break;
     case 'reap':
       machines.remove(machine, 'reaped');

@@ -217,12 +217,14 @@ export class Machines<M extends MachineRecord> {
   /** The machine after the transition due at `at`; undefined: it is gone. */
   #next(machine: M, at: number): M | undefined {
     const { rules } = this.#ports;
-    const { power, bootFails, isRestarting, reclaimAt, holdsUnit, spec } = machine;
+    const { power, bootFails, isRestarting, reclaimAt, reclaimTakesMs, holdsUnit, spec } = machine;
     if (power === 'building' && bootFails) return { ...machine, power: 'failed', until: null };
     if (power === 'building' || power === 'starting' || isRestarting) {
       const up: M = { ...machine, power: 'running', until: reclaimAt, bootedAt: at, isRestarting: false };
       return { ...up, ...rules.up?.(up, at) };
     }
+    if (power === 'running' && reclaimTakesMs !== undefined)
+      return { ...machine, power: 'destroying', cause: 'reclaimed', until: at + reclaimTakesMs };
     if (power !== 'stopping') return undefined;
     const until = rules.reapStoppedAfterMs === undefined ? null : at + rules.reapStoppedAfterMs;
     const isHeld = holdsUnit && rules.holdsUnitStopped?.(spec) === true;

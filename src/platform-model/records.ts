@@ -30,6 +30,8 @@ export interface MachineRecord {
   isRestarting?: boolean;
   /** When the platform reclaims the running machine; null: never. */
   reclaimAt: number | null;
+  /** How long a reclaim takes; absent: no time. */
+  reclaimTakesMs?: number;
   /** Why it is `destroying`. */
   cause?: Cause;
   /** Berth's mark was removed. The record and the disk are kept, but the machine is no longer listed. */

@@ -13,6 +13,14 @@ import { done, failed, pending } from './steps.ts';
 /** Poll interval for a resource that is busy with another step. */
 const BUSY_MS = 500;
 const NO_VOLUME = failed('gone', 'the platform has no such volume');
+/** The state of a volume, or of an attachment, in each phase. */
+const stateOf = {
+  create: 'creating',
+  attach: 'attaching',
+  detach: 'detaching',
+  resize: 'resizing',
+  destroy: 'destroying',
+} as const satisfies Record<VolumePhase, string>;
 const noAttachments: ReadonlyMap<OwnerRef, AttachmentRecord> = new Map();
 
 /** The volumes of a platform and their attachment records. */
@@ -58,6 +66,22 @@ export class Volumes<M extends MachineRecord> {
       const attachment = this.#of(spec.ref).get(machine);
       return attachment !== undefined && attachment.state !== 'attaching';
     });
+  }
+
+  /** The machines whose attachment is in this phase. For a phase of the volume itself: the ref of the volume. */
+  underWay(ref: OwnerRef, phase: VolumePhase): OwnerRef[] {
+    const state = stateOf[phase];
+    const inState = [...this.#of(ref).values()].filter((attachment) => attachment.state === state);
+    if (this.#settle(ref)?.state === state) return [ref];
+    return inState.map(({ machine }) => machine);
+  }
+
+  /** Sets when the phase ends, for some of those that {@link underWay} returned. */
+  endAt(ref: OwnerRef, of: readonly OwnerRef[], until: number): void {
+    const volume = this.#volumes.get(ref);
+    if (volume !== undefined && of.includes(ref)) this.#put({ ...volume, until });
+    for (const attachment of this.#of(ref).values())
+      if (of.includes(attachment.machine)) this.#attach({ ...attachment, until });
   }
 
   get(ref: OwnerRef): Presence<ObservedVolume> {

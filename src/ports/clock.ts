@@ -1,3 +1,5 @@
+import { setImmediate } from './timers.ts';
+
 /** A UTC day, in milliseconds. */
 export const DAY_MS = 86_400_000;
 

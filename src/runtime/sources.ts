@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 
 /** The package runs chunks, which are in one folder, each with its source map. A checkout runs the sources. */
 const isBundled = import.meta.url.endsWith('.js');
@@ -41,7 +42,8 @@ function sourceMapOf(chunk: string): SourceMap | undefined {
 /** Undefined if it is missing: the stack then names the chunk. */
 function readSourceMap(chunk: string): SourceMap | undefined {
   try {
-    return new SourceMap(JSON.parse(readFileSync(new URL(`${chunk}.map`, chunkFolder), 'utf8')));
+    const map = gunzipSync(readFileSync(new URL(`${chunk}.map.gz`, chunkFolder)));
+    return new SourceMap(JSON.parse(map.toString()));
   } catch {
     return undefined;
   }

@@ -3,6 +3,7 @@ import ssh2, { type AnyAuthMethod, type ParsedKey } from 'ssh2';
 import { allowedLookup, ForbiddenAddress } from '../contract/allowed-lookup.ts';
 import type { SshPublicKey } from '../contract/ssh-key.ts';
 import type { ProbeResult, ProbeStep, SshTarget } from '../ports/ssh-probe.ts';
+import { clearTimeout, performance, setTimeout } from '../ports/timers.ts';
 import { fingerprintOf, toQueryKey } from './query.ts';
 
 export type StepTimeouts = Record<ProbeStep, number>;

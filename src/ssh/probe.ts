@@ -1,5 +1,6 @@
 import { parseSshPublicKey, type SshPublicKey } from '../contract/ssh-key.ts';
 import type { ProbeResult, ProbeStep, SshProbe, SshTarget } from '../ports/ssh-probe.ts';
+import { performance } from '../ports/timers.ts';
 import { ProbeConnection, type ProbeLimits, type StepTimeouts } from './probe-connection.ts';
 import { fingerprintOf } from './query.ts';
 

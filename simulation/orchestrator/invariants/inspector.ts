@@ -194,8 +194,7 @@ export class Inspector extends RowInspector<InspectedWorld> implements PlatformO
       now: scheduler.now - stoodStillMs,
       withinMs: 2_000 * scenario.leaseS,
     });
-    const createdAt = this.history.versions(after.id)[0]?.at ?? 0;
-    const isInTime = scheduler.now < createdAt + after.spec.onlineWithinMs && tally.clockJumps === 0;
+    const isInTime = scheduler.now < after.createdAt + after.spec.onlineWithinMs && tally.clockJumps === 0;
     const isEarly = isInTime && !this.#refusedParts.has(after.ownerRef);
     const own = machines.of(after.ownerRef);
     const unreached = own.find((machine) => hosts?.isReached(machine) === false);

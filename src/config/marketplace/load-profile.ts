@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { PARSED_ONCE } from '../../contract/parse-once.ts';
 import { type ProviderProfile, providerProfileSchema } from '../../marketplace/providers/profile.ts';
 import { ConfigError, toFindings, toPlainIssues } from '../findings.ts';
 import { packageRoot } from '../package-root.ts';
@@ -22,7 +23,7 @@ export function bundledProfileFile(id: string): string | undefined {
 /** @throws {ConfigError} with every finding, each at its line */
 export function loadProfile(file: string): ProviderProfile {
   const yaml = readYamlFile(file);
-  const parsed = providerProfileSchema.safeParse(yaml.value);
+  const parsed = providerProfileSchema.safeParse(yaml.value, PARSED_ONCE);
   if (!parsed.success)
     throw new ConfigError(toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues)));
   return parsed.data;

@@ -1,6 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 
 export interface Tls {
   certificate: string;
@@ -59,10 +59,11 @@ export function httpTransport(address: string, tls: Tls | undefined, timeoutMs: 
 function over(origin: string, agent: Agent): Transport {
   return {
     async send({ method, path, query, headers, body, signal }) {
-      const answer = await request(`${origin}${path}`, {
+      const answer = await agent.request({
+        origin,
+        path,
         method,
         query,
-        dispatcher: agent,
         signal,
         headers,
         ...(body !== undefined && { body }),

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { type Context, type Env, Hono } from 'hono';
 
-/** The package has the files of the page next to its chunks. */
-const swaggerUiFolder = import.meta.url.endsWith('.js')
+/** The package has the files of the page next to its chunks, compressed. */
+const isBundled = import.meta.url.endsWith('.js');
+const swaggerUiFolder = isBundled
   ? new URL('./swagger-ui/', import.meta.url)
   : new URL('./', `file://${createRequire(import.meta.url).resolve('swagger-ui-dist/package.json')}`);
 const swaggerUiFiles = new Map([
@@ -47,7 +50,9 @@ const filesRead = new Map<string, Promise<Buffer>>();
 async function readOnce(file: string): Promise<Buffer> {
   let reading = filesRead.get(file);
   if (reading === undefined) {
-    reading = readFile(new URL(file, swaggerUiFolder));
+    reading = isBundled
+      ? readFile(new URL(`${file}.gz`, swaggerUiFolder)).then(promisify(gunzip))
+      : readFile(new URL(file, swaggerUiFolder));
     filesRead.set(file, reading);
     reading.catch(() => filesRead.delete(file));
   }

@@ -81,7 +81,7 @@ interface PartOfAdmin {
   fetch(request: Request, env: NodeBindings): Response | Promise<Response>;
 }
 
-interface AdminParts extends KnownHosts {
+interface AdminParts extends Omit<KnownHosts, 'setting'> {
   /** Apps by path. Each answers all paths below its own, and only under the listener's host names. */
   apps: Readonly<Record<string, PartOfAdmin>>;
 }
@@ -96,7 +96,7 @@ export function adminApp(findProblem: FindProblem, metrics: MetricsText, parts?:
     return context.body(text, 200, { 'Content-Type': contentType });
   });
   const apps = Object.entries(parts?.apps ?? {});
-  const known = parts && knownHostsOnly(parts);
+  const known = parts && knownHostsOnly({ ...parts, setting: 'server.admin.hosts' });
   for (const [path, part] of apps) {
     if (known !== undefined) app.use(`${path}/*`, known);
     app.all(`${path}/*`, (context) => part.fetch(context.req.raw, context.env as NodeBindings));

@@ -56,6 +56,11 @@ export class OpenConnections implements Iterable<OpenConnection> {
     if (opened !== undefined) opened.connection = connection;
   }
 
+  /** Returns the socket that was admitted for a connection: that below its TLS, if it has any. */
+  tcpSocketOf(socket: Socket): Socket {
+    return this.#byPeer.get(peerOf(socket))?.socket ?? socket;
+  }
+
   [Symbol.iterator](): Iterator<OpenConnection> {
     return this.#byPeer.values();
   }

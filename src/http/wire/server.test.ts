@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-interface Setting extends Partial<Pick<ServerOptions, 'requestTimeoutMs' | 'stallMs' | 'tls'>> {}
+interface Setting extends Partial<Pick<ServerOptions, 'requestTimeoutMs' | 'stallMs' | 'tls' | 'accept'>> {}
 
 async function start(
   listener: RequestListener,
@@ -373,5 +373,44 @@ describe('a server that ends', () => {
     await client.closed;
     expect(begun).toEqual(['/1']);
     expect(repliesIn(client.text())).toEqual(['<done>']);
+  });
+});
+
+describe('a connection that is served later', () => {
+  const held: [socket: Socket, begin: () => void][] = [];
+  const accept: ServerOptions['accept'] = (socket, begin) => void held.push([socket, begin]);
+  const openHeld = async (setting: Setting): Promise<[Client, Socket, () => void, HttpServer]> => {
+    const { port, server } = await start(echo().listener, { accept, ...setting });
+    const client = await open(port);
+    await until('it is accepted', () => held.length > 0);
+    const [[socket, begin] = []] = held.splice(0);
+    return [client, socket as Socket, begin as () => void, server];
+  };
+
+  it('is answered from then on', async () => {
+    const [client, , begin] = await openHeld({});
+    client.socket.write(get('/a'));
+    begin();
+    await until('the reply', () => repliesIn(client.text()).length === 1);
+  });
+
+  it('may break before', async () => {
+    const [client, socket] = await openHeld({});
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    client.socket.resetAndDestroy();
+    await closed;
+  });
+
+  it('is ended if that takes too long', async () => {
+    const [client] = await openHeld({ requestTimeoutMs: 50 });
+    await client.closed;
+  });
+
+  it('has the time limits of requests', async () => {
+    const [client, , begin] = await openHeld({ requestTimeoutMs: 50 });
+    begin();
+    client.socket.write('GET /a HTTP/1.1\r\n');
+    await client.closed;
+    expect(client.text()).toMatch(/^HTTP\/1\.1 408 /);
   });
 });

@@ -1,6 +1,11 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import {
+  type AddressInfo,
+  createServer as createNetServer,
+  type Server as NetServer,
+  type Socket,
+} from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../../ports/log.ts';
 import { Connection } from './connection.ts';
@@ -24,6 +29,8 @@ export interface ServerOptions {
   /** 0 takes any free port. */
   port: number;
   tls?: { cert: Buffer; key: Buffer } | undefined;
+  /** Called with each new connection in place of serving it. It is served from `begin` on, with `tls` if given. */
+  accept?: (socket: Socket, begin: (tls?: { cert: Buffer; key: Buffer }) => void) => void;
   /** A request that is incomplete by then is answered 408. */
   requestTimeoutMs: number;
   /** Maximum connections of one address, except loopback. 0 or absent for no limit. */
@@ -49,6 +56,8 @@ const LOG_EVERY_MS = 60_000;
 /** A listening server. Errors below HTTP are also answered with the envelope. */
 export class HttpServer {
   readonly #server: Server;
+  /** Listens. Another than `#server` if its connections are not served at once. */
+  readonly #listener: NetServer;
   readonly #options: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>;
   readonly #open: OpenConnections;
   readonly #connections = new WeakMap<Duplex, Connection>();
@@ -56,7 +65,7 @@ export class HttpServer {
   #turnedAwayLoggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(listener: RequestListener, options: ServerOptions) {
-    const { tls, requestTimeoutMs, connectionsPerAddress = 0, stallMs = STALL_MS } = options;
+    const { tls, accept, requestTimeoutMs, connectionsPerAddress = 0, stallMs = STALL_MS } = options;
     const settings = {
       requestTimeout: requestTimeoutMs,
       headersTimeout: requestTimeoutMs,
@@ -83,8 +92,9 @@ export class HttpServer {
             { ...settings, ...tls, handshakeTimeout: requestTimeoutMs, allowHalfOpen: true },
             listen,
           );
+    this.#listener = accept === undefined ? this.#server : this.#acceptor(accept, requestTimeoutMs);
     // Must run before the connection is attached.
-    this.#server.prependListener('connection', (socket: Socket) => this.#admit(socket));
+    this.#listener.prependListener('connection', (socket: Socket) => this.#admit(socket));
     this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) =>
       this.#attach(socket, listener),
     );
@@ -97,14 +107,16 @@ export class HttpServer {
   /** Listens and returns the port. Rejects with the system's error (`EADDRINUSE`, `EACCES` …). */
   async listen({ host, port }: Pick<ServerOptions, 'host' | 'port'>): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#server.once('error', reject);
-    this.#server.listen(port, host, resolve);
+    this.#listener.once('error', reject);
+    this.#listener.listen(port, host, resolve);
     await promise;
-    this.#server.off('error', reject);
+    this.#listener.off('error', reject);
     // An error of a single connection, such as EMFILE. The others are still served.
-    this.#server.on('error', (err) => this.#options.log.error({ err }, 'a connection was not accepted'));
+    this.#listener.on('error', (err) => this.#options.log.error({ err }, 'a connection was not accepted'));
+    // Node's server checks the time limits of requests from then on.
+    if (this.#listener !== this.#server) this.#server.emit('listening');
     this.#stalls.start();
-    return (this.#server.address() as AddressInfo).port;
+    return (this.#listener.address() as AddressInfo).port;
   }
 
   /** Uses these files for new connections. Open ones continue. Throws if certificate and key do not match. */
@@ -114,13 +126,19 @@ export class HttpServer {
 
   /** Calls back when the server has closed. */
   onClosed(callback: () => void): void {
-    this.#server.once('close', callback);
+    this.#listener.once('close', callback);
+  }
+
+  /** Returns the TCP socket of an open connection: below its TLS, if it has any. */
+  tcpSocketOf(socket: Socket): Socket {
+    return this.#open.tcpSocketOf(socket);
   }
 
   /** Accepts no new request and lets running requests finish, for at most `drainMs`. */
   async close(drainMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#server.close(() => resolve());
+    this.#listener.close(() => resolve());
+    if (this.#server !== this.#listener) this.#server.close();
     for (const { connection } of this.#open) connection?.closeAfterReply();
     const silence = setTimeout(() => {
       for (const { socket, connection } of this.#open) if (!connection?.hasReceived) socket.destroy();
@@ -136,6 +154,20 @@ export class HttpServer {
     clearInterval(idleCheck);
     clearTimeout(silence);
     clearTimeout(timeout);
+  }
+
+  /** A connection that is not served after `waitMs` is ended. */
+  #acceptor(accept: NonNullable<ServerOptions['accept']>, waitMs: number): NetServer {
+    return createNetServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      if (socket.destroyed) return;
+      const end = (): void => void socket.destroy();
+      socket.on('error', end).setTimeout(waitMs, end);
+      accept(socket, (tls) => {
+        if (tls !== undefined) this.useTls(tls);
+        socket.off('error', end).setTimeout(0).off('timeout', end);
+        this.#server.emit('connection', socket);
+      });
+    });
   }
 
   #admit(socket: Socket): void {

@@ -8,12 +8,19 @@ import { describeRoutes, newRouter } from '../../http/api/create-app.ts';
 import type { ApiErrors } from '../../http/api/errors.ts';
 import { type RequestEnv, type RequestVariables, requestContext } from '../../http/api/request-context.ts';
 import { Fatal } from '../../ports/errors.ts';
-import type { Operators } from '../keys.ts';
 import type { Actor, OperatorKeyRecord } from '../model.ts';
+
+type Operator = Pick<OperatorKeyRecord, 'id' | 'name'>;
+
+/** Finds out who sends a request. */
+export interface Authentication {
+  /** @throws {ApiError} `unauthorized` */
+  authenticate(authorization: string | undefined, from: Pick<Actor, 'source' | 'address'>): Promise<Operator>;
+}
 
 /** Values that middleware sets for the routes. */
 export interface OperatorEnv extends RequestEnv {
-  Variables: RequestVariables & { operator: OperatorKeyRecord };
+  Variables: RequestVariables & { operator: Operator };
 }
 
 /** Creates a router that answers invalid input with a 400 that names each path. */
@@ -32,23 +39,28 @@ const API = '/operator/v1';
 type RequestParts = Parameters<typeof requestContext>[0];
 
 interface OperatorParts extends RequestParts {
-  operators: Operators;
+  operators: Authentication;
   maxBodyBytes: number;
   errors: ApiErrors<ErrorCode>;
   routes: readonly OpenAPIHono<OperatorEnv>[];
   about: Pick<Parameters<typeof describeRoutes>[1], 'title' | 'description' | 'credential' | 'tags'>;
+  /** In a sandbox: where clients reach the API. */
+  sandboxUrl?: string | undefined;
   /** The code of a refused use case; default: `invalid_request`. */
   codeOf?: (refused: Fatal) => ErrorCode | undefined;
 }
 
 /**
- * Documents by title. A document is the same for every server of a process, and is built on the first request for it.
+ * Documents by title and URL. A document is the same for every server of a process, and is built on the first request for
+ * it.
  */
 const documents = new Map<string, object>();
 
 /** Assembles the operator's API of a product. Only operator keys are accepted. */
 export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorEnv> {
-  const { log, operators, maxBodyBytes, errors, routes, about, codeOf } = parts;
+  const { log, operators, maxBodyBytes, errors, routes, codeOf, sandboxUrl } = parts;
+  const about = sandboxUrl === undefined ? parts.about : inSandbox(parts.about);
+  const url = sandboxUrl ?? API;
   const v1 = createOperatorRouter();
   const authenticate = createMiddleware<OperatorEnv>(async (context, next) => {
     context.header('Cache-Control', 'no-store');
@@ -67,9 +79,9 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
   app.use(requestContext<OperatorEnv>(parts));
   app.get('/operator/openapi.json', (context) => {
     const { title, ...rest } = about;
-    const document =
-      documents.get(title) ?? describeRoutes(v1, { title, version: '1.0.0', ...rest, url: API });
-    documents.set(title, document);
+    const key = `${title} ${url}`;
+    const document = documents.get(key) ?? describeRoutes(v1, { title, version: '1.0.0', ...rest, url });
+    documents.set(key, document);
     return context.json(document);
   });
   app.route(API, v1);
@@ -80,6 +92,16 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
     return errors.respond(context, errors.notFound(sentence), log);
   });
   return app;
+}
+
+function inSandbox(about: OperatorParts['about']): OperatorParts['about'] {
+  return {
+    ...about,
+    title: `${about.title} of a sandbox`,
+    description:
+      'Views and actions of operators, and what they do on the command line, as part of the control API.',
+    credential: 'The key of the control API.',
+  };
 }
 
 /** Converts a refusal of a use case (`Fatal`) to an `ApiError`. */

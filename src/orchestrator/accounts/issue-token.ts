@@ -14,7 +14,8 @@ interface Deps {
   authenticator: Authenticator;
   passwordChecks: PasswordChecks;
   quotas: Quotas;
-  tokenTtlMs: number;
+  /** How long a new token of the account lives. */
+  tokenTtlMs: (accountId: string) => number;
 }
 
 /** The sender of a request, before its credential is known. */
@@ -36,9 +37,10 @@ interface Requester {
  *   `quota_exceeded`
  */
 export async function issueToken(deps: Deps, request: TokenRequest, requester: Requester): Promise<Token> {
-  const { store, clock, random, quotas, tokenTtlMs } = deps;
+  const { store, clock, random, quotas } = deps;
   const parent = await checkCredential(deps, request, requester);
   const { accountId, digest: parentDigest } = parent;
+  const tokenTtlMs = deps.tokenTtlMs(accountId);
   const token = generateToken(random);
   const createdAt = clock.now();
   const undoAdmission = requester.admit(accountId);

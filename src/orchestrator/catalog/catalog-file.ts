@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { PARSED_ONCE } from '../../contract/parse-once.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
 import type { Catalog, Offer, Region } from './catalog.ts';
@@ -17,7 +18,7 @@ import {
  * issue about a key, not its value, has `params: { at: 'key' }`.
  */
 export function parseCatalogFile(raw: unknown): { file: CatalogFile } | { issues: z.core.$ZodIssue[] } {
-  const parsed = catalogFileSchema.safeParse(raw);
+  const parsed = catalogFileSchema.safeParse(raw, PARSED_ONCE);
   const contradictions = crossCheck(wellFormedPartsOf(raw)).map((issue) => ({ ...issue, input: undefined }));
   const issues = [...(parsed.error?.issues ?? []), ...contradictions];
   return parsed.success && issues.length === 0 ? { file: parsed.data } : { issues };
@@ -30,11 +31,11 @@ export function wellFormedPartsOf(file: unknown): Parameters<typeof crossCheck>[
   return {
     knownTokens: new Set(regionEntries.map(([token]) => token)),
     regions: regionEntries.flatMap(([token, value]) => {
-      const region = regionFileSchema.safeParse(value);
+      const region = regionFileSchema.safeParse(value, PARSED_ONCE);
       return region.success ? [{ token, region: region.data }] : [];
     }),
     offers: (Array.isArray(offers) ? offers : []).flatMap((value, index) => {
-      const offer = offerFileSchema.safeParse(value);
+      const offer = offerFileSchema.safeParse(value, PARSED_ONCE);
       return offer.success ? [{ index, offer: offer.data }] : [];
     }),
   };

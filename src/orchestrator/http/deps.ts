@@ -33,7 +33,7 @@ export interface HttpDeps {
   clock: Clock;
   random: Random;
   log: Log;
-  tokenTtlMs: number;
+  tokenTtlMs: (accountId: string) => number;
   quotas: Quotas;
   maxBodyBytes: number;
   /** How many proxies in front of this server add an address to X-Forwarded-For. With 0, the header is ignored. */

@@ -2,53 +2,84 @@ import type { RequestListener } from 'node:http';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { appListener } from '../../http/api/listener.ts';
 import { countHeader } from '../../http/wire/client-address.ts';
+import type { PreparedReply } from '../instances/polled-reads.ts';
 import { isNoneMatch, PRIVATE } from './conditional.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { errors } from './errors.ts';
 
-type Deps = Pick<
-  HttpDeps,
-  'authenticator' | 'polledReads' | 'rateLimits' | 'metrics' | 'log' | 'trustedProxies'
-> & { nextId: () => string };
+type PollDeps = Pick<HttpDeps, 'authenticator' | 'polledReads' | 'rateLimits' | 'metrics'> & {
+  nextId: () => string;
+};
 
 const PREFIX = '/v1/instances/';
 
+export interface PolledReadAnswer {
+  status: 200 | 304;
+  /** Names and values in turn. */
+  headers: string[];
+  /** Undefined for a 304. */
+  body: string | undefined;
+}
+
+export type PolledReadAnswers = ReturnType<typeof createPolledReadAnswers>;
+
 /**
- * The listener for node:http. Answers `GET /v1/instances/{id}` directly from the prepared body (O: Instances, rule 2) if
- * the credential was checked within two seconds, the instance is this account's, and it is not polled too often. The app
- * gets all other requests, including refusals and ambiguous ones, such as two credentials in one request.
+ * Answers `GET /v1/instances/{id}` directly from the prepared body (O: Instances, rule 2) if the credential was checked
+ * within two seconds, the instance is this account's, and it is not polled too often. The app gets all other requests,
+ * including refusals.
+ */
+export function createPolledReadAnswers({
+  authenticator,
+  polledReads,
+  rateLimits,
+  metrics,
+  nextId,
+}: PollDeps) {
+  return {
+    /** The prepared reply to a request. Undefined if it is none of these reads, or not prepared. */
+    find(method: string | undefined, url: string | undefined): PreparedReply | undefined {
+      const id = method === 'GET' ? polledId(url ?? '') : undefined;
+      return id === undefined ? undefined : polledReads.cached(id);
+    },
+    /** Undefined if the app answers. */
+    answer(
+      { id, accountId, body, etag }: PreparedReply,
+      authorization: string | undefined,
+      ifNoneMatch: string | undefined,
+    ): PolledReadAnswer | undefined {
+      if (authenticator.remembered(authorization)?.accountId !== accountId || !rateLimits.admitsPoll(id))
+        return undefined;
+      metrics.countPolledRead();
+      const headers = ['X-Request-Id', nextId(), 'ETag', etag, 'Cache-Control', PRIVATE];
+      if (isNoneMatch(ifNoneMatch, etag)) return { status: 304, headers, body: undefined };
+      headers.push('Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body)));
+      return { status: 200, headers, body };
+    },
+  };
+}
+
+/**
+ * The listener for node:http. Polled reads are answered directly, except for ambiguous ones, such as two credentials in
+ * one request.
  */
 export function createListener(
   app: OpenAPIHono<HttpEnv>,
-  { authenticator, polledReads, rateLimits, metrics, log, nextId, trustedProxies }: Deps,
+  polls: PolledReadAnswers,
+  { log, nextId, trustedProxies }: Pick<HttpDeps, 'log' | 'trustedProxies'> & { nextId: () => string },
 ): RequestListener {
   const throughApp = appListener(app.fetch, { errors, log, nextId, trustedProxies });
   return (request, response) => {
-    const { headers } = request;
-    const id = request.method === 'GET' ? polledId(request.url ?? '') : undefined;
-    const reply = id === undefined ? undefined : polledReads.cached(id);
-    if (id === undefined || reply === undefined) return throughApp(request, response);
-    if (countHeader(request.rawHeaders, 'host') !== 1 || headers['x-request-id'] !== undefined)
-      return throughApp(request, response);
-    if (
-      authenticator.remembered(headers.authorization)?.accountId !== reply.accountId ||
-      countHeader(request.rawHeaders, 'authorization') !== 1 ||
-      !rateLimits.admitsPoll(reply.id)
-    )
-      return throughApp(request, response);
-
-    metrics.countPolledRead();
-    const { body, etag } = reply;
-    if (isNoneMatch(headers['if-none-match'], etag)) {
-      response.writeHead(304, ['X-Request-Id', nextId(), 'ETag', etag, 'Cache-Control', PRIVATE]);
-      response.end();
-      return;
-    }
-    response.writeHead(200, [
-      ...['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))],
-      ...['X-Request-Id', nextId(), 'ETag', etag, 'Cache-Control', PRIVATE],
-    ]);
-    response.end(body);
+    const { headers, rawHeaders } = request;
+    const reply = polls.find(request.method, request.url);
+    const isPlain =
+      reply !== undefined &&
+      countHeader(rawHeaders, 'host') === 1 &&
+      countHeader(rawHeaders, 'authorization') === 1 &&
+      headers['x-request-id'] === undefined;
+    const answer = isPlain ? polls.answer(reply, headers.authorization, headers['if-none-match']) : undefined;
+    if (answer === undefined) return throughApp(request, response);
+    response.writeHead(answer.status, answer.headers);
+    response.end(answer.body);
   };
 }
 

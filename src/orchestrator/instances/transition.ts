@@ -8,7 +8,11 @@ import { looksSame } from './to-instance.ts';
 type Changes = Partial<
   Pick<
     InstanceRecord,
-    Exclude<keyof typeof untouchedInstance, 'version'> | 'spec' | 'createOpenUntil' | 'ownerRef'
+    | Exclude<keyof typeof untouchedInstance, 'version'>
+    | 'spec'
+    | 'createOpenUntil'
+    | 'ownerRef'
+    | 'priceMicroUsdPerHour'
   >
 >;
 

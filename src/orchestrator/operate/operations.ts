@@ -50,8 +50,44 @@ export interface OperationDeps {
   maxLosses: LossCapOptions;
 }
 
+/** The type of each of {@link operations}: the declarations of the package cannot have a tuple of this length. */
+export type AnyOperation =
+  | typeof statusView
+  | typeof platformsView
+  | typeof capacityView
+  | typeof workView
+  | typeof alarmsView
+  | typeof acknowledgeAlarms
+  | typeof orphansView
+  | typeof doctorView
+  | typeof runDoctor
+  | typeof auditView
+  | typeof instancesView
+  | typeof instanceView
+  | typeof accountsView
+  | typeof createAccount
+  | typeof disableAccountAction
+  | typeof deleteAccountAction
+  | typeof keysView
+  | typeof createKey
+  | typeof revokeKey
+  | ReturnType<typeof operatorKeysView>
+  | typeof cordonsView
+  | typeof cordon
+  | typeof uncordon
+  | typeof drain
+  | typeof planMaintenance
+  | typeof cancelMaintenance
+  | typeof reload
+  | typeof retryInstance
+  | typeof releaseInstance
+  | typeof decideOrphan
+  | typeof destroyInstance
+  | typeof lossesView
+  | typeof acceptLosses;
+
 /** Everything that operators can see and do, in the order of the API's document. */
-export const operations: readonly Operation<OperationDeps>[] = [
+export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
   statusView,
   platformsView,
   capacityView,

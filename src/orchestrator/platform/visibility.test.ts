@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { account, instance, volume } from '../../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../../testing/stores.ts';
 import { VirtualClock } from '../../../testing/virtual-clock.ts';
 import type { Step } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { afterCreate } from '../steps/adopt-or-create.ts';
 import type { ReconcileContext } from './context.ts';
-import { afterObservation, mayAppearForMs } from './visibility.ts';
+import { afterObservation, markMachinesVisible, markVolumeVisible, mayAppearForMs } from './visibility.ts';
 
 /** Includes the permitted difference between the clocks of two servers. */
 const VISIBLE_MS = 240_000;
@@ -65,5 +67,37 @@ describe('an observation that answers gone', () => {
     ['is made again no later than that, whatever the clock says', 9_000_000, NOW, VISIBLE_MS],
   ])('%s', (_name, createOpenUntil, observedAt, expected) => {
     expect(mayAppearForMs(context, createOpenUntil, observedAt)).toBe(expected);
+  });
+});
+
+describe('once a listing has shown it', () => {
+  /** Stores a machine and a volume that were made at `NOW`, and marks them as listed. Returns their `createOpenUntil`. */
+  async function listed(createOpenUntil: number | null): Promise<(number | null | undefined)[]> {
+    const store = await openTestStore();
+    const record = volume('vol-a', { createOpenUntil });
+    await store.transact(async (tx) => {
+      await tx.credentials.insertAccount(account);
+      await tx.instances.insert(instance('a', { createOpenUntil }));
+      await tx.volumes.insert(record);
+    });
+    await markMachinesVisible({ ...context, store }, ['a']);
+    await markVolumeVisible({ ...context, store }, record);
+    const { instances, volumes } = store.read;
+    return [(await instances.byId('a'))?.createOpenUntil, (await volumes.byId('vol-a'))?.createOpenUntil];
+  }
+
+  it('a read that began before proves nothing, and a later one proves it gone [read-begun-before-listing]', async () => {
+    for (const known of await listed(NOW)) {
+      expect(mayAppearForMs(context, known ?? null, NOW - 1)).toBeGreaterThan(0);
+      expect(mayAppearForMs(context, known ?? null, NOW + MARGIN_MS)).toBe(0);
+    }
+  });
+
+  it.each([
+    ['an open create stays open', CREATE_IS_OPEN],
+    ['what was shown before stays so', null],
+    ['an earlier end of its create stays', NOW - VISIBLE_MS],
+  ])('%s', async (_name, known) => {
+    expect(await listed(known)).toEqual([known, known]);
   });
 });

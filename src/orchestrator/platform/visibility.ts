@@ -54,6 +54,7 @@ export function mayAppearForMs(
 }
 
 type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'driver' | 'options'>;
+type Shown = Pick<PlatformResource, 'createOpenUntil'>;
 
 /** Rows that one transaction locks. */
 const AT_ONCE = 100;
@@ -63,7 +64,7 @@ const AT_ONCE = 100;
  * nothing. An open create notices the resource itself.
  */
 export function isNewlyVisible(
-  { createOpenUntil }: Pick<PlatformResource, 'createOpenUntil'>,
+  { createOpenUntil }: Shown,
   begunAt: number,
   context: Pick<Deps, 'driver' | 'options'>,
 ): boolean {
@@ -71,14 +72,26 @@ export function isNewlyVisible(
   return begunAt < createOpenUntil + hiddenForMs(context);
 }
 
-/** Records that the platform has listed the machines of these instances. Their absence can be proved from now on. */
-export async function markMachinesVisible({ store, clock }: Deps, ids: readonly string[]): Promise<void> {
+/**
+ * The new `createOpenUntil` of a resource that a listing has shown: reads that begin from now on can prove that it is
+ * gone. A read that is under way may have found nothing before the platform showed the resource. Undefined if there is
+ * no change.
+ */
+function onceListed({ createOpenUntil }: Shown, { clock, driver }: Pick<Deps, 'clock' | 'driver'>) {
+  if (createOpenUntil === null || createOpenUntil === CREATE_IS_OPEN) return undefined;
+  const shownAt = clock.now() - driver.manifest.createVisibleWithinMs;
+  return shownAt < createOpenUntil ? shownAt : undefined;
+}
+
+/** Records that the platform has listed the machines of these instances. */
+export async function markMachinesVisible(deps: Deps, ids: readonly string[]): Promise<void> {
   for (let begin = 0; begin < ids.length; begin += AT_ONCE)
-    await store.transact(async (tx) => {
+    await deps.store.transact(async (tx) => {
       const records = await lockInstances(tx, ids.slice(begin, begin + AT_ONCE));
-      for (const record of records.values())
-        if (record.createOpenUntil !== null && record.createOpenUntil !== CREATE_IS_OPEN)
-          await amend(tx, record, clock.now(), { createOpenUntil: null });
+      for (const record of records.values()) {
+        const createOpenUntil = onceListed(record, deps);
+        if (createOpenUntil !== undefined) await amend(tx, record, deps.clock.now(), { createOpenUntil });
+      }
     });
 }
 
@@ -101,11 +114,11 @@ export async function recordHosts(
 }
 
 /** Like {@link markMachinesVisible}, for a volume. */
-export async function markVolumeVisible({ store }: Pick<Deps, 'store'>, { id }: VolumeRecord): Promise<void> {
-  await store.transact(async (tx) => {
+export async function markVolumeVisible(deps: Deps, { id }: VolumeRecord): Promise<void> {
+  await deps.store.transact(async (tx) => {
     const record = await tx.volumes.byId(id);
-    if (record === null || record.createOpenUntil === null || record.createOpenUntil === CREATE_IS_OPEN)
-      return;
-    await tx.volumes.update({ ...record, createOpenUntil: null });
+    const createOpenUntil = record === null ? undefined : onceListed(record, deps);
+    if (record !== null && createOpenUntil !== undefined)
+      await tx.volumes.update({ ...record, createOpenUntil });
   });
 }

@@ -78,6 +78,18 @@ describe('a step that returns', () => {
   });
 
   it.each([
+    ['that the platform has begun ends at the deadline', 'c', 7, 9_000, 7],
+    ['that the platform has begun ends before the deadline', 'c', 7, 3, 3],
+    ['that is past its deadline is kept', 'c', -7, 9_000, 9_000],
+    ['without a deadline is kept', 'c', null, 9_000, 9_000],
+    ['after a failure is kept beyond the deadline', undefined, 7, 9_000, 9_000],
+  ])('a pause of a step %s', async (_name, cookie, deadlineMs, afterMs, expectedMs) => {
+    await put({ deadlineAt: deadlineMs === null ? null : now + deadlineMs });
+    await settle(await claimed(), { step: 'again', afterMs, ...(cookie !== undefined && { cookie }) });
+    expect(await work()).toMatchObject({ notBefore: now + expectedMs });
+  });
+
+  it.each([
     ['to another holder', async () => void (await claimed(now + 1_000))],
     [
       'to another holder, who has finished',

@@ -302,10 +302,15 @@ async function applyNext(
   const attempt = next.attempt ?? (cookie === null ? undefined : 1);
   await tx.work.release(lease, {
     cookie,
-    notBefore: now + afterMs,
+    notBefore: now + (cookie === null ? afterMs : untilDeadline(lease, now, afterMs)),
     lastError: problem,
     waitedAttempt,
     isHeld,
     ...(attempt !== undefined && { attempt }),
   });
+}
+
+/** The pause that a platform asks for while its step is under way. It ends at the step's deadline, so that a late step does. */
+function untilDeadline({ deadlineAt }: Lease, now: number, pauseMs: number): number {
+  return deadlineAt !== null && deadlineAt > now ? Math.min(pauseMs, deadlineAt - now) : pauseMs;
 }

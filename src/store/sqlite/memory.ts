@@ -1,5 +1,7 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
-import { readMigrations } from '../migrations.ts';
+import { emptyDatabaseFile, type MigrationsOf, readMigrations } from '../migrations.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import type { EmbeddedDatabase } from './embedded.ts';
 import { fromSqlite } from './errors.ts';
@@ -84,14 +86,20 @@ export class MemoryDatabase implements StoreDatabase {
 
 const emptyDatabases = new Map<DatabaseFormat, Buffer>();
 
-/** The result of the migrations, which run once in a process. */
 function emptyDatabase(format: DatabaseFormat): Buffer {
-  const known = emptyDatabases.get(format);
-  if (known !== undefined) return known;
+  const file = emptyDatabaseFile(format.migrations);
+  const empty =
+    emptyDatabases.get(format) ??
+    (existsSync(file) ? gunzipSync(readFileSync(file)) : migratedDatabase(format.migrations));
+  emptyDatabases.set(format, empty);
+  return empty;
+}
+
+/** The result of the migrations. The build runs them for the package, others once in a process. */
+export function migratedDatabase(migrations: MigrationsOf): Buffer {
   const db = new Database(MEMORY);
-  for (const { sql } of readMigrations(format.migrations)) db.exec(sql);
+  for (const { sql } of readMigrations(migrations)) db.exec(sql);
   const made = db.serialize();
   db.close();
-  emptyDatabases.set(format, made);
   return made;
 }

@@ -2,6 +2,7 @@ import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
 import type { Answer, Platform } from '../../../platform-model/platform.ts';
 import { isGuestUp, nextChangeAt, sizeGbOf } from '../../../platform-model/records.ts';
 import type { Clock, Timer } from '../../../ports/clock.ts';
+import { setImmediate } from '../../../ports/timers.ts';
 import { GUEST_USER, type GuestFacts } from '../guest/guest.ts';
 import { type GuestPlatform, type HostedGuest, openGuest } from '../guest/host.ts';
 import type { Draws, SimulatorConfig } from '../options.ts';

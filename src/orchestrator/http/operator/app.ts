@@ -1,7 +1,11 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { operationRoutes } from '../../../operator-kit/http/operation-routes.ts';
-import { assembleOperatorApp, type OperatorEnv } from '../../../operator-kit/http/router.ts';
-import type { Operators } from '../../../operator-kit/keys.ts';
+import {
+  type Authentication,
+  assembleOperatorApp,
+  type OperatorEnv,
+} from '../../../operator-kit/http/router.ts';
+import type { InSandbox } from '../../../operator-kit/operation.ts';
 import type { Log } from '../../../ports/log.ts';
 import { AccountsError } from '../../accounts/accounts.ts';
 import { ActionRefused } from '../../operate/actions/refused.ts';
@@ -9,8 +13,8 @@ import { type OperationDeps, operations } from '../../operate/operations.ts';
 import { errors } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 
-interface OperatorDeps extends OperationDeps {
-  operators: Operators;
+export interface OperatorDeps extends OperationDeps {
+  operators: Authentication;
   metrics: Metrics;
   log: Log;
   maxBodyBytes: number;
@@ -18,16 +22,17 @@ interface OperatorDeps extends OperationDeps {
   trustedProxies: number;
 }
 
-/** The operator API on the admin listener. It accepts only operator keys. */
-export function createOperatorApp(
-  deps: OperatorDeps,
-  { nextId }: { nextId: () => string },
+/** The operator API on the admin listener. It accepts only operator keys. `sandbox`: what only a sandbox has. */
+export function createOperatorApp<Deps extends OperatorDeps>(
+  deps: Deps,
+  { nextId, sandbox }: { nextId: () => string; sandbox?: InSandbox<Deps> },
 ): OpenAPIHono<OperatorEnv> {
   return assembleOperatorApp({
     ...deps,
     nextId,
     errors,
-    routes: [operationRoutes(operations, deps, errors)],
+    routes: [operationRoutes([...operations, ...(sandbox?.operations ?? [])], deps, errors)],
+    sandboxUrl: sandbox?.url,
     codeOf: (refused) =>
       refused instanceof ActionRefused || refused instanceof AccountsError ? refused.code : undefined,
     about: {
