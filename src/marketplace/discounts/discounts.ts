@@ -50,7 +50,10 @@ export async function endDiscount(
   return store.transact(async (tx) => {
     const record = await tx.discounts.byId(id);
     if (record === null)
-      throw new OperatorError(`There is no discount "${id}": see \`berth marketplace discounts ls\`.`);
+      throw new OperatorError(
+        `There is no discount "${id}": see \`berth marketplace discounts ls\`.`,
+        'not_found',
+      );
     if (record.source === 'volume')
       throw new OperatorError(`The discount "${id}" depends on the spend of the team; it cannot be ended.`);
     // Locks the team, so that everything billed until now has the discount.

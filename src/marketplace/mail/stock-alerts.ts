@@ -76,7 +76,10 @@ export async function subscribeToStock(
   return store.transact(async (tx) => {
     // Locks the user, so that two concurrent calls do not both add an alert.
     if ((await tx.users.byId(userId)) === null)
-      throw new OperatorError(`There is no user "${userId}": see \`berth marketplace users ls\`.`);
+      throw new OperatorError(
+        `There is no user "${userId}": see \`berth marketplace users ls\`.`,
+        'not_found',
+      );
     const known = (await tx.stockAlerts.ofUser(userId)).find(
       (alert) => alert.providerId === providerId && alert.offerId === offerId && alert.region === region,
     );

@@ -32,7 +32,7 @@ export async function ensureInstallationId({
 }
 
 /** A name from `toProviderName`, with the suffix that a provider may add to make it unique. */
-const OURS = /^(bm-([0-9a-f]+)-[0-9a-f]{32})(-.*)?$/;
+const OURS = /^(bm-([0-9a-f]+)-([0-9a-f]{32}))(-.*)?$/;
 
 /** Whether the instance was made under this name. Providers may append to a name that is taken (O: `name`). */
 export function isNamed({ name = '' }: Pick<Instance, 'name'>, providerName: string): boolean {
@@ -66,4 +66,10 @@ export function isBeingDestroyed({ status }: Instance): boolean {
  */
 export function toProviderName(installationId: string, deploymentId: string): string {
   return `bm-${installationId}-${deploymentId.slice(deploymentId.indexOf('-') + 1)}`;
+}
+
+/** The ids of which one was passed to {@link toProviderName}; undefined: the name has another form. */
+export function namedIds(providerName: string): { deployment: string; volume: string } | undefined {
+  const [, , , digits] = OURS.exec(providerName.toLowerCase()) ?? [];
+  return digits === undefined ? undefined : { deployment: `dep-${digits}`, volume: `vol-${digits}` };
 }

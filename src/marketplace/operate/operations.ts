@@ -21,8 +21,26 @@ export interface OperationDeps {
   maxLosses: LossCapOptions;
 }
 
+/** The type of each of {@link operations}: the declarations of the package cannot have a tuple of this length. */
+export type AnyOperation =
+  | typeof statusView
+  | typeof providersView
+  | typeof deploymentsView
+  | typeof deploymentView
+  | typeof teamsView
+  | typeof teamView
+  | typeof mailsView
+  | typeof booksView
+  | typeof billView
+  | typeof auditView
+  | ReturnType<typeof operatorKeysView>
+  | typeof bookCredit
+  | typeof acceptProviderLosses
+  | typeof cleanUpLost
+  | typeof resendMail;
+
 /** Everything that operators can see and do, in the order of the API's document. */
-export const operations: readonly Operation<OperationDeps>[] = [
+export const operations: readonly (Operation<OperationDeps> & Pick<AnyOperation, 'name'>)[] = [
   statusView,
   providersView,
   deploymentsView,

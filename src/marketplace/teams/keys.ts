@@ -52,7 +52,7 @@ export async function revokeKey({ store, clock }: Omit<Deps, 'random'>, id: stri
   return store.transact(async (tx) => {
     const record = await tx.keys.byId(id);
     if (record === null)
-      throw new OperatorError(`There is no key "${id}": see \`berth marketplace keys ls\`.`);
+      throw new OperatorError(`There is no key "${id}": see \`berth marketplace keys ls\`.`, 'not_found');
     if (record.revokedAt !== null) return record.revokedAt;
     const revokedAt = clock.now();
     await tx.keys.revoke(id, revokedAt);

@@ -86,7 +86,10 @@ export async function changeUser(
 export async function findUser(users: UserReader, emailOrId: string): Promise<UserRecord> {
   const user = (await users.byEmail(emailOrId.trim().toLowerCase())) ?? (await users.byId(emailOrId));
   if (user === null)
-    throw new OperatorError(`There is no user "${emailOrId}": see \`berth marketplace users ls\`.`);
+    throw new OperatorError(
+      `There is no user "${emailOrId}": see \`berth marketplace users ls\`.`,
+      'not_found',
+    );
   return user;
 }
 

@@ -1,8 +1,12 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { envelopeErrors } from '../../../operator-kit/http/errors.ts';
 import { operationRoutes } from '../../../operator-kit/http/operation-routes.ts';
-import { assembleOperatorApp, type OperatorEnv } from '../../../operator-kit/http/router.ts';
-import type { Operators } from '../../../operator-kit/keys.ts';
+import {
+  type Authentication,
+  assembleOperatorApp,
+  type OperatorEnv,
+} from '../../../operator-kit/http/router.ts';
+import type { InSandbox } from '../../../operator-kit/operation.ts';
 import type { Log } from '../../../ports/log.ts';
 import { OperatorError } from '../../model/own-rows.ts';
 import { type OperationDeps, operations } from '../../operate/operations.ts';
@@ -10,7 +14,7 @@ import type { Metrics } from '../metrics.ts';
 
 /** Dependencies of the admin listener's API. */
 export interface OperatorDeps extends OperationDeps {
-  operators: Operators;
+  operators: Authentication;
   metrics: Metrics;
   log: Log;
   maxBodyBytes: number;
@@ -21,16 +25,20 @@ export interface OperatorDeps extends OperationDeps {
 /** The operators' error format, the same for both products. It differs from the users' format. */
 const errors = envelopeErrors({ server: 'marketplace', store: 'database' });
 
-/** The marketplace operator's API, on the admin listener. It accepts operator keys only. */
-export function createOperatorApp(
-  deps: OperatorDeps,
-  { nextId }: { nextId: () => string },
+/**
+ * The marketplace operator's API, on the admin listener. It accepts operator keys only. `sandbox`: what only
+ * a sandbox has.
+ */
+export function createOperatorApp<Deps extends OperatorDeps>(
+  deps: Deps,
+  { nextId, sandbox }: { nextId: () => string; sandbox?: InSandbox<Deps> },
 ): OpenAPIHono<OperatorEnv> {
   return assembleOperatorApp({
     ...deps,
     nextId,
     errors,
-    routes: [operationRoutes(operations, deps, errors)],
+    routes: [operationRoutes([...operations, ...(sandbox?.operations ?? [])], deps, errors)],
+    sandboxUrl: sandbox?.url,
     codeOf: (refused) => (refused instanceof OperatorError ? refused.code : undefined),
     about: {
       title: 'Berth marketplace operator API',
