@@ -1,8 +1,11 @@
 import { type Command, CommanderError } from 'commander';
 import { explainCommand, listCommand } from './cli/commands/catalogue.ts';
 import { compareCommand, redactCommand, verifyCommand } from './cli/commands/certificate.ts';
+import { challengeCommand } from './cli/commands/challenge.ts';
 import { doctorCommand } from './cli/commands/doctor.ts';
 import { judgeCommand } from './cli/commands/judge.ts';
+import { cosignCommand, logCommand, publishCommand } from './cli/commands/log.ts';
+import { monitorCommand } from './cli/commands/monitor.ts';
 import { planCommand } from './cli/commands/plan.ts';
 import { runCommand } from './cli/commands/run.ts';
 import { sweepCommand } from './cli/commands/sweep.ts';
@@ -48,9 +51,14 @@ function createProgram(parts: CliParts, finish: (exitCode: number) => void): Com
     .addCommand(sweepCommand(parts, finish))
     .addCommand(judgeCommand(parts, finish))
     .addCommand(watchCommand(parts, finish))
+    .addCommand(monitorCommand(parts, finish))
     .addCommand(compareCommand(parts, finish))
+    .addCommand(challengeCommand(parts))
     .addCommand(verifyCommand(parts, finish))
     .addCommand(redactCommand(parts))
+    .addCommand(publishCommand(parts, finish))
+    .addCommand(cosignCommand(parts, finish))
+    .addCommand(logCommand(parts, finish))
     .addCommand(explainCommand(parts))
     .addCommand(listCommand(parts))
     .hook('preSubcommand', (outer, inner) => {

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../text/json.ts';
+import { Chain } from '../transcript/chain.ts';
+import type { TranscriptRecord } from '../transcript/records.ts';
 
 /** The field that replaces a removed value by its digest, so that the signature can still be checked. */
 export const REDACTED = '$redacted';
@@ -44,8 +46,9 @@ function redactedDigest(value: unknown): string | undefined {
 }
 
 /** The digest of a transcript, as `--transcript` writes it. */
-export function transcriptDigest(records: readonly unknown[]): string {
-  return sha256(records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+export function transcriptDigest(records: readonly TranscriptRecord[]): string {
+  const chain = new Chain();
+  return sha256(records.map((record) => `${chain.lineOf(record)}\n`).join(''));
 }
 
 export function sha256(text: string): string {

@@ -10,14 +10,19 @@ export class CertificateError extends Error {
 
 /** Signs a report together with the digest of its transcript. @throws {CertificateError} */
 export function signReport(report: Report, transcriptSha256: string, privateKeyPem: string): Report {
-  const key = ed25519(() => createPrivateKey(privateKeyPem), 'private');
+  const key = readPrivateKey(privateKeyPem);
   const statement: Omit<ReportSignature, 'value'> = {
     algorithm: 'Ed25519',
-    public_key: publicKeyText(createPublicKey(key)),
+    public_key: publicKeyText(key),
     transcript_sha256: transcriptSha256,
   };
   const value = sign(null, messageOf({ ...report, signature: statement }), key).toString('base64');
   return { ...report, signature: { ...statement, value } };
+}
+
+/** Reads a private key. @throws {CertificateError} if it is not an Ed25519 key in PEM */
+export function readPrivateKey(pem: string): KeyObject {
+  return ed25519(() => createPrivateKey(pem), 'private');
 }
 
 /** Returns the raw bytes of the key in base64, as in a report. @throws {CertificateError} */
@@ -33,8 +38,15 @@ export interface Signed {
   redacted: string[];
 }
 
-/** Checks the signature of a report. `trusted` is the required public key. @throws {CertificateError} */
-export function verifySignature(report: unknown, trusted?: string): Signed {
+/**
+ * Checks the signature of a report. `trusted` is the required public key, `mayBeRemoved` says which values the report may
+ * do without. @throws {CertificateError}
+ */
+export function verifySignature(
+  report: unknown,
+  trusted?: string,
+  mayBeRemoved: (path: string) => boolean = isRedactable,
+): Signed {
   const signature = isObject(report) ? report['signature'] : undefined;
   if (!isObject(report) || !isObject(signature)) throw new CertificateError('it is not signed');
   const { algorithm, public_key: publicKey, transcript_sha256: transcriptSha256, value } = signature;
@@ -46,11 +58,11 @@ export function verifySignature(report: unknown, trusted?: string): Signed {
   // Node.js ignores what is not base64: such characters would be free text.
   if (!isBase64(publicKey) || !isBase64(value)) throw new CertificateError('its signature is not base64');
   const { value: _, ...statement } = signature;
-  const key = ed25519(() => keyOf(publicKey), 'public');
+  const key = keyOf(publicKey);
   if (!verify(null, messageOf({ ...report, signature: statement }), key, Buffer.from(value, 'base64')))
     throw new CertificateError('it is not what was signed');
   const redacted = redactedIn(report);
-  const hidden = redacted.find((path) => !isRedactable(path));
+  const hidden = redacted.find((path) => !mayBeRemoved(path));
   if (hidden !== undefined)
     throw new CertificateError(`${hidden} was taken out, without which it says nothing`);
   return { publicKey, transcriptSha256, redacted };
@@ -60,8 +72,15 @@ function messageOf(report: unknown): Buffer {
   return Buffer.from(`berth-conformance-report/1\n${digestOf(report)}`);
 }
 
-const isBase64 = (text: string): boolean => Buffer.from(text, 'base64').toString('base64') === text;
+/** The bytes of strict base64, undefined if it is not that. */
+export function fromBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64');
+  return text !== '' && bytes.toString('base64') === text ? bytes : undefined;
+}
 
+export const isBase64 = (text: string): boolean => fromBase64(text) !== undefined;
+
+/** Opens a key. @throws {CertificateError} if it is not an Ed25519 key */
 function ed25519(open: () => KeyObject, kind: string): KeyObject {
   let key: KeyObject;
   try {
@@ -76,14 +95,18 @@ function ed25519(open: () => KeyObject, kind: string): KeyObject {
   return key;
 }
 
-/** The DER prefix of a 32-byte key (RFC 8410). */
-const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
-
-function publicKeyText(key: KeyObject): string {
-  return key.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length).toString('base64');
+/** The 32 bytes of the public key of an Ed25519 key. */
+export function rawKeyOf(key: KeyObject): Buffer {
+  return Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url');
 }
 
-function keyOf(publicKey: string): KeyObject {
-  const der = Buffer.concat([SPKI_PREFIX, Buffer.from(publicKey, 'base64')]);
-  return createPublicKey({ key: der, format: 'der', type: 'spki' });
+/** The raw bytes of the public key, in base64. */
+export function publicKeyText(key: KeyObject): string {
+  return rawKeyOf(key).toString('base64');
+}
+
+/** The public key of its raw bytes in base64. @throws {CertificateError} */
+export function keyOf(publicKey: string): KeyObject {
+  const x = Buffer.from(publicKey, 'base64').toString('base64url');
+  return ed25519(() => createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }), 'public');
 }

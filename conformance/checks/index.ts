@@ -1,4 +1,5 @@
 import { authenticationChecks, liveInstanceChecks } from './access/authentication.ts';
+import { otherAccountChecks } from './access/other-account.ts';
 import { secondKeyChecks } from './access/second-key.ts';
 import { tokenChecks } from './access/token.ts';
 import { raceChecks } from './capacity/race.ts';
@@ -12,18 +13,23 @@ import { errorChecks } from './conventions/errors.ts';
 import { fieldChecks } from './conventions/fields.ts';
 import { timestampChecks } from './conventions/timestamps.ts';
 import { createChecks, nameChecks } from './instances/create.ts';
+import { deleteAnswerChecks } from './instances/delete-answers.ts';
 import { destroyChecks, earlyDeleteChecks } from './instances/destroy.ts';
+import { elsewhereChecks } from './instances/elsewhere.ts';
 import { instanceFactChecks } from './instances/instance-facts.ts';
 import { instanceTimeChecks } from './instances/instance-times.ts';
 import { instanceChecks } from './instances/instances.ts';
+import { listChecks } from './instances/lists.ts';
 import { notFoundChecks } from './instances/not-found.ts';
 import { oneInstanceChecks } from './instances/one-instance.ts';
 import { polledReadChecks } from './instances/polled-read.ts';
 import { refusalChecks } from './instances/refusals.ts';
+import { secondCycleChecks } from './instances/second-cycle.ts';
 import { stopStartChecks } from './instances/stop-start.ts';
 import { traceChecks } from './instances/trace.ts';
 import { firstBootChecks } from './machine/first-boot.ts';
 import { sshChecks } from './machine/ssh.ts';
+import { restartChecks } from './restart/restart.ts';
 import { volumeAttachmentChecks } from './volumes/attachments.ts';
 import { volumeStateChecks } from './volumes/states.ts';
 import { volumeChecks } from './volumes/volumes.ts';
@@ -40,10 +46,13 @@ export const CHECKS: readonly Check[] = [
   ...authenticationChecks,
   ...availabilityChecks,
   ...createChecks,
+  ...deleteAnswerChecks,
   ...destroyChecks,
+  ...elsewhereChecks,
   ...instanceChecks,
   ...instanceFactChecks,
   ...instanceTimeChecks,
+  ...listChecks,
   ...liveInstanceChecks,
   ...notFoundChecks,
   ...oneInstanceChecks,
@@ -54,8 +63,11 @@ export const CHECKS: readonly Check[] = [
   ...earlyDeleteChecks,
   ...firstBootChecks,
   ...nameChecks,
+  ...otherAccountChecks,
   ...raceChecks,
   ...refusalChecks,
+  ...restartChecks,
+  ...secondCycleChecks,
   ...secondKeyChecks,
   ...soldOutChecks,
   ...volumeAttachmentChecks,

@@ -37,7 +37,7 @@ it.each([
     expect(code).toBe(3);
     expect(out + err).toContain('the disk is full: make room');
     expect(out + err).not.toContain('fault of the suite');
-    expect(target.sent.filter((line) => line === 'POST /v1/instances')).toHaveLength(bought);
+    expect(target.sent.filter((line) => /^POST \/v1\/(instances|volumes)$/.test(line))).toHaveLength(bought);
     expect(await target.listed()).toEqual([]);
   },
 );

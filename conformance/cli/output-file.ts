@@ -68,6 +68,13 @@ export class OutputFile {
       this.#try(() => renameSync(partial, this.#path));
   }
 
+  /** Writes and completes a file that is all of the result. Throws `CommandError`. */
+  complete(text: string): void {
+    this.write(text);
+    this.finish();
+    if (this.#problem !== undefined) throw new CommandError(this.#problem);
+  }
+
   /** Removes the unfinished file. */
   discard(): void {
     if (!this.#isOpen) return;

@@ -1,16 +1,19 @@
 import type { Command } from 'commander';
-import { readPublicKey, signReport } from '../certificate/sign.ts';
+import { toAttestation } from '../certificate/attestation.ts';
+import { readPrivateKey, signReport } from '../certificate/sign.ts';
 import { CHECKS } from '../checks/index.ts';
 import type { Requirements } from '../contract/requirements.ts';
 import { toBadge } from '../report/badge.ts';
 import { toHtml } from '../report/html/html.ts';
 import { toJunit } from '../report/junit.ts';
 import { toJson, toReport } from '../report/model.ts';
+import { whatItProves } from '../report/proves.ts';
 import type { Report } from '../report/report.ts';
 import { toTerminal } from '../report/terminal/terminal.ts';
 import type { TranscriptRecord } from '../transcript/records.ts';
 import { judge } from '../verdict/judge.ts';
 import { EXIT } from '../verdict/outcome.ts';
+import { orCommandError } from './keys.ts';
 import { OutputFile } from './output-file.ts';
 import { CommandError, NAME } from './program.ts';
 import { readTextFile } from './report-file.ts';
@@ -23,6 +26,7 @@ export interface OutputFlags {
   html?: string;
   badge?: string;
   sign?: string;
+  attestation?: string;
 }
 
 const RENDERERS: Readonly<Record<'json' | 'junit' | 'html' | 'badge', (report: Report) => string>> = {
@@ -36,6 +40,7 @@ const RENDERERS: Readonly<Record<'json' | 'junit' | 'html' | 'badge', (report: R
 export class Outputs {
   readonly #reports: { render: (report: Report) => string; file: OutputFile }[] = [];
   readonly transcript: OutputFile | undefined;
+  readonly #attestation: OutputFile | undefined;
   /** The PEM of `--sign`. */
   readonly #signingKey: string | undefined;
 
@@ -43,6 +48,8 @@ export class Outputs {
   constructor(flags: OutputFlags & { transcript?: string }) {
     const opened: OutputFile[] = [];
     this.#signingKey = flags.sign === undefined ? undefined : readSigningKey(flags.sign, flags.json);
+    if (flags.attestation !== undefined && flags.sign === undefined)
+      throw new CommandError('--attestation holds the report that --sign signs: give that too');
     const open = (option: string, path: string): OutputFile => {
       const file = new OutputFile(option, path);
       if (opened.some((other) => other.path === file.path))
@@ -56,10 +63,17 @@ export class Outputs {
         if (path !== undefined) this.#reports.push({ render, file: open(`--${name}`, path) });
       }
       this.transcript = flags.transcript === undefined ? undefined : open('--transcript', flags.transcript);
+      this.#attestation =
+        flags.attestation === undefined ? undefined : open('--attestation', flags.attestation);
     } catch (error) {
       for (const file of opened) file.discard();
       throw error;
     }
+  }
+
+  /** Whether the report is signed. */
+  get isSigned(): boolean {
+    return this.#signingKey !== undefined;
   }
 
   /** Writes the report, signed if requested. Returns the problems of files that could not be written. */
@@ -67,7 +81,9 @@ export class Outputs {
     const key = this.#signingKey;
     const report = key === undefined ? unsigned : signReport(unsigned, transcriptSha256, key);
     for (const { render, file } of this.#reports) file.write(render(report));
+    if (key !== undefined) this.#attestation?.write(toAttestation(report, key));
     for (const { file } of this.#reports) file.finish();
+    this.#attestation?.finish();
     this.transcript?.finish();
     return this.#files.flatMap(({ problem }) => problem ?? []);
   }
@@ -84,8 +100,8 @@ export class Outputs {
   }
 
   get #files(): OutputFile[] {
-    const reports = this.#reports.map(({ file }) => file);
-    return this.transcript === undefined ? reports : [...reports, this.transcript];
+    const all = [...this.#reports.map(({ file }) => file), this.#attestation, this.transcript];
+    return all.filter((file) => file !== undefined);
   }
 }
 
@@ -114,6 +130,7 @@ export function showReport({
   const judged = judge(records, requirements.rows, CHECKS);
   const report = toReport(records, judged, requirements, judgedBy);
   terminal.out(toTerminal(report, { color: terminal.color, width: terminal.width, verbose: isVerbose }));
+  if (outputs.isSigned) terminal.out(`\nWhat its signature proves: ${whatItProves(report)}.\n`);
   const problems = outputs.finish(report, transcriptSha256);
   for (const problem of problems) terminal.err(`${NAME}: ${problem}.\n`);
   return exitCodeOf(report, problems);
@@ -129,12 +146,8 @@ function exitCodeOf({ exit_code }: Report, problems: readonly string[]): number 
 function readSigningKey(path: string, json: string | undefined): string {
   if (json === undefined) throw new CommandError('--sign signs the report of --json: give that too');
   const pem = readTextFile(path);
-  try {
-    readPublicKey(pem);
-    return pem;
-  } catch (error) {
-    throw new CommandError(`--sign ${path}: ${(error as Error).message}`);
-  }
+  orCommandError(() => readPrivateKey(pem), `--sign ${path}`);
+  return pem;
 }
 
 /** Adds the options for report files. */
@@ -144,5 +157,9 @@ export function withOutputs(command: Command): Command {
     .option('--junit <file>', 'write the report as JUnit XML')
     .option('--html <file>', 'write the report as one HTML page')
     .option('--badge <file>', 'write the outcome as an SVG image')
-    .option('--sign <key.pem>', 'sign the --json report with this Ed25519 private key');
+    .option('--sign <key.pem>', 'sign the --json report with this Ed25519 private key')
+    .option(
+      '--attestation <file>',
+      'write the signed report also as an in-toto statement in a DSSE envelope',
+    );
 }

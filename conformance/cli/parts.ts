@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { type Clock, systemClock } from '../http/clock.ts';
 import { type HttpTransportOptions, httpTransport } from '../http/http-transport.ts';
 import type { Transport } from '../http/transport.ts';
@@ -13,7 +14,7 @@ export interface CliParts {
   clock: Clock;
   ssh: SshClient;
   signals: SignalSource;
-  createTransport: (options: HttpTransportOptions) => Transport;
+  createTransport: (options: HttpTransportOptions & { plain?: true }) => Transport;
   /** Timeout of one request before the run begins. */
   probeTimeoutMs: number;
 }
@@ -27,10 +28,28 @@ export function systemParts(): CliParts {
     clock: systemClock,
     ssh: ssh2Client(),
     signals: process,
-    createTransport: httpTransport,
+    createTransport: ({ plain, ...options }) =>
+      plain === true ? plainTransport(options) : httpTransport(options),
     probeTimeoutMs: PROBE_TIMEOUT_MS,
   };
 }
 
 /** Receives the exit code of a command. */
 export type Finish = (exitCode: number) => void;
+
+/** The transport of a plain run. Its library is loaded with the first request: other commands start faster without it. */
+function plainTransport(options: HttpTransportOptions): Transport {
+  if (options.ca !== undefined) new X509Certificate(options.ca);
+  let opened: Promise<Transport> | undefined;
+  const open = (): Promise<Transport> => {
+    opened ??= import('../http/marketplace-transport.ts').then(({ marketplaceTransport }) =>
+      marketplaceTransport(options),
+    );
+    return opened;
+  };
+  return {
+    send: async (request, limits) => (await open()).send(request, limits),
+    roundTripMs: async (baseUrl, timeoutMs) => (await open()).roundTripMs(baseUrl, timeoutMs),
+    close: async () => (await opened)?.close(),
+  };
+}

@@ -16,7 +16,13 @@ import type { CliParts } from './parts.ts';
 import { CommandError } from './program.ts';
 import { readReportFile } from './report-file.ts';
 import { type RunFlags, toSettings } from './run-options.ts';
-import { findSecondKey, requireBaseUrl, requireSignIn, secondKeySource } from './target-options.ts';
+import {
+  findKey,
+  otherAccountSource,
+  requireBaseUrl,
+  requireSignIn,
+  secondKeySource,
+} from './target-options.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The command line of a run, a plan or a doctor, resolved. */
@@ -42,7 +48,8 @@ export function prepareRun(
   const ids = idsToRun(flags);
   const only = ids === undefined ? undefined : selectChecks(ids, flags.level, requirements.rows, CHECKS);
   const { signIn, notes: ofSignIn } = requireSignIn(flags, parts);
-  const second = findSecondKey(secondKeySource(flags, parts), parts);
+  const second = findKey('second api key', secondKeySource(flags, parts), parts);
+  const other = findKey('other account key', otherAccountSource(flags, parts), parts);
   return {
     options: {
       ...signIn,
@@ -51,12 +58,13 @@ export function prepareRun(
       settings,
       acceptsUnknownCost: flags.acceptUnknownCost === true,
       ...(second.key !== undefined && { secondApiKey: second.key }),
+      ...(other.key !== undefined && { otherAccountKey: other.key }),
       ...(only !== undefined && { only: only.map(({ id }) => id) }),
     },
     requirements,
     checks: only ?? CHECKS,
-    scenarios: scenariosFor(flags.level, only),
-    notes: [...notes, ...ofSignIn, ...second.diagnoses],
+    scenarios: scenariosFor(flags.level, only, settings),
+    notes: [...notes, ...ofSignIn, ...second.diagnoses, ...other.diagnoses],
   };
 }
 
@@ -68,13 +76,14 @@ export interface ExamineOptions {
   mayPost: boolean;
 }
 
-/** Checks the set-up, and reads what can be bought. */
-export function examineTarget(
+/** Checks the set-up, and reads what can be bought. Sends nothing before a plain run, which that would give away. */
+export async function examineTarget(
   { options }: Preparation,
   parts: CliParts,
   examineOptions: ExamineOptions,
 ): Promise<Examined> {
   const { baseUrl, apiKey, login, level, settings } = options;
+  if (settings.plain === true) return { diagnoses: [], configurations: [], availability: undefined };
   return examine({
     ...examineOptions,
     baseUrl,

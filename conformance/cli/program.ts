@@ -34,6 +34,7 @@ export function refuseKeyOptions(command: Command): void {
   for (const [option, instead] of [
     ['--api-key', 'BERTH_API_KEY or --api-key-file'],
     ['--second-api-key', 'BERTH_SECOND_API_KEY or --second-api-key-file'],
+    ['--other-account-key', 'BERTH_OTHER_ACCOUNT_KEY or --other-account-key-file'],
   ] as const) {
     command.addOption(command.createOption(`${option} [key]`).hideHelp());
     command.on(`option:${option.slice(2)}`, () => refuseKey(option, instead));
@@ -55,6 +56,12 @@ export class CommandError extends Error {
     super(message);
     this.exitCode = exitCode;
   }
+}
+
+/** Refuses an option that says nothing without another one. Throws `CommandError`. */
+export function refuseWithout(partner: string, options: Readonly<Record<string, unknown>>): void {
+  const [given] = Object.entries(options).find(([, value]) => value !== undefined) ?? [];
+  if (given !== undefined) throw new CommandError(`${given} needs ${partner}: give that too`);
 }
 
 /** Reports a fault of the suite itself. */

@@ -1,11 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { defaultStateFolder } from '../resources/ledger-file.ts';
 import type { RunOptions } from '../run/options.ts';
+import { OBSERVED_MS } from '../scenarios/instances/observe.ts';
 import { LEVELS, type Level } from '../transcript/records.ts';
 import { CommandError } from './program.ts';
 import { type TargetFlags, withTarget } from './target-options.ts';
 
 const DEFAULT_MINUTES: Readonly<Record<Level, number>> = { 'read-only': 10, lifecycle: 60, full: 90 };
+/** How much longer a plain run may take: a machine is rented for at least 20 minutes. */
+const PLAIN_MINUTES = 30;
 const DEFAULT_POLL_INTERVAL_MS = 10_000;
 const DEFAULT_READY_TIMEOUT_S = 600;
 
@@ -21,10 +24,15 @@ export interface RunFlags extends TargetFlags {
   offer?: string;
   region?: string;
   race?: { offer: string; units: number };
+  observeS: number;
   secondApiKeyFile?: string;
+  otherAccountKeyFile?: string;
   exhaustive?: true;
   acceptUnknownCost?: true;
   allowPrivate?: true;
+  restartCommand?: string;
+  plain?: true;
+  installation?: string;
 }
 
 export function withRunOptions(command: Command): Command {
@@ -58,8 +66,22 @@ export function withRunOptions(command: Command): Command {
       raceOf,
     )
     .option(
+      '--observe-s <seconds>',
+      'how long to observe an instance while it is ONLINE; with less than the default SSH-LIVE-001 is not tested',
+      numberIn({ unit: 'seconds', min: 0, max: 86_400 }),
+      OBSERVED_MS / 1000,
+    )
+    .option(
       '--second-api-key-file <file>',
       'a file with another key of the same account; default: BERTH_SECOND_API_KEY',
+    )
+    .option(
+      '--other-account-key-file <file>',
+      'a file with a key of another account, to which the instances must be 404; default: BERTH_OTHER_ACCOUNT_KEY',
+    )
+    .option(
+      '--restart-command <command>',
+      'a shell command that restarts the target; it is run once, while an instance of the run exists',
     )
     .option(
       '--exhaustive',
@@ -114,16 +136,24 @@ export function toSettings(flags: RunFlags): RunOptions['settings'] {
   const { level, maxCost, maxMinutes, pollIntervalMs, readyTimeoutS, offer, region, race } = flags;
   if (race !== undefined && level !== 'full')
     throw new CommandError(`--race needs --level full, and this is ${level}`);
+  if (flags.restartCommand !== undefined && level === 'read-only')
+    throw new CommandError('--restart-command needs --level lifecycle or full, and this is read-only');
+  if (flags.installation !== undefined && flags.plain !== true)
+    throw new CommandError('--installation is part of the names of a run with --plain: add --plain');
   return {
     pollIntervalMs,
     readyTimeoutMs: readyTimeoutS * 1000,
+    observeMs: flags.observeS * 1000,
     maxCostUsd: maxCost,
-    maxMinutes: maxMinutes ?? DEFAULT_MINUTES[level],
+    maxMinutes: maxMinutes ?? DEFAULT_MINUTES[level] + (flags.plain === true ? PLAIN_MINUTES : 0),
     ...(offer !== undefined && { offer }),
     ...(region !== undefined && { region }),
     ...(race !== undefined && { race }),
     ...(flags.allowPrivate === true && { allowPrivate: true }),
+    ...(flags.restartCommand !== undefined && { restarts: true as const }),
     ...(flags.exhaustive === true && { exhaustive: true }),
+    ...(flags.plain === true && { plain: true }),
+    ...(flags.installation !== undefined && { installation: flags.installation }),
   };
 }
 

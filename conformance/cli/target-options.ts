@@ -6,6 +6,7 @@ import { config, type Diagnosis, toClause } from '../doctor/diagnosis.ts';
 import type { SignIn } from '../http/sign-in.ts';
 import type { Transport } from '../http/transport.ts';
 import { closestMatch, systemErrorText } from '../text/wording.ts';
+import type { Credential } from '../transcript/records.ts';
 import type { CliParts } from './parts.ts';
 import { CommandError, NAME, refuseKeyOptions } from './program.ts';
 
@@ -37,6 +38,18 @@ export function secondKeySource(
     file: secondApiKeyFile,
     fileOption: '--second-api-key-file',
     variable: 'BERTH_SECOND_API_KEY',
+    env,
+  };
+}
+
+export function otherAccountSource(
+  { otherAccountKeyFile }: { otherAccountKeyFile?: string },
+  { env }: CliParts,
+): KeySource {
+  return {
+    file: otherAccountKeyFile,
+    fileOption: '--other-account-key-file',
+    variable: 'BERTH_OTHER_ACCOUNT_KEY',
     env,
   };
 }
@@ -76,9 +89,9 @@ export function requireSignIn(flags: TargetFlags, parts: CliParts): { signIn: Si
   return { signIn, notes: diagnoses };
 }
 
-/** Reads the second key, if there is one. */
-export function findSecondKey(source: KeySource, { terminal }: CliParts): FoundKey {
-  const found = keep(readApiKey(source), 'second api key', terminal);
+/** Reads a further key, if there is one. Throws `CommandError`. */
+export function findKey(name: Credential, source: KeySource, { terminal }: CliParts): FoundKey {
+  const found = keep(readApiKey(source), name, terminal);
   const fault = found.diagnoses.find(({ state }) => state === 'config');
   if (fault !== undefined) throw new CommandError(toClause(fault));
   return found;
@@ -89,11 +102,12 @@ function keep(found: FoundKey, name: string, terminal: CliParts['terminal']): Fo
   return found;
 }
 
-/** Creates the HTTP transport. Throws `CommandError` if the file of `--ca-file` cannot be used. */
-export function openTransport({ caFile }: TargetFlags, parts: CliParts): Transport {
-  if (caFile === undefined) return parts.createTransport({});
+/** Creates the HTTP transport of a usual or a plain run. Throws `CommandError` if the file of `--ca-file` cannot be used. */
+export function openTransport({ caFile, plain }: TargetFlags & { plain?: true }, parts: CliParts): Transport {
+  const options = plain === undefined ? {} : { plain };
+  if (caFile === undefined) return parts.createTransport(options);
   try {
-    return parts.createTransport({ ca: readFileSync(caFile, 'utf8') });
+    return parts.createTransport({ ...options, ca: readFileSync(caFile, 'utf8') });
   } catch (error) {
     const { text, fix } = config(
       'TLS',

@@ -36,7 +36,10 @@ export class Evidence {
     this.run = run;
     this.end = records.find((record) => record.kind === 'end');
     this.sent = records.filter((record) => record.kind === 'exchange').toSorted((a, b) => a.n - b.n);
-    this.exchanges = this.sent.filter(({ superseded }) => superseded !== true);
+    // What a target answers while its operator restarts it is not judged.
+    this.exchanges = this.sent.filter(
+      ({ superseded, step }) => superseded !== true && step !== 'restart/wait',
+    );
     this.logins = records.filter((record) => record.kind === 'ssh');
     this.#skipped = records.filter((record) => record.kind === 'skipped');
     const last = new Map(

@@ -96,7 +96,7 @@ function askedOf(exchange: Exchange): Asked | undefined {
 }
 
 export function hasGoodCredential({ credential }: Exchange): boolean {
-  return credential !== 'none' && credential !== 'altered';
+  return !['none', 'altered', 'other account key'].includes(credential);
 }
 
 export function isCreate({ request }: Exchange): boolean {
@@ -109,7 +109,8 @@ function observationsIn(exchange: Exchange): [string, Observation][] {
     return [[of.id, { status: '404', exchange, source: 'get' }]];
   const source =
     of === undefined ? (isCreate(exchange) ? 'action' : 'list') : of.action === 'read' ? 'get' : 'action';
-  if (source === 'list' && !exchange.request.path.startsWith('/instances')) return [];
+  if (source === 'list' && !(exchange.request.path.startsWith('/instances') && hasGoodCredential(exchange)))
+    return [];
   const body = successOf(exchange);
   const instances =
     source === 'list' ? objectsField(jsonOf(exchange), 'instances') : body === undefined ? [] : [body];

@@ -5,6 +5,7 @@ import type { HttpRequest } from './transport.ts';
 const credentialVariables: Readonly<Record<string, string>> = {
   'api key': 'BERTH_API_KEY',
   'second api key': 'BERTH_SECOND_API_KEY',
+  'other account key': 'BERTH_OTHER_ACCOUNT_KEY',
   username: 'BERTH_USERNAME',
   password: 'BERTH_PASSWORD',
   'access token': 'BERTH_ACCESS_TOKEN',

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -142,6 +144,25 @@ describe.skipIf(!hasOpenSsl)('TLS', () => {
     expect(await transport.send({ method: 'POST', url, headers: {} }, limits)).toMatchObject({
       body: 'secure',
     });
+  });
+
+  it('has the public key of the certificate, on every connection', async () => {
+    const certificate = makeCertificate();
+    const openssl = (args: string[], input: string | Buffer) => execFileSync('openssl', args, { input });
+    const publicKey = openssl(['x509', '-pubkey', '-noout'], certificate.cert);
+    const digest = createHash('sha256')
+      .update(openssl(['pkey', '-pubin', '-outform', 'der'], publicKey))
+      .digest('hex');
+    const url = await serveTls(certificate);
+    const transport = newTransport({ ca: certificate.cert });
+    // The second request reuses the connection; each POST has its own.
+    for (const method of ['GET', 'GET', 'POST', 'POST'])
+      expect(await transport.send({ method, url, headers: {} }, limits)).toMatchObject({ tlsKey: digest });
+    const silent = createHttpsServer(certificate, (request) => request.socket.destroy());
+    const lost = `https://127.0.0.1:${await listen(silent)}`;
+    expect(await get(lost, limits, transport)).toMatchObject({ failure: 'reset', tlsKey: digest });
+    const { url: plain } = await serve((_request, response) => response.end());
+    expect(await get(plain, limits, transport)).not.toHaveProperty('tlsKey');
   });
 
   it('takes its time before the times of the answer begin', async () => {

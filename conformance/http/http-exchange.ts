@@ -9,6 +9,7 @@ import { isIP, type Socket } from 'node:net';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { FailureKind } from '../transcript/records.ts';
 import { type ExchangePhase, toHttpFailure } from './http-failure.ts';
+import { tlsKeyOf } from './tls-key.ts';
 import type { HttpAnswer, HttpRequest, SendLimits } from './transport.ts';
 
 /** Keep-alive connections, and connections for a single request. */
@@ -30,6 +31,7 @@ export interface ExchangeOptions {
 export interface ExchangeFailure {
   failure: FailureKind;
   message: string;
+  tlsKey?: string;
 }
 
 /** Size limit of the response headers. */
@@ -44,6 +46,7 @@ export class HttpExchange {
   #outgoing: ClientRequest | undefined;
   #incoming: IncomingMessage | undefined;
   #sentAt = 0;
+  #tlsKey: string | undefined;
   #firstByteAt: number | undefined;
   #chunks: Buffer[] = [];
   #bodyBytes = 0;
@@ -114,6 +117,7 @@ export class HttpExchange {
       this.#phase = 'answer';
     });
     if (isReused || !socket.connecting) {
+      this.#tlsKey = tlsKeyOf(socket);
       this.#sent();
       return;
     }
@@ -125,7 +129,10 @@ export class HttpExchange {
       if (this.#url.protocol === 'https:') this.#phase = 'tls';
       else this.#sent();
     });
-    socket.once('secureConnect', () => this.#sent());
+    socket.once('secureConnect', () => {
+      this.#tlsKey = tlsKeyOf(socket);
+      this.#sent();
+    });
   }
 
   #sent(): void {
@@ -219,7 +226,7 @@ export class HttpExchange {
     clearTimeout(this.#timer);
     for (const signal of [this.#options.closing, this.#options.limits.signal])
       signal?.removeEventListener('abort', this.#interrupt);
-    this.#settle?.(outcome);
+    this.#settle?.({ ...outcome, ...(this.#tlsKey !== undefined && { tlsKey: this.#tlsKey }) });
     this.#settle = undefined;
     this.#chunks = [];
   }
@@ -249,8 +256,8 @@ const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
   br: brotliDecompressSync,
 };
 
-/** Undefined if the decoded size exceeds `maxBytes`. */
-function decode(bytes: Buffer, encoding: string | undefined, maxBytes: number): Buffer | undefined {
+/** The body as it was before its encoding. Undefined if that size exceeds `maxBytes`. */
+export function decode(bytes: Buffer, encoding: string | undefined, maxBytes: number): Buffer | undefined {
   const decoder = encoding === undefined ? undefined : decoders[encoding.trim().toLowerCase()];
   if (decoder === undefined || bytes.length === 0) return bytes;
   try {

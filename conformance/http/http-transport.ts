@@ -36,6 +36,8 @@ class HttpTransport implements Transport {
     const keptAlive = { ...settings, keepAlive: true, timeout: IDLE_MS };
     const tls = {
       rejectUnauthorized: true,
+      // Each connection shows the target's key: one that resumes a session shows none.
+      maxCachedSessions: 0,
       ...(ca !== undefined && { secureContext: contextTrusting(ca) }),
     };
     this.#agents = {

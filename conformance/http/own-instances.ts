@@ -8,11 +8,11 @@ const NONE: Kept = { isKept: () => false, atMost: 0 };
 
 /** Distinguishes the run's own instances from the others of the account. */
 export class OwnInstances {
-  readonly #namePrefix: string;
+  readonly #isOwnName: (name: string) => boolean;
   readonly #ids = new Set<string>();
 
-  constructor(namePrefix: string) {
-    this.#namePrefix = namePrefix;
+  constructor(isOwnName: (name: string) => boolean) {
+    this.#isOwnName = isOwnName;
   }
 
   /** Records the id in an answer to a create. */
@@ -59,8 +59,7 @@ export class OwnInstances {
 
   #isOwn(instance: unknown): boolean {
     return (
-      this.#ids.has(stringField(instance, 'id') ?? '') ||
-      stringField(instance, 'name')?.startsWith(this.#namePrefix) === true
+      this.#ids.has(stringField(instance, 'id') ?? '') || this.#isOwnName(stringField(instance, 'name') ?? '')
     );
   }
 }

@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { createAutoClock } from '../mutants/reference/auto-clock.ts';
 import { Transcript } from '../transcript/transcript.ts';
-import { retryAfterMs, TargetClient } from './target-client.ts';
+import { suiteIdentity } from './identity.ts';
+import { retryAfterMs, TargetClient, type TargetClientOptions } from './target-client.ts';
 import type { HttpAnswer, HttpRequest } from './transport.ts';
 
 /** A target that answers `statuses` in turn, and then always 201. */
-function setUp(statuses: readonly number[], headers: Record<string, string> = {}) {
+function setUp(
+  statuses: readonly number[],
+  headers: Record<string, string> = {},
+  more: Partial<TargetClientOptions> = {},
+) {
   const clock = createAutoClock();
   const transcript = new Transcript({ redact: (record) => record });
   const sent: { path: string; atMs: number }[] = [];
@@ -19,13 +24,12 @@ function setUp(statuses: readonly number[], headers: Record<string, string> = {}
       clock,
       transcript,
       baseUrl: 'https://target.test',
-      userAgent: 'test',
       apiKey: 'k',
       paceMs: 0,
-      namePrefix: 'x',
     },
-    ...{ namePrefix: 'berth-conf-', onSecret: () => {} },
+    ...{ identity: suiteIdentity('run'), onSecret: () => {} },
     transport: { send, roundTripMs: async () => 1, close: async () => {} },
+    ...more,
   });
   return { client, sent, records: transcript.records };
 }
@@ -75,11 +79,59 @@ it.each(['send', 'sendTogether'] as const)('%s sends nothing again once patience
   expect(records).not.toContainEqual(expect.objectContaining({ superseded: true }));
 });
 
+it('a read at which the run was interrupted is recorded, and superseded', async () => {
+  const interrupted = new AbortController();
+  const send = async () => {
+    interrupted.abort(new Error('interrupted'));
+    return { failure: 'interrupted', message: 'The exchange was interrupted.', totalMs: 1 } as const;
+  };
+  const { client, records } = setUp(
+    [],
+    {},
+    {
+      transport: { send, roundTripMs: async () => 1, close: async () => {} },
+    },
+  );
+  const call = { method: 'GET', path: '/a' } as const;
+  await expect(client.send('s', call, interrupted.signal)).rejects.toThrow('interrupted');
+  expect(records).toMatchObject([{ n: 1, superseded: true, failure: { kind: 'interrupted' } }]);
+});
+
 it('a request that one in ten seconds is allowed of comes through, without Retry-After', async () => {
   const { client, sent } = setUp([429, 429, 429, 429]);
   const { answer } = await client.send('s', { method: 'POST', path: '/a' });
   expect(answer?.status).toBe(201);
   expect(sent.at(-1)?.atMs).toBe(15_000);
+});
+
+describe('where reads are not repeated', () => {
+  const get = { method: 'GET', path: '/a' } as const;
+
+  it('a limited one is superseded by the next poll, and counts once too many were limited', async () => {
+    const { client, sent, records } = setUp(Array(8).fill(429), {}, { repeatsReads: false });
+    for (let poll = 0; poll < 8; poll++) await client.send('s', get);
+    expect(sent).toHaveLength(8);
+    expect(records.map((record) => 'superseded' in record)).toEqual([...Array(6).fill(true), false, false]);
+  });
+
+  it('an answer counts again from the first', async () => {
+    const { client, records } = setUp([429, 200, 429], {}, { repeatsReads: false });
+    for (let poll = 0; poll < 3; poll++) await client.send('s', get);
+    expect(records.map((record) => 'superseded' in record)).toEqual([true, false, true]);
+  });
+
+  it('a stop that is limited is sent again', async () => {
+    const { client, sent } = setUp([429], {}, { repeatsReads: false });
+    const { answer } = await client.send('s', { method: 'POST', path: '/a/stop' });
+    expect({ status: answer?.status, sent: sent.length }).toEqual({ status: 201, sent: 2 });
+  });
+});
+
+it('an answer 304 to an entity tag is superseded: it shows nothing new', async () => {
+  const { client, records } = setUp([304, 304]);
+  await client.send('s', { method: 'GET', path: '/a', ifNoneMatch: '"1"' });
+  await client.send('s', { method: 'GET', path: '/a' });
+  expect(records.map((record) => 'superseded' in record)).toEqual([true, false]);
 });
 
 it.each([

@@ -4,15 +4,15 @@ import type { Credential, Exchange } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
 import { type Call, isNearMemoryLimit, maxBodyBytes, timeoutMs } from './call.ts';
 import type { Clock } from './clock.ts';
+import type { Identity } from './identity.ts';
 import { OwnInstances } from './own-instances.ts';
 import { Reachability } from './reachability.ts';
+import { ATTEMPTS_WHEN_LIMITED, ATTEMPTS_WHEN_LOST, ReplacedReads } from './replaced-reads.ts';
 import { ResponseSecrets } from './response-secrets.ts';
 import { AccessToken, type SignIn, type TokenRequest } from './sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
 
-const ATTEMPTS_WHEN_LIMITED = 7;
 const LONGEST_RETRY_AFTER_MS = 60_000;
-const ATTEMPTS_WHEN_LOST = 3;
 
 export interface TargetClientOptions extends SignIn {
   transport: Transport;
@@ -20,12 +20,15 @@ export interface TargetClientOptions extends SignIn {
   transcript: Transcript;
   /** Without a trailing slash. */
   baseUrl: string;
-  userAgent: string;
-  /** The name prefix of the run's resources. */
-  namePrefix: string;
+  identity: Identity;
+  /** The `X-Request-Id` of the nth request, if the identity sends one; default: a random UUID. */
+  requestId?: (n: number) => string;
   secondApiKey?: string | undefined;
+  otherAccountKey?: string | undefined;
   /** The minimum time between two requests, except concurrent ones. */
   paceMs: number;
+  /** False: a GET that was lost or limited is not repeated, since the next poll replaces it; default: true. */
+  repeatsReads?: boolean;
   /** Called with a secret in the target's answer, before any part of the answer is written. */
   onSecret: (name: string, secret: string) => void;
   /** Called when the target has accepted no connection for some seconds. Without it, such a request just fails. */
@@ -40,6 +43,7 @@ export class TargetClient {
   readonly #secrets: ResponseSecrets;
   readonly #reachability: Reachability | undefined;
   #sent = 0;
+  readonly #replacedReads: ReplacedReads;
   #bytesKept = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
   #accessToken: AccessToken | undefined;
@@ -50,8 +54,9 @@ export class TargetClient {
   constructor(parts: TargetClientOptions) {
     this.#parts = parts;
     this.#startedAt = parts.clock.now();
-    this.#own = new OwnInstances(parts.namePrefix);
+    this.#own = new OwnInstances((name) => parts.identity.isOwn(name));
     this.#secrets = new ResponseSecrets(parts.onSecret);
+    this.#replacedReads = new ReplacedReads(parts.repeatsReads !== false);
     this.#usual = parts.apiKey === undefined ? 'access token' : 'api key';
     this.#reachability = parts.onSilence && new Reachability(parts.clock, parts.onSilence);
   }
@@ -110,12 +115,12 @@ export class TargetClient {
       await this.#keepPace(signal);
       // Only a GET may be interrupted: any other request could take effect unnoticed.
       const exchange = await this.#exchange(step, call, call.method === 'GET' ? signal : undefined);
-      if (signal?.aborted && exchange.answer !== undefined) this.#record(exchange);
-      signal?.throwIfAborted();
+      this.#throwIfAborted(exchange, signal);
       if (await this.#isRepeated(exchange, patience ?? signal)) {
         attempt--;
         continue;
       }
+      if (this.#replacedReads.has(call, exchange)) return this.#record({ ...exchange, superseded: true });
       const waitMs = this.#waitBeforeAnother(exchange, attempt);
       if (waitMs === undefined || patience?.aborted) return this.#record(exchange);
       if (patience !== undefined) {
@@ -188,8 +193,15 @@ export class TargetClient {
     if (token === undefined || this.#credentialOf(call) !== 'access token' || !token.isDue(this.now()))
       return;
     const exchange = await this.#exchange('token/renew', this.tokenCall(this.#signedInWith), signal);
-    signal?.throwIfAborted();
+    this.#throwIfAborted(exchange, signal);
     token.renew(this.#record(exchange));
+  }
+
+  /** Records the request at which the run was interrupted, and throws the reason. Without an answer it is no evidence. */
+  #throwIfAborted(exchange: Exchange, signal: AbortSignal | undefined): void {
+    if (!signal?.aborted) return;
+    this.#record(exchange.answer === undefined ? { ...exchange, superseded: true } : exchange);
+    signal.throwIfAborted();
   }
 
   #record(exchange: Exchange): Exchange {
@@ -204,10 +216,10 @@ export class TargetClient {
   }
 
   async #exchange(step: string, call: Call, signal?: AbortSignal): Promise<Exchange> {
-    const { clock, transport, baseUrl } = this.#parts;
+    const { clock, transport, baseUrl, identity } = this.#parts;
     const n = ++this.#sent;
-    const requestId = randomUUID();
-    const headers = this.#headers(step, call, requestId);
+    const requestId = identity.sendsRequestIds ? (this.#parts.requestId?.(n) ?? randomUUID()) : '';
+    const headers = identity.headers({ call, step, requestId, authorization: this.#authorization(call) });
     const body =
       call.body === undefined || typeof call.body === 'string' ? call.body : JSON.stringify(call.body);
     const sentAt = this.now();
@@ -233,6 +245,7 @@ export class TargetClient {
       endedAt: this.now(),
       wall,
       requestId,
+      ...(result.tlsKey !== undefined && { tlsKey: result.tlsKey }),
       credential: this.#credentialOf(call),
       request: { method: call.method, path: call.path, headers, ...(body !== undefined && { body }) },
       ...this.#outcomeOf(call, result),
@@ -255,23 +268,14 @@ export class TargetClient {
     return { answer: { status, headers, body, firstByteMs, ...(leftOut > 0 && { leftOut }) } };
   }
 
-  #headers(step: string, call: Call, requestId: string): Record<string, string> {
-    const authorization = this.#authorization(call);
-    return {
-      accept: 'application/json',
-      'user-agent': `${this.#parts.userAgent} ${step}`,
-      'x-request-id': requestId,
-      ...(authorization !== undefined && { authorization }),
-      ...(call.body !== undefined && { 'content-type': call.contentType ?? 'application/json' }),
-    };
-  }
-
   #authorization(call: Call): string | undefined {
     switch (this.#credentialOf(call)) {
       case 'api key':
         return `Bearer ${this.#parts.apiKey}`;
       case 'second api key':
         return `Bearer ${this.#parts.secondApiKey}`;
+      case 'other account key':
+        return `Bearer ${this.#parts.otherAccountKey}`;
       case 'access token':
         return this.#accessToken && `Bearer ${this.#accessToken.value}`;
       case 'altered':
@@ -288,13 +292,17 @@ export class TargetClient {
   #waitBeforeAnother(exchange: Exchange, attempt: number): number | undefined {
     const limitedMs = this.#waitWhenLimited(exchange, attempt);
     if (limitedMs !== undefined) return limitedMs;
-    const isLost = exchange.failure !== undefined && exchange.failure.kind !== 'too_large';
+    const isLost =
+      exchange.failure !== undefined &&
+      exchange.failure.kind !== 'too_large' &&
+      this.#parts.repeatsReads !== false;
     if (isLost && exchange.request.method === 'GET' && attempt < ATTEMPTS_WHEN_LOST)
       return this.#parts.paceMs;
     return undefined;
   }
 
-  #waitWhenLimited({ answer }: Exchange, attempt: number): number | undefined {
+  #waitWhenLimited({ answer, request }: Exchange, attempt: number): number | undefined {
+    if (this.#parts.repeatsReads === false && request.method === 'GET') return undefined;
     return answer?.status === 429 && attempt < ATTEMPTS_WHEN_LIMITED
       ? retryAfterMs(answer.headers['retry-after'], this.#parts.clock.wall(), attempt)
       : undefined;

@@ -9,8 +9,13 @@ export interface HttpRequest {
   body?: string;
 }
 
+interface OfConnection {
+  /** SHA-256 of the public key that the server showed in TLS (SubjectPublicKeyInfo, DER), hex. Absent without TLS. */
+  tlsKey?: string;
+}
+
 /** A complete answer. */
-export interface HttpAnswer {
+export interface HttpAnswer extends OfConnection {
   status: number;
   /** Lowercase names; several of one name are joined by `, `. */
   headers: Readonly<Record<string, string>>;
@@ -22,7 +27,7 @@ export interface HttpAnswer {
   totalMs: number;
 }
 
-export interface HttpFailure {
+export interface HttpFailure extends OfConnection {
   failure: FailureKind;
   /** A readable description. */
   message: string;

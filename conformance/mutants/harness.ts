@@ -1,15 +1,18 @@
+import { refuseOtherDraws, runIdOf } from '../certificate/redraw.ts';
 import { CHECKS } from '../checks/index.ts';
 import type { Requirement } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
 import { run } from '../run/run.ts';
-import { SCENARIOS } from '../scenarios/index.ts';
+import { scenariosFor } from '../scenarios/index.ts';
+import type { RestartTarget } from '../scenarios/restart/restart-target.ts';
 import type { SshClient } from '../ssh/ssh-client.ts';
 import { ssh2Client } from '../ssh/ssh2-client.ts';
-import type { RunSettings, TranscriptRecord } from '../transcript/records.ts';
+import { Draws } from '../transcript/draws.ts';
+import type { ChosenSettings, RunSettings, TranscriptRecord } from '../transcript/records.ts';
 import { type Judged, judge } from '../verdict/judge.ts';
 import { leftovers } from '../verdict/outcome.ts';
 import { type AutoClock, createAutoClock } from './reference/auto-clock.ts';
-import { createReference } from './reference/create-reference.ts';
+import { createReference, type Reference } from './reference/create-reference.ts';
 import type { ReferenceOptions } from './reference/model.ts';
 import type { Rules } from './reference/rules.ts';
 
@@ -21,6 +24,10 @@ export interface Subject {
   run?: Partial<RunSettings>;
   /** The credentials of the run; default: an API key. */
   signsInWith?: 'login' | 'both';
+  /** What the run draws its names, orders, moments and samples from; default: the same each time. */
+  seed?: string;
+  /** How it is restarted; default: by the reference itself. */
+  restarts?: RestartTarget | 'never';
 }
 
 export interface Trial {
@@ -34,7 +41,7 @@ export interface Trial {
   tookMs: number;
 }
 
-const settings: Omit<RunSettings, 'hasSecondKey'> = {
+const settings: ChosenSettings = {
   pollIntervalMs: 10_000,
   readyTimeoutMs: 600_000,
   maxCostUsd: 1000,
@@ -42,9 +49,13 @@ const settings: Omit<RunSettings, 'hasSecondKey'> = {
   // The reference's machines are on loopback, even if its base URL is public.
   allowPrivate: true,
   race: { offer: 'gpu-l4', units: 2 },
+  restarts: true,
 };
 
-/** Runs the whole suite at level full and the contract's pace, in virtual time. SSH is real. */
+/**
+ * Runs the whole suite at level full and the contract's pace, in virtual time. SSH is real. Throws if `verify --challenge`
+ * would refuse what a usual run drew.
+ */
 export async function runAgainst(subject: Subject, requirements: readonly Requirement[]): Promise<Trial> {
   const clock = createAutoClock();
   let hits = 0;
@@ -57,6 +68,7 @@ export async function runAgainst(subject: Subject, requirements: readonly Requir
     behave: (rules) => subject.behave?.(rules, hit, clock) ?? rules,
   });
   const { baseUrl } = reference.options;
+  const draws = new Draws(subject.seed ?? 'trial');
   try {
     const records = await run(
       {
@@ -66,14 +78,17 @@ export async function runAgainst(subject: Subject, requirements: readonly Requir
         settings: { ...settings, ...subject.run },
       },
       {
-        runId: 'trial',
+        runId: runIdOf(draws),
+        draws,
         transport: reference.transport,
         clock,
         ssh: heldBy(clock, ssh2Client()),
         ledgerFile: { append: () => {} },
+        restartTarget: restartOf(subject, reference),
       },
-      SCENARIOS,
+      scenariosFor('full', undefined, subject.run),
     );
+    if (subject.run?.plain !== true) refuseOtherDraws(records, draws);
     const listed = leftovers(new Evidence(records).resources);
     const ids = new Set(listed.map(({ id }) => id));
     const nameless = listed.filter(({ id }) => id === undefined).length;
@@ -87,10 +102,23 @@ export async function runAgainst(subject: Subject, requirements: readonly Requir
   }
 }
 
-function credentialsOf({ apiKeys, login }: ReferenceOptions, signsInWith: Subject['signsInWith']) {
+function restartOf({ restarts }: Subject, reference: Reference): RestartTarget | undefined {
+  if (restarts === 'never') return undefined;
+  return async (signal) => {
+    if (restarts !== undefined) return restarts(signal);
+    await reference.restart();
+    return { exitCode: 0, output: '' };
+  };
+}
+
+function credentialsOf(
+  { apiKeys, otherAccountKeys, login }: ReferenceOptions,
+  signsInWith: Subject['signsInWith'],
+) {
   const [apiKey, secondApiKey] = apiKeys;
+  const [otherAccountKey] = otherAccountKeys;
   if (signsInWith === 'login') return { login };
-  return { apiKey, secondApiKey, ...(signsInWith === 'both' && { login }) };
+  return { apiKey, secondApiKey, otherAccountKey, ...(signsInWith === 'both' && { login }) };
 }
 
 /** The sorted ids of the requirements that failed or warned. */
@@ -104,7 +132,7 @@ export function reddened({ judged }: Trial): string[] {
 /** Stops virtual time during real logins. */
 function heldBy(clock: AutoClock, client: SshClient): SshClient {
   return {
-    newKeyPair: (comment) => client.newKeyPair(comment),
+    newKeyPair: (comment, type) => client.newKeyPair(comment, type),
     login: (login) => clock.during(client.login(login)),
   };
 }

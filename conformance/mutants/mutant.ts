@@ -18,6 +18,8 @@ export interface Mutant {
   takesMs?: number;
   /** It concerns the pace of the contract's client, so a faster run does not detect it. */
   isSeenAtPaceOnly?: true;
+  /** Requirements that also fail in a run that polls faster. */
+  alsoReddensWhenQuick?: readonly string[];
   /** Settings, if it is only visible in a different run. */
   run?: Partial<RunSettings>;
   /** The credentials of the run; default: an API key. */

@@ -1,5 +1,6 @@
 import { accessMutants } from './access/access.mutants.ts';
 import { credentialMutants } from './access/credentials.mutants.ts';
+import { recognitionMutants } from './access/recognition.mutants.ts';
 import { availabilityMutants } from './catalog/availability.mutants.ts';
 import { offerMutants } from './catalog/offers.mutants.ts';
 import { conversationMutants } from './conventions/conversation.mutants.ts';
@@ -12,6 +13,8 @@ import { refusalMutants } from './instances/refusal.mutants.ts';
 import { stubbornMutants } from './instances/stubborn.mutants.ts';
 import { machineMutants } from './machine/machine.mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { repetitionMutants } from './repetition.mutants.ts';
+import { restartMutants } from './restart/restart.mutants.ts';
 import { attachmentMutants } from './volumes/attachment.mutants.ts';
 import { volumeMutants } from './volumes/volume.mutants.ts';
 
@@ -27,9 +30,12 @@ export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
   'the machine behind it': machineMutants,
   'destroying an instance': destroyMutants,
   'who may act on an instance, and how it is reached': accessMutants,
+  'servers that behave well for the suite only': recognitionMutants,
   'what must be refused': refusalMutants,
   'names, keys, first boots and races': fullMutants,
   'answers that never become right': stubbornMutants,
+  'second regions, third entries and calls, caches': repetitionMutants,
+  'a restart': restartMutants,
   volumes: volumeMutants,
   attachments: attachmentMutants,
 };

@@ -1,12 +1,12 @@
 import type { Check } from '../checks/check.ts';
-import { formatUsd, worstCaseUsd } from '../resources/budget.ts';
+import { ceilToCent, formatUsd, worstCaseUsd } from '../resources/budget.ts';
 import { MOST_ACCEPTED } from '../scenarios/bad-creates.ts';
 import { REFUSAL_CASES } from '../scenarios/instances/refusal-cases.ts';
-import { type Placement, placements } from '../scenarios/placement.ts';
+import { elsewhereOf, type Placement, placements } from '../scenarios/placement.ts';
 import type { Purchase, Scenario } from '../scenarios/scenario.ts';
 import { VOLUME_REFUSAL_CASES } from '../scenarios/volumes/refusal-cases.ts';
 import type { JsonObject } from '../text/json.ts';
-import { includes, type Level, type RunSettings } from '../transcript/records.ts';
+import { type ChosenSettings, includes, type Level } from '../transcript/records.ts';
 
 const MS_PER_MINUTE = 60_000;
 /** O: Limits: the typical target for a machine to come ONLINE is under five minutes. */
@@ -66,7 +66,7 @@ const LAWFUL = REFUSAL_CASES.filter(({ mayBeAccepted }) => mayBeAccepted === tru
 
 export interface PlanOptions {
   level: Level;
-  settings: Omit<RunSettings, 'hasSecondKey'>;
+  settings: ChosenSettings;
   scenarios: readonly Scenario[];
   checks: readonly Check[];
   /** From GET /availability. */
@@ -79,11 +79,17 @@ export interface PlanOptions {
 export function toPlan(options: PlanOptions): Plan {
   const { level, settings, scenarios, checks, availability } = options;
   const lifeMs = settings.maxMinutes * MS_PER_MINUTE + settings.readyTimeoutMs;
-  const purchases = scenarios.flatMap((scenario) =>
-    purchasesOf(scenario, settings).map((purchase) =>
-      toPlanned(purchase, scenario.id, placementOf(purchase, settings, availability), lifeMs),
-    ),
-  );
+  const planned = (offers: readonly Purchase['offer'][]): PlannedPurchase[] =>
+    scenarios.flatMap((scenario) =>
+      purchasesOf(scenario, settings)
+        .filter(({ offer }) => offers.includes(offer))
+        .map((purchase) =>
+          toPlanned(purchase, scenario.id, placementOf(purchase, settings, availability), lifeMs),
+        ),
+    );
+  const canRestart = settings.restarts === true && level === 'full';
+  const needed = planned(['cheapest', 'race', ...(canRestart ? (['restart'] as const) : [])]);
+  const purchases = [...needed, ...affordable(planned(['elsewhere']), settings.maxCostUsd - usdOf(needed))];
   const mistakes = mistakesOf(options);
   const bought = usdOf(purchases);
   // A create that would exceed the cap is not sent.
@@ -105,6 +111,12 @@ export function toPlan(options: PlanOptions): Plan {
     ...(total > settings.maxCostUsd && within >= 1 && { max_minutes_within_cap: within }),
     unpriced: { instances: unpriced('instance'), volumes: unpriced('volume') },
   };
+}
+
+/** Those that are bought only within the cap: of a known price, and all together within what is left of it. */
+function affordable(optional: readonly PlannedPurchase[], leftUsd: number): readonly PlannedPurchase[] {
+  const priced = optional.filter(({ worst_case_usd }) => worst_case_usd !== undefined);
+  return usdOf(priced) <= leftUsd ? priced : [];
 }
 
 function usdOf(planned: readonly { worst_case_usd?: number }[]): number {
@@ -163,6 +175,10 @@ function placementOf(
   availability: readonly JsonObject[],
 ): Placement | undefined {
   if (type === 'volume') return undefined;
+  if (offer === 'elsewhere') {
+    const choices = placements(availability, settings);
+    return elsewhereOf(choices, choices[0]?.region, settings);
+  }
   const wanted = offer === 'race' && race !== undefined ? { ...settings, offer: race.offer } : settings;
   return placements(availability, wanted)[0];
 }
@@ -194,6 +210,8 @@ function toPlanned(
 function typicalMinutes(scenarios: readonly Scenario[], settings: PlanOptions['settings']): number {
   const boots = scenarios.filter(({ buys }) => buys.some(({ type }) => type === 'instance')).length;
   const polls = (scenarios.length * TYPICAL_POLLS * settings.pollIntervalMs) / MS_PER_MINUTE;
+  const known = scenarios.reduce((sum, { minutes = 0 }) => sum + minutes, 0);
+  if (known > 0) return Math.min(settings.maxMinutes, known);
   const isFree = boots === 0;
   return Math.min(settings.maxMinutes, round(isFree ? 1 : boots * TYPICAL_BOOT_MINUTES + polls));
 }
@@ -219,8 +237,4 @@ export function whyNotAffordable(plan: Plan): string | undefined {
   const minutes = plan.max_minutes_within_cap;
   const shorter = minutes === undefined ? '' : ` or --max-minutes ${minutes}`;
   return `this run may cost up to ${formatUsd(usd)}, which is more than --max-cost ${cap}: pass --max-cost ${ceilToCent(usd)}${shorter}`;
-}
-
-function ceilToCent(usd: number): string {
-  return (Math.ceil(usd * 100 - 1e-6) / 100).toFixed(2);
 }

@@ -1,6 +1,6 @@
 import { formatUsd } from '../resources/budget.ts';
 import { printable } from '../text/printable.ts';
-import type { Report, ReportCheck, ReportTier } from './report.ts';
+import type { Report, ReportCheck, ReportExchange, ReportTier } from './report.ts';
 import { atRunTime, plural } from './words.ts';
 
 const MAX_LINE_CHARACTERS = 20_000;
@@ -147,11 +147,13 @@ function explanation(
     ]),
     ...(more_problems === undefined ? [] : [`and ${more_problems} more`]),
     ...(cause === undefined ? [] : [`likely cause: ${cause}`]),
-    ...(exchange === undefined
-      ? []
-      : [`in the server's log: X-Request-Id ${exchange.request_id}, User-Agent ${exchange.user_agent}`]),
+    ...(exchange === undefined ? [] : [`in the server's log: ${inTheLog(exchange)}`]),
     ...(exchange?.curl === undefined ? [] : [`try: ${exchange.curl}`]),
   ].join('\n');
+}
+
+function inTheLog({ request_id, user_agent, at }: ReportExchange): string {
+  return request_id === '' ? at : `X-Request-Id ${request_id}, User-Agent ${user_agent}`;
 }
 
 type Attributes = Readonly<Record<string, string | number>>;

@@ -48,6 +48,9 @@ export function toReport(
     ...(judgedBy !== undefined && { judged_by: judgedBy }),
     requirements_digest: requirements.digest,
     ...(run.requirements !== requirements.digest && { run_requirements_digest: run.requirements }),
+    ...(run.challenge !== undefined && { challenge_sha256: run.challenge }),
+    ...(run.suiteDigest !== undefined && { suite_sha256: run.suiteDigest }),
+    ...toTlsKeys(evidence),
     contract_version: requirements.contract,
     run_id: run.runId,
     base_url: run.baseUrl,
@@ -79,6 +82,11 @@ export function toJson(report: Report): string {
   return `${JSON.stringify(report, null, 2)}\n`;
 }
 
+function toTlsKeys({ sent }: Evidence): Pick<Report, 'tls_keys'> {
+  const keys = new Set(sent.flatMap(({ tlsKey }) => tlsKey ?? []));
+  return keys.size === 0 ? {} : { tls_keys: [...keys] };
+}
+
 function toEnd({ reason, detail }: NonNullable<Evidence['end']>): NonNullable<Report['end']> {
   return { reason, ...(detail !== undefined && { detail: cut(detail, MAX_DETAIL_CHARACTERS) }) };
 }
@@ -94,6 +102,8 @@ function toSettings(settings: RunSettings): ReportSettings {
     ...(region !== undefined && { region }),
     ...(race !== undefined && { race: { offer: race.offer, units: race.units } }),
     has_second_key: settings.hasSecondKey,
+    ...(settings.hasOtherAccountKey === true && { has_other_account_key: true }),
+    ...(settings.plain === true && { plain: true }),
   };
 }
 

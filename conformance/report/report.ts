@@ -20,6 +20,12 @@ export interface Report {
   requirements_digest: string;
   /** The digest at the time of the run, if it differs. */
   run_requirements_digest?: string;
+  /** The digest of the challenge for which the run was made, hex; docs/certification.md describes it. */
+  challenge_sha256?: string;
+  /** What the run said of its own program: SHA-256, hex. */
+  suite_sha256?: string;
+  /** SHA-256 of each public key that the target showed in TLS (SubjectPublicKeyInfo, DER), hex. */
+  tls_keys?: string[];
   contract_version: string;
   run_id: string;
   base_url: string;
@@ -81,6 +87,9 @@ export interface ReportSettings {
   region?: string;
   race?: NonNullable<RunSettings['race']>;
   has_second_key: boolean;
+  has_other_account_key?: true;
+  /** The requests looked like an ordinary client's, and what no client sends was left out. */
+  plain?: true;
 }
 
 export const TIERS = ['compute', 'storage', 'token'] as const;

@@ -6,6 +6,22 @@ import { expect, it } from 'vitest';
 import { toJson } from './model.ts';
 import { greenReport, reportOf, sampleReport, sampleRun } from './sample.fixture.ts';
 
+const challengedReport = reportOf([
+  sampleRun({ challenge: 'c1'.repeat(32), isChained: true, suiteDigest: 'd2'.repeat(32) }),
+  {
+    kind: 'exchange',
+    n: 1,
+    step: 'list/all',
+    sentAt: 1,
+    endedAt: 2,
+    wall: '2026-03-02T09:30:00.001Z',
+    requestId: 'r',
+    tlsKey: 'e3'.repeat(32),
+    credential: 'api key',
+    request: { method: 'GET', path: '/instances', headers: {} },
+  },
+]);
+
 const schema: object = JSON.parse(readFileSync(join(import.meta.dirname, 'schema.json'), 'utf8'));
 const ajv = new Ajv2020({ strict: true, allErrors: true });
 addFormats.default(ajv);
@@ -37,6 +53,7 @@ it.each([
       { kind: 'end', at: 1, reason: 'fault of the suite', detail: 'why' },
     ]),
   ],
+  ['of a run for a challenge', challengedReport],
 ])('a report %s is as the schema says', (_, report) => {
   expect(errorsOf(JSON.parse(toJson(report)))).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import type { Evidence } from '../evidence/evidence.ts';
-import { isSuccess } from '../transcript/exchange.ts';
+import { isPolledRead } from '../transcript/exchange.ts';
 import type { ReportTiming } from './report.ts';
 import { round } from './shown.ts';
 
@@ -19,7 +19,7 @@ export function toTimings(evidence: Evidence): ReportTiming[] {
       ? []
       : [{ what, ms: round(last.endedAt - first.sentAt) }];
   });
-  const polls = evidence.anySteps('online/poll').filter(isSuccess);
+  const polls = evidence.exchanges.filter(isPolledRead);
   const sorted = polls.map(({ answer }) => answer?.firstByteMs ?? 0).toSorted((a, b) => a - b);
   const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1];
   return p95 === undefined ? waits : [...waits, { what: '95th percentile of a polled read', ms: round(p95) }];

@@ -58,7 +58,9 @@ function endedEarly(end: EndRecord | undefined): string | undefined {
     : `${why}: ${cut(detail, MAX_DETAIL_CHARACTERS)}`;
 }
 
-function selection({ only }: RunRecord, made: number, all: number): string | undefined {
+function selection({ only, settings }: RunRecord, made: number, all: number): string | undefined {
+  if (settings.plain === true)
+    return `${made} of ${plural(all, 'check')} made: a plain run leaves out what no ordinary client sends (a run without --plain tests it)`;
   return only === undefined
     ? undefined
     : `only ${made} of ${plural(all, 'check')} made, as selected (--only, --rerun-failed)`;

@@ -39,7 +39,7 @@ export class Budget {
     const usd = worstCaseUsd(pricePerHour, lifeMs);
     if (others + usd > maxCostUsd)
       throw new BudgetError(
-        `at ${formatUsd(pricePerHour)} an hour it could cost ${formatUsd(usd)}, and ${formatUsd(others)} is spent or set aside${doubtsOf(entries)}: more than --max-cost ${maxCostUsd}`,
+        `at ${formatUsd(pricePerHour)} an hour it could cost ${formatUsd(usd)}, and ${formatUsd(others)} is spent or set aside${doubtsOf(entries)}: more than --max-cost ${maxCostUsd} (--max-cost ${ceilToCent(others + usd)} would do)`,
       );
   }
 }
@@ -65,6 +65,11 @@ export function costUsd(entry: Entry, now: number, lifeMs = 0): number {
 /** The cost of a resource that lives for the longest possible time. */
 export function worstCaseUsd(pricePerHour: number, lifeMs: number): number {
   return (pricePerHour * Math.max(lifeMs, 0)) / 3_600_000;
+}
+
+/** A value for `--max-cost` that is no less. */
+export function ceilToCent(usd: number): string {
+  return (Math.ceil(usd * 100 - 1e-6) / 100).toFixed(2);
 }
 
 /** Formats USD, with as many decimals as needed. */

@@ -14,6 +14,8 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { PlainSource } from '../http/identity.ts';
+import { identityOf } from '../http/plain-identity.ts';
 import { systemErrorText } from '../text/wording.ts';
 import { type Entry, isOpen, type LedgerFile, type LedgerLine } from './ledger.ts';
 import { parseLedgerLine } from './ledger-line.ts';
@@ -35,10 +37,15 @@ export interface OpenLedgerFile extends LedgerFile {
   close(): void;
 }
 
+/** The path of the ledger of a run. */
+export function ledgerPath(folder: string, runId: string): string {
+  return join(folder, `${runId}.ndjson`);
+}
+
 /** Opens the ledger of a run. Throws if the folder cannot be written; nothing has been bought then. */
 export function openLedgerFile(folder: string, runId: string): OpenLedgerFile {
   makeFolder(folder);
-  const path = join(folder, `${runId}.ndjson`);
+  const path = ledgerPath(folder, runId);
   const file = openSync(path, 'a+', 0o600);
   syncFolder(dirname(path));
   return appendTo(path, file);
@@ -134,6 +141,8 @@ export interface StoredLedger {
   startedAt: string;
   /** Fingerprint of the API key or user name of the run. */
   keyPrint?: string;
+  /** Set for a plain run: from what its names are drawn. */
+  plain?: PlainSource;
   /** The process of the run. */
   process?: ProcessIdentity;
   /** When it was last written or touched, milliseconds since the epoch. */
@@ -200,11 +209,12 @@ export function readLedger(path: string): StoredLedger | undefined {
     if (!rest.some((text) => text.includes('"line":"entry"'))) return undefined;
     throw new Error('its first line does not say whose it is');
   }
+  const names = identityOf(run.runId, run.plain);
   const entries = new Map<number, Entry>();
   const unreadable: number[] = [];
   let isClosed = false;
   for (const [index, text] of rest.entries()) {
-    const line = parseLedgerLine(text, run.runId);
+    const line = parseLedgerLine(text, names);
     if (line !== undefined) isClosed = line.line === 'closed';
     if (line?.line === 'entry') entries.set(line.entry.n, line.entry);
     else if (line === undefined && text !== '' && index < rest.length - 1) unreadable.push(index + 2);
@@ -215,6 +225,7 @@ export function readLedger(path: string): StoredLedger | undefined {
     baseUrl: run.baseUrl,
     startedAt: run.startedAt,
     ...(run.keyPrint !== undefined && { keyPrint: run.keyPrint }),
+    ...(run.plain !== undefined && { plain: run.plain }),
     ...(run.process !== undefined && { process: run.process }),
     touchedAt: statSync(path).mtimeMs,
     entries: [...entries.values()],

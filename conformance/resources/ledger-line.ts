@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type LedgerLine, prefixOf } from './ledger.ts';
+import type { Names } from '../http/identity.ts';
+import type { LedgerLine } from './ledger.ts';
 
 const entry = z.object({
   n: z.int().min(1),
@@ -29,6 +30,9 @@ const ledgerLine = z.discriminatedUnion('line', [
     baseUrl: z.string().min(1),
     startedAt: z.string(),
     keyPrint: z.string().exactOptional(),
+    plain: z
+      .object({ seed: z.string().min(1), installation: z.string().regex(/^[0-9a-f]{8}$/) })
+      .exactOptional(),
     process: processIdentity.exactOptional(),
   }),
   z.object({ line: z.literal('entry'), entry }),
@@ -39,11 +43,11 @@ const ledgerLine = z.discriminatedUnion('line', [
  * Parses one line of a ledger. Undefined if a crash truncated it or another program wrote it. An entry without an id is
  * later found by its name, so a name that does not belong to this run is rejected.
  */
-export function parseLedgerLine(text: string, runId = ''): LedgerLine | undefined {
+export function parseLedgerLine(text: string, names?: Names): LedgerLine | undefined {
   const { data: line } = ledgerLine.safeParse(toJson(text));
   if (line?.line !== 'entry') return line;
   const { id, name } = line.entry;
-  return id === undefined && !name.startsWith(prefixOf(runId)) ? undefined : line;
+  return id === undefined && names?.isOwn(name) !== true ? undefined : line;
 }
 
 function toJson(text: string): unknown {

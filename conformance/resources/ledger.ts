@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type Names, type PlainSource, suiteNames } from '../http/identity.ts';
 import type { SignIn } from '../http/sign-in.ts';
 import type { ResourceRecord } from '../transcript/records.ts';
 import type { ProcessIdentity } from './process-identity.ts';
@@ -39,19 +40,25 @@ export type LedgerLine =
       startedAt: string;
       /** Fingerprint of the API key or user name of the run. */
       keyPrint?: string;
+      /** Set for a plain run: from what its names are drawn. */
+      plain?: PlainSource;
       process?: ProcessIdentity;
     }
   | { line: 'entry'; entry: Entry }
   | { line: 'closed' };
 
-/** The file of the ledger. `append` returns once the line is safely on disk. */
+/** The file of the ledger. `append` returns once the line is safely on disk, unless there is `flushed`. */
 export interface LedgerFile {
   append(line: LedgerLine): void;
+  /** Resolves once every line appended before is safely stored. Rejects with `LedgerError`: then nothing is bought. */
+  flushed?(): Promise<void>;
 }
 
 export interface LedgerParts {
   file: LedgerFile;
   runId: string;
+  /** Default: those of a usual run. */
+  names?: Names;
   wall: () => number;
   /** Called on every change of an entry. */
   onChange?: (entry: Entry) => void;
@@ -64,15 +71,21 @@ export interface LedgerParts {
 export class Ledger {
   readonly entries: Entry[] = [];
   readonly #parts: LedgerParts;
+  readonly #names: Names;
 
   constructor(parts: LedgerParts, entries: readonly Entry[] = []) {
     this.#parts = parts;
+    this.#names = parts.names ?? suiteNames(parts.runId);
     this.entries.push(...entries);
+  }
+
+  get names(): Names {
+    return this.#names;
   }
 
   /** The name that the next entry will have. */
   nextName(): string {
-    return nameOf(this.#parts.runId, this.#nextNumber());
+    return this.names.nameOf(this.#nextNumber());
   }
 
   intend(
@@ -88,6 +101,11 @@ export class Ledger {
     this.entries.push(full);
     this.#write(full);
     return full;
+  }
+
+  /** Waits until every intent is stored. Rejects with `LedgerError`. */
+  async flushed(): Promise<void> {
+    await this.#parts.file.flushed?.();
   }
 
   /** Never reuses a number, even if a line of the stored ledger was lost. */
@@ -156,15 +174,6 @@ export class Ledger {
 /** Whether the resource of this entry exists or may exist. */
 export function isOpen({ state }: Entry): boolean {
   return state === 'intended' || state === 'made' || state === 'unknown';
-}
-
-/** The prefix of every resource name of a run. */
-export function prefixOf(runId: string): string {
-  return `berth-conf-${runId}-`;
-}
-
-function nameOf(runId: string, n: number): string {
-  return `${prefixOf(runId)}${String(n).padStart(3, '0')}`;
 }
 
 /** An entry as a transcript record. */

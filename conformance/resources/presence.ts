@@ -4,7 +4,7 @@ import { printable } from '../text/printable.ts';
 import { jsonOf, listOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { type Prospect, prospectOfList } from '../waiting/answers.ts';
-import { type Entry, type Ledger, prefixOf } from './ledger.ts';
+import type { Entry, Ledger } from './ledger.ts';
 
 /**
  * Whether a read of an instance and a later list together confirm that it is gone. The read does not count if the list
@@ -101,16 +101,16 @@ export async function lookForStrays(
 }
 
 /**
- * Adds instances to the ledger that are listed under this run's name prefix and missing from the ledger: the target
+ * Adds instances to the ledger that are listed under a name of this run and missing from the ledger: the target
  * refused the request but created them, or the ledger was truncated.
  */
-export function adoptOrphans(ledger: Ledger, runId: string, list: Exchange): void {
+export function adoptOrphans(ledger: Ledger, list: Exchange): void {
   const instances = objectsField(jsonOf(list), 'instances');
   const known = new Set(ledger.entries.map(({ id }) => id));
   const awaited = ledger.open.filter(({ id }) => id === undefined);
   for (const instance of instances) {
     const [id, name = ''] = [idOf(instance), stringField(instance, 'name')];
-    if (id === undefined || known.has(id) || !name.startsWith(prefixOf(runId))) continue;
+    if (id === undefined || known.has(id) || !ledger.names.isOwn(name)) continue;
     if (instance['status'] === 'DESTROYED' || awaited.some((entry) => name.startsWith(entry.name))) continue;
     takeOver(ledger, list.step, instance);
   }

@@ -40,6 +40,11 @@ export interface ResourcesOptions {
   ledger: Ledger;
   budget: Budget;
   signal: AbortSignal;
+  /**
+   * Waits before each search for the result of an unclear create; `count` is its number, from 1. False: none is sent any
+   * more. Default: one search at once.
+   */
+  beforeSearch?: (count: number) => Promise<boolean>;
 }
 
 /** The run stops buying after an instance that costs more than this many times the price of its offer. */
@@ -66,11 +71,23 @@ export class Resources {
     return this.#others ?? new Set();
   }
 
+  /** Whether the cost cap allows further instances of these prices, in USD per hour. */
+  affords(pricesPerHour: readonly (number | undefined)[]): boolean {
+    try {
+      this.#parts.budget.allow(pricesPerHour);
+      return true;
+    } catch (error) {
+      if (error instanceof BudgetError) return false;
+      throw error;
+    }
+  }
+
   /** Creates one resource. Throws `BudgetError` before anything is sent. */
   async create(request: ResourceRequest): Promise<CreateResult> {
     this.#parts.signal.throwIfAborted();
     await this.#readExistingIds();
     const entry = this.#intend(request);
+    await this.#parts.ledger.flushed();
     // A POST is never interrupted: it could leave an unknown resource.
     const exchange = await this.#parts.client.send(
       request.step,
@@ -89,6 +106,7 @@ export class Resources {
     // All or none: an intent whose request is never sent would be searched for later.
     this.#parts.budget.allow(requests.map(priceOf));
     const entries = requests.map((request) => ({ request, entry: this.#intend(request) }));
+    await this.#parts.ledger.flushed();
     const exchanges = await this.#parts.client.sendTogether(
       entries.map(({ request, entry }) => ({ step: request.step, call: callOf(request, entry) })),
       this.#parts.signal,
@@ -107,7 +125,11 @@ export class Resources {
   async #readExistingIds(): Promise<void> {
     const { client, signal } = this.#parts;
     if (this.#others !== undefined) return;
-    const list = await client.send('ledger/others', { method: 'GET', path: '/instances' }, signal);
+    this.knowBefore(await client.send('ledger/others', { method: 'GET', path: '/instances' }, signal));
+  }
+
+  /** Takes a list of all instances as that before the run's first create. */
+  knowBefore(list: Exchange): void {
     this.#others = new Set((listOf(list) ?? []).flatMap((instance) => idOf(instance) ?? []));
   }
 
@@ -150,8 +172,11 @@ export class Resources {
     if (outcome.kind === 'refused' || madeNothing) return ledger.refused(entry);
     ledger.unknown(entry, outcome.why, exchange.answer !== undefined);
     if (entry.type !== 'instance') return;
-    const found = await findByName(client, ledger, entry);
-    if (found.kind === 'found') ledger.made(entry, found.id);
+    const { beforeSearch = async (count) => count === 1 } = this.#parts;
+    for (let count = 1; entry.id === undefined && (await beforeSearch(count)); count++) {
+      const found = await findByName(client, ledger, entry);
+      if (found.kind === 'found') ledger.made(entry, found.id);
+    }
   }
 }
 

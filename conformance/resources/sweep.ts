@@ -1,5 +1,5 @@
-import { suiteVersion } from '../contract/package.ts';
 import type { Clock } from '../http/clock.ts';
+import { identityOf } from '../http/plain-identity.ts';
 import { type SignIn, tokenRequests } from '../http/sign-in.ts';
 import { paceOf, TargetClient } from '../http/target-client.ts';
 import type { Transport } from '../http/transport.ts';
@@ -7,7 +7,7 @@ import { isSuccess, statusOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
 import { cleanUp } from './clean-up.ts';
-import { type Entry, isOpen, keyFingerprintOf, Ledger, prefixOf } from './ledger.ts';
+import { type Entry, isOpen, keyFingerprintOf, Ledger } from './ledger.ts';
 import { readLedger, reopenLedgerFile, type StoredLedger } from './ledger-file.ts';
 import { adoptOrphans } from './presence.ts';
 import { isPresumedAlive, lock } from './sweep-lock.ts';
@@ -34,8 +34,8 @@ export type Swept =
   | { result: 'unreachable'; why: string; left: Entry[] };
 
 /**
- * Finishes the clean-up of one run. It destroys resources whose id is in the ledger and instances with the run's name
- * prefix, and nothing else. It may be interrupted and repeated at any point.
+ * Finishes the clean-up of one run. It destroys resources whose id is in the ledger and instances with a name
+ * of the run, and nothing else. It may be interrupted and repeated at any point.
  */
 export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Swept> {
   const { process: owner } = stored;
@@ -49,7 +49,9 @@ export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Sw
   const entries = readLedger(stored.path)?.entries ?? stored.entries;
   const file = reopenLedgerFile(stored.path);
   try {
-    const ledger = new Ledger({ file, runId: stored.runId, wall: () => parts.clock.wall() }, entries);
+    const { runId, plain } = stored;
+    const names = identityOf(runId, plain);
+    const ledger = new Ledger({ file, runId, names, wall: () => parts.clock.wall() }, entries);
     return await sweepLedger(stored, ledger, parts);
   } finally {
     file.close();
@@ -70,7 +72,12 @@ function keyMismatchMessage({ apiKey }: SignIn): string {
   return `left alone: the ${which} is not that of the run, and another account would not be shown what the run made. Sign in as the run did or, where the ${which} is of the same account, pass --other-key`;
 }
 
-async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepParts): Promise<Swept> {
+/** As `sweep`, of a ledger that the caller holds. */
+export async function sweepLedger(
+  stored: Pick<StoredLedger, 'runId' | 'baseUrl' | 'plain' | 'unreadable'>,
+  ledger: Ledger,
+  parts: SweepParts,
+): Promise<Swept> {
   const client = createWire(stored, parts);
   for (const entry of ledger.open) if (parts.absent.includes(entry.name)) ledger.refused(entry);
   if (ledger.open.length === 0 && stored.unreadable.length === 0) {
@@ -79,7 +86,7 @@ async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepPar
   }
   const list = await listWith(client, parts);
   if (!isSuccess(list)) return { result: 'unreachable', why: whyUnreachable(list, parts), left: ledger.open };
-  adoptOrphans(ledger, stored.runId, list);
+  adoptOrphans(ledger, list);
   const before = ledger.open;
   const left = await cleanUp({
     client,
@@ -110,7 +117,7 @@ async function listWith(client: TargetClient, { signal, ...signIn }: SweepParts)
 }
 
 function createWire(
-  stored: StoredLedger,
+  stored: Pick<StoredLedger, 'runId' | 'baseUrl' | 'plain'>,
   { transport, clock, apiKey, login, pollIntervalMs }: SweepParts,
 ): TargetClient {
   return new TargetClient({
@@ -119,9 +126,8 @@ function createWire(
     apiKey,
     login,
     baseUrl: stored.baseUrl,
-    namePrefix: prefixOf(stored.runId),
     transcript: new Transcript({ redact: (record) => record }),
-    userAgent: `berth-conformance/${suiteVersion} sweep/${stored.runId}`,
+    identity: identityOf(stored.runId, stored.plain, 'sweep'),
     paceMs: paceOf(pollIntervalMs),
     onSecret: () => {},
   });

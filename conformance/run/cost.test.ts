@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { CHECKS } from '../checks/index.ts';
 import { loadRequirements } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
-import { runAgainst, type Subject } from '../mutants/harness.ts';
+import { reddened, runAgainst, type Subject } from '../mutants/harness.ts';
 import { stubbornMutants } from '../mutants/instances/stubborn.mutants.ts';
 import { toPlan } from '../plan/plan.ts';
 import { toReceipt, totalOf } from '../report/receipt.ts';
@@ -103,4 +103,19 @@ it('of volumes whose price a create has shown, no more are bought than --max-cos
     verdict: 'not_tested',
     reason: expect.stringContaining('more than --max-cost 1000'),
   });
+});
+
+it('a sold-out offer that the cap on the cost excludes is not applicable, with the cap that would do', async () => {
+  const dear: Subject['behave'] = (rules) => ({
+    ...rules,
+    showOffer: (offer, shown, list) =>
+      rules.showOffer(offer, offer.id === 'metal-epyc' ? { ...shown, price_per_hour: 9_000 } : shown, list),
+  });
+  const trial = await runAgainst({ behave: dear }, rows);
+  const soldOut = trial.judged.find(({ requirement }) => requirement.id === 'AVL-SOLDOUT-001');
+  expect(soldOut?.ruling).toMatchObject({
+    verdict: 'not_applicable',
+    reason: expect.stringMatching(/more than --max-cost 1000 \(--max-cost 15\d\d\.\d\d would do\)/),
+  });
+  expect(reddened(trial)).toEqual([]);
 });

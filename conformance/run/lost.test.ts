@@ -5,6 +5,7 @@ import { createReference } from '../mutants/reference/create-reference.ts';
 import type { LedgerLine } from '../resources/ledger.ts';
 import { SCENARIOS } from '../scenarios/index.ts';
 import { ssh2Client } from '../ssh/ssh2-client.ts';
+import { Draws } from '../transcript/draws.ts';
 import { EXIT, exitCodeOf, leftovers } from '../verdict/outcome.ts';
 import type { RunEvent } from './options.ts';
 import { run } from './run.ts';
@@ -34,8 +35,9 @@ async function runWhile(isUp: (nowMs: number) => boolean, level: 'read-only' | '
     },
     {
       runId: 'lost',
+      draws: new Draws('lost'),
       transport: reference.transport,
-      ssh: { newKeyPair: (name) => ssh.newKeyPair(name), login: (login) => clock.during(ssh.login(login)) },
+      ssh: { newKeyPair: ssh.newKeyPair, login: (login) => clock.during(ssh.login(login)) },
       clock,
       ledgerFile: { append: (line) => ledger.push(structuredClone(line)) },
       onEvent: (event) => events.push(event),

@@ -2,8 +2,10 @@ import type { Clock } from '../http/clock.ts';
 import type { SignIn } from '../http/sign-in.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Entry, LedgerFile } from '../resources/ledger.ts';
+import type { RestartTarget } from '../scenarios/restart/restart-target.ts';
 import type { SshClient } from '../ssh/ssh-client.ts';
-import type { Level, RunSettings, TranscriptRecord } from '../transcript/records.ts';
+import type { Draws } from '../transcript/draws.ts';
+import type { ChosenSettings, Level, TranscriptRecord } from '../transcript/records.ts';
 
 /** The target and the settings of a run. */
 export interface RunOptions extends SignIn {
@@ -11,10 +13,14 @@ export interface RunOptions extends SignIn {
   baseUrl: string;
   /** A second key of the same account. */
   secondApiKey?: string | undefined;
+  /** A key of another account. */
+  otherAccountKey?: string | undefined;
   level: Level;
   /** Ids of checks; default: all of the level. */
   only?: readonly string[] | undefined;
-  settings: Omit<RunSettings, 'hasSecondKey'>;
+  /** The digest of the challenge that the run answers. `RunParts.draws` is then of its nonce. */
+  challenge?: string | undefined;
+  settings: ChosenSettings;
   /** Whether resources without a known price may be created. The cap cannot cover them. */
   acceptsUnknownCost?: boolean | undefined;
 }
@@ -22,10 +28,13 @@ export interface RunOptions extends SignIn {
 /** The system's services that a run uses. */
 export interface RunParts {
   runId: string;
+  draws: Draws;
   transport: Transport;
   ssh: SshClient;
   clock: Clock;
   ledgerFile: LedgerFile;
+  /** Restarts the target, once, while an instance of the run exists. */
+  restartTarget?: RestartTarget | undefined;
   /** Receives each line of the transcript. */
   sink?: ((line: string) => void) | undefined;
   onEvent?: ((event: RunEvent) => void) | undefined;

@@ -1,18 +1,24 @@
 import { suiteVersion } from '../contract/package.ts';
 import { loadRequirements } from '../contract/requirements.ts';
+import { suiteDigest } from '../contract/suite-digest.ts';
+import { type Identity, type PlainSource, plainSourceOf } from '../http/identity.ts';
+import { identityOf } from '../http/plain-identity.ts';
 import { withoutUsername } from '../http/sign-in.ts';
 import { paceOf, TargetClient } from '../http/target-client.ts';
 import { Budget } from '../resources/budget.ts';
 import { cleanUp } from '../resources/clean-up.ts';
-import { keyFingerprintOf, Ledger, prefixOf, toRecord } from '../resources/ledger.ts';
+import { keyFingerprintOf, Ledger, toRecord } from '../resources/ledger.ts';
 import { lookForStrays, reopenListed } from '../resources/presence.ts';
 import { Resources } from '../resources/resources.ts';
 import { lookForUnexplained } from '../scenarios/instances/strays.ts';
+import { searchesLikeMarketplace } from '../scenarios/plain/searches.ts';
 import { Session, type SessionParts } from '../scenarios/session.ts';
 import { KeyRing } from '../ssh/key-ring.ts';
 import { isPrivateBaseUrl } from '../ssh/private-addresses.ts';
+import type { SshClient } from '../ssh/ssh-client.ts';
 import { createRedactor, type Redactor } from '../text/redact.ts';
-import type { TranscriptRecord } from '../transcript/records.ts';
+import { requestLabel } from '../transcript/draws.ts';
+import type { RunSettings, TranscriptRecord } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
 import type { KnownReasons } from '../waiting/wait-limiter.ts';
 import type { RunOptions, RunParts } from './options.ts';
@@ -33,10 +39,13 @@ export interface Prepared {
 
 /** Assembles a run and writes its first records. Only opens TCP connections to the target. */
 export async function prepare(options: RunOptions, parts: RunParts, signal: AbortSignal): Promise<Prepared> {
-  const { baseUrl, apiKey, login, secondApiKey, settings } = options;
+  const { baseUrl, apiKey, login, secondApiKey, otherAccountKey } = options;
   const { clock, runId, onEvent } = parts;
+  const settings = settingsOf(options, parts);
+  const plain = plainSourceOf({ seed: parts.draws.seed, settings });
+  const identity = identityOf(runId, plain);
   const redactor = redactorFor(options);
-  const keys = keyRing(parts, redactor);
+  const keys = keyRing(parts.ssh, identity, redactor);
   const transcript = new Transcript({
     redact: (record) => redactor.value(withoutUsername(record, login)) as TranscriptRecord,
     sink: parts.sink,
@@ -47,19 +56,23 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     clock,
     transcript,
     baseUrl,
-    userAgent: userAgentOf(runId),
+    identity,
+    requestId: (n) => parts.draws.uuid(requestLabel(n)),
     apiKey,
     login,
     secondApiKey,
-    namePrefix: prefixOf(runId),
-    paceMs: paceOf(settings.pollIntervalMs),
+    otherAccountKey,
+    ...(plain !== undefined
+      ? { paceMs: 0, repeatsReads: false }
+      : { paceMs: paceOf(settings.pollIntervalMs) }),
     onSecret: (name, secret) => redactor.add(name, secret),
     onSilence: (text) => onEvent?.({ event: 'notice', text }),
   });
-  await recordStart(options, parts, transcript);
+  await recordStart(options, parts, { transcript, identity, settings, plain });
   const ledger = new Ledger({
     file: parts.ledgerFile,
     runId,
+    names: identity,
     wall: () => clock.wall(),
     onChange: (entry) => {
       transcript.add(toRecord(entry, client.now()));
@@ -67,7 +80,8 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     },
   });
   const knownReasons: KnownReasons = new Set();
-  const session = createSession(options, parts, { client, ledger, transcript, keys, signal, knownReasons });
+  const shared = { client, ledger, transcript, keys, signal, knownReasons, settings };
+  const session = createSession(options, parts, shared);
   return {
     session,
     transcript,
@@ -83,22 +97,44 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
 }
 
 /** A redactor that knows the credentials of the run. */
-function redactorFor({ apiKey, login, secondApiKey }: RunOptions): Redactor {
+function redactorFor({ apiKey, login, secondApiKey, otherAccountKey }: RunOptions): Redactor {
   const redactor = createRedactor();
   if (apiKey !== undefined) redactor.add('api key', apiKey);
   if (login !== undefined) redactor.add('password', login.password);
   if (secondApiKey !== undefined) redactor.add('second api key', secondApiKey);
+  if (otherAccountKey !== undefined) redactor.add('other account key', otherAccountKey);
   return redactor;
 }
 
-function userAgentOf(runId: string): string {
-  return `berth-conformance/${suiteVersion} run/${runId}`;
+/** The settings of the run as it records them. */
+function settingsOf(
+  { settings, secondApiKey, otherAccountKey }: RunOptions,
+  { draws }: RunParts,
+): RunSettings {
+  const installation = settings.installation ?? draws.hex('installation', 8);
+  return {
+    ...settings,
+    ...(settings.plain === true && { installation }),
+    hasSecondKey: secondApiKey !== undefined,
+    ...(otherAccountKey !== undefined && { hasOtherAccountKey: true }),
+  };
+}
+
+interface Beginning {
+  transcript: Transcript;
+  identity: Identity;
+  settings: RunSettings;
+  plain: PlainSource | undefined;
 }
 
 /** Writes the first record of the transcript and the first line of the ledger. */
-async function recordStart(options: RunOptions, parts: RunParts, transcript: Transcript): Promise<void> {
-  const { baseUrl, apiKey, login, secondApiKey, level, settings } = options;
-  const { clock, runId } = parts;
+async function recordStart(
+  options: RunOptions,
+  parts: RunParts,
+  { transcript, identity, settings, plain }: Beginning,
+): Promise<void> {
+  const { baseUrl, apiKey, login, level } = options;
+  const { clock, runId, draws } = parts;
   const startedAt = new Date(clock.wall()).toISOString();
   transcript.add({
     kind: 'run',
@@ -108,10 +144,15 @@ async function recordStart(options: RunOptions, parts: RunParts, transcript: Tra
     runId,
     baseUrl,
     level,
+    seed: draws.seed,
+    ...(options.challenge !== undefined && { challenge: options.challenge }),
+    isChained: true,
+    suiteDigest: suiteDigest(),
     startedAt,
-    userAgent: userAgentOf(runId),
-    settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
-    roundTripsMs: await roundTrips(options, parts),
+    userAgent: identity.userAgent,
+    settings,
+    // Connections without a request would give a plain run away.
+    roundTripsMs: plain === undefined ? await roundTrips(options, parts) : [],
     ...(options.only === undefined ? {} : { only: options.only }),
   });
   parts.ledgerFile.append({
@@ -120,15 +161,21 @@ async function recordStart(options: RunOptions, parts: RunParts, transcript: Tra
     baseUrl,
     startedAt,
     keyPrint: keyFingerprintOf(runId, { apiKey, login }),
+    ...(plain !== undefined && { plain }),
   });
 }
 
 function createSession(
-  { baseUrl, apiKey, login, secondApiKey, level, settings, acceptsUnknownCost }: RunOptions,
-  { clock, ssh, onEvent }: RunParts,
-  shared: Pick<SessionParts, 'client' | 'ledger' | 'transcript' | 'keys' | 'signal' | 'knownReasons'>,
+  options: RunOptions,
+  parts: RunParts,
+  shared: Pick<
+    SessionParts,
+    'client' | 'ledger' | 'transcript' | 'keys' | 'signal' | 'knownReasons' | 'settings'
+  >,
 ): Session {
-  const { client, ledger, signal } = shared;
+  const { baseUrl, apiKey, login, level, acceptsUnknownCost } = options;
+  const { clock, draws, ssh, restartTarget, onEvent } = parts;
+  const { client, ledger, signal, settings } = shared;
   const budget = new Budget({
     maxCostUsd: settings.maxCostUsd,
     entries: ledger.entries,
@@ -142,17 +189,21 @@ function createSession(
     apiKey,
     login,
     clock,
+    draws,
     ssh,
-    settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
+    restartTarget,
     allowPrivate: settings.allowPrivate === true || isPrivateBaseUrl(baseUrl),
-    resources: new Resources({ client, ledger, budget, signal }),
+    resources: new Resources({
+      ...{ client, ledger, budget, signal },
+      ...(settings.plain === true && { beforeSearch: searchesLikeMarketplace(clock, signal) }),
+    }),
     onWait: (text) => onEvent?.({ event: 'waiting', text }),
   });
 }
 
-function keyRing({ ssh, runId }: RunParts, redactor: Redactor): KeyRing {
+function keyRing(ssh: SshClient, identity: Identity, redactor: Redactor): KeyRing {
   return new KeyRing((name) => {
-    const pair = ssh.newKeyPair(`berth-conformance-${runId}-${name}`);
+    const pair = ssh.newKeyPair(identity.keyComment(name), identity.keyType(name));
     redactor.add(`${name} private key`, pair.privateKey);
     return pair;
   });
@@ -182,8 +233,10 @@ async function finish(
   const { onEvent, clock, abandon } = parts;
   const { pollIntervalMs, readyTimeoutMs } = options.settings;
   if (client.isLost && (await isStillLost(parts, client))) return noteLost(ledger);
-  const mayHaveMade = ledger.entries.length > 0;
-  if (mayHaveMade) await orAbandoned(abandon, () => lookForUnexplained(session, parts.runId, abandon));
+  // A plain run that has done so itself asks for nothing more: no marketplace would.
+  const isDone = session.hasLookedForUnexplained && ledger.open.length === 0;
+  const mayHaveMade = ledger.entries.length > 0 && !isDone;
+  if (mayHaveMade) await orAbandoned(abandon, () => lookForUnexplained(session, abandon));
   if (ledger.open.length > 0) onEvent?.({ event: 'cleaning', open: ledger.open.length });
   await cleanUp({
     client,

@@ -101,7 +101,7 @@ function plainLines({ write, clock, every = unrefInterval }: ProgressParts, stat
 function lineOf(event: RunEvent, state: RunState): string | undefined {
   switch (event.event) {
     case 'begun':
-      return `run ${event.runId}: ${event.scenarios} scenarios`;
+      return `run ${event.runId}: ${event.scenarios} ${event.scenarios === 1 ? 'scenario' : 'scenarios'}`;
     case 'scenario':
       return `[${event.index}/${event.of}] ${event.title} (${state.elapsed}, ${state.cost})`;
     case 'resource':

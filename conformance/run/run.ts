@@ -6,6 +6,7 @@ import type { EndRecord, TranscriptRecord } from '../transcript/records.ts';
 import { SuiteFault } from '../transcript/transcript.ts';
 import type { RunOptions, RunParts } from './options.ts';
 import { type Prepared, prepare } from './prepare.ts';
+import { inTurn, whyDecided } from './slow-target.ts';
 
 const MS_PER_MINUTE = 60_000;
 
@@ -48,12 +49,13 @@ async function runScenarios(
   scenarios: readonly Scenario[],
   signal: AbortSignal,
 ): Promise<End> {
-  for (const [index, scenario] of scenarios.entries()) {
+  const queue = [...scenarios];
+  for (const scenario of inTurn(queue, transcript.records)) {
     parts.onEvent?.({
       event: 'scenario',
       id: scenario.id,
       title: scenario.title,
-      index: index + 1,
+      index: scenarios.length - queue.length,
       of: scenarios.length,
     });
     try {
@@ -61,6 +63,12 @@ async function runScenarios(
       await scenario.run(session);
       await lookForStrays(signal);
       if (parts.mayKeep?.(transcript.records)) return { reason: 'kept', detail: `after ${scenario.id}` };
+      const why = whyDecided(transcript.records);
+      if (why !== undefined)
+        session.skip(
+          queue.splice(0).map(({ id }) => id),
+          why,
+        );
     } catch (error) {
       if (signal.reason instanceof SuiteFault) return faultOf(signal.reason.cause ?? signal.reason);
       if (error instanceof TargetLost) return { reason: 'target lost', detail: error.message };

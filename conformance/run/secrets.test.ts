@@ -12,6 +12,7 @@ import type { LedgerLine } from '../resources/ledger.ts';
 import { SCENARIOS } from '../scenarios/index.ts';
 import type { KeyPair, SshClient } from '../ssh/ssh-client.ts';
 import { ssh2Client } from '../ssh/ssh2-client.ts';
+import { Draws } from '../transcript/draws.ts';
 import { judge } from '../verdict/judge.ts';
 import type { RunEvent } from './options.ts';
 import { run } from './run.ts';
@@ -60,11 +61,13 @@ it('a target that says all back finds no secret of the run in anything that is w
   };
   const written: (string | LedgerLine | RunEvent)[] = [];
   const [apiKey = '', secondApiKey] = apiKeys;
+  const [otherAccountKey = ''] = reference.options.otherAccountKeys;
   const records = await run(
     {
       baseUrl: reference.options.baseUrl,
       apiKey,
       secondApiKey,
+      otherAccountKey,
       login,
       level: 'full',
       settings: {
@@ -77,6 +80,7 @@ it('a target that says all back finds no secret of the run in anything that is w
     },
     {
       runId: 'canary',
+      draws: new Draws('canary'),
       transport: reference.transport,
       ssh,
       clock,
@@ -97,11 +101,18 @@ it('a target that says all back finds no secret of the run in anything that is w
     privateKey.split('\n').filter((line) => line.length > 40),
   );
   expect(privateLines.length).toBeGreaterThan(3);
-  const named = [...apiKeys, login.password];
+  const named = [...apiKeys, otherAccountKey, login.password];
   const others = [login.username, ...privateLines, 'reference-access-token-'];
   for (const secret of [...named, ...named.flatMap(formsOf), ...others])
     for (const text of texts) expect(text.includes(secret), `${secret} in ${text.slice(0, 80)}`).toBe(false);
-  for (const name of ['api key', 'second api key', 'access token', 'username', 'password'])
+  for (const name of [
+    'api key',
+    'second api key',
+    'other account key',
+    'access token',
+    'username',
+    'password',
+  ])
     expect(texts.some((text) => text.includes(`[redacted: ${name}]`))).toBe(true);
 });
 

@@ -45,3 +45,26 @@ it('what a create made that was answered 500 is found beside the scenarios, not 
   expect(found).toBeGreaterThan(0);
   expect(found).toBeLessThan(stopped);
 });
+
+it.each([
+  [
+    'GET /instances/{id} takes',
+    (route: string | undefined) => route === 'GET /instances/{instanceId}',
+    200_000,
+  ],
+  ['every GET takes', (route: string | undefined) => route?.startsWith('GET ') === true, 240_000],
+])('%s 4 s: the verdict is there before the rest is asked for', async (_what, isIt, limitMs) => {
+  const slow: Subject['behave'] = (rules) => ({
+    ...rules,
+    answerDelayMs: (request) => (isIt(request.route) ? 4000 : rules.answerDelayMs(request)),
+  });
+  const trial = await runAgainst({ behave: slow, run: { pollIntervalMs: 200 } }, rows);
+  expect(reddened(trial)).toEqual(['LAT-GET-001']);
+  expect(trial.tookMs).toBeLessThan(limitMs);
+  expect(trial.leaked).toEqual([]);
+  const destroyed = trial.judged.find(({ requirement }) => requirement.id === 'DEL-200-001');
+  expect(destroyed?.ruling).toMatchObject({
+    verdict: 'not_tested',
+    reason: expect.stringContaining('LAT-GET-001'),
+  });
+});

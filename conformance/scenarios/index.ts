@@ -1,4 +1,5 @@
-import { includes, type Level } from '../transcript/records.ts';
+import { includes, type Level, type RunSettings } from '../transcript/records.ts';
+import { otherAccount } from './access/other-account.ts';
 import { secondKey } from './access/second-key.ts';
 import { token } from './access/token.ts';
 import { unauthenticated } from './access/unauthenticated.ts';
@@ -8,18 +9,23 @@ import { catalog } from './catalog/catalog.ts';
 import { unknown } from './conventions/unknown.ts';
 import { boot, create } from './instances/create.ts';
 import { destroy, earlyDelete } from './instances/destroy.ts';
+import { elsewhere, elsewhereEnd } from './instances/elsewhere.ts';
 import { list, listByRegion } from './instances/list.ts';
+import { observe } from './instances/observe.ts';
 import { online } from './instances/online.ts';
 import { refusals } from './instances/refusals.ts';
+import { secondCycle } from './instances/second-cycle.ts';
 import { start, stop } from './instances/stop-start.ts';
-import { companion } from './machine/companion.ts';
+import { companion, companionAlone } from './machine/companion.ts';
+import { plainScenario } from './plain/plain.ts';
+import { restart } from './restart/restart.ts';
 import type { Scenario } from './scenario.ts';
 import { volumes } from './volumes/volumes.ts';
 
 /**
- * Every scenario, in running order: free ones first; those that need the instance ONLINE between `online` and `stop`;
- * `destroy` after everything that needs it; `unauthenticated` last, since a target may ban an address after many
- * invalid credentials.
+ * Every scenario, in running order: free ones first; those that need the instance ONLINE between `online` and `stop`; then
+ * `destroy`, and after it what needs a unit of its own, since a provider may have one; `unauthenticated` last, since a
+ * target may ban an address after many invalid credentials.
  */
 export const SCENARIOS: readonly Scenario[] = [
   token,
@@ -35,22 +41,37 @@ export const SCENARIOS: readonly Scenario[] = [
   secondKey,
   volumes,
   companion,
+  observe,
   stop,
   start,
-  earlyDelete,
-  race,
+  secondCycle,
+  otherAccount,
+  restart,
   destroy,
+  companionAlone,
+  elsewhere,
+  race,
+  earlyDelete,
+  elsewhereEnd,
   unauthenticated,
 ];
 
 /**
- * The scenarios of a run: those of its level or, with `only`, those that the given checks need and their
- * prerequisites.
+ * The scenarios of a run: `plain` alone for a plain run; otherwise those of its level or, with `only`, those that the given
+ * checks need, with their prerequisites.
  */
 export function scenariosFor(
   level: Level,
   only: readonly { scenarios: readonly string[] }[] | undefined,
+  { plain }: Pick<RunSettings, 'plain'> = {},
 ): Scenario[] {
+  if (plain === true)
+    return [
+      plainScenario(
+        level,
+        SCENARIOS.map(({ id }) => id),
+      ),
+    ];
   const ofLevel = SCENARIOS.filter((scenario) => includes(level, scenario.level));
   if (only === undefined) return ofLevel;
   const needed = new Set<string>();

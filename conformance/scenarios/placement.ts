@@ -32,6 +32,16 @@ export function placements(availability: readonly unknown[], wanted: Wanted = {}
     );
 }
 
+/** The cheapest placement in another region. Undefined if there is none, or the user named one region. */
+export function elsewhereOf(
+  choices: readonly Placement[],
+  region: string | undefined,
+  wanted: Wanted,
+): Placement | undefined {
+  if (region === undefined || wanted.region !== undefined) return undefined;
+  return choices.find((choice) => choice.region !== region);
+}
+
 function fits(value: string, wanted: string | undefined): boolean {
   return wanted === undefined || value === wanted;
 }

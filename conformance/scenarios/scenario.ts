@@ -12,6 +12,8 @@ export interface Scenario {
   title: string;
   /** The scenarios that must run before it. */
   after: readonly string[];
+  /** How long it usually takes, in minutes; default: by its boots and polls. */
+  minutes?: number;
   /** What it creates, for the plan: one entry per instance or volume. */
   buys: readonly Purchase[];
   run(session: Session): Promise<void>;
@@ -21,8 +23,10 @@ export interface Purchase {
   type: 'instance' | 'volume';
   /**
    * `cheapest`: the cheapest available offer. `race`: the offer of `--race`; one unit more than exists is requested.
+   * `elsewhere`: the cheapest one in another region, bought only if the cost cap allows it beside all else. `restart`:
+   * only if the run restarts the target.
    */
-  offer: 'cheapest' | 'race';
+  offer: 'cheapest' | 'race' | 'elsewhere' | 'restart';
   what: string;
 }
 

@@ -8,12 +8,22 @@ import type { CreateResult, ResourceRequest, Resources } from '../resources/reso
 import type { KeyRing } from '../ssh/key-ring.ts';
 import type { SshClient, SshLogin } from '../ssh/ssh-client.ts';
 import { type JsonObject, numberField, objectsField, stringField } from '../text/json.ts';
-import { successOf } from '../transcript/exchange.ts';
-import type { Exchange, KeyName, Level, RunSettings, SshRecord } from '../transcript/records.ts';
+import type { Draws } from '../transcript/draws.ts';
+import { isPolledRead, successOf } from '../transcript/exchange.ts';
+import type {
+  Exchange,
+  KeyName,
+  Level,
+  RestartRecord,
+  RunSettings,
+  SshRecord,
+} from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
 import { type Awaited, prospectOf } from '../waiting/answers.ts';
 import { type KnownReasons, WaitLimiter } from '../waiting/wait-limiter.ts';
+import { ListSamples, SAMPLE_STEP } from './list-samples.ts';
 import type { Placement } from './placement.ts';
+import type { RestartTarget } from './restart/restart-target.ts';
 
 const SSH_TIMEOUT_MS = 20_000;
 /** Tried in this order if an instance has no user name. */
@@ -32,6 +42,7 @@ export interface SessionParts extends SignIn {
   settings: RunSettings;
   client: TargetClient;
   clock: Clock;
+  draws: Draws;
   ssh: SshClient;
   /** Whether logins to private addresses are allowed. */
   allowPrivate: boolean;
@@ -41,6 +52,8 @@ export interface SessionParts extends SignIn {
   transcript: Transcript;
   /** Aborted by Ctrl-C and when the time is up. */
   signal: AbortSignal;
+  /** Restarts the target (`--restart-command`). */
+  restartTarget?: RestartTarget | undefined;
   /** Called with what the run waits for. */
   onWait: (text: string) => void;
   /** Reasons why waits of the run were given up. */
@@ -59,6 +72,8 @@ export interface Wait {
 /** The interface of scenarios to the target, and their shared state. */
 export class Session {
   readonly #parts: SessionParts;
+  readonly #samples: ListSamples;
+  readonly #givenUp = new AbortController();
   #logins = 0;
   #volumeUsdPerGb: number | undefined;
   /** The user that could log in, by instance. */
@@ -76,11 +91,24 @@ export class Session {
   /** The last ONLINE endpoint of `primary`, to check whether it still answers. */
   lastOnline: JsonObject | undefined;
   whyNotOnline: string | undefined;
+  /** When a read first showed `primary` ONLINE, on the clock of `now()`. */
+  onlineSince = 0;
+  /** The run's second instance is still to be created, since the first held the only unit. */
+  isCompanionOwed = false;
+  /** A list after the run's last create was searched for instances that the ledger does not know. */
+  hasLookedForUnexplained = false;
+  /** The instance in a second region, which lives until the race is over, with the read that showed it ONLINE. */
+  inSecondRegion: { instance: Instance; shown: JsonObject | undefined } | undefined;
   /** Instances whose wait after an attach or a detach was given up. They are read only once from then on. */
   readonly stuck = new Set<string>();
 
+  /** Aborted by Ctrl-C, when the time is up, and by `giveUp`. */
+  readonly signal: AbortSignal;
+
   constructor(parts: SessionParts) {
     this.#parts = parts;
+    this.signal = AbortSignal.any([parts.signal, this.#givenUp.signal]);
+    this.#samples = new ListSamples((label) => parts.draws.fraction(label));
   }
 
   get settings(): RunSettings {
@@ -91,12 +119,21 @@ export class Session {
     return this.#parts.level;
   }
 
-  get signal(): AbortSignal {
-    return this.#parts.signal;
+  /** Ends everything that is under way, for this reason. */
+  giveUp(reason: unknown): void {
+    this.#givenUp.abort(reason);
   }
 
   get client(): TargetClient {
     return this.#parts.client;
+  }
+
+  get draws(): Draws {
+    return this.#parts.draws;
+  }
+
+  get restartTarget(): RestartTarget | undefined {
+    return this.#parts.restartTarget;
   }
 
   get ledger(): Ledger {
@@ -107,11 +144,13 @@ export class Session {
     return this.#parts;
   }
 
-  /** The two public keys for an instance, by its ledger entry. `ofItsOwn`: no other instance has them. */
+  /** The public keys for an instance, by its ledger entry. `ofItsOwn`: no other instance has them. */
   publicKeys(entry: number, ofItsOwn: boolean): string[] {
     const { keys } = this.#parts;
     if (ofItsOwn) keys.issue(entry);
-    return (['first', 'second'] as const).map((name) => keys.pair(entry, name).publicKey);
+    // A marketplace injects one key.
+    const names = this.settings.plain === true ? (['first'] as const) : (['first', 'second'] as const);
+    return names.map((name) => keys.pair(entry, name).publicKey);
   }
 
   /** Milliseconds since the run's start. */
@@ -119,8 +158,8 @@ export class Session {
     return this.client.now();
   }
 
-  sleep(ms: number): Promise<void> {
-    return this.#parts.clock.sleep(ms, this.signal);
+  sleep(ms: number, signal = this.signal): Promise<void> {
+    return this.#parts.clock.sleep(ms, signal);
   }
 
   send(step: string, call: Call): Promise<Exchange> {
@@ -150,9 +189,26 @@ export class Session {
     return this.#volumeUsdPerGb === undefined ? {} : { pricePerHour: this.#volumeUsdPerGb * sizeGb };
   }
 
+  /** How many polled reads of instances the run has sent, and got answered 200. */
+  get polls(): number {
+    return this.#parts.transcript.records.filter(
+      (record) => record.kind === 'exchange' && isPolledRead(record),
+    ).length;
+  }
+
   /** The ids of the instances that were there before the run's first create. */
   get idsBefore(): ReadonlySet<string> {
     return this.#parts.resources.idsBefore;
+  }
+
+  /** Whether the cost cap allows further instances of these prices, in USD per hour. */
+  affords(pricesPerHour: readonly (number | undefined)[]): boolean {
+    return this.#parts.resources.affords(pricesPerHour);
+  }
+
+  /** Takes a list of all instances as that before the run's first create. */
+  knowBefore(list: Exchange): void {
+    this.#parts.resources.knowBefore(list);
   }
 
   /** Throws `BudgetError`. */
@@ -175,6 +231,10 @@ export class Session {
     });
   }
 
+  addRestart(record: RestartRecord): void {
+    this.#parts.transcript.add(record);
+  }
+
   /** Reports what the run waits for. */
   waitsFor(text: string): void {
     this.#parts.onWait(text);
@@ -190,11 +250,12 @@ export class Session {
   }
 
   /**
-   * Polls an instance at the run's interval until `isReached` accepts its status ('404' for a read answered 404).
-   * Returns that read, or undefined on timeout or if the wait cannot succeed any more.
+   * Polls an instance at the run's interval until `isReached` accepts its status ('404' for a read answered 404), and
+   * lists all instances at drawn moments meanwhile. Returns that read; undefined on timeout, or if the wait cannot succeed
+   * any more.
    */
   async poll(
-    step: string,
+    step: `${string}poll`,
     instance: Pick<Instance, 'id' | 'region'>,
     isReached: (status: string | undefined, body: JsonObject | undefined) => boolean,
     wait: Wait,
@@ -208,9 +269,11 @@ export class Session {
       const exchange = await this.get(step, instancePath(instance));
       const body = successOf(exchange);
       const status = exchange.answer?.status === 404 ? '404' : stringField(body, 'status');
+      const isSampleDue = this.#samples.isDue(exchange.endedAt);
       if (isReached(status, body)) return exchange;
       if (isInVain(exchange)) return undefined;
       if (asked - startedAt >= readyTimeoutMs) return undefined;
+      if (isSampleDue) this.#samples.taken(await this.get(SAMPLE_STEP, '/instances'));
       await this.sleep(Math.max(next + pollIntervalMs - this.now(), 0));
     }
   }

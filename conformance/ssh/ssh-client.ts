@@ -1,4 +1,8 @@
 import type { SshRung } from '../transcript/records.ts';
+
+/** The types of keys that users have. */
+export type KeyType = 'ed25519' | 'rsa' | 'ecdsa';
+
 /** A key pair made for one run. `publicKey` is one OpenSSH line, `privateKey` OpenSSH's PEM. */
 export interface KeyPair {
   publicKey: string;
@@ -34,6 +38,6 @@ export interface SshOutcome {
 /** Logs in as a user would: one key, no agent, no password, no other authentication method. Throws nothing. */
 export interface SshClient {
   login(login: SshLogin): Promise<SshOutcome>;
-  /** Generates an ed25519 key pair; `comment` is appended to the public line. */
-  newKeyPair(comment: string): KeyPair;
+  /** Generates a key pair; `comment` is appended to the public line. Default: ed25519. */
+  newKeyPair(comment: string, type?: KeyType): KeyPair;
 }

@@ -32,10 +32,28 @@ interface Form {
  * a whole value: alone, after `Bearer `, between quotes or after `=`. It would otherwise damage the report.
  */
 export function createRedactor(): Redactor {
-  const forms = new Map<string, Form>();
+  const known = new Set<string>();
+  const short: Form[] = [];
+  /** By their first `LONG_ENOUGH` characters: the keys of a run have thousands of forms. */
+  const long = new Map<string, Form[]>();
 
   const keep = (text: string, marker: string, pattern: string): void => {
-    if (!forms.has(text)) forms.set(text, { text, marker, pattern });
+    if (known.has(text)) return;
+    known.add(text);
+    const form = { text, marker, pattern };
+    if (text.length < LONG_ENOUGH) short.push(form);
+    else {
+      const beginning = text.slice(0, LONG_ENOUGH);
+      long.set(beginning, [...(long.get(beginning) ?? []), form]);
+    }
+  };
+
+  const longIn = (text: string): Form[] => {
+    const found = new Set<Form>();
+    for (let at = 0; at + LONG_ENOUGH <= text.length; at++)
+      for (const form of long.get(text.slice(at, at + LONG_ENOUGH)) ?? [])
+        if (text.startsWith(form.text, at)) found.add(form);
+    return [...found];
   };
 
   const add = (name: string, secret: string): void => {
@@ -51,15 +69,15 @@ export function createRedactor(): Redactor {
     let result = given;
     // A marker together with its neighbours could form a secret again, hence several passes.
     for (let pass = 0; pass < 4; pass++) {
-      const sought = pass === 0 ? [...forms.values()] : [...forms.values()].filter(isLong);
-      const found = sought.filter((form) => result.includes(form.text));
+      const found = longIn(result);
+      if (pass === 0) found.push(...short.filter((form) => given.includes(form.text)));
       if (found.length === 0) return result;
       const next = replaceAll(result, found);
       if (next === result) break;
       result = next;
     }
     // A remaining match is part of a marker itself.
-    return [...forms.values()].some((form) => isLong(form) && result.includes(form.text)) ? '' : result;
+    return longIn(result).length > 0 ? '' : result;
   };
 
   const value = (json: unknown, depth = 0): unknown => {
@@ -75,10 +93,6 @@ export function createRedactor(): Redactor {
   };
 
   return { add, text, value: (json) => value(json) };
-}
-
-function isLong(form: Form): boolean {
-  return form.text.length >= LONG_ENOUGH;
 }
 
 function replaceAll(text: string, found: readonly Form[]): string {

@@ -24,6 +24,14 @@ export function isSuccess({ answer }: Exchange): boolean {
   return answer !== undefined && answer.status >= 200 && answer.status < 300;
 }
 
+/** Whether a read of one instance was answered 200. */
+export function isPolledRead({ request, answer }: Exchange): boolean {
+  return request.method === 'GET' && READ_OF_ONE.test(request.path) && answer?.status === 200;
+}
+
+/** The path of a read of one instance. */
+export const READ_OF_ONE = /^\/instances\/[^/?]+(\?|$)/;
+
 /** The object in the body of a 2xx answer. */
 export function successOf(exchange: Exchange): JsonObject | undefined {
   const value = isSuccess(exchange) ? jsonOf(exchange) : undefined;

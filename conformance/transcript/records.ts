@@ -11,7 +11,14 @@ export function includes(level: Level, needed: Level): boolean {
  * A transcript has one JSON record per line: first a `run`, then all actions and observations in the order in which
  * they ended, last an `end` (absent after a crash). Verdicts depend only on these records.
  */
-export type TranscriptRecord = RunRecord | Exchange | SshRecord | Skipped | ResourceRecord | EndRecord;
+export type TranscriptRecord =
+  | RunRecord
+  | Exchange
+  | SshRecord
+  | RestartRecord
+  | Skipped
+  | ResourceRecord
+  | EndRecord;
 
 export interface RunRecord {
   kind: 'run';
@@ -23,10 +30,19 @@ export interface RunRecord {
   runId: string;
   baseUrl: string;
   level: Level;
+  /** From which the run drew names, order and moments (`Draws`). Transcripts of earlier versions have none. */
+  seed?: string;
+  /** The digest of the challenge for which the run was made, hex. */
+  challenge?: string;
+  /** Each line of the file has a link of the hash chain (`Chain`). Transcripts of earlier versions have none. */
+  isChained?: true;
+  /** What the run says of its own program (`suiteDigest`): SHA-256, hex. */
+  suiteDigest?: string;
   /** The check ids of `--only`; absent if all checks of the level run. */
   only?: readonly string[];
   /** RFC 3339. */
   startedAt: string;
+  /** Empty: the run sent none. */
   userAgent: string;
   settings: RunSettings;
   /** Milliseconds of TCP connections to the target, measured before the first request; empty if unknown. */
@@ -43,14 +59,33 @@ export interface RunSettings {
   /** `--race OFFER=UNITS`: the number of units of an offer, according to the provider. */
   race?: { offer: string; units: number };
   hasSecondKey: boolean;
+  /** Whether a key of another account was given. */
+  hasOtherAccountKey?: true;
+  /** `--observe-s`: how long an instance is observed while it is ONLINE. */
+  observeMs?: number;
   /** `--exhaustive`: also sends bad creates of a kind that was accepted. */
   exhaustive?: boolean;
+  /** `--restart-command`: the run restarts the target. */
+  restarts?: true;
   /** `--allow-private`: logins may use private addresses even if the base URL is public. */
   allowPrivate?: boolean;
+  /** `--plain`: the requests look like those of an ordinary client, and what no client sends is left out. */
+  plain?: true;
+  /** `--installation`: eight hex digits in the names of a plain run, as in those of a marketplace; drawn if not given. */
+  installation?: string;
 }
 
+/** The settings that the command line has, apart from keys. */
+export type ChosenSettings = Omit<RunSettings, 'hasSecondKey' | 'hasOtherAccountKey'>;
+
 /** The credential of a request. */
-export type Credential = 'api key' | 'second api key' | 'access token' | 'none' | 'altered';
+export type Credential =
+  | 'api key'
+  | 'second api key'
+  | 'other account key'
+  | 'access token'
+  | 'none'
+  | 'altered';
 
 /** One request and its outcome. Times are milliseconds since the start of the run. */
 export interface Exchange {
@@ -62,8 +97,10 @@ export interface Exchange {
   endedAt: number;
   /** Wall clock at sending, RFC 3339. */
   wall: string;
-  /** The `X-Request-Id` of the request. */
+  /** The `X-Request-Id` of the request; empty if it had none. */
   requestId: string;
+  /** SHA-256 of the public key that the target showed in TLS (SubjectPublicKeyInfo, DER), hex. */
+  tlsKey?: string;
   credential: Credential;
   request: {
     method: string;
@@ -112,6 +149,19 @@ export interface SshRecord {
   hostKey?: string;
   exitCode?: number;
   stdout?: string;
+}
+
+/** The operator's command that restarts the target. The command itself is not recorded. */
+export interface RestartRecord {
+  kind: 'restart';
+  sentAt: number;
+  endedAt: number;
+  /** Absent if the command did not end by itself. */
+  exitCode?: number;
+  /** Why it did not, e.g. `was ended by SIGTERM`. */
+  message?: string;
+  /** The last lines that it printed. */
+  output: string;
 }
 
 /**

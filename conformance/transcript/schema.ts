@@ -5,6 +5,7 @@ import { LEVELS, type TranscriptRecord } from './records.ts';
 const amount = z.number().min(0);
 const texts = z.record(z.string(), z.string());
 const wall = z.iso.datetime();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 const settings = z.object({
   pollIntervalMs: amount,
@@ -15,8 +16,16 @@ const settings = z.object({
   region: z.string().exactOptional(),
   race: z.object({ offer: z.string(), units: z.int().min(1) }).exactOptional(),
   hasSecondKey: z.boolean(),
+  hasOtherAccountKey: z.literal(true).exactOptional(),
+  observeMs: amount.exactOptional(),
   exhaustive: z.boolean().exactOptional(),
   allowPrivate: z.boolean().exactOptional(),
+  restarts: z.literal(true).exactOptional(),
+  plain: z.literal(true).exactOptional(),
+  installation: z
+    .string()
+    .regex(/^[0-9a-f]{8}$/)
+    .exactOptional(),
 });
 
 const run = z.object({
@@ -27,6 +36,10 @@ const run = z.object({
   runId: z.string(),
   baseUrl: z.url({ protocol: /^https?$/ }).refine((url) => URL.canParse(url)),
   level: z.enum(LEVELS),
+  seed: z.string().exactOptional(),
+  challenge: sha256.exactOptional(),
+  isChained: z.literal(true).exactOptional(),
+  suiteDigest: sha256.exactOptional(),
   only: z.array(z.string()).exactOptional(),
   startedAt: wall,
   userAgent: z.string(),
@@ -42,7 +55,8 @@ const exchange = z.object({
   endedAt: amount,
   wall,
   requestId: z.string(),
-  credential: z.enum(['api key', 'second api key', 'access token', 'none', 'altered']),
+  tlsKey: sha256.exactOptional(),
+  credential: z.enum(['api key', 'second api key', 'other account key', 'access token', 'none', 'altered']),
   request: z.object({
     method: z.string(),
     path: z.string().startsWith('/'),
@@ -86,6 +100,15 @@ const ssh = z.object({
   stdout: z.string().exactOptional(),
 });
 
+const restart = z.object({
+  kind: z.literal('restart'),
+  sentAt: amount,
+  endedAt: amount,
+  exitCode: z.int().exactOptional(),
+  message: z.string().exactOptional(),
+  output: z.string(),
+});
+
 const skipped = z.object({
   kind: z.literal('skipped'),
   steps: z.array(z.string()),
@@ -121,7 +144,7 @@ const end = z.object({
   detail: z.string().exactOptional(),
 });
 
-const record = z.discriminatedUnion('kind', [run, exchange, ssh, skipped, resource, end]);
+const record = z.discriminatedUnion('kind', [run, exchange, ssh, restart, skipped, resource, end]);
 
 /** Validates a record; on failure returns the first problem. */
 export function parseRecord(value: unknown): { record: TranscriptRecord } | { problem: string } {

@@ -6,6 +6,7 @@ import { referenceParts, runCli, temporaryFolder } from '../cli/cli.fixture.ts';
 import { loadRequirements } from '../contract/requirements.ts';
 import { toReport } from '../report/model.ts';
 import { judge } from '../verdict/judge.ts';
+import { linked, unlinked, withoutChain } from './chain.fixture.ts';
 import { readTranscript, TranscriptError } from './transcript.ts';
 
 async function makeTranscript(): Promise<string> {
@@ -16,13 +17,31 @@ async function makeTranscript(): Promise<string> {
   return readFileSync(folder.file('t'), 'utf8');
 }
 
-const text = await makeTranscript();
+const chained = await makeTranscript();
+/** What becomes of broken records is seen where no link shows that they are. */
+const text = withoutChain(chained);
 const lines = text.trimEnd().split('\n');
 const requirements = loadRequirements();
 
 describe('a transcript', () => {
   it('reads as it was written', () => {
-    expect(readTranscript(text)).toEqual(lines.map((line) => JSON.parse(line)));
+    expect(readTranscript(chained)).toEqual(unlinked(chained));
+    expect(readTranscript(text)).toEqual(unlinked(text));
+    expect(linked(unlinked(chained))).toBe(chained);
+  });
+
+  it.each<[string, (lines: string[]) => string[]]>([
+    ['a changed line', (lines) => lines.with(3, lines[3]?.replace(/"sentAt":\d/, '"sentAt":9') ?? '')],
+    ['a line less', (lines) => lines.toSpliced(3, 1)],
+    ['a line twice', (lines) => lines.toSpliced(3, 0, lines[3] ?? '')],
+    ['two lines exchanged', (lines) => lines.toSpliced(3, 2, lines[4] ?? '', lines[3] ?? '')],
+    ['a line without its link', (lines) => lines.with(3, lines[3]?.replace(/,"link":"\w+"/, '') ?? '')],
+    ['a link of another run', (lines) => lines.with(3, lines[3]?.replace(/"link":"../, '"link":"zz') ?? '')],
+    ['a changed run', (lines) => lines.with(0, lines[0]?.replace('"full"', '"lifecycle"') ?? '')],
+  ])('is refused with %s', (_what, change) => {
+    const changed = change(chained.trimEnd().split('\n')).join('\n');
+    expect(changed).not.toBe(chained.trimEnd());
+    expect(() => readTranscript(`${changed}\n`)).toThrow('its link does not follow from the lines before');
   });
 
   it('may end anywhere, as after a crash', () => {

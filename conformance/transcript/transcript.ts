@@ -1,3 +1,4 @@
+import { Chain } from './chain.ts';
 import type { TranscriptRecord } from './records.ts';
 import { parseRecord } from './schema.ts';
 
@@ -13,6 +14,7 @@ export interface TranscriptParts {
 export class Transcript {
   readonly records: TranscriptRecord[] = [];
   readonly #parts: TranscriptParts;
+  readonly #chain = new Chain();
 
   constructor(parts: TranscriptParts) {
     this.#parts = parts;
@@ -21,7 +23,7 @@ export class Transcript {
   add(record: TranscriptRecord): void {
     const clean = this.#parts.redact(record);
     this.records.push(clean);
-    this.#parts.sink?.(JSON.stringify(clean));
+    this.#parts.sink?.(this.#chain.lineOf(clean));
     this.#parts.onRecord?.(clean);
   }
 }
@@ -32,7 +34,8 @@ export class TranscriptError extends Error {
 }
 
 /**
- * Reads a transcript file. A last line that a crash cut off is ignored; any other fault throws `TranscriptError`.
+ * Reads a transcript file. A last line that a crash cut off is ignored; any other fault throws `TranscriptError`, also a
+ * line whose link does not follow from the lines before it. Transcripts of earlier versions have no links.
  * `asWritten` also refuses a line that the suite would have written otherwise: with other spaces or escapes, or with two
  * fields of one name.
  */
@@ -40,9 +43,10 @@ export function readTranscript(text: string, { asWritten = false } = {}): Transc
   const lines = text.split('\n');
   const isCutOff = lines.at(-1) !== '';
   const records: TranscriptRecord[] = [];
+  const chain = new Chain();
   for (const [index, line] of lines.entries()) {
     if (line === '') continue;
-    const parsed = parse(line, asWritten);
+    const parsed = parse(line, chain, asWritten);
     if ('record' in parsed) records.push(inItsPlace(parsed.record, records, index + 1));
     else if (!isCutOff || index < lines.length - 1 || records.length === 0)
       throw new TranscriptError(`line ${index + 1} is not a record of a transcript (${parsed.problem})`);
@@ -65,11 +69,16 @@ function inItsPlace(
   return record;
 }
 
-function parse(line: string, asWritten: boolean): ReturnType<typeof parseRecord> {
+function parse(line: string, chain: Chain, asWritten: boolean): ReturnType<typeof parseRecord> {
   try {
     const value: unknown = JSON.parse(line);
     if (asWritten && JSON.stringify(value) !== line) return { problem: 'the suite does not write it so' };
-    return parseRecord(value);
+    const parsed = parseRecord(value);
+    if ('record' in parsed && !chain.accepts(parsed.record, value))
+      return {
+        problem: 'its link does not follow from the lines before: a line was changed, added or removed',
+      };
+    return parsed;
   } catch {
     return { problem: 'it is not JSON' };
   }

@@ -43,7 +43,17 @@ class Run implements AsyncDisposable {
   private constructor(proxy: KillingProxy, strike?: { moment: Moment; signal: NodeJS.Signals }) {
     this.proxy = proxy;
     this.#stateDir = join(root.path, `state-${++count}`);
-    const args = [proxy.baseUrl, '--level', 'full', '--max-cost', '1000', '--yes', ...patience];
+    const args = [
+      proxy.baseUrl,
+      '--level',
+      'full',
+      '--max-cost',
+      '1000',
+      '--observe-s',
+      '0',
+      '--yes',
+      ...patience,
+    ];
     this.process = new BerthProcess([...args, '--state-dir', this.#stateDir], { entry, env });
     if (strike === undefined) return;
     proxy.arm(strike.moment, () => {

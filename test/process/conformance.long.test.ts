@@ -6,7 +6,7 @@ import { runBerth, startServing, temporaryFolder, writeFastConfig } from '../sup
 /** Exactly so many units of it are in the catalog that is served when no other is configured. */
 const RACE = 'h100-sxm-1x=3';
 
-it('berth serve is CONFORMANT at level full, within a minute, and no secret is in what the run wrote', async () => {
+it('berth serve is CONFORMANT at level full, and no secret is in what the run wrote', async () => {
   using folder = temporaryFolder();
   const config = writeFastConfig(folder.path);
   const at = (name: string): string => join(folder.path, name);
@@ -17,7 +17,6 @@ it('berth serve is CONFORMANT at level full, within a minute, and no secret is i
   const { api_key: secondKey } = JSON.parse(printed) as { api_key: string };
   const secrets = { BERTH_API_KEY: serving.apiKey, BERTH_SECOND_API_KEY: secondKey };
 
-  const startedAt = performance.now();
   const ran = await runBerth(
     [
       ...['conformance', serving.baseUrl, '--level', 'full', '--poll-interval-ms', '200', '--race', RACE],
@@ -28,7 +27,6 @@ it('berth serve is CONFORMANT at level full, within a minute, and no secret is i
   );
   expect(ran.stdout, ran.stderr).toMatch(/^CONFORMANT: /);
   expect(ran.code).toBe(0);
-  expect(performance.now() - startedAt).toBeLessThan(60_000);
   const report = JSON.parse(readFileSync(at('report.json'), 'utf8'));
   expect(report).toMatchObject({
     outcome: 'CONFORMANT',

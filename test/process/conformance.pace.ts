@@ -22,9 +22,9 @@ it('berth serve is CONFORMANT at the pace of the contract, both as they are by d
   expect(code).toBe(0);
 
   const records = readFileSync(at('run.ndjson'), 'utf8').trimEnd().split('\n');
-  const polls = records.map((line): Poll => JSON.parse(line)).filter(({ step }) => step === 'online/poll');
+  const polls = records.map((line): Poll => JSON.parse(line)).filter(({ step }) => step === 'observe/poll');
   const [first, last] = [polls[0]?.sentAt ?? 0, polls.at(-1)?.sentAt ?? 0];
-  expect(polls.length).toBeGreaterThanOrEqual(20);
+  expect(polls.length).toBeGreaterThanOrEqual(6);
   // A single one may be late on a busy machine, and the next one is on time.
   expect((last - first) / (polls.length - 1) / 1000).toBeCloseTo(10, 0);
 });

@@ -19,7 +19,7 @@ const serve = (site: Site, entry?: string): Promise<ServingProcess> =>
     ...(entry !== undefined && { entry, ipc: true }),
   });
 
-describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () => {
+describe.skipIf(!hasOpenSshServer).concurrent('a driver in Python behind berth serve', () => {
   it.each([
     { name: 'driver.py', file: template, tiers: ['compute'] },
     { name: 'full_driver.py', file: full, tiers: ['compute', 'storage'] },

@@ -15,16 +15,19 @@ const ORCHESTRATORS = [
   {
     name: 'python',
     program: ['python3', join(examples, 'python/orchestrator.py')],
+    flags: ['', '--never-stops'],
     faults: { 'disk-lost': 'INS-DISK-001', 'second-stop-accepted': 'STOP-409-002' },
   },
   {
     name: 'node',
     program: [process.execPath, join(examples, 'node/orchestrator.mjs')],
+    flags: [''],
     faults: { 'keeps-running': 'SSH-STOP-001', 'key-by-prefix': 'AUTH-401-004' },
   },
   {
     name: 'shell',
     program: [join(examples, 'shell/orchestrator.sh')],
+    flags: [''],
     faults: { 'time-without-zone': 'WIRE-TIME-001', 'unknown-id-is-400': 'INS-404-003' },
   },
 ] as const;
@@ -61,6 +64,7 @@ async function judged(program: readonly string[], fault?: string) {
   await using foreign = await startForeign(program, fault);
   const json = join(folder.path, 'report.json');
   const usual = ['--poll-interval-ms', '500', '--yes', '--state-dir', folder.path, '--json', json];
+  if (fault !== undefined) usual.push('--observe-s', '0');
   const ran = await runBerth(['conformance', foreign.baseUrl, ...usual], { env: { BERTH_API_KEY: API_KEY } });
   expect([0, 1], ran.stderr).toContain(ran.code);
   const { outcome, checks, leftovers } = JSON.parse(readFileSync(json, 'utf8'));
@@ -70,22 +74,29 @@ async function judged(program: readonly string[], fault?: string) {
   return { outcome, red, leftovers };
 }
 
-describe.skipIf(!hasOpenSshServer || missing.length > 0).each(ORCHESTRATORS)(
-  'a foreign orchestrator: $name',
-  ({ program, faults }) => {
-    it.concurrent('is conformant', async () => {
-      expect(await judged(program)).toEqual({ outcome: 'CONFORMANT', red: [], leftovers: [] });
-    });
-
-    it.concurrent.each(Object.entries(faults))(
-      'with the fault %s exactly %s is red',
-      async (fault, check) => {
-        expect(await judged(program, fault)).toEqual({
-          outcome: 'NON-CONFORMANT',
-          red: [check],
-          leftovers: [],
-        });
-      },
-    );
-  },
+const lawful = ORCHESTRATORS.flatMap(({ name, program, flags }) =>
+  flags.map((flag) => ({
+    name: `${name} ${flag}`.trim(),
+    program: flag === '' ? program : [...program, flag],
+  })),
 );
+const faulty = ORCHESTRATORS.flatMap(({ name, program, faults }) =>
+  Object.entries(faults).map(([fault, check]) => ({ name, program, fault, check })),
+);
+
+describe.skipIf(!hasOpenSshServer || missing.length > 0)('a foreign orchestrator', () => {
+  it.concurrent.each(lawful)('$name is conformant', async ({ program }) => {
+    expect(await judged(program)).toEqual({ outcome: 'CONFORMANT', red: [], leftovers: [] });
+  });
+
+  it.concurrent.each(faulty)(
+    '$name with the fault $fault: exactly $check is red',
+    async ({ program, fault, check }) => {
+      expect(await judged(program, fault)).toEqual({
+        outcome: 'NON-CONFORMANT',
+        red: [check],
+        leftovers: [],
+      });
+    },
+  );
+});

@@ -49,7 +49,9 @@ it('serves providers and the marketplace at one port, in a process that testcont
     providers: ['b', 'd'],
     marketplace: true,
     seed: 7,
+    hosts: ['sandbox.test'],
   });
+  expect(container.command.slice(-2)).toEqual(['--hosts', 'sandbox.test']);
   await using process = container.process as BerthProcess;
   expect(container.exposed).toEqual([8099]);
   expect(Object.keys(sandbox.providers)).toEqual(['provider-b', 'provider-d']);
@@ -66,6 +68,13 @@ it('serves providers and the marketplace at one port, in a process that testcont
   });
   expect(clock.status).toBe(200);
   expect(await process.end()).toMatchObject({ code: 0, stderr: '' });
+});
+
+it('stops when standard input ends, with --stop-with-stdin', async () => {
+  await using process = new BerthProcess(['sandbox', '--port', '0', '--json', '--stop-with-stdin']);
+  const { code, stdout, stderr } = await process.ended;
+  expect([code, stderr]).toEqual([0, '']);
+  expect(JSON.parse(stdout)).toHaveProperty('providers');
 });
 
 const hasCurl = spawnSync('curl', ['--version']).error === undefined;

@@ -1,12 +1,13 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEachExchange, notApplicable, notTested } from '../../evidence/finding.ts';
 import { duration } from '../../evidence/instances.ts';
-import { PUT_BACK_MS } from '../../scenarios/capacity/race.ts';
 import { lists, type Place } from '../../scenarios/catalog/catalog.ts';
-import { parseJson, stringField } from '../../text/json.ts';
+import { PUT_BACK_MS } from '../../scenarios/instances/purchase.ts';
 import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Check, codeOfConflict, isBeyondQuota, judgeStatus, withoutRateLimited } from '../check.ts';
+import { placeOf, raced } from './place.ts';
+import { judgeTakenOut } from './taken-out.ts';
 
 export const soldOutChecks: readonly Check[] = [
   { id: 'AVL-SOLDOUT-001', level: 'lifecycle', scenarios: ['sold-out'], judge: judgeSoldOut },
@@ -69,27 +70,6 @@ function judgeCode(evidence: Evidence): Finding {
   });
 }
 
-/** An offer that is still listed some seconds after a refusal, is refused again, and is listed even after that. */
-function judgeTakenOut(evidence: Evidence): Finding {
-  const reads = evidence.steps('race/availability-after-refusal');
-  const [again] = evidence.anySteps('race/create-again');
-  const last = reads.at(-1);
-  if (last === undefined || !isSuccess(last))
-    return notTested(`the read of /availability was answered ${last === undefined ? '' : answerOf(last)}`);
-  const place = raced(evidence);
-  const isListed = lists(last, place);
-  if (isListed && (again === undefined || last.n < again.n))
-    return notTested('the run ended before the create that was refused was asked for again');
-  return judgeEachExchange([last], 'reads of /availability after a 409', () =>
-    isListed && again !== undefined && !isSuccess(again)
-      ? {
-          expected: `${place.configurationId} is not listed in ${place.region}, where creates of it were refused`,
-          actual: `it is listed with available true, ${reads.length} times; the create was answered ${answerOf(again)}`,
-        }
-      : undefined,
-  );
-}
-
 /** An offer that is listed and refused, still listed seconds later, refused again, and listed even after that. */
 function judgeGate(evidence: Evidence): Finding {
   const asked = evidence.steps('create/post');
@@ -147,19 +127,6 @@ function judgePutBack(evidence: Evidence): Finding {
   );
 }
 
-/** The offer and the region of a create. */
-function placeOf({ request }: Exchange): Place {
-  const body = parseJson(request.body);
-  return {
-    configurationId: stringField(body, 'configuration_id') ?? '',
-    region: stringField(body, 'region') ?? '',
-  };
-}
-
 function samePlace(one: Place, other: Place): boolean {
   return one.configurationId === other.configurationId && one.region === other.region;
-}
-
-function raced(evidence: Evidence): Place {
-  return placeOf(evidence.step('race/create'));
 }

@@ -7,6 +7,7 @@ import { answerOf, isSuccess, jsonOf, statusOf } from '../../transcript/exchange
 import type { Check } from '../check.ts';
 import { answersOf } from '../conventions/conventions.ts';
 import { judgeEachOffer, judgeListAnswers } from './catalog.ts';
+import { judgeRegionByRegion } from './region-by-region.ts';
 
 const scenarios = ['catalog'];
 
@@ -35,6 +36,7 @@ export const availabilityChecks: readonly Check[] = [
   { id: 'AVL-REGION-001', level: 'read-only', scenarios, judge: judgeRegionFilter },
   { id: 'AVL-REGION-002', level: 'read-only', scenarios, judge: judgeUnknownRegion },
   { id: 'AVL-REGION-003', level: 'read-only', scenarios, judge: judgeRegionsCover },
+  { id: 'AVL-REGION-004', level: 'read-only', scenarios, judge: judgeRegionByRegion },
 ];
 
 function offered(evidence: Evidence) {

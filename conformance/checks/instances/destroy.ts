@@ -6,7 +6,7 @@ import {
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import { duration, isEnd, type Observation } from '../../evidence/instances.ts';
+import { duration, FRESH_MS, isEnd, type Observation } from '../../evidence/instances.ts';
 import { stringField } from '../../text/json.ts';
 import { answerOf, isSuccess, listOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -109,8 +109,6 @@ function judgeGone(evidence: Evidence): Finding {
   );
 }
 
-/** `Within seconds`: less than the contract's shortest poll interval. */
-const FRESH_MS = 10_000;
 /** The other outcomes of a DELETE are judged elsewhere. */
 const LIVE = ['PROVISIONING', 'ONLINE', 'STOPPING', 'STOPPED'];
 
@@ -133,7 +131,7 @@ export const earlyDeleteChecks: readonly Check[] = [
               },
       ),
   },
-  { id: 'DEL-STOPPED-001', level: 'full', scenarios: ['companion'], judge: judgeStopped },
+  { id: 'DEL-STOPPED-001', level: 'full', scenarios: ['companion', 'companion-alone'], judge: judgeStopped },
 ];
 
 function judgeEarly(evidence: Evidence): Finding {

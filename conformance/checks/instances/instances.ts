@@ -5,18 +5,15 @@ import {
   judgeEachExchange,
   notApplicable,
   type Problem,
-  refuseTooLong,
 } from '../../evidence/finding.ts';
 import {
-  FRESH_MS,
+  hasGoodCredential,
   type InstanceTimeline,
-  isBefore,
   isWhileAlive,
   type Observation,
-  reads,
 } from '../../evidence/instances.ts';
-import { objectsField, stringField } from '../../text/json.ts';
-import { isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
+import { stringField } from '../../text/json.ts';
+import { statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
 import { describeAnswer } from './create.ts';
@@ -44,27 +41,6 @@ export const instanceChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios,
     judge: judgeIds,
-  },
-  {
-    id: 'INS-LIST-003',
-    level: 'lifecycle',
-    scenarios,
-    judge: (evidence) =>
-      judgeEach(
-        evidence.instances.flatMap((timeline) => listsWhileAlive(evidence, timeline)),
-        'lists while an instance of the run lived',
-        ({ timeline, list }) =>
-          itemOf(list, timeline.id) === undefined && ageAt(timeline, list) > FRESH_MS
-            ? { expected: `${timeline.id} is listed`, actual: 'it is not in the list' }
-            : undefined,
-        ({ list }) => list,
-      ),
-  },
-  {
-    id: 'INS-LIST-004',
-    level: 'lifecycle',
-    scenarios,
-    judge: judgeListAgrees,
   },
   {
     id: 'INS-ERROR-001',
@@ -126,71 +102,6 @@ function judgeIds(evidence: Evidence): Finding {
   );
 }
 
-/** The lists that must contain the instance: unfiltered, or filtered by its region. */
-function listsWhileAlive(
-  evidence: Evidence,
-  timeline: InstanceTimeline,
-): { timeline: InstanceTimeline; list: Exchange }[] {
-  const { created } = timeline;
-  if (created === undefined) return [];
-  const region =
-    stringField(timeline.observations.find(({ instance }) => instance)?.instance, 'region') ?? '';
-  const paths = ['/instances', `/instances?region=${encodeURIComponent(region)}`];
-  const lists = evidence.exchanges.filter(
-    ({ request }) => request.method === 'GET' && paths.includes(request.path),
-  );
-  if (!lists.some(isSuccess)) refuseTooLong(lists);
-  return lists
-    .filter((list) => isSuccess(list) && isBefore(created, list) && isWhileAlive(timeline, list))
-    .map((list) => ({ timeline, list }));
-}
-
-function ageAt({ created }: InstanceTimeline, { sentAt }: Exchange): number {
-  return sentAt - (created?.endedAt ?? 0);
-}
-
-function itemOf(list: Exchange, id: string) {
-  return objectsField(jsonOf(list), 'instances').find((instance) => instance['id'] === id);
-}
-
-/** Whether a stop, start or DELETE of the instance was in progress between two reads. */
-function isActedOn({ starts, stops, deletes }: InstanceTimeline, from: Exchange, to: Exchange): boolean {
-  return [...starts, ...stops, ...deletes].some(
-    ({ sentAt, endedAt }) => endedAt > from.sentAt && sentAt < to.endedAt,
-  );
-}
-
-/**
- * A list between two reads with the same status must show that status too; one deviation in three may be a change in
- * between.
- */
-function judgeListAgrees(evidence: Evidence): Finding {
-  const compared = evidence.instances.flatMap((timeline) => {
-    const gets = reads(timeline);
-    return timeline.observations
-      .filter(({ source }) => source === 'list')
-      .flatMap((listed) => {
-        const before = gets.findLast(({ exchange }) => isBefore(exchange, listed.exchange));
-        const after = gets.find(({ exchange }) => isBefore(listed.exchange, exchange));
-        if (before === undefined || before.status !== after?.status || before.status === '404') return [];
-        return isActedOn(timeline, before.exchange, after.exchange) ? [] : [{ listed, read: before }];
-      });
-  });
-  if (compared.length === 0) refuseTooLong(evidence.exchanges);
-  return judgeEach(
-    compared,
-    'lists between two reads that agree',
-    ({ listed, read }) =>
-      listed.status === read.status
-        ? undefined
-        : {
-            expected: `${read.status}, which the reads of it before and after this list show`,
-            actual: `the list shows ${listed.status}`,
-          },
-    ({ listed }) => listed.exchange,
-  );
-}
-
 /** One failed read in twenty may be due to a restart. 404 and 429 are judged elsewhere. */
 function judgeReadable(evidence: Evidence): Finding {
   const polled = evidence.instances.flatMap((timeline) =>
@@ -211,12 +122,11 @@ function judgeReadable(evidence: Evidence): Finding {
   };
 }
 
-function isReadOf({ request, failure, ...exchange }: Exchange, id: string): boolean {
+function isReadOf(exchange: Exchange, id: string): boolean {
+  const { request, failure } = exchange;
   const [path] = request.path.split('?');
   const isRead = request.method === 'GET' && path === `/instances/${encodeURIComponent(id)}`;
-  return (
-    isRead && failure === undefined && exchange.credential !== 'none' && exchange.credential !== 'altered'
-  );
+  return isRead && failure === undefined && hasGoodCredential(exchange);
 }
 
 /** A request without the region is answered like the neighbouring ones with it. */

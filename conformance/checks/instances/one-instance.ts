@@ -1,7 +1,7 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested, refuseTooLong } from '../../evidence/finding.ts';
 import { hasGoodCredential, isCreate } from '../../evidence/instances.ts';
-import { prefixOf } from '../../resources/ledger.ts';
+import { namesOfRun } from '../../http/plain-identity.ts';
 import { idOf, stringField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
 import { listOf, successOf } from '../../transcript/exchange.ts';
@@ -119,7 +119,7 @@ function isOfUnclearCreate({ resources }: Evidence, name: string): boolean {
   );
 }
 
-const isNamedByRun = ({ run }: Evidence, name: string): boolean => name.startsWith(prefixOf(run.runId));
+const isNamedByRun = ({ run }: Evidence, name: string): boolean => namesOfRun(run).isOwn(name);
 
 const asksForAll = (exchange: Exchange): boolean =>
   exchange.request.method === 'GET' && exchange.request.path === '/instances' && hasGoodCredential(exchange);

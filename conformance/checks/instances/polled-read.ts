@@ -1,30 +1,25 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEachExchange, notApplicable, notTested } from '../../evidence/finding.ts';
 import { duration, hasGoodCredential } from '../../evidence/instances.ts';
-import { ENOUGH_POLLS } from '../../scenarios/instances/online.ts';
-import { statusOf } from '../../transcript/exchange.ts';
+import { ENOUGH_POLLS } from '../../scenarios/instances/observe.ts';
+import { isPolledRead, READ_OF_ONE, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange, RunRecord } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
 
 /** 95 % of polled reads must be faster than this, without the network round trip. */
-const FAST_MS = 1000;
+export const FAST_MS = 1000;
 /** How often the contract's client polls each instance; it also reads the catalogue. */
 const CONTRACT_POLL_MS = 10_000;
 /** The requests of a client with one instance in that time, with some margin. */
 const CONTRACT_REQUESTS = 5;
 
 export const polledReadChecks: readonly Check[] = [
-  { id: 'LAT-GET-001', level: 'lifecycle', scenarios: ['boot', 'online'], judge: judgeLatency },
-  { id: 'INS-RATE-001', level: 'lifecycle', scenarios: ['boot', 'online'], judge: judgeRate },
+  { id: 'LAT-GET-001', level: 'lifecycle', scenarios: ['boot', 'observe'], judge: judgeLatency },
+  { id: 'INS-RATE-001', level: 'lifecycle', scenarios: ['boot', 'observe'], judge: judgeRate },
 ];
 
-const POLL = /^\/instances\/[^/?]+(\?|$)/;
-
 function judgeLatency(evidence: Evidence): Finding {
-  const polls = evidence.exchanges.filter(
-    (exchange) =>
-      exchange.request.method === 'GET' && POLL.test(exchange.request.path) && statusOf(exchange) === 200,
-  );
+  const polls = evidence.exchanges.filter(isPolledRead);
   if (polls.length < ENOUGH_POLLS)
     return notTested(
       `${polls.length} polled reads are too few to judge their latency by: it takes ${ENOUGH_POLLS}`,
@@ -94,7 +89,7 @@ function isQuiet(sent: readonly Exchange[], { n, sentAt }: Exchange): boolean {
 /** The target of a request: one instance, or the catalogue. */
 function targetOf({ request }: Exchange): string | undefined {
   const [path = ''] = request.path.split('?');
-  if (POLL.test(request.path)) return path;
+  if (READ_OF_ONE.test(request.path)) return path;
   return path === '/configurations' || path === '/availability' ? path : undefined;
 }
 

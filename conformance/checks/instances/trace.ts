@@ -1,4 +1,5 @@
 import { lawfulPaths } from '../../contract/transitions.ts';
+import { missedCaches, type Window } from '../../evidence/caches.ts';
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, type Problem } from '../../evidence/finding.ts';
 import {
@@ -143,6 +144,16 @@ function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange
   });
 }
 
+/** A read after an accepted request. */
+interface Looked {
+  timeline: InstanceTimeline;
+  asked: Exchange;
+  /** The statuses that it may show for seconds only. */
+  stale: readonly string[];
+  what: string;
+  observation: Observation;
+}
+
 /** An accepted request is visible in reads within seconds. */
 function judgeEffect(evidence: Evidence): Finding {
   const looked = evidence.instances.flatMap((timeline) => {
@@ -158,10 +169,10 @@ function judgeEffect(evidence: Evidence): Finding {
       const next = [...timeline.starts, ...timeline.deletes].find((other) => isBefore(asked, other));
       return reads(timeline)
         .filter(({ exchange }) => isBefore(asked, exchange) && (what === 'DELETE' || isUntil(exchange, next)))
-        .map((observation) => ({ asked, stale, what, observation }));
+        .map((observation): Looked => ({ timeline, asked, stale, what, observation }));
     });
   });
-  return judgeEach(
+  const finding = judgeEach(
     looked,
     'reads after an accepted stop or DELETE',
     ({ asked, stale, what, observation }) => {
@@ -175,6 +186,20 @@ function judgeEffect(evidence: Evidence): Finding {
     },
     ({ observation }) => observation.exchange,
   );
+  if (finding.verdict !== 'pass') return finding;
+  const byRequest = new Map(looked.map((each) => [each.asked, windowOf(evidence, each)]));
+  return { ...finding, reason: `${finding.reason}; ${missedCaches('the read', [...byRequest.values()])}` };
+}
+
+/** A read that shows what was before is waited on, so that it is seen with the first poll after ten seconds. */
+function windowOf({ run }: Evidence, { timeline, asked, what }: Looked): Window {
+  const earlier = reads(timeline).filter(({ exchange }) => isBefore(exchange, asked));
+  const other = what === 'stop' ? earlier.findLast(({ status }) => status !== 'ONLINE') : undefined;
+  return {
+    oldFrom: other?.exchange.endedAt ?? Number.NEGATIVE_INFINITY,
+    oldUntil: asked.sentAt,
+    readsAt: [asked.endedAt + FRESH_MS + run.settings.pollIntervalMs],
+  };
 }
 
 function isUntil(exchange: Exchange, next: Exchange | undefined): boolean {

@@ -15,7 +15,7 @@ import { shortJson } from '../../text/wording.ts';
 import { isSuccess } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
 
-const scenarios = ['companion'];
+const scenarios = ['companion', 'companion-alone'];
 
 export const firstBootChecks: readonly Check[] = [
   {

@@ -1,5 +1,7 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested, type Problem } from '../../evidence/finding.ts';
+import { duration } from '../../evidence/instances.ts';
+import { OBSERVED_MS } from '../../scenarios/instances/observe.ts';
 import { printedBy } from '../../scenarios/machine/printed.ts';
 import { stringField } from '../../text/json.ts';
 import type { SshRecord } from '../../transcript/records.ts';
@@ -9,8 +11,10 @@ import { judgeReady } from './ready.ts';
 const VM_LIMIT_MS = 10 * 60_000;
 const VM_TARGET_MS = 5 * 60_000;
 /** The logins with an injected key while the instance is ONLINE, up to its stop and after its start. */
-const FIRST_LIFE = ['online/login-first', 'online/login-second', 'stop/login-before'];
+const FIRST_LIFE = ['online/login-first', 'online/login-second', 'observe/login'];
 const AFTER_START = ['start/login', 'destroy/login-before'];
+/** The logins to instances of the run that are gone. */
+const GONE = ['destroy/login', 'race/login-gone', 'companion/login-gone', 'elsewhere/login-gone'];
 
 export const sshChecks: readonly Check[] = [
   {
@@ -45,15 +49,15 @@ export const sshChecks: readonly Check[] = [
   {
     id: 'SSH-LIVE-001',
     level: 'lifecycle',
-    scenarios: ['online'],
+    scenarios: ['observe'],
     judge: judgeLive,
   },
   {
     id: 'SSH-KEYS-001',
     level: 'lifecycle',
-    scenarios: ['online'],
+    scenarios: ['observe'],
     judge: (evidence) =>
-      ofThoseThatAnswered(evidence.loginsAt(...FIRST_LIFE), (login) =>
+      ofThoseThatAnswered(keyLogins(evidence), (login) =>
         isLoggedIn(login)
           ? undefined
           : { expected: `the ${login.key} of the two keys in ssh_keys logs in`, actual: describe(login) },
@@ -73,7 +77,7 @@ export const sshChecks: readonly Check[] = [
   {
     id: 'SSH-KEYS-003',
     level: 'full',
-    scenarios: ['companion'],
+    scenarios: ['companion', 'companion-alone'],
     judge: (evidence) =>
       ofThoseThatAnswered(evidence.loginsAt('companion/login-foreign'), (login) =>
         isLoggedIn(login)
@@ -88,13 +92,16 @@ export const sshChecks: readonly Check[] = [
     id: 'SSH-STOP-001',
     level: 'lifecycle',
     scenarios: ['stop'],
-    judge: (evidence) => judgeClosed(evidence, 'stop/login', 'STOPPED'),
+    judge: (evidence) => judgeClosed(evidence, ['stop/login'], 'STOPPED'),
   },
   {
     id: 'SSH-GONE-001',
     level: 'lifecycle',
     scenarios: ['destroy'],
-    judge: (evidence) => judgeClosed(evidence, 'destroy/login', 'gone'),
+    judge: (evidence) => {
+      evidence.loginsAt('destroy/login');
+      return judgeClosed(evidence, GONE, 'gone');
+    },
   },
   {
     id: 'SSH-START-001',
@@ -119,6 +126,15 @@ export const sshChecks: readonly Check[] = [
   },
 ];
 
+/** The logins with an injected key, to the first instance and with the second key to the others. */
+function keyLogins(evidence: Evidence): SshRecord[] {
+  const others = ['companion/login-second', 'race/login-second', 'elsewhere/login-second'];
+  return [
+    ...evidence.loginsAt(...FIRST_LIFE),
+    ...evidence.logins.filter(({ step }) => others.includes(step)),
+  ];
+}
+
 /** Whether a login reached an SSH server that asked for a key. */
 function answersSsh({ rung }: SshRecord): boolean {
   return rung === 'authenticate' || isLoggedIn({ rung });
@@ -131,6 +147,15 @@ function sharesNoAlgorithm({ rung, message }: SshRecord): boolean {
 
 export function isLoggedIn({ rung }: Pick<SshRecord, 'rung'>): boolean {
   return rung === 'execute' || rung === 'done';
+}
+
+/** Whether the last login before it to the same instance with the same key succeeded. */
+export function workedBefore({ logins }: Evidence, login: SshRecord): boolean {
+  const before = logins.findLast(
+    ({ instanceId, key, step, endedAt }) =>
+      instanceId === login.instanceId && key === login.key && step !== login.step && endedAt <= login.sentAt,
+  );
+  return before !== undefined && isLoggedIn(before);
 }
 
 function describe({ rung, message, host, port, username }: SshRecord): string {
@@ -159,9 +184,24 @@ function judgeLive(evidence: Evidence): Finding {
   const foreign = logins.find(sharesNoAlgorithm);
   if (foreign !== undefined && logins.every((login) => answersSsh(login) || sharesNoAlgorithm(login)))
     return notTested(`an SSH server answered that the suite cannot log in to: ${describe(foreign)}`);
-  return eachLogin(logins, 'logins to an ONLINE instance', (login) =>
+  const finding = eachLogin(logins, 'logins to an ONLINE instance', (login) =>
     answersSsh(login) ? undefined : { expected: 'a live SSH endpoint', actual: describe(login) },
   );
+  if (finding.verdict !== 'pass') return finding;
+  const [last] = evidence.loginsAt('observe/login');
+  const observedMs = last === undefined ? 0 : last.sentAt - onlineAt(evidence, last.instanceId);
+  return observedMs >= OBSERVED_MS
+    ? { ...finding, reason: `it answered SSH when it had been ONLINE for ${duration(observedMs)}` }
+    : notTested(
+        `the instance was observed for ${duration(observedMs)}, and it takes ${duration(OBSERVED_MS)}: --observe-s ${OBSERVED_MS / 1000}`,
+      );
+}
+
+/** When a read first showed the instance ONLINE. */
+function onlineAt({ instances }: Evidence, id: string): number {
+  const observations = instances.find((timeline) => timeline.id === id)?.observations ?? [];
+  const online = observations.find(({ status }) => status === 'ONLINE');
+  return online?.exchange.sentAt ?? Number.POSITIVE_INFINITY;
 }
 
 /** A login that reached no SSH server says nothing about keys. */
@@ -180,12 +220,12 @@ function ofThoseThatAnswered(
  * The endpoint is closed or, behind a shared address, now belongs to another machine or a gateway that no longer
  * knows the user.
  */
-function judgeClosed(evidence: Evidence, step: string, state: string): Finding {
+function judgeClosed(evidence: Evidence, steps: readonly string[], state: string): Finding {
   const keys = new Map(
     evidence.logins.filter(isLoggedIn).map(({ instanceId, hostKey }) => [instanceId, hostKey]),
   );
   const isOwnHostKey = keys.size > 1 && new Set(keys.values()).size === keys.size;
-  return eachLogin(evidence.loginsAt(step), `logins to an instance that is ${state}`, (login) => {
+  return eachLogin(evidence.loginsAt(...steps), `logins to an instance that is ${state}`, (login) => {
     const isSame = login.hostKey !== undefined && login.hostKey === keys.get(login.instanceId);
     return isLoggedIn(login) || (answersSsh(login) && isOwnHostKey && isSame)
       ? {

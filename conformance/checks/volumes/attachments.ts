@@ -1,19 +1,11 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import {
-  type Finding,
-  judgeEachExchange,
-  notApplicable,
-  notTested,
-  type Problem,
-} from '../../evidence/finding.ts';
+import { type Finding, judgeEachExchange, notApplicable, notTested } from '../../evidence/finding.ts';
 import { hasGoodCredential } from '../../evidence/instances.ts';
 import { BAD_CREDENTIALS } from '../../scenarios/access/bad-credentials.ts';
 import { NO_SUCH_ID } from '../../scenarios/instances/refusal-cases.ts';
-import { showsAttachments } from '../../scenarios/volumes/volume-steps.ts';
-import { parseJson, stringsField } from '../../text/json.ts';
+import { stringsField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
-import type { Exchange } from '../../transcript/records.ts';
 import {
   type Check,
   judgeStatus,
@@ -23,6 +15,8 @@ import {
   unlessReclaimed,
   withoutRateLimited,
 } from '../check.ts';
+import { attachmentProblem, namedIn } from './attachment-problem.ts';
+import { judgeDetachOfNone } from './detach-none.ts';
 
 const scenarios = ['volumes'];
 
@@ -66,8 +60,19 @@ export const volumeAttachmentChecks: readonly Check[] = [
     scenarios,
     judge: (evidence) => judgeDetach(evidence, 'volumes/detach-all'),
   },
-  { id: 'VOL-ATTACH-007', level: 'full', scenarios: ['companion'], judge: judgeSecondAttach },
-  { id: 'VOL-DETACH-003', level: 'full', scenarios: ['companion'], judge: judgeDetachOfOne },
+  { id: 'VOL-DETACH-005', level: 'full', scenarios, judge: judgeDetachOfNone },
+  {
+    id: 'VOL-ATTACH-007',
+    level: 'full',
+    scenarios: ['companion', 'companion-alone'],
+    judge: judgeSecondAttach,
+  },
+  {
+    id: 'VOL-DETACH-003',
+    level: 'full',
+    scenarios: ['companion', 'companion-alone'],
+    judge: judgeDetachOfOne,
+  },
   { id: 'VOL-AUTH-001', level: 'full', scenarios, judge: judgeWithoutCredential },
   { id: 'VOL-DELETE-001', level: 'full', scenarios, judge: judgeDeleteAttached },
   {
@@ -87,24 +92,8 @@ export const volumeAttachmentChecks: readonly Check[] = [
               },
       ),
   },
-  { id: 'VOL-RELEASE-001', level: 'full', scenarios: ['companion'], judge: judgeReleased },
+  { id: 'VOL-RELEASE-001', level: 'full', scenarios: ['companion', 'companion-alone'], judge: judgeReleased },
 ];
-
-/** The problem of a read that does not show the volume attached to the instance. The list of instances is optional. */
-function attachmentProblem(read: Exchange, instanceId: string): Problem | undefined {
-  const shown = successOf(read);
-  const expected = `ATTACHED, with ${instanceId} in attached_instance_ids`;
-  if (shownStatus(read) !== 'ATTACHED') return { expected, actual: shownStatus(read), shown: read };
-  const holders = stringsField(shown, 'attached_instance_ids');
-  return showsAttachments(shown) && !holders.includes(instanceId)
-    ? { expected, actual: `ATTACHED, with ${shortJson(holders, 200)}`, shown: read }
-    : undefined;
-}
-
-/** The single instance that an attach, a detach or a create names. */
-function namedIn({ request }: Exchange): string {
-  return stringsField(parseJson(request.body), 'instance_ids')[0] ?? '';
-}
 
 /**
  * Each step consists of an attach, `<step>/post`, and the polls after it, `<step>/poll`. The first step is required.

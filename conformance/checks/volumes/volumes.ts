@@ -7,7 +7,7 @@ import {
   notApplicable,
   notTested,
 } from '../../evidence/finding.ts';
-import { isBefore } from '../../evidence/instances.ts';
+import { FRESH_MS, isBefore } from '../../evidence/instances.ts';
 import type { VolumeObservation, VolumeTimeline } from '../../evidence/volumes.ts';
 import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from '../../scenarios/volumes/refusal-cases.ts';
 import { NO_SUCH_SIZE } from '../../scenarios/volumes/volume-steps.ts';
@@ -28,8 +28,6 @@ import {
 import { isNull, judgeObjects } from '../conventions/fields.ts';
 
 const scenarios = ['volumes'];
-/** `Within seconds`: for this long a replica may show the old state. */
-const FRESH_MS = 10_000;
 const INVALID = [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];
 const CREATES = ['volumes/create', 'volumes/inline/create', 'companion/volume'];
 
@@ -255,7 +253,7 @@ function judgeGone(evidence: Evidence): Finding {
   evidence.steps('volumes/delete/poll');
   const ended = evidence.volumes.filter((timeline) => {
     const asked = deletionOf(timeline);
-    return asked !== undefined && timeline.resource.step.startsWith('volumes/create');
+    return asked !== undefined && CREATES.some((step) => timeline.resource.step.startsWith(`${step}/`));
   });
   const waiting = ended.find(({ observations }) => observations.at(-1)?.status === 'DELETING');
   if (waiting !== undefined) return stillWaiting('the volume', 'DELETING');

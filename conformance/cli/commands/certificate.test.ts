@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../certificate/digest.ts';
 import { signReport } from '../../certificate/sign.ts';
 import type { Report } from '../../report/report.ts';
+import { linked, unlinked } from '../../transcript/chain.fixture.ts';
+import type { RunRecord } from '../../transcript/records.ts';
 import { referenceParts, runCli, temporaryFolder } from '../cli.fixture.ts';
 
 const folder = temporaryFolder();
@@ -189,12 +191,17 @@ describe('a report that the holder of the key forged and signed', () => {
     const copy = folder.file('other-host.ndjson');
     const text = readFileSync(transcript, 'utf8');
     writeFileSync(copy, text.replace(/"baseUrl":"[^"]*"/, '"baseUrl":"https://nowhere.example/v1"'));
+    expect((await runCli(['judge', copy])).err).toContain('its link does not follow');
+    const [run, ...rest] = unlinked(text);
+    writeFileSync(copy, linked([{ ...run, baseUrl: 'https://nowhere.example/v1' } as RunRecord, ...rest]));
     const path = folder.file('judged.json');
     expect((await runCli(['judge', copy, '--json', path, '--sign', own.secret])).code).toBe(0);
     const { code, out } = await verify(path, '--transcript', copy);
     expect(code).toBe(0);
     expect(out).toContain('whoever had the file could have edited it');
-    expect(out).toContain('Whoever runs the suite can invent a transcript');
+    expect(out).toContain(
+      'What it proves: the holder of the key says so, of a transcript that could be edited',
+    );
   });
 
   it.each<[string, RegExp, (text: string) => string]>([
@@ -240,24 +247,26 @@ describe('a report that the holder of the key forged and signed', () => {
     const digest = sha256(readFileSync(copy, 'utf8'));
     writeFileSync(path, JSON.stringify(signReport(report, digest, readFileSync(own.secret, 'utf8'))));
     const { code, err } = await verify(path, '--transcript', copy);
-    expect(code).toBe(3);
-    expect(err).toContain('line 1');
+    expect(code).toBe(1);
+    expect(err).toContain('REFUSED: in its transcript, line 1');
   });
 });
 
-it('is not signed with a key of another kind, and nothing is bought then', async () => {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const path = folder.file('ec.pem');
-  writeFileSync(path, privateKey.export({ format: 'pem', type: 'pkcs8' }));
-  const { code, err } = await runCli([
-    'https://x.example/v1',
-    '--json',
-    folder.file('x.json'),
-    '--sign',
-    path,
-  ]);
+it.each([
+  [
+    'of another kind',
+    'is not of Ed25519',
+    () =>
+      generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }),
+  ],
+  ['that is public', 'private key cannot be read', () => readFileSync(own.open, 'utf8')],
+])('is not signed with a key %s, and nothing is bought then', async (_what, why, pem) => {
+  const path = folder.file('wrong.pem');
+  writeFileSync(path, pem());
+  const json = folder.file('x.json');
+  const { code, err } = await runCli(['https://x.example/v1', '--json', json, '--sign', path]);
   expect(code).toBe(3);
-  expect(err).toContain('is not of Ed25519');
+  expect(err).toContain(why);
 });
 
 it('compare lists checks that became red, green or slower', async () => {

@@ -1,19 +1,26 @@
-import { writeFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { isAttestation, readAttestation } from '../../certificate/attestation.ts';
 import { compare, toComparisonText } from '../../certificate/compare.ts';
-import { digestOf, REDACTED } from '../../certificate/digest.ts';
+import { digestOf, REDACTED, sha256 } from '../../certificate/digest.ts';
 import { parseReport } from '../../certificate/read-report.ts';
-import { CertificateError, readPublicKey, type Signed, verifySignature } from '../../certificate/sign.ts';
+import { CertificateError, type Signed, verifySignature } from '../../certificate/sign.ts';
 import { compareWithRows, compareWithTranscript, NotJudged } from '../../certificate/verify.ts';
 import { CHECKS } from '../../checks/index.ts';
 import { loadRequirements } from '../../contract/requirements.ts';
+import { whatItProves } from '../../report/proves.ts';
 import type { Report } from '../../report/report.ts';
 import { isObject } from '../../text/json.ts';
+import type { TranscriptRecord } from '../../transcript/records.ts';
+import { readTranscript, TranscriptError } from '../../transcript/transcript.ts';
 import { EXIT } from '../../verdict/outcome.ts';
+import { type ChallengeProof, proofOf, type VerifyChallengeFlags, withProof } from '../challenge-proof.ts';
+import { orCommandError, publicKeyOf } from '../keys.ts';
+import { type LogFlags, verifyWithLog, withLog } from '../log-options.ts';
+import { OutputFile } from '../output-file.ts';
 import type { CliParts, Finish } from '../parts.ts';
 import { CommandError } from '../program.ts';
 import { readReportFile, readTextFile } from '../report-file.ts';
-import { readTranscriptFile } from './judge.ts';
+import { readTranscriptText } from './judge.ts';
 
 /** `berth conformance compare <before> <now>`: exits 1 if a check became red. */
 export function compareCommand({ terminal }: CliParts, finish: Finish): Command {
@@ -30,65 +37,85 @@ export function compareCommand({ terminal }: CliParts, finish: Finish): Command 
     });
 }
 
-interface VerifyFlags {
+interface VerifyFlags extends VerifyChallengeFlags, LogFlags {
   key?: string;
   transcript?: string;
 }
 
 /** `berth conformance verify <report>`: exits 1 if the report is refused, and 2 if this suite cannot judge it. */
-export function verifyCommand({ terminal }: CliParts, finish: Finish): Command {
-  return new Command('verify')
+export function verifyCommand({ terminal, clock }: CliParts, finish: Finish): Command {
+  const command = new Command('verify')
     .description('check the signature of a report and, with its transcript, all that the report says')
-    .argument('<report>', 'a report that --json and --sign wrote')
+    .argument('<report>', 'a report that --json and --sign, or --attestation wrote')
     .option('--key <public.pem>', 'the key that it must be signed with; without it any key will do')
-    .option('--transcript <file>', 'the transcript that it was made of')
-    .action((path: string, flags: VerifyFlags) => {
-      const text = readTextFile(path);
-      const { key } = flags;
-      const trusted = key === undefined ? undefined : orCommandError(() => readPublicKey(readTextFile(key)));
-      try {
-        const read = parseReport(text);
-        if ('problem' in read) throw new CertificateError(read.problem);
-        const signed = verifySignature(read.report, trusted);
-        verifyContent(read.report, signed, flags.transcript);
-        terminal.out(textOf(read.report, signed, flags));
-        finish(EXIT.conformant);
-      } catch (error) {
-        if (error instanceof CertificateError) {
-          terminal.err(`${path} is REFUSED: ${error.message}.\n`);
-          finish(EXIT.nonConformant);
-        } else if (error instanceof NotJudged) {
-          terminal.err(`${path} is NOT JUDGED: ${error.message}.\n`);
-          finish(EXIT.incomplete);
-        } else throw error;
-      }
-    });
+    .option('--transcript <file>', 'the transcript that it was made of');
+  return withLog(withProof(command)).action(async (path: string, flags: VerifyFlags) => {
+    const text = readTextFile(path);
+    const trusted = publicKeyOf(flags.key);
+    const proof = proofOf(flags);
+    try {
+      const report = reportIn(text);
+      const signed = verifySignature(report, trusted);
+      verifyContent(report, signed, flags.transcript, proof);
+      const ofLog = await verifyWithLog(report, flags, clock.wall);
+      terminal.out(
+        textOf(report, signed, flags, [...(proof?.lines(report) ?? unprovenLines(report)), ...ofLog]),
+      );
+      finish(EXIT.conformant);
+    } catch (error) {
+      if (error instanceof CertificateError) {
+        terminal.err(`${path} is REFUSED: ${error.message}.\n`);
+        finish(EXIT.nonConformant);
+      } else if (error instanceof NotJudged) {
+        terminal.err(`${path} is NOT JUDGED: ${error.message}.\n`);
+        finish(EXIT.incomplete);
+      } else throw error;
+    }
+  });
 }
 
-function orCommandError<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof CertificateError ? new CommandError(error.message) : error;
-  }
+/** The report in a file of `--json` or of `--attestation`. Throws `CertificateError`. */
+function reportIn(text: string): Report {
+  if (isAttestation(text)) return readAttestation(text);
+  const read = parseReport(text);
+  if ('problem' in read) throw new CertificateError(read.problem);
+  return read.report;
 }
 
-function verifyContent(report: Report, { transcriptSha256 }: Signed, path: string | undefined): void {
+function verifyContent(
+  report: Report,
+  { transcriptSha256 }: Signed,
+  path: string | undefined,
+  proof: ChallengeProof | undefined,
+): void {
   const requirements = loadRequirements();
   if (path === undefined) {
     compareWithRows(report, requirements, CHECKS);
     return;
   }
-  const { records, digest } = readTranscriptFile(path, { asWritten: true });
-  if (digest !== transcriptSha256)
+  const text = readTranscriptText(path);
+  if (sha256(text) !== transcriptSha256)
     throw new CertificateError(`${path} is not the transcript that it was made of`);
+  const records = readSigned(text);
   compareWithTranscript(report, records, requirements, CHECKS);
+  proof?.refuseOther(records, requirements);
+}
+
+function readSigned(text: string): TranscriptRecord[] {
+  try {
+    return readTranscript(text, { asWritten: true });
+  } catch (error) {
+    throw error instanceof TranscriptError
+      ? new CertificateError(`in its transcript, ${error.message}`)
+      : error;
+  }
 }
 
 function textOf(
   report: Report,
   { publicKey, transcriptSha256, redacted }: Signed,
   flags: VerifyFlags,
+  more: readonly string[],
 ): string {
   const { outcome, level, contract_version, base_url, started_at, judged_by } = report;
   const target = redacted.includes('/base_url') ? 'a target whose name was removed' : base_url;
@@ -102,9 +129,16 @@ function textOf(
       ? []
       : ['Made by: `judge`, from a file; whoever had the file could have edited it before']),
     ...(redacted.length === 0 ? [] : [`Removed since: ${redacted.join(', ')}`]),
-    'What it proves: the holder of the key says so. Whoever runs the suite can invent a transcript; your own run cannot be invented',
+    ...more,
+    `What it proves: ${whatItProves(report, flags.challenge !== undefined)}`,
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function unprovenLines({ challenge_sha256 }: Report): string[] {
+  return challenge_sha256 === undefined
+    ? []
+    : [`Challenge: not compared (--challenge). The run names SHA-256 ${challenge_sha256}`];
 }
 
 /** `berth conformance redact <report> <path…>`: removes values from a signed report, which stays verifiable. */
@@ -118,7 +152,7 @@ export function redactCommand(_parts: CliParts): Command {
       const report: unknown = readReportFile(path);
       for (const pointer of pointers) redactAt(report, pointer);
       orCommandError(() => verifySignature(report));
-      writeFileSync(out, `${JSON.stringify(report, null, 2)}\n`);
+      new OutputFile('--out', out).complete(`${JSON.stringify(report, null, 2)}\n`);
     });
 }
 

@@ -48,21 +48,27 @@ export function judgeCommand({ terminal }: CliParts, finish: Finish): Command {
 /** Node.js cannot hold a longer string. */
 const MAX_BYTES = 500_000_000;
 
-/** Reads a transcript file. `asWritten` refuses one whose JSON the suite would write otherwise. Throws `CommandError`. */
-export function readTranscriptFile(
-  path: string,
-  { asWritten = false } = {},
-): { records: TranscriptRecord[]; digest: string } {
+/** Reads a transcript file. Throws `CommandError`. */
+function readTranscriptFile(path: string): { records: TranscriptRecord[]; digest: string } {
+  const text = readTranscriptText(path);
+  try {
+    return { records: readTranscript(text), digest: sha256(text) };
+  } catch (error) {
+    if (error instanceof TranscriptError)
+      throw new CommandError(`${path} cannot be judged: ${error.message}`);
+    throw error;
+  }
+}
+
+/** The text of a transcript file. Throws `CommandError`. */
+export function readTranscriptText(path: string): string {
   try {
     const stat = statSync(path);
     if (stat.isDirectory()) throw new CommandError(`${path} is a folder: name the file of --transcript`);
     if (stat.size > MAX_BYTES) throw new CommandError(`${path} is larger than ${MAX_BYTES} bytes`);
-    const text = readFileSync(path, 'utf8');
-    return { records: readTranscript(text, { asWritten }), digest: sha256(text) };
+    return readFileSync(path, 'utf8');
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    if (error instanceof TranscriptError)
-      throw new CommandError(`${path} cannot be judged: ${error.message}`);
     throw new CommandError(`${path} cannot be read (${systemErrorText(error)})`);
   }
 }

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Command } from 'commander';
+import type { ReadChallenge } from '../../certificate/challenge.ts';
 import { transcriptDigest } from '../../certificate/digest.ts';
+import { runIdOf } from '../../certificate/redraw.ts';
 import { CHECKS } from '../../checks/index.ts';
 import type { Requirements } from '../../contract/requirements.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
@@ -13,23 +15,26 @@ import { LedgerError, type OpenLedgerFile, openLedgerFile } from '../../resource
 import { progress } from '../../run/progress.ts';
 import { run } from '../../run/run.ts';
 import { systemErrorText } from '../../text/wording.ts';
+import { Draws } from '../../transcript/draws.ts';
 import type { TranscriptRecord } from '../../transcript/records.ts';
 import type { SuiteFault } from '../../transcript/transcript.ts';
 import { judge } from '../../verdict/judge.ts';
 import { EXIT } from '../../verdict/outcome.ts';
+import { type ChallengeFlags, challengeOf, takeChallenge, withChallenge } from '../challenge-options.ts';
 import { Interruption } from '../interruption.ts';
 import { reportLeftovers, reportOpenLedgers } from '../leftovers.ts';
 import { type OutputFlags, Outputs, showReport, withOutputs } from '../outputs.ts';
 import type { CliParts, Finish } from '../parts.ts';
+import { withPlain } from '../plain-options.ts';
 import { examineTarget, type Preparation, planOf, prepareRun, printNotable } from '../preparation.ts';
 import { CommandError, NAME, reportSuiteFault } from '../program.ts';
+import { restartBy } from '../restart-command.ts';
 import { type RunFlags, stateFolderOf, withRunOptions, withStateFolder } from '../run-options.ts';
 import { openTransport } from '../target-options.ts';
 import type { Terminal } from '../terminal.ts';
 
-export interface RunCommandFlags extends RunFlags, OutputFlags {
+export interface RunCommandFlags extends RunFlags, OutputFlags, ChallengeFlags {
   yes?: true;
-  transcript?: string;
   stateDir?: string;
   verbose?: true;
   keepOnFailure?: true;
@@ -40,7 +45,7 @@ export function runCommand(parts: CliParts, finish: Finish): Command {
   const command = new Command(NAME)
     .description('Tests whether a provider orchestrator, in any language, conforms to the contract.')
     .argument('<base_url>', 'the base URL of the API, such as https://orchestrator.example/v1');
-  withStateFolder(withOutputs(withRunOptions(command)))
+  withChallenge(withPlain(withStateFolder(withOutputs(withRunOptions(command)))))
     .option(
       '--transcript <file>',
       'write every request and answer (to FILE.partial until the end), for `judge`',
@@ -68,16 +73,23 @@ export async function executeRun(
   parts: CliParts,
 ): Promise<number> {
   const { terminal, env } = parts;
+  const folder = stateFolderOf(flags, env);
+  const challenge = challengeOf(flags, preparation.options, parts, folder);
   using interruption = new Interruption(parts.signals, terminal);
   const outputs = new Outputs(flags);
   let transport: Transport | undefined;
   try {
     transport = openTransport(flags, parts);
     interruption.closeWhenAbandoned(transport);
-    const folder = stateFolderOf(flags, env);
     reportOpenLedgers(folder, preparation.options.baseUrl, terminal);
     await checkBeforeRun(preparation, flags, parts, { transport, interruption, folder });
-    return await runAndReport(preparation, flags, parts, { transport, interruption, folder, outputs });
+    return await runAndReport(preparation, flags, parts, {
+      transport,
+      interruption,
+      folder,
+      outputs,
+      challenge,
+    });
   } catch (error) {
     outputs.discard();
     const { signal, fault } = interruption;
@@ -94,6 +106,11 @@ interface RunContext {
   interruption: Interruption;
   /** The folder of the ledgers. */
   folder: string;
+}
+
+interface RunAndReportContext extends RunContext {
+  outputs: Outputs;
+  challenge: ReadChallenge | undefined;
 }
 
 /** Throws `CommandError` if the run must not start. Nothing has been bought then. */
@@ -125,10 +142,12 @@ async function runAndReport(
   { options, scenarios, requirements }: Preparation,
   flags: RunCommandFlags,
   parts: CliParts,
-  { transport, interruption, folder, outputs }: RunContext & { outputs: Outputs },
+  { transport, interruption, folder, outputs, challenge }: RunAndReportContext,
 ): Promise<number> {
   const { terminal, clock, ssh } = parts;
-  const runId = randomBytes(5).toString('hex');
+  const draws = challenge?.draws ?? new Draws(randomBytes(32).toString('hex'));
+  const runId = runIdOf(draws);
+  if (challenge !== undefined) takeChallenge(folder, runId);
   const ledgerFile = openLedger(folder, runId);
   interruption.notice =
     'Interrupted: the resources of the run are being destroyed. Interrupt again to abandon that.';
@@ -141,9 +160,10 @@ async function runAndReport(
   let records: readonly TranscriptRecord[] = [];
   try {
     records = await run(
-      options,
+      { ...options, challenge: challenge?.digest },
       {
         runId,
+        draws,
         transport,
         ssh,
         clock,
@@ -151,6 +171,7 @@ async function runAndReport(
         onEvent: progressReport.onEvent,
         signal: interruption.signal,
         abandon: interruption.abandon,
+        ...(flags.restartCommand !== undefined && { restartTarget: restartBy(flags.restartCommand) }),
         ...(flags.keepOnFailure === true && { mayKeep: (seen) => hasFailure(seen, requirements) }),
         sink: (line) => outputs.transcript?.write(`${line}\n`),
       },
@@ -225,16 +246,18 @@ function openLedger(folder: string, runId: string): OpenLedgerFile {
  * limit.
  */
 async function confirm(
-  { purchases, worst_case_usd, unpriced }: Plan,
+  { purchases, worst_case_usd, max_cost_usd, unpriced }: Plan,
   baseUrl: string,
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (purchases.length === 0 || !terminal.isInteractive) return true;
-  const more = unpriced.instances > 0 ? ', plus an offer of unknown price' : '';
+  const isAsked = purchases.some(({ offer }) => offer !== undefined);
+  const usd = isAsked ? worst_case_usd : max_cost_usd;
+  const more = isAsked && unpriced.instances > 0 ? ', plus an offer of unknown price' : '';
   const made = (type: 'instance' | 'volume'): string =>
     plural(purchases.filter((purchase) => purchase.type === type).length, type);
   const what = [made('instance'), made('volume')].filter((each) => !each.startsWith('0 ')).join(' and ');
-  const question = `This run creates ${what} at ${baseUrl}, and may cost up to ${formatUsd(worst_case_usd)}${more}. Continue? [y/N] `;
+  const question = `This run creates ${what} at ${baseUrl}, and may cost up to ${formatUsd(usd)}${more}. Continue? [y/N] `;
   return /^y(es)?$/i.test((await terminal.ask(question, signal)).trim());
 }

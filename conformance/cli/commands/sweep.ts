@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { Command } from 'commander';
-import { type Entry, prefixOf } from '../../resources/ledger.ts';
+import { suiteNames } from '../../http/identity.ts';
+import type { Entry } from '../../resources/ledger.ts';
 import { readStateFolder, type StateFolder, type StoredLedger } from '../../resources/ledger-file.ts';
 import { type SweepParts, type Swept, sweep } from '../../resources/sweep.ts';
 import { printable } from '../../text/printable.ts';
@@ -55,7 +56,7 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
   const { open, unreadable } = readLedgers(folder);
   for (const { path, cause } of unreadable)
     terminal.out(
-      `${path} cannot be read (${systemErrorText(cause)}), and the resources of its run MAY STILL BE RUNNING AND BILLING: look on the platform for names that begin with ${prefixOf(basename(path, '.ndjson'))}, destroy those, and then remove the file.\n`,
+      `${path} cannot be read (${systemErrorText(cause)}), and the resources of its run MAY STILL BE RUNNING AND BILLING: look on the platform for ${suiteNames(basename(path, '.ndjson')).pattern} (after a run with --plain: for instances that nobody rents), destroy those, and then remove the file.\n`,
     );
   const atLeast = unreadable.length > 0 ? EXIT.mayBeRunning : EXIT.conformant;
   const ledgers = chooseLedgers(typed, open);

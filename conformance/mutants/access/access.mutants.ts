@@ -101,12 +101,12 @@ export const accessMutants: readonly Mutant[] = [
           if (instance.id !== 'i-00001' || instance.status !== 'ONLINE' || request.route !== GET)
             return usual;
           count++;
-          if (count === 20) {
+          if (count === 9) {
             hit();
             instance.updatedAtMs = clock.wall();
             return { ...usual, status: 'STOPPED', updated_at: rules.timestamp(clock.wall()) };
           }
-          if (count === 21) backAtMs = clock.wall();
+          if (count === 10) backAtMs = clock.wall();
           if (backAtMs !== undefined) instance.updatedAtMs = Math.max(instance.updatedAtMs, backAtMs);
           return rules.showInstance(
             instance,

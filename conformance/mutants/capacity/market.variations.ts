@@ -41,6 +41,28 @@ const soldOut = () =>
 const beyondQuota = () => new ApiError(409, 'quota_exceeded', 'The account has as much as it may have.');
 const limited = () => new ApiError(429, 'too_many_requests', 'Not so fast.');
 
+/** All offers and regions share one unit, which is listed some time after it was given back. */
+function singleUnit(relistedAfterMs: number): NonNullable<Variation['behave']> {
+  return (rules, clock) => {
+    let free = true;
+    let listedFrom = 0;
+    return {
+      ...rules,
+      isAvailable: (offer, region) => free && clock.now() >= listedFrom && rules.isAvailable(offer, region),
+      claimCapacity(offer, region) {
+        const isClaimed = free && rules.claimCapacity(offer, region);
+        if (isClaimed) free = false;
+        return isClaimed;
+      },
+      releaseCapacity(offer, region) {
+        free = true;
+        listedFrom = clock.now() + relistedAfterMs;
+        rules.releaseCapacity(offer, region);
+      },
+    };
+  };
+}
+
 /** A rate limit of one request per interval, by kind of request. */
 function limiting(
   everyMs: number,
@@ -136,6 +158,18 @@ const limits: readonly Variation[] = [
 
 /** Other customers who create and destroy resources during the run. */
 const customers: readonly Variation[] = [
+  {
+    id: 'a-single-unit',
+    why: 'a provider may have one machine; what needs a second runs after the first is gone',
+    run: { race: { offer: RACED, units: 1 } },
+    behave: singleUnit(0),
+  },
+  {
+    id: 'a-single-unit-that-is-listed-late',
+    why: 'a unit that becomes free is listed again within some seconds',
+    run: { race: { offer: RACED, units: 1 } },
+    behave: singleUnit(30_000),
+  },
   {
     id: 'a-customer-was-quicker',
     why: 'capacity may go between the read and the create, and come back',

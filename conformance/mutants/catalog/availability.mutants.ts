@@ -46,7 +46,7 @@ const listMutants: readonly Mutant[] = [
   {
     id: 'the-cheapest-is-a-phantom',
     breaks: '/availability is the deploy-time gate: what it lists can be deployed.',
-    reddens: ['AVL-GATE-001'],
+    reddens: ['AVL-GATE-001', 'REG-BUY-001'],
     behave: (rules, hit) => ({
       ...rules,
       claimCapacity(offer, region) {
@@ -59,7 +59,7 @@ const listMutants: readonly Mutant[] = [
   {
     id: 'region-filter-ignored',
     breaks: 'region filters.',
-    reddens: ['AVL-REGION-001', 'AVL-REGION-002', 'INS-LIST-002'],
+    reddens: ['AVL-REGION-001', 'AVL-REGION-002', 'AVL-REGION-004', 'INS-LIST-002'],
     behave: onRule('matchesRegion', (usual) => (usual ? undefined : true)),
   },
   {
@@ -75,7 +75,7 @@ const listMutants: readonly Mutant[] = [
   {
     id: 'region-filter-in-another-case',
     breaks: 'region filters.',
-    reddens: ['AVL-REALTIME-002', 'AVL-REGION-003'],
+    reddens: ['AVL-REALTIME-002', 'AVL-REGION-003', 'AVL-REGION-004'],
     behave: onAnswers([AVAILABILITY], (answer, { query }) =>
       query.has('region') && offersOf(answer).length > 0
         ? withFields(answer, { configurations: [] })
@@ -129,7 +129,7 @@ const regionMutants: readonly Mutant[] = [
   {
     id: 'availability-in-datacenter-codes',
     breaks: 'Region identifiers are identical across the lists.',
-    reddens: ['REG-SAME-001'],
+    reddens: ['AVL-REGION-004', 'REG-SAME-001'],
     behave: showingRegions('gpu-l4', 'availability', (regions) => [...regions, 'dc-arn3']),
   },
   {

@@ -57,7 +57,7 @@ export const offerMutants: readonly Mutant[] = [
   {
     id: 'new-id-for-each-read',
     breaks: 'id is a stable offer identifier.',
-    reddens: ['AVL-SOLDOUT-001', 'CFG-OMIT-001', 'CFG-STABLE-001'],
+    reddens: ['AVL-SOLDOUT-001', 'CFG-OMIT-001', 'CFG-STABLE-001', 'RESTART-OFFER-001'],
     behave: (rules, hit, clock) => {
       const count = counter();
       const change = showing('metal-epyc', ({ id }) => ({ id: `${id}-${count()}` }));
@@ -131,7 +131,7 @@ export const offerMutants: readonly Mutant[] = [
   {
     id: 'available-nowhere',
     breaks: 'An available offer is deployable in its regions.',
-    reddens: ['AVL-REGION-001', 'CFG-REGION-001'],
+    reddens: ['AVL-REGION-001', 'AVL-REGION-004', 'CFG-REGION-001'],
     behave: showingRegions('cpu-plain', 'availability', () => []),
   },
 ];

@@ -23,7 +23,7 @@ export const createMutants: readonly Mutant[] = [
   },
   {
     id: 'create-waits-for-the-boot',
-    takesMs: 705_000,
+    takesMs: 745_000,
     breaks: '201 is returned immediately, without waiting for boot.',
     reddens: ['INS-CREATE-003'],
     behave: onRule('answerDelayMs', (_usual, { route }) => (route === CREATE ? 20_000 : undefined)),
@@ -86,7 +86,7 @@ export const createMutants: readonly Mutant[] = [
   {
     id: 'list-lags-behind-creates',
     breaks: 'GET /instances lists the instances.',
-    reddens: ['INS-LIST-003'],
+    reddens: ['INS-LIST-003', 'INS-LIST-005'],
     behave: (rules, hit, clock) => ({
       ...rules,
       isListed(instance) {

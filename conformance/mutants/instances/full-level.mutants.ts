@@ -76,6 +76,34 @@ export const fullMutants: readonly Mutant[] = [
     ),
   },
   {
+    id: 'any-account-reads-instances',
+    breaks: 'Keys are scoped to the marketplace account.',
+    reddens: ['KEYS-ACCOUNT-001'],
+    behave: onRule('isStranger', (usual, { route }) =>
+      usual && route === 'GET /instances/{instanceId}' ? false : undefined,
+    ),
+  },
+  {
+    id: 'any-account-lists-instances',
+    breaks: 'Keys are scoped to the marketplace account.',
+    reddens: ['KEYS-ACCOUNT-001'],
+    behave: onRule('isStranger', (usual, { route }) => (usual && route === LIST ? false : undefined)),
+  },
+  {
+    id: 'any-account-destroys-instances',
+    breaks: 'Keys are scoped to the marketplace account.',
+    reddens: ['KEYS-ACCOUNT-001', 'TRACE-CAUSE-001'],
+    behave: onRule('isStranger', (usual, { method }) => (usual && method === 'DELETE' ? false : undefined)),
+  },
+  {
+    id: 'any-account-is-told-that-it-destroyed',
+    breaks: 'Keys are scoped to the marketplace account.',
+    reddens: ['INS-FIELD-001', 'KEYS-ACCOUNT-001'],
+    behave: onAnswers(['DELETE /instances/{instanceId}'], (_answer, { headers }) =>
+      headers['authorization']?.includes('another-account') ? { status: 204, headers: {} } : undefined,
+    ),
+  },
+  {
     id: 'early-delete-is-forgotten',
     breaks: 'Any live state can be destroyed.',
     reddens: ['DEL-EARLY-001', 'TRACE-FRESH-001'],

@@ -96,6 +96,7 @@ export const lifeMutants: readonly Mutant[] = [
         answer(request, answer) {
           const usual = rules.answer(request, answer);
           if (request.route !== LIST || request.query.size > 0 || usual.status !== 200) return usual;
+          if (request.headers['authorization']?.includes('another-account')) return usual;
           const { instances } = usual.json as { instances: { id?: unknown }[] };
           const listed = new Set(instances.map(({ id }) => id));
           const ghosts = [...last].filter(([id]) => !listed.has(id)).map(([, item]) => item);
@@ -148,6 +149,7 @@ export const lifeMutants: readonly Mutant[] = [
   },
   {
     id: 'reads-lag-by-a-minute',
+    alsoReddensWhenQuick: ['RESTART-INS-001'],
     breaks: 'A change of status is observable within seconds.',
     reddens: ['TRACE-FRESH-001', 'TRACE-FRESH-002'],
     behave: lagging(['STOPPING', 'STOPPED'], 25_000),

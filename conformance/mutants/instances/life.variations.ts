@@ -129,7 +129,7 @@ export const lifeVariations: readonly Variation[] = [
       return {
         ...rules,
         answer: (request, answer) =>
-          request.route === 'GET /instances/{instanceId}' && ++count % 40 === 0
+          request.route === 'GET /instances/{instanceId}' && answer.status === 200 && ++count % 40 === 0
             ? {
                 status: 503,
                 headers: { 'content-type': 'application/json' },

@@ -51,7 +51,7 @@ export const stubbornMutants: readonly Mutant[] = [
   {
     id: 'list-is-not-wrapped',
     breaks: 'GET /instances answers { instances: […] }.',
-    reddens: ['INS-LIST-001', 'INS-LIST-003', 'WIRE-BODY-001'],
+    reddens: ['INS-LIST-001', 'INS-LIST-003', 'INS-LIST-005', 'WIRE-BODY-001'],
     behave: onAnswers([LIST], (answer) =>
       isShown(answer) ? { ...answer, json: (answer.json as { instances: unknown }).instances } : undefined,
     ),
@@ -62,7 +62,6 @@ export const stubbornMutants: readonly Mutant[] = [
     reddens: [
       'ERR-400-001',
       'ERR-400-002',
-      'ERR-5XX-001',
       'NEG-CLOUD-001',
       'NEG-IMAGE-001',
       'NEG-JSON-001',
@@ -105,7 +104,7 @@ export const stubbornMutants: readonly Mutant[] = [
   {
     id: 'cut-off-bodies-crash',
     breaks: 'JSON that is cut off is 400.',
-    reddens: ['ERR-400-001', 'ERR-5XX-001', 'NEG-JSON-001', 'VOL-INVALID-001'],
+    reddens: ['ERR-400-001', 'NEG-JSON-001', 'VOL-INVALID-001'],
     behave: onAnswers([CREATE, 'POST /volumes'], (answer, { text }) =>
       answer.status === 400 && text.startsWith('{') && !text.endsWith('}')
         ? refusal(500, 'internal')

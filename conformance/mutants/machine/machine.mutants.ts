@@ -28,7 +28,7 @@ export const machineMutants: readonly Mutant[] = [
   },
   {
     id: 'boots-for-eleven-minutes',
-    takesMs: 1_870_000,
+    takesMs: 2_520_000,
     breaks: 'VM provisioning reaches ONLINE within 10 minutes.',
     reddens: ['INS-READY-001', 'INS-READY-002'],
     run: { readyTimeoutMs: 1_200_000 },
@@ -36,7 +36,7 @@ export const machineMutants: readonly Mutant[] = [
   },
   {
     id: 'boots-for-six-minutes',
-    takesMs: 970_000,
+    takesMs: 1_320_000,
     breaks: 'The typical target is under 5 minutes.',
     reddens: ['INS-READY-002'],
     behave: onRule('bootMs', () => 360_000),
@@ -51,7 +51,7 @@ export const machineMutants: readonly Mutant[] = [
     id: 'machine-ends-a-minute-after-it-came-online',
     isSeenAtPaceOnly: true,
     breaks: 'ONLINE means running and reachable with a live SSH endpoint.',
-    reddens: ['SSH-LIVE-001', 'VOL-ATTACH-005'],
+    reddens: ['SSH-LIVE-001'],
     behave: (rules, hit, clock) => ({
       ...rules,
       bootMs(instance) {
@@ -68,7 +68,7 @@ export const machineMutants: readonly Mutant[] = [
     id: 'keys-are-removed-after-a-minute',
     isSeenAtPaceOnly: true,
     breaks: 'The orchestrator injects every key in ssh_keys.',
-    reddens: ['INS-DISK-001', 'SSH-KEYS-001', 'SSH-START-001', 'VOL-ATTACH-005'],
+    reddens: ['INS-DISK-001', 'SSH-KEYS-001', 'SSH-START-001'],
     behave: (rules, hit, clock) => ({
       ...rules,
       mayLogin(instance, attempt) {

@@ -74,8 +74,10 @@ const soldOut: StockedOffer = {
 };
 
 /** The cheapest offer has plenty of units. One region of another offer has none. */
-export function createOffers({ gpus, soldOutOffer }: ReferenceOptions): Offer[] {
-  const offers = [...cpuOffers, ...(gpus ? [gpuOffer] : []), ...(soldOutOffer ? [soldOut] : [])];
+export function createOffers({ gpus, soldOutOffer, moreRegions }: ReferenceOptions): Offer[] {
+  const more = Array.from({ length: moreRegions }, (_, index) => [`region-${index + 1}`, 0] as const);
+  const metal = { ...soldOut, units: { ...soldOut.units, ...Object.fromEntries(more) } };
+  const offers = [...cpuOffers, ...(gpus ? [gpuOffer] : []), ...(soldOutOffer ? [metal] : [])];
   return offers.map(({ units, ...offer }) => ({ ...offer, free: new Map(Object.entries(units)) }));
 }
 

@@ -1,12 +1,24 @@
 import type { HttpAnswer, HttpFailure, HttpRequest, SendLimits, Transport } from '../../http/transport.ts';
+import type { SshClient } from '../../ssh/ssh-client.ts';
 import type { AutoClock } from './auto-clock.ts';
 import { createOffers, locations } from './catalog.ts';
 import { defaultRules } from './default-rules.ts';
+import { directSsh } from './direct-ssh.ts';
 import type { ReferenceRequest } from './exchange.ts';
 import { defaultOptions, type ReferenceOptions } from './model.ts';
 import { createRouter, type Router } from './router.ts';
 import type { Rules } from './rules.ts';
 import type { World } from './world.ts';
+
+/** An instance that was created. Times are milliseconds since the epoch. */
+export interface Rented {
+  pricePerHour: number;
+  from: number;
+  /** Undefined while it runs. */
+  to: number | undefined;
+}
+/** How long a restart takes. */
+const DOWN_MS = 3000;
 
 export interface ReferenceSetup extends Partial<ReferenceOptions> {
   clock: AutoClock;
@@ -17,6 +29,12 @@ export interface ReferenceSetup extends Partial<ReferenceOptions> {
 export interface Reference {
   options: ReferenceOptions;
   transport: Transport;
+  /** Logs in to the machines without sockets, and so without real time. */
+  ssh: SshClient;
+  /** What was rented and for how long, independent of what the API shows. */
+  rented(): Rented[];
+  /** Restarts the server: for some seconds it accepts no connection. */
+  restart(): Promise<void>;
   /** The ids of instances that run or may run, and of existing volumes, independent of what the API shows. */
   left(): string[];
   /** Closes every SSH endpoint and cancels pending work. */
@@ -36,15 +54,31 @@ export function createReference({ clock, behave = (rules) => rules, ...chosen }:
     volumes: new Map(),
     tokens: new Map(),
   };
+  let downUntilMs = 0;
   const router = createRouter(options);
   const transport: Transport = {
-    send: (request, limits) => send(world, router, request, limits),
+    send: async (request, limits) =>
+      clock.now() < downUntilMs ? isDown() : send(world, router, request, limits),
     roundTripMs: async () => world.rules.roundTripMs(),
     close: async () => {},
   };
   return {
     options,
     transport,
+    ssh: directSsh(world.instances),
+    rented: () =>
+      [...world.instances.values()].map((instance) => ({
+        pricePerHour: instance.bookedPrice,
+        from: instance.createdAtMs,
+        to:
+          instance.destroyedAtMs === undefined
+            ? undefined
+            : clock.wall() - clock.now() + instance.destroyedAtMs,
+      })),
+    async restart() {
+      world.rules.afterRestart(world);
+      downUntilMs = clock.now() + DOWN_MS;
+    },
     left: () =>
       [
         ...[...world.instances.values()].filter(({ status }) => status !== 'DESTROYED'),
@@ -57,6 +91,8 @@ export function createReference({ clock, behave = (rules) => rules, ...chosen }:
     },
   };
 }
+
+const isDown = (): HttpFailure => ({ failure: 'connect', message: 'connection refused', totalMs: 0 });
 
 async function send(
   world: World,

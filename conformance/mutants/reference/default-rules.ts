@@ -26,12 +26,14 @@ export function defaultRules(options: ReferenceOptions, clock: AutoClock): Rules
 function conversation(options: ReferenceOptions) {
   return {
     acceptsConnections: () => true,
+    afterRestart: () => {},
     roundTripMs: () => 20,
     answerDelayMs: () => 5,
     bearerOf: (authorization) => /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1],
     needsCredential: ({ method, path }) => method !== 'POST' || path !== '/auth/token',
     isAuthorized: (_request, credential) =>
-      credential === 'token' || (credential === 'key' && options.staticKeys),
+      credential === 'token' || (['key', 'other account'].includes(credential) && options.staticKeys),
+    isStranger: (_request, credential) => credential === 'other account',
     readBody: ({ text }) => JSON.parse(text),
     errorBody: (code, message, details) => ({
       error: { code, message, ...(details !== undefined && options.optionalFields && { details }) },
@@ -86,6 +88,7 @@ function creation(options: ReferenceOptions) {
     keysToInject: (keys) => keys,
     imageToDeploy: (offer, wanted) => wanted ?? offer.images[0] ?? 'default',
     storageGb: (offer, wanted) => wanted ?? offer.storageGb,
+    blocksBefore: () => new Set<string>(),
     filesAtFirstBoot: (files) => files,
     ownersAtFirstBoot: (owners) => owners,
     commandsAtFirstBoot: (commands) => commands,

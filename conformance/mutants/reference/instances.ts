@@ -4,6 +4,7 @@ import { boot, destroy, start, stop } from './lifecycle.ts';
 import type { Instance, Offer } from './model.ts';
 import { type Disk, newHostKey, runOn, SSH_HOST, SSH_USERNAME, SshEndpoint } from './ssh-endpoint.ts';
 import { keyDataOf } from './ssh-key-line.ts';
+import { credentialOf } from './token.ts';
 import type { CreateRequest, RequestContext } from './validate.ts';
 import { readBody, type World } from './world.ts';
 
@@ -18,6 +19,7 @@ export function listInstances(world: World, request: ReferenceRequest): WireAnsw
   const { rules, instances } = world;
   const listed = [...instances.values()].filter(
     (instance) =>
+      !rules.isStranger(request, credentialOf(world, request)) &&
       !rules.isGone(instance) &&
       rules.isListed(instance) &&
       rules.matchesRegion([instance.region], request.query.get('region')),
@@ -61,10 +63,11 @@ function newInstance(world: World, offer: Offer, region: string, asked: Partial<
     offer,
     region,
     status: 'PROVISIONING',
+    bookedPrice: 0,
     image: rules.imageToDeploy(offer, asked.operating_system_image),
     storageGb: rules.storageGb(offer, asked.root_disk_size_gb),
     keys: rules.keysToInject(asked.ssh_keys ?? []).map(keyDataOf),
-    disk: diskAfterFirstBoot(world, asked),
+    disk: diskAfterFirstBoot(world, asked, rules.blocksBefore(offer, region)),
     endpoint: new SshEndpoint({
       disk: () => instance.disk,
       mayLogin: (attempt) => rules.mayLogin(instance, attempt),
@@ -75,10 +78,15 @@ function newInstance(world: World, offer: Offer, region: string, asked: Partial<
     updatedAtMs: clock.wall(),
     cancel: () => {},
   };
+  instance.bookedPrice = rules.pricePerHour(instance);
   return instance;
 }
 
-function diskAfterFirstBoot({ rules }: World, { cloud_init }: Partial<CreateRequest>): Disk {
+function diskAfterFirstBoot(
+  { rules }: World,
+  { cloud_init }: Partial<CreateRequest>,
+  blocks: ReadonlySet<string> | undefined,
+): Disk {
   const { write_files: written = [], runcmd = [] } = cloud_init ?? {};
   const contents = written.map(({ path, content }) => [path, content] as const);
   const owned = written.filter(({ owner, permissions }) => owner !== undefined || permissions !== undefined);
@@ -89,6 +97,7 @@ function diskAfterFirstBoot({ rules }: World, { cloud_init }: Partial<CreateRequ
     hostKey: newHostKey(),
     files: new Map(rules.filesAtFirstBoot(new Map(contents))),
     owners: new Map(rules.ownersAtFirstBoot(new Map(owners))),
+    ...(blocks !== undefined && { blocks: new Set(blocks) }),
   };
   for (const command of rules.commandsAtFirstBoot(runcmd)) runOn(disk, command);
   return disk;

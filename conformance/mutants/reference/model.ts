@@ -5,6 +5,8 @@ export interface ReferenceOptions {
   baseUrl: string;
   /** Keys of one account, all valid at once. */
   apiKeys: readonly string[];
+  /** Keys of another account, which has no instances and may buy none. */
+  otherAccountKeys: readonly string[];
   bootMs: number;
   stopMs: number;
   startMs: number;
@@ -36,12 +38,15 @@ export interface ReferenceOptions {
   extraFields: boolean;
   gpus: boolean;
   soldOutOffer: boolean;
+  /** How many further regions the sold-out offer names. */
+  moreRegions: number;
   dedupe: 'suffix' | 'allow';
 }
 
 export const defaultOptions: ReferenceOptions = {
   baseUrl: 'https://reference.test/v1',
   apiKeys: ['reference-key-one', 'reference-key-two'],
+  otherAccountKeys: ['reference-key-of-another-account'],
   bootMs: 40_000,
   stopMs: 5_000,
   startMs: 20_000,
@@ -64,6 +69,7 @@ export const defaultOptions: ReferenceOptions = {
   extraFields: false,
   gpus: true,
   soldOutOffer: true,
+  moreRegions: 0,
   dedupe: 'suffix',
 };
 
@@ -100,6 +106,8 @@ export interface Instance {
   name: string;
   offer: Offer;
   region: string;
+  /** USD per hour when it was created. */
+  bookedPrice: number;
   status: InstanceStatus;
   image: string;
   storageGb: number;

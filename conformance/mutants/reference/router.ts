@@ -75,7 +75,10 @@ export function createRouter(options: ReferenceOptions): Router {
     const { method, path } = request;
     if (world.rules.needsCredential(request) && !isAuthorized(world, request)) throw unauthorized();
     const route = find(method, path);
-    if (route !== undefined) return route.handle(world, request, route.path.exec(path)?.[1] ?? '');
+    if (route !== undefined) {
+      if (isStranger(world, request)) refuseStranger(route);
+      return route.handle(world, request, route.path.exec(path)?.[1] ?? '');
+    }
     const methods = routes.filter((other) => other.path.test(path)).map((other) => other.method);
     if (methods.length === 0) throw notFound('resource');
     const message = `Only ${methods.join(', ')} can be used here.`;
@@ -89,6 +92,16 @@ export function createRouter(options: ReferenceOptions): Router {
       return world.rules.answer(request, finish(options, answer));
     },
   };
+}
+
+const isStranger = (world: World, request: ReferenceRequest): boolean =>
+  world.rules.isStranger(request, credentialOf(world, request));
+
+/** Of another account: it has nothing, and may make nothing. */
+function refuseStranger({ name }: Route): void {
+  if (name.includes('{')) throw notFound('resource');
+  if (name.startsWith('POST /') && name !== 'POST /auth/token')
+    throw new ApiError(409, 'quota_exceeded', 'This account may create nothing.');
 }
 
 const isAuthorized = (world: World, request: ReferenceRequest): boolean =>

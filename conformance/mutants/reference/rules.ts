@@ -5,14 +5,22 @@ import type { Disk, SshAttempt } from './ssh-endpoint.ts';
 import type { RequestContext } from './validate.ts';
 
 /** The result of checking a bearer credential. */
-export type Credential = 'none' | 'unknown' | 'key' | 'token' | 'expired';
+export type Credential = 'none' | 'unknown' | 'key' | 'other account' | 'token' | 'expired';
 
 type Shown = Record<string, unknown>;
+
+/** The state that outlives a restart. */
+export interface Kept {
+  instances: Map<string, Instance>;
+  volumes: Map<string, Volume>;
+}
 
 /** O: Conventions, Errors, Authentication. */
 interface ConversationRules {
   /** Whether the server is up. */
   acceptsConnections(): boolean;
+  /** What a restart of the server leaves of its state; may change it. */
+  afterRestart(state: Kept): void;
   roundTripMs(): number;
   /** The server's delay in addition to the round trip. */
   answerDelayMs(request: ReferenceRequest): number;
@@ -20,6 +28,8 @@ interface ConversationRules {
   bearerOf(authorization: string | undefined): string | undefined;
   needsCredential(request: ReferenceRequest): boolean;
   isAuthorized(request: ReferenceRequest, credential: Credential): boolean;
+  /** Whether the caller has another account, and sees none of this one's instances and volumes. */
+  isStranger(request: ReferenceRequest, credential: Credential): boolean;
   /** The body as JSON. @throws {SyntaxError} */
   readBody(request: ReferenceRequest): unknown;
   errorBody(code: string, message: string, details: Shown | undefined): Shown;
@@ -62,6 +72,8 @@ interface InstanceRules {
   keysToInject(keys: readonly string[]): readonly string[];
   imageToDeploy(offer: Offer, wanted: string | undefined): string;
   storageGb(offer: Offer, wanted: number | undefined): number;
+  /** The words on the raw blocks of a new machine's disk. Undefined: the user of the machine may not read them. */
+  blocksBefore(offer: Offer, region: string): ReadonlySet<string> | undefined;
   /** The files of cloud_init, by path. */
   filesAtFirstBoot(files: ReadonlyMap<string, string>): ReadonlyMap<string, string>;
   /** `mode:user:group`, by path. */

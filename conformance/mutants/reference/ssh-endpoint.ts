@@ -17,6 +17,8 @@ export interface Disk {
   files: Map<string, string>;
   /** `mode:user:group` by absolute path, if it is not the default. */
   owners: Map<string, string>;
+  /** The words on its raw blocks. Absent: they cannot be read. */
+  blocks?: Set<string>;
 }
 
 export const SSH_HOST = '127.0.0.1';
@@ -47,6 +49,19 @@ export class SshEndpoint {
   /** The port on which it listens or last listened; 0 before the first time. */
   get port(): number {
     return this.#port;
+  }
+
+  /** Whether it accepts connections. */
+  get isOpen(): boolean {
+    return this.#listener !== undefined;
+  }
+
+  /** The outcome of a login without a socket, as one over a socket has it; undefined if the key is refused. */
+  loginDirectly(attempt: SshAttempt, command: string): (Outcome & { hostKey: string }) | undefined {
+    if (!this.#options.mayLogin(attempt)) return undefined;
+    const disk = this.#options.disk();
+    const { stdout = '', ...outcome } = runOn(disk, command);
+    return { ...outcome, stdout: `${this.#options.greeting()}${stdout}`, hostKey: disk.hostKey };
   }
 
   /** Listens on `port`, or on any other if it is taken. */
@@ -120,15 +135,15 @@ function listen(listener: Server, port: number): Promise<void> {
   });
 }
 
-interface Outcome {
+export interface Outcome {
   code: number;
   stdout?: string;
   stderr?: string;
 }
 
 /**
- * Runs `true`, `echo WORD > PATH`, the same with ` && sync`, `cat PATH`, or `stat -c %a:%U:%G PATH`; any of them also
- * after `echo WORD && ` and before ` && echo WORD`.
+ * Runs `true`, `echo WORD > PATH`, the same with ` && sync`, `cat PATH`, or `stat -c %a:%U:%G PATH`, and what reads and
+ * fills raw blocks; any of them also after `echo WORD && ` and before ` && echo WORD`.
  */
 export function runOn(disk: Disk, command: string): Outcome {
   const [, begin, inner, end] = MARKED.exec(command) ?? [];
@@ -139,8 +154,11 @@ export function runOn(disk: Disk, command: string): Outcome {
 
 const MARKED = /^echo (\S+) && (.*) && echo (\S+)$/;
 
-function runOne({ files, owners }: Disk, command: string): Outcome {
+function runOne(disk: Disk, command: string): Outcome {
+  const { files, owners } = disk;
   if (command === 'true') return { code: 0 };
+  const ofBlocks = runOnBlocks(disk, command);
+  if (ofBlocks !== undefined) return ofBlocks;
   const [, word, target] = /^echo (\S+) > (\S+)(?: && sync)?$/.exec(command) ?? [];
   if (word !== undefined && target !== undefined) {
     files.set(toPath(target), `${unquote(word)}\n`);
@@ -154,6 +172,31 @@ function runOne({ files, owners }: Disk, command: string): Outcome {
     code: 0,
     stdout: verb === 'cat' ? content : `${owners.get(toPath(source)) ?? '644:root:root'}\n`,
   };
+}
+
+const DISK = 'vda';
+const DISK_BYTES = 40 * 1024 ** 3;
+
+/** `lsblk`, `dd` of the machine's disk, a search in what it reads, and `yes` into a file. Undefined for other commands. */
+function runOnBlocks({ files, blocks }: Disk, command: string): Outcome | undefined {
+  if (command === 'lsblk -dbnro NAME,TYPE,SIZE') return { code: 0, stdout: `${DISK} disk ${DISK_BYTES}\n` };
+  const [, read] = /^(?:sudo -n )?dd if=\/dev\/(\w+) of=\/dev\/null bs=4096 count=1$/.exec(command) ?? [];
+  if (read !== undefined)
+    return read === DISK && blocks !== undefined
+      ? { code: 0 }
+      : { code: 1, stderr: `${read}: No such file\n` };
+  const [, searched, pattern = ''] =
+    /^\{ .*dd if=\/dev\/(\w+) .*\| grep -oE '([^']+)' \| sort -u \| head -n 20; \} 3>&1$/.exec(command) ?? [];
+  if (searched === DISK && blocks !== undefined) {
+    const found = [...blocks].flatMap((word) => word.match(new RegExp(pattern, 'g')) ?? []);
+    const lines = [...new Set(found)].toSorted().slice(0, 20);
+    return { code: 0, stdout: [...lines, `${DISK_BYTES} bytes copied\n`].join('\n') };
+  }
+  const [, word, target] = /^yes (\S+) \| head -c \d+ > (\S+) && sync$/.exec(command) ?? [];
+  if (word === undefined || target === undefined) return undefined;
+  files.set(toPath(target), `${word}\n`);
+  blocks?.add(word);
+  return { code: 0 };
 }
 
 function finish(channel: ServerChannel, { code, stdout = '', stderr = '' }: Outcome): void {

@@ -11,6 +11,7 @@ export function credentialOf(
   const bearer = rules.bearerOf(request.headers['authorization']);
   if (bearer === undefined) return 'none';
   if (options.apiKeys.includes(bearer)) return 'key';
+  if (options.otherAccountKeys.includes(bearer)) return 'other account';
   const expiresAtMs = tokens.get(bearer);
   if (expiresAtMs === undefined) return 'unknown';
   return clock.now() < expiresAtMs ? 'token' : 'expired';

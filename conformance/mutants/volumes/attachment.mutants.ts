@@ -131,6 +131,20 @@ export const attachmentMutants: readonly Mutant[] = [
     ),
   },
   {
+    id: 'detach-of-none-is-of-all',
+    breaks: 'Only where instance_ids are omitted detach detaches from all.',
+    reddens: ['VOL-DETACH-005'],
+    behave: (rules, hit) => ({
+      ...rules,
+      validateDetach: (body) => (isEmptyDetach(body) ? [] : rules.validateDetach(body)),
+      instancesToDetach(volume, asked) {
+        if (asked?.length !== 0) return rules.instancesToDetach(volume, asked);
+        hit();
+        return [...volume.attachments.keys()];
+      },
+    }),
+  },
+  {
     id: 'detached-before-it-is',
     breaks: 'A volume is not reported detached until the attachment record is gone.',
     reddens: ['VOL-DETACH-004'],
@@ -199,3 +213,8 @@ export const attachmentMutants: readonly Mutant[] = [
     ),
   },
 ];
+
+function isEmptyDetach(body: unknown): boolean {
+  const { instance_ids } = body as { instance_ids?: unknown };
+  return Array.isArray(instance_ids) && instance_ids.length === 0;
+}

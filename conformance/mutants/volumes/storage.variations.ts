@@ -21,6 +21,15 @@ export const storageVariations: readonly Variation[] = [
     }),
   },
   {
+    id: 'detach-of-none-is-200',
+    why: 'a detach has no least number of instances: an empty list names none',
+    behave: (rules) => ({
+      ...rules,
+      validateDetach: (body) =>
+        JSON.stringify(body) === '{"instance_ids":[]}' ? [] : rules.validateDetach(body),
+    }),
+  },
+  {
     id: 'cold-detach',
     why: 'what needs the machine off to attach may need it off to detach',
     options: { attach: 'cold', detach: 'cold' },
@@ -35,7 +44,7 @@ export const storageVariations: readonly Variation[] = [
         ...rules,
         isAuthorized(request, credential) {
           const step = request.headers['user-agent'] ?? '';
-          if (isDone || !step.includes('volumes/detach-one/instance'))
+          if (isDone || !step.includes('volumes/detach-one/instance-poll'))
             return rules.isAuthorized(request, credential);
           isDone = true;
           throw new ApiError(503, 'unavailable', 'The platform does not answer now.');

@@ -21,8 +21,12 @@ function exchangeDetails(exchange: ReportExchange, isOpen: boolean): Markup {
 <div>
 ${failure === undefined ? '' : html`<p>No answer came: ${failure.message}</p>`}
 <div><span class="label">To look for in the server’s log (${wallTime(at)}, with the ${exchange.credential})</span>
-<pre>X-Request-Id: ${request_id}
-User-Agent: ${user_agent}</pre></div>
+${
+  request_id === ''
+    ? ''
+    : html`<pre>X-Request-Id: ${request_id}
+User-Agent: ${user_agent}</pre>`
+}</div>
 ${curl === undefined ? '' : labelled('To try it again, with your key in $BERTH_API_KEY', html`<pre>${curl}</pre>`)}
 ${labelled(
   'Request',

@@ -57,3 +57,11 @@ it('closes what it opens', () => {
 it('is the same to the byte for the same report', () => {
   expect(toHtml(sampleReport)).toBe(page);
 });
+
+it('says what its signature proves, where it has one', () => {
+  const signature = { algorithm: 'Ed25519', public_key: '', transcript_sha256: '', value: '' } as const;
+  expect(page).not.toContain('signature proves');
+  expect(toHtml({ ...greenReport, signature })).toContain(
+    'What its signature proves: The holder of the key says so; only a run of your own cannot be invented.',
+  );
+});

@@ -1,11 +1,13 @@
+import { whatItProves } from '../proves.ts';
 import type { Report } from '../report.ts';
 import { index, sections } from './check.ts';
 import { html } from './markup.ts';
 import { receipt, settings } from './receipt.ts';
 import { STYLE } from './style.ts';
-import { alarm, gaps, outcomeCard, tierCards } from './summary.ts';
+import { alarm, gaps, outcomeCard, sentence, tierCards } from './summary.ts';
 
-const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+/** The Content-Security-Policy of a page that has no scripts. */
+export const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /** The report as one self-contained page: no script, no font, no image, no request. */
 export function toHtml(report: Report): string {
@@ -34,7 +36,9 @@ ${sections(report)}
 ${receipt(report)}
 ${settings(report)}
 <footer>Made by berth conformance ${suite_version} from requirements ${requirements_digest.slice(0, 12)}.
-The key and all other secrets of the run have been taken out.</footer>
+The key and all other secrets of the run have been taken out.${
+    report.signature === undefined ? '' : ` What its signature proves: ${sentence(whatItProves(report))}`
+  }</footer>
 </main>
 </body>
 </html>

@@ -44,6 +44,7 @@ export function settings(report: Report): Markup {
     ['Patience for ONLINE', duration(settings.ready_timeout_ms)],
     ['Limits', `${formatUsd(settings.max_cost_usd)}, ${plural(settings.max_minutes, 'minute')}`],
     ['Second key', settings.has_second_key ? 'yes' : 'no'],
+    ['Key of another account', settings.has_other_account_key === true ? 'yes' : 'no'],
     ['Offer', settings.offer],
     ['Region', settings.region],
     [
@@ -61,7 +62,7 @@ export function settings(report: Report): Markup {
     ['Suite', report.suite_version],
     ['Requirements', report.requirements_digest],
     ['Requirements of the run', run_requirements_digest],
-    ['User-Agent', report.user_agent],
+    ['User-Agent', report.user_agent === '' ? 'none (--plain)' : report.user_agent],
   ];
   return html`<h2 id="settings">How it was made</h2><div class="scroll card"><table><tbody>${rows.flatMap(
     ([name, value]) => (value === undefined ? [] : [html`<tr><th>${name}</th><td>${value}</td></tr>`]),

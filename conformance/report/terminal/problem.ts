@@ -74,8 +74,11 @@ function exchangeLines(page: Page, exchange: ReportExchange): void {
   const { method, path, status, failure, took_ms, curl } = exchange;
   const came = status === undefined ? `no answer (${failure?.message ?? 'lost'})` : `${status}`;
   page.field('request', `${method} ${path} → ${came} in ${duration(took_ms)}`, INDENT);
-  page.field('in the log', `X-Request-Id ${exchange.request_id}`, INDENT);
-  page.field('', `User-Agent ${exchange.user_agent}`, INDENT);
+  if (exchange.request_id === '') page.field('in the log', `at ${wallTime(exchange.at)}`, INDENT);
+  else {
+    page.field('in the log', `X-Request-Id ${exchange.request_id}`, INDENT);
+    page.field('', `User-Agent ${exchange.user_agent}`, INDENT);
+  }
   if (curl === undefined) return;
   page.field('try', 'with the key in $BERTH_API_KEY:', INDENT);
   page.command(curl, INDENT + LABEL_WIDTH);

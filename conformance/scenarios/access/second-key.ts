@@ -1,5 +1,6 @@
 import { instancePath } from '../../contract/paths.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
+import type { Session } from '../session.ts';
 
 /** Reads the instance with a second key of the same account, and again with the first. */
 export const secondKey: Scenario = {
@@ -9,12 +10,7 @@ export const secondKey: Scenario = {
   after: ['online'],
   buys: [],
   async run(session) {
-    if (session.client.usualBearer !== session.signIn.apiKey)
-      return session.skip(
-        ['second-key'],
-        'the target takes access tokens only, and no API key as it is',
-        'API keys as bearer credentials',
-      );
+    if (session.client.usualBearer !== session.signIn.apiKey) return skipTokensOnly(session, 'second-key');
     if (!session.settings.hasSecondKey)
       return session.skip(
         ['second-key'],
@@ -31,3 +27,12 @@ export const secondKey: Scenario = {
     await session.send('second-key/list', { method: 'GET', path: '/instances', credential });
   },
 };
+
+/** Skips a scenario that needs a further key. */
+export function skipTokensOnly(session: Session, scenario: string): void {
+  session.skip(
+    [scenario],
+    'the target takes access tokens only, and no API key as it is',
+    'API keys as bearer credentials',
+  );
+}

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { instancePath } from '../../contract/paths.ts';
 import { type TokenRequest, tokenRequests } from '../../http/sign-in.ts';
 import { isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
+import { inDrawnOrder } from '../drawn-order.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
@@ -73,11 +73,14 @@ function missingCapability(
 }
 
 async function askWrongly(session: Session): Promise<void> {
-  const { client } = session;
-  const stranger = `berth-conf-never-issued-${randomUUID()}`;
-  await session.send('token/wrong-key', client.tokenCall({ api_key: stranger }));
-  await session.send('token/wrong-login', client.tokenCall({ username: stranger, password: stranger }));
-  await session.send('token/empty', client.tokenCall({}));
+  const { client, draws } = session;
+  const stranger = `berth-conf-never-issued-${draws.uuid('token/stranger')}`;
+  const calls = [
+    { step: 'token/wrong-key', ...client.tokenCall({ api_key: stranger }) },
+    { step: 'token/wrong-login', ...client.tokenCall({ username: stranger, password: stranger }) },
+    { step: 'token/empty', ...client.tokenCall({}) },
+  ];
+  for (const { step, ...call } of inDrawnOrder(draws, 'token/wrong', calls)) await session.send(step, call);
 }
 
 async function logIn(session: Session): Promise<void> {
@@ -95,7 +98,11 @@ async function use(session: Session): Promise<void> {
   const { client, signIn } = session;
   const read = { method: 'GET', path: '/configurations' } as const;
   const withToken = await session.send('token/use', { ...read, credential: 'access token' });
-  for (const path of ['/availability', '/instances', instancePath({ id: randomUUID() })])
+  for (const path of [
+    '/availability',
+    '/instances',
+    instancePath({ id: session.draws.uuid('token/elsewhere') }),
+  ])
     await session.send('token/use/elsewhere', { method: 'GET', path, credential: 'access token' });
   if (signIn.apiKey === undefined) return;
   const withKey = await session.send('token/static-key', { ...read, credential: 'api key' });

@@ -1,16 +1,17 @@
-import { randomUUID } from 'node:crypto';
 import { readPackageJson } from '../../contract/package.ts';
 import type { Call } from '../../http/call.ts';
 import { isObject } from '../../text/json.ts';
-import { knownRegions } from '../catalog/catalog.ts';
+import { knownRegions } from '../catalog/regions.ts';
+import { inDrawnOrder } from '../drawn-order.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
 type Credentials = Pick<Call, 'credential' | 'authorization'>;
 
 /**
- * Calls every endpoint without a credential and with invalid ones, for ids that were never issued and with bodies
- * that create nothing. Anything created by mistake is destroyed.
+ * Calls every endpoint without a credential and with invalid ones, for ids that were never issued and with bodies that
+ * create nothing. Anything created by mistake is destroyed. The order of the endpoints is drawn for each credential; that
+ * of the credentials is not: a target may ban an address, and the same checks must then fail in each run.
  */
 export const unauthenticated: Scenario = {
   id: 'unauthenticated',
@@ -19,13 +20,20 @@ export const unauthenticated: Scenario = {
   after: ['catalog'],
   buys: [],
   async run(session) {
-    const id = randomUUID();
+    const id = session.draws.uuid('unauthenticated/id');
     const endpoints = protectedEndpoints().filter(
       ({ isStorage }) => !isStorage || session.locations !== undefined,
     );
-    for (const [step, credentials] of Object.entries(badCredentials(session)))
-      for (const endpoint of endpoints)
-        await ask(session, `unauthenticated/${step}`, endpoint, id, credentials);
+    for (const [credential, credentials] of Object.entries(badCredentials(session))) {
+      const requests = endpoints.map(({ method, path }) => ({
+        step: `unauthenticated/${credential}`,
+        method,
+        path: pathFor(session, path, id),
+        credentials,
+      }));
+      for (const request of inDrawnOrder(session.draws, 'unauthenticated', requests))
+        await ask(session, request);
+    }
   },
 };
 
@@ -33,7 +41,7 @@ export const unauthenticated: Scenario = {
  * The invalid credentials by step. Parts of the key are registered as secrets, since the key could be derived from
  * them.
  */
-function badCredentials({ client }: Session): Record<string, Credentials> {
+function badCredentials({ client, draws }: Session): Record<string, Credentials> {
   const key = client.usualBearer;
   const cutKey = key.slice(0, -1);
   client.keepSecret('the key without its last character', cutKey);
@@ -44,7 +52,7 @@ function badCredentials({ client }: Session): Record<string, Credentials> {
   const altered = (authorization: string): Credentials => ({ credential: 'altered', authorization });
   return {
     none: { credential: 'none' },
-    'wrong-key': altered(`Bearer berth-conf-never-issued-${randomUUID()}`),
+    'wrong-key': altered(`Bearer berth-conf-never-issued-${draws.uuid('unauthenticated/wrong-key')}`),
     'other-scheme/basic': altered(`Basic ${key}`),
     'other-scheme/token': altered(`Token ${key}`),
     'other-scheme/none': altered(key),
@@ -55,29 +63,30 @@ function badCredentials({ client }: Session): Record<string, Credentials> {
   };
 }
 
-async function ask(
-  session: Session,
-  step: string,
-  { method, path: template }: Endpoint,
-  id: string,
-  credentials: Credentials,
-): Promise<void> {
+interface BadRequest {
+  step: string;
+  method: Call['method'];
+  path: string;
+  credentials: Credentials;
+}
+
+async function ask(session: Session, { step, method, path, credentials }: BadRequest): Promise<void> {
   const nothing = { step, body: () => ({}), createsNothing: true, ...credentials } as const;
-  if (method === 'POST' && template === '/instances')
+  if (method === 'POST' && path === '/instances')
     return void (await session.create({ ...nothing, type: 'instance' }));
-  if (method === 'POST' && template === '/volumes')
+  if (method === 'POST' && path === '/volumes')
     return void (await session.create({ ...nothing, type: 'volume' }));
+  await session.send(step, { method, path, ...(method === 'POST' && { body: {} }), ...credentials });
+}
+
+/** The path of an endpoint for an id, with the region that clients add for an instance. */
+function pathFor(session: Session, template: string, id: string): string {
   const [region] = knownRegions(session);
   const query =
     region === undefined || !template.startsWith('/instances/')
       ? ''
       : `?region=${encodeURIComponent(region)}`;
-  await session.send(step, {
-    method,
-    path: `${template.replace(/\{[^}]+\}/, id)}${query}`,
-    ...(method === 'POST' && { body: {} }),
-    ...credentials,
-  });
+  return `${template.replace(/\{[^}]+\}/, id)}${query}`;
 }
 
 /** An endpoint of the contract. */

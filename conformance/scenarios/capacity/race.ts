@@ -5,21 +5,26 @@ import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { isStillListed, lists } from '../catalog/catalog.ts';
 import {
+  awaitPlacements,
   buyInstance,
   confirmGone,
   instanceRequest,
-  readPlacements,
+  PUT_BACK_MS,
   toInstance,
 } from '../instances/purchase.ts';
 import type { Placement } from '../placement.ts';
-import type { Scenario } from '../scenario.ts';
+import type { OnlineInstance, Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
+import { refill } from './refill.ts';
 
 /** How many instances are requested at once if the number of units is unknown. */
-const AT_ONCE = 3;
+export const AT_ONCE = 3;
 
 /** After this many 404s (judged elsewhere) an instance is given up. */
 const MOST_MISSING = 3;
+
+/** `Within seconds`, and the time of the request. */
+const LISTED_MS = 10_500;
 
 const bought = {
   type: 'instance',
@@ -44,25 +49,37 @@ export const race: Scenario = {
       path: '/instances',
       keeps: { isKept: (instance) => holdsUnit(instance, placement), atMost: wanted?.units ?? 0 },
     });
+    const availability = `/availability?region=${encodeURIComponent(placement.region)}`;
+    await session.get('race/availability-before', availability);
     const made = await session.createTogether(
       Array.from({ length: wanted === undefined ? AT_ONCE : wanted.units + 1 }, () =>
         instanceRequest(session, { placement, step: 'race/create' }),
       ),
     );
+    const madeAt = Math.max(...made.map(({ exchange }) => exchange.endedAt));
     const isRefused = made.some(({ exchange }) => statusOf(exchange) === 409);
-    const availability = `/availability?region=${encodeURIComponent(placement.region)}`;
     if (isRefused) {
       await askAgain(session, placement, availability);
       // A sold-out offer must still be listed as an offer.
       await session.get('race/configurations-after-refusal', '/configurations');
     } else
       session.skip(
-        ['race/availability-after-refusal', 'race/availability-after-destruction'],
+        ['race/availability-after-refusal', 'race/availability-after-destruction', 'race/refill'],
         `none of ${made.length} creates at the same moment was refused`,
         'an offer of known size (--race OFFER=UNITS)',
       );
     const instances = instancesOf(made, placement);
-    await liveAndDie(session, instances);
+    const online = await live(session, instances);
+    // A list may take ten seconds to show a new instance.
+    await session.sleep(Math.max(madeAt + LISTED_MS - session.now(), 0));
+    await session.get('race/list-all', '/instances');
+    for (const instance of instances) await session.get('race/read', instancePath(instance));
+    await die(session, instances.slice(0, 1));
+    if (isRefused && instances[0]?.entry.state === 'gone')
+      await refill(session, { placement, path: availability, soldAt: madeAt });
+    await die(session, instances.slice(1));
+    const gone = online.filter(({ instance }) => instance.entry.state === 'gone');
+    await Promise.all(gone.map(({ shown }) => session.login('race/login-gone', shown, 'first')));
     if (!isRefused) return;
     if (instances.every(({ entry }) => entry.state === 'gone'))
       await untilListed(session, placement, availability);
@@ -85,7 +102,7 @@ export function holdsUnit(
 
 async function choose(session: Session): Promise<Placement | undefined> {
   const { race: wanted, region } = session.settings;
-  const choices = await readPlacements(
+  const choices = await awaitPlacements(
     session,
     'race/availability',
     wanted === undefined ? session.settings : { offer: wanted.offer, region },
@@ -119,7 +136,9 @@ function instancesOf(made: readonly CreateResult[], placement: Placement): Insta
   return made.flatMap(({ entry }) => toInstance(entry, placement) ?? []);
 }
 
-async function liveAndDie(session: Session, instances: readonly Instance[]): Promise<void> {
+/** Waits for each to boot, and logs in. Returns the reads that show them ONLINE. */
+async function live(session: Session, instances: readonly Instance[]): Promise<OnlineInstance[]> {
+  const online: OnlineInstance[] = [];
   for (const instance of instances) {
     let missing = 0;
     const isOver = (status: string | undefined) => {
@@ -131,10 +150,16 @@ async function liveAndDie(session: Session, instances: readonly Instance[]): Pro
       onTheWay: ['PROVISIONING', '404'],
     });
     const shown = last === undefined ? undefined : successOf(last);
-    const isOnline =
-      stringField(shown, 'status') === 'ONLINE' && stringField(shown, 'public_ip') !== undefined;
-    if (shown !== undefined && isOnline) await logIn(session, shown);
+    if (shown === undefined || stringField(shown, 'status') !== 'ONLINE') continue;
+    if (stringField(shown, 'public_ip') === undefined) continue;
+    if (await logIn(session, shown))
+      await session.login('race/login-second', shown, 'second', { owner: instance.entry.n });
+    online.push({ instance, shown });
   }
+  return online;
+}
+
+async function die(session: Session, instances: readonly Instance[]): Promise<void> {
   const deleted: Exchange[] = [];
   for (const instance of instances)
     deleted.push(await session.delete('race/destroy/delete', instancePath(instance)));
@@ -142,16 +167,14 @@ async function liveAndDie(session: Session, instances: readonly Instance[]): Pro
     await confirmGone(session, 'race/destroy', instance, deleted[index]?.endedAt);
 }
 
-/** Retries a failed login once, so that a sporadic failure is visible. */
-async function logIn(session: Session, shown: JsonObject): Promise<void> {
+/** Retries a failed login once, so that a sporadic failure is visible. Returns whether the first succeeded. */
+async function logIn(session: Session, shown: JsonObject): Promise<boolean> {
   const { rung } = await session.login('race/login', shown, 'first');
-  if (rung === 'done' || rung === 'execute') return;
+  if (rung === 'done' || rung === 'execute') return true;
   await session.sleep(Math.min(session.settings.pollIntervalMs, 5000));
   await session.login('race/login', shown, 'first');
+  return false;
 }
-
-/** A unit that becomes free is listed again within this time (docs/decisions/0010). */
-export const PUT_BACK_MS = 75_000;
 
 async function untilListed(session: Session, placement: Placement, path: string): Promise<void> {
   const startedAt = session.now();

@@ -1,11 +1,12 @@
 import { instancePath } from '../../contract/paths.ts';
+import { BudgetError } from '../../resources/budget.ts';
 import { type JsonObject, objectsField, stringsField } from '../../text/json.ts';
 import { jsonOf } from '../../transcript/exchange.ts';
 import { lists } from '../catalog/catalog.ts';
 import { buyInstance, confirmGone } from '../instances/purchase.ts';
 import { type Placement, placements } from '../placement.ts';
 import type { Scenario } from '../scenario.ts';
-import type { Session } from '../session.ts';
+import type { Instance, Session } from '../session.ts';
 
 /** Requests what is unavailable: a sold-out offer, and an offer in a region where it has no capacity. */
 export const soldOut: Scenario = {
@@ -44,11 +45,25 @@ async function askTwice(session: Session, { step, capability, choose }: Ask): Pr
       if (round === 1) session.skip([step], placement, capability);
       return;
     }
-    const { instance } = await buyInstance(session, { placement, step, isEndedAtOnce: true });
+    const instance = await buy(session, { placement, step });
     await session.get('sold-out/availability', '/availability');
     if (instance === undefined) return;
     await session.delete('sold-out/destroy/delete', instancePath(instance));
     await confirmGone(session, 'sold-out/destroy', instance);
+  }
+}
+
+/** The create must be refused, and may cost too much to risk that it is not. */
+async function buy(
+  session: Session,
+  { placement, step }: { placement: Placement; step: string },
+): Promise<Instance | undefined> {
+  try {
+    return (await buyInstance(session, { placement, step, isEndedAtOnce: true })).instance;
+  } catch (error) {
+    if (!(error instanceof BudgetError)) throw error;
+    session.skip([step], `if it were accepted, ${error.message}`, 'a sold-out offer within --max-cost');
+    return undefined;
   }
 }
 

@@ -1,14 +1,12 @@
 import { objectsField, stringsField } from '../../text/json.ts';
 import { isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
+import { inDrawnOrder } from '../drawn-order.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
+import { offersOf, pathIn, regionPaths, UNKNOWN_REGION } from './regions.ts';
 
 const INSTANCE_TYPES = ['SPOT', 'DEDICATED', 'BARE_METAL', 'CLUSTER'];
-/** Only this many regions are tested. */
-const MOST_REGIONS = 8;
-/** A region that no provider has. */
-export const UNKNOWN_REGION = 'berth-conf-nowhere';
 
 /**
  * Reads the offers. Both unfiltered lists are read in pairs, three times, around all other reads: a sale in between
@@ -22,23 +20,29 @@ export const catalog: Scenario = {
   buys: [],
   async run(session) {
     await readBoth(session);
-    for (const type of INSTANCE_TYPES)
-      await session.get('catalog/of-type', `/configurations?instance_type=${type}`);
+    await readEach(
+      session,
+      'catalog/of-type',
+      INSTANCE_TYPES.map((type) => `/configurations?instance_type=${type}`),
+    );
     await readLocations(session);
     await readBoth(session);
-    const regions = knownRegions(session);
-    for (const region of regions)
-      await session.get('catalog/of-region', `/availability?region=${encodeURIComponent(region)}`);
-    if (regions.length === 0) session.skip(['catalog/of-region'], 'no offer names a region');
-    await session.get('catalog/unknown-region', `/availability?region=${UNKNOWN_REGION}`);
+    const ofRegions = regionPaths('catalog/of-region', session);
+    await readEach(session, 'catalog/of-region', ofRegions);
+    if (ofRegions.length === 0) session.skip(['catalog/of-region'], 'no offer names a region');
+    await session.get('catalog/unknown-region', pathIn('/availability', UNKNOWN_REGION));
     await readBoth(session);
   },
 };
 
-/** Regions of the offers, those with available offers first. */
-export function knownRegions({ availability, configurations }: Session): string[] {
-  const regions = [...availability, ...configurations].flatMap((offer) => stringsField(offer, 'regions'));
-  return [...new Set(regions)].slice(0, MOST_REGIONS);
+/** Reads each path, in a drawn order. */
+export async function readEach(
+  session: Session,
+  step: 'catalog/of-type' | 'catalog/of-region' | 'list/of-region',
+  paths: readonly string[],
+): Promise<void> {
+  const reads = paths.map((path) => ({ step, method: 'GET', path }));
+  for (const { path } of inDrawnOrder(session.draws, step, reads)) await session.get(step, path);
 }
 
 async function readBoth(session: Session): Promise<void> {
@@ -46,10 +50,6 @@ async function readBoth(session: Session): Promise<void> {
   const availability = await session.get('catalog/availability', '/availability');
   if (isSuccess(configurations)) session.configurations = offersOf(configurations);
   if (isSuccess(availability)) session.availability = offersOf(availability);
-}
-
-function offersOf(exchange: Exchange) {
-  return objectsField(jsonOf(exchange), 'configurations');
 }
 
 /** The target has the storage tier if it lists locations. */
@@ -76,7 +76,7 @@ const MOST_OFTEN_MS = 2000;
 
 /** Whether an offer is listed as available in a region, in an answer of /configurations or /availability. */
 export function lists(exchange: Exchange, { configurationId, region }: Place): boolean {
-  return objectsField(jsonOf(exchange), 'configurations').some(
+  return offersOf(exchange).some(
     (offer) =>
       offer['id'] === configurationId &&
       offer['available'] === true &&

@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { instancePath, volumePath } from '../../contract/paths.ts';
-import { knownRegions } from '../catalog/catalog.ts';
+import type { Call } from '../../http/call.ts';
+import { knownRegions } from '../catalog/regions.ts';
+import { inDrawnOrder, waitBeforeRound } from '../drawn-order.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
@@ -16,8 +17,8 @@ const ODD_IDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Requests unknown ids and routes, and sends malformed requests. Each is sent twice, since the same refusal must have
- * the same code.
+ * Requests unknown ids and routes, and sends malformed requests, in a drawn order. Each is sent twice, the second time
+ * after a drawn wait, since the same refusal must have the same code.
  */
 export const unknown: Scenario = {
   id: 'unknown',
@@ -26,51 +27,89 @@ export const unknown: Scenario = {
   after: ['catalog'],
   buys: [],
   async run(session) {
-    const id = randomUUID();
+    const id = session.draws.uuid('unknown/id');
+    const requests = [
+      ...ofInstance(session, id),
+      ...(session.locations === undefined ? [] : ofVolume(id)),
+      ...Object.values(ODD_IDS).map((odd) => read('unknown/odd-id', `/instances/${odd}`)),
+      ...ofNoRoute(id),
+      ...malformed(session),
+    ];
+    const { draws, settings } = session;
     for (let round = 1; round <= 2; round++) {
-      await askForInstance(session, id);
-      if (session.locations !== undefined) await askForVolume(session, id);
-      for (const odd of Object.values(ODD_IDS)) await session.get('unknown/odd-id', `/instances/${odd}`);
-      await askForNoRoute(session, id);
-      await sendMalformed(session);
+      await session.sleep(waitBeforeRound(draws, 'unknown', round, settings.pollIntervalMs));
+      for (const request of inDrawnOrder(draws, 'unknown', requests, round)) await send(session, request);
     }
   },
 };
 
-async function askForInstance(session: Session, id: string): Promise<void> {
-  const [region] = knownRegions(session);
-  const of = { id, ...(region !== undefined && { region }) };
-  await session.get('unknown/instance/get', instancePath(of));
-  await session.post('unknown/instance/start', instancePath(of, '/start'));
-  await session.post('unknown/instance/stop', instancePath(of, '/stop'));
-  await session.delete('unknown/instance/delete', instancePath(of));
+/** A request of this scenario. The body of a create describes nothing that can be created. */
+type Request = { step: string } & Call & { creates?: 'instance' | 'volume' };
+
+async function send(session: Session, { step, creates, ...call }: Request): Promise<void> {
+  if (creates === undefined) return void (await session.send(step, call));
+  const { body, contentType } = call;
+  // If something is created regardless, it is in the ledger.
+  await session.create({
+    type: creates,
+    step,
+    body: () => body,
+    createsNothing: true,
+    ...(contentType !== undefined && { contentType }),
+  });
 }
 
-async function askForVolume(session: Session, id: string): Promise<void> {
+const read = (step: string, path: string): Request => ({ step, method: 'GET', path });
+const post = (step: string, path: string, body?: unknown): Request => ({
+  step,
+  method: 'POST',
+  path,
+  ...(body !== undefined && { body }),
+});
+
+function ofInstance(session: Session, id: string): Request[] {
+  const [region] = knownRegions(session);
+  const of = { id, ...(region !== undefined && { region }) };
+  return [
+    read('unknown/instance/get', instancePath(of)),
+    post('unknown/instance/start', instancePath(of, '/start')),
+    post('unknown/instance/stop', instancePath(of, '/stop')),
+    { step: 'unknown/instance/delete', method: 'DELETE', path: instancePath(of) },
+  ];
+}
+
+function ofVolume(id: string): Request[] {
   const of = { id };
-  await session.get('unknown/volume/get', volumePath(of));
-  await session.post('unknown/volume/attach', volumePath(of, '/attach'), { instance_ids: [id] });
-  await session.post('unknown/volume/detach', volumePath(of, '/detach'));
-  await session.delete('unknown/volume/delete', volumePath(of));
+  return [
+    read('unknown/volume/get', volumePath(of)),
+    post('unknown/volume/attach', volumePath(of, '/attach'), { instance_ids: [id] }),
+    post('unknown/volume/detach', volumePath(of, '/detach')),
+    { step: 'unknown/volume/delete', method: 'DELETE', path: volumePath(of) },
+  ];
 }
 
 /** Unsupported methods are only sent about ids that do not exist, in case the server does support them. */
-async function askForNoRoute(session: Session, id: string): Promise<void> {
-  await session.get('unknown/route', '/berth-conf-no-such-route');
-  await session.get('unknown/route', `${instancePath({ id })}/berth-conf-no-such-route`);
-  await session.send('unknown/method', { method: 'PUT', path: instancePath({ id }) });
-  await session.send('unknown/method', { method: 'PATCH', path: `${instancePath({ id })}/start` });
+function ofNoRoute(id: string): Request[] {
+  return [
+    read('unknown/route', '/berth-conf-no-such-route'),
+    read('unknown/route', `${instancePath({ id })}/berth-conf-no-such-route`),
+    { step: 'unknown/method', method: 'PUT', path: instancePath({ id }) },
+    { step: 'unknown/method', method: 'PATCH', path: `${instancePath({ id })}/start` },
+  ];
 }
 
-/** Sends bodies that describe nothing that can be created. If something is created regardless, it is in the ledger. */
-async function sendMalformed(session: Session): Promise<void> {
-  const cut = {
-    step: 'unknown/malformed-json',
-    body: () => '{"configuration_id": ',
-    createsNothing: true,
-  } as const;
-  await session.create({ ...cut, type: 'instance' });
-  if (session.locations !== undefined) await session.create({ ...cut, type: 'volume' });
-  const text = { body: () => 'configuration_id=1', contentType: 'text/plain', createsNothing: true } as const;
-  await session.create({ ...text, type: 'instance', step: 'unknown/content-type' });
+/** Bodies that describe nothing that can be created. */
+function malformed({ locations }: Session): Request[] {
+  const cut = '{"configuration_id": ';
+  return [
+    { ...post('unknown/malformed-json', '/instances', cut), creates: 'instance' },
+    ...(locations === undefined
+      ? []
+      : [{ ...post('unknown/malformed-json', '/volumes', cut), creates: 'volume' } as const]),
+    {
+      ...post('unknown/content-type', '/instances', 'configuration_id=1'),
+      contentType: 'text/plain',
+      creates: 'instance',
+    },
+  ];
 }

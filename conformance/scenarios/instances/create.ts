@@ -104,10 +104,15 @@ async function waitForOnline(session: Session, instance: Instance): Promise<void
   });
   if (last !== undefined && ['STOPPED', 'STOPPING'].includes(stringField(successOf(last), 'status') ?? '')) {
     // A stop that was accepted too early is reported by a check. The run continues from there.
-    await session.poll('boot/poll', instance, (status) => status !== undefined && status !== 'STOPPING', {
-      text: 'the instance to have stopped',
-      onTheWay: ['STOPPING'],
-    });
+    await session.poll(
+      'boot/stop-poll',
+      instance,
+      (status) => status !== undefined && status !== 'STOPPING',
+      {
+        text: 'the instance to have stopped',
+        onTheWay: ['STOPPING'],
+      },
+    );
     const started = await session.post('boot/start-again', instancePath(instance, '/start'));
     if (!isSuccess(started)) {
       session.whyNotOnline = `the instance obeyed the stop that was sent while it booted, and its start was answered ${answerOf(started)}`;
@@ -123,6 +128,7 @@ async function waitForOnline(session: Session, instance: Instance): Promise<void
   const shown = last === undefined ? undefined : successOf(last);
   if (stringField(shown, 'status') === 'ONLINE') {
     session.online = shown;
+    session.onlineSince = session.now();
     session.lastOnline = shown;
   } else session.whyNotOnline = `the instance did not come ONLINE: ${describe(session, last)}`;
 }

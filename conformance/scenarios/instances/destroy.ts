@@ -5,7 +5,7 @@ import { requestWithoutCredential } from '../access/bad-credentials.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
 import { MOST_TRIED } from './create.ts';
-import { buyInstance, confirmGone, readPlacements } from './purchase.ts';
+import { awaitPlacements, buyInstance, confirmGone } from './purchase.ts';
 
 /** How many more reads confirm that a 404 is permanent. */
 const READS_OF_GONE = 5;
@@ -98,7 +98,7 @@ export const earlyDelete: Scenario = {
 
 /** Capacity may be sold between the read and the create, as in `create`. */
 async function buy(session: Session): Promise<Instance | undefined> {
-  const choices = await readPlacements(session, 'early-delete/availability');
+  const choices = await awaitPlacements(session, 'early-delete/availability');
   let why = 'no offer that it may buy is available';
   for (const placement of choices.slice(0, MOST_TRIED)) {
     const { exchange, instance } = await buyInstance(session, { placement, step: 'early-delete/create' });

@@ -1,6 +1,6 @@
-import { knownRegions, UNKNOWN_REGION } from '../catalog/catalog.ts';
+import { readEach } from '../catalog/catalog.ts';
+import { otherRegion, pathIn, regionPaths } from '../catalog/regions.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
-import type { Session } from '../session.ts';
 
 /** Lists the account's instances. */
 export const list: Scenario = {
@@ -11,7 +11,7 @@ export const list: Scenario = {
   buys: [],
   async run(session) {
     await session.get('list/all', '/instances');
-    for (const region of knownRegions(session)) await listOf(session, 'list/of-region', region);
+    await readEach(session, 'list/of-region', regionPaths('list/of-region', session));
   },
 };
 
@@ -25,12 +25,8 @@ export const listByRegion: Scenario = {
   async run(session) {
     const instance = requirePrimary(session, 'list-by-region');
     if (instance === undefined) return;
-    const other = knownRegions(session).find((region) => region !== instance.region);
-    await listOf(session, 'list-by-region/own', instance.region);
-    await listOf(session, 'list-by-region/other', other ?? UNKNOWN_REGION);
+    await session.get('list-by-region/own', pathIn('/instances', instance.region));
+    const other = otherRegion(session, instance.region);
+    await session.get('list-by-region/other', pathIn('/instances', other));
   },
 };
-
-async function listOf(session: Session, step: string, region: string): Promise<void> {
-  await session.get(step, `/instances?region=${encodeURIComponent(region)}`);
-}

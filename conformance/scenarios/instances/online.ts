@@ -3,16 +3,14 @@ import { type JsonObject, stringsField } from '../../text/json.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
-/** How many polled reads the latency check needs. */
-export const ENOUGH_POLLS = 20;
 /** A file that must survive a stop and a start. */
 export const MARKER_FILE = 'berth-conformance';
 
-/** Logs in, sends requests that are not allowed while ONLINE, and polls as the contract's client does. */
+/** Logs in, and sends requests that are not allowed while ONLINE. */
 export const online: Scenario = {
   id: 'online',
   level: 'lifecycle',
-  title: 'logs in to the instance, and polls it',
+  title: 'logs in to the instance',
   after: ['boot'],
   buys: [],
   async run(session) {
@@ -31,7 +29,6 @@ export const online: Scenario = {
     await session.post('online/start', instancePath(instance, '/start'));
     await session.get('online/after-start', instancePath(instance));
     await lists(session, found);
-    await enoughPolls(session, found);
   },
 };
 
@@ -66,11 +63,4 @@ async function lists(session: Session, { instance }: OnlineInstance): Promise<vo
   if (other === undefined)
     session.skip(['online/list-other-region'], 'all offers are in one region', 'a second region');
   else await session.get('online/list-other-region', `/instances?region=${encodeURIComponent(other)}`);
-}
-
-async function enoughPolls(session: Session, { instance }: OnlineInstance): Promise<void> {
-  let polls = 0;
-  await session.poll('online/poll', instance, () => ++polls >= ENOUGH_POLLS, {
-    text: `${ENOUGH_POLLS} polled reads, for their latency`,
-  });
 }

@@ -28,6 +28,28 @@ export async function readPlacements(
   return placements(objectsField(available, 'configurations'), wanted);
 }
 
+/** A unit that becomes free is listed again within this time (docs/decisions/0010). */
+export const PUT_BACK_MS = 75_000;
+
+/** As `readPlacements`, after the run's own instance was destroyed: waits for its unit if nothing else is listed. */
+export async function awaitPlacements(
+  session: Session,
+  step: string,
+  wanted: Wanted = session.settings,
+): Promise<Placement[]> {
+  const startedAt = session.now();
+  for (;;) {
+    const found = await readPlacements(session, step, wanted);
+    const isOver = session.now() - startedAt >= Math.min(PUT_BACK_MS, session.settings.readyTimeoutMs);
+    const hasEnded = session.ledger.entries.some(
+      ({ type, state }) => type === 'instance' && state === 'gone',
+    );
+    if (found.length > 0 || isOver || !hasEnded) return found;
+    session.waitsFor('an offer to be available again');
+    await session.sleep(session.settings.pollIntervalMs);
+  }
+}
+
 /** The request to create one instance. */
 export function instanceRequest(session: Session, { placement, step, extra, name, isEndedAtOnce }: Purchase) {
   const { region, pricePerHour } = placement;

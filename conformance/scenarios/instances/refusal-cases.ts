@@ -1,5 +1,5 @@
 import { type JsonObject, stringsField } from '../../text/json.ts';
-import { UNKNOWN_REGION } from '../catalog/catalog.ts';
+import { UNKNOWN_REGION } from '../catalog/regions.ts';
 import type { Placement } from '../placement.ts';
 import type { Session } from '../session.ts';
 

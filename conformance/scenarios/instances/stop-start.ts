@@ -12,15 +12,14 @@ export const stop: Scenario = {
   id: 'stop',
   level: 'lifecycle',
   title: 'stops the instance',
-  after: ['online'],
+  after: ['observe'],
   buys: [],
   async run(session) {
     const found = requireOnline(session, 'stop');
     if (found === undefined) return;
     const { instance, shown } = found;
     const request = { method: 'POST', action: '/stop' } as const;
-    const isOnline = await requestWithoutCredential(session, 'stop', instance, request);
-    if (isOnline) await session.login('stop/login-before', shown, 'first');
+    await requestWithoutCredential(session, 'stop', instance, request);
     const asked = await session.post('stop/post', instancePath(instance, '/stop'));
     if (statusOf(asked) === 409) return cannotStop(session);
     await startTooEarly(session, instance);
@@ -57,7 +56,7 @@ async function startTooEarly(session: Session, instance: Instance): Promise<void
   await session.get('stop/after-start', instancePath(instance));
   if (!isSuccess(asked)) return;
   const isOnline = (status: string | undefined): boolean => status === 'ONLINE';
-  const back = await session.poll('stop/poll-start', instance, isOnline, {
+  const back = await session.poll('stop/start-poll', instance, isOnline, {
     text: 'the instance to have started',
     onTheWay: ['STOPPING'],
   });
@@ -77,7 +76,7 @@ function cannotStop(session: Session): void {
   const { reason, capability } = NOT_STOPPABLE;
   session.whyNotOnline = reason;
   session.online = undefined;
-  session.skip([...AFTERWARDS, 'start'], reason, capability);
+  session.skip([...AFTERWARDS, 'start', 'second-cycle'], reason, capability);
 }
 
 /** Starts the stopped instance again. If the platform cannot, confirms that it stays unchanged. */
@@ -97,7 +96,8 @@ export const start: Scenario = {
     if (isSuccess(asked)) return waitForOnlineAgain(session, found);
     session.whyNotOnline = `the start of the stopped instance was answered ${asked.answer?.status ?? 'not at all'}`;
     const capability = asked.answer?.status === 409 ? 'resuming a stopped instance' : undefined;
-    session.skip(['start/poll', 'start/login', 'start/read-file'], session.whyNotOnline, capability);
+    const steps = ['start/poll', 'start/login', 'start/read-file', 'second-cycle'];
+    session.skip(steps, session.whyNotOnline, capability);
   },
 };
 

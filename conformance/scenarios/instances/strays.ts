@@ -1,7 +1,7 @@
 import { adoptOrphans, reopenListed, takeOver } from '../../resources/presence.ts';
 import { idOf, type JsonObject, stringField } from '../../text/json.ts';
 import { listOf, successOf } from '../../transcript/exchange.ts';
-import type { SshRung } from '../../transcript/records.ts';
+import type { Exchange, SshRung } from '../../transcript/records.ts';
 import type { Session } from '../session.ts';
 
 /** No more instances than this are tried with the run's key. */
@@ -14,15 +14,16 @@ const LOGGED_IN: readonly SshRung[] = ['execute', 'done'];
  * Looks for instances of the run that its ledger does not know: those with its names, and those that its key logs in to.
  * They are destroyed with the rest. All others are left alone, since the account may be shared.
  */
-export async function lookForUnexplained(
-  session: Session,
-  runId: string,
-  abandon: AbortSignal | undefined,
-): Promise<void> {
-  const { client, ledger, idsBefore } = session;
-  const list = await client.send('cleanup/strays', { method: 'GET', path: '/instances' }, abandon);
+export async function lookForUnexplained(session: Session, abandon: AbortSignal | undefined): Promise<void> {
+  const list = await session.client.send('cleanup/strays', { method: 'GET', path: '/instances' }, abandon);
+  await takeOverUnexplained(session, list);
+}
+
+/** As `lookForUnexplained`, in a list of all instances. */
+export async function takeOverUnexplained(session: Session, list: Exchange): Promise<void> {
+  const { ledger, idsBefore } = session;
   reopenListed(ledger, list);
-  adoptOrphans(ledger, runId, list);
+  adoptOrphans(ledger, list);
   const known = new Set(ledger.entries.map(({ id }) => id));
   const unexplained = (listOf(list) ?? []).filter((instance) => {
     const id = idOf(instance);
@@ -34,6 +35,7 @@ export async function lookForUnexplained(
     if (shown === undefined) continue;
     if (await letsIn(session, shown)) takeOver(ledger, list.step, instance);
   }
+  session.hasLookedForUnexplained = true;
 }
 
 /**
@@ -59,7 +61,7 @@ async function onceOnline(session: Session, listed: JsonObject): Promise<JsonObj
   if (status === 'ONLINE') return listed;
   if (id === undefined || status !== 'PROVISIONING') return undefined;
   const read = await session.poll(
-    'cleanup/stray-read',
+    'cleanup/stray-poll',
     { id, region: stringField(listed, 'region') ?? '' },
     (now) => now === 'ONLINE',
     { text: `${id}, which no create of the run returned, to be ONLINE`, onTheWay: ['PROVISIONING'] },

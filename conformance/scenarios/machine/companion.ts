@@ -1,8 +1,14 @@
 import { instancePath, volumePath } from '../../contract/paths.ts';
 import { type JsonObject, stringField } from '../../text/json.ts';
-import { isSuccess, successOf } from '../../transcript/exchange.ts';
+import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { buyInstance, destroyAndConfirm, type Purchase, readPlacements } from '../instances/purchase.ts';
+import {
+  awaitPlacements,
+  buyInstance,
+  destroyAndConfirm,
+  type Purchase,
+  readPlacements,
+} from '../instances/purchase.ts';
 import { NOT_STOPPABLE } from '../instances/stop-start.ts';
 import type { Placement } from '../placement.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
@@ -25,7 +31,10 @@ import { marked, printedBy } from './printed.ts';
 /** How often to check for a file that the first boot may still write. */
 const LOOKS = 30;
 
-/** A second instance with the same name and every optional field of a create; destroyed while STOPPED. */
+/**
+ * A second instance with the same name and every optional field of a create; destroyed while STOPPED. If the run itself
+ * holds the only unit, `companionAlone` creates it once that is free.
+ */
 export const companion: Scenario = {
   id: 'companion',
   level: 'full',
@@ -39,39 +48,96 @@ export const companion: Scenario = {
     const found = requireOnline(session, 'companion');
     if (found === undefined) return;
     const placement = await choose(session, found.instance);
-    if (placement === undefined) return;
+    if (placement === undefined) {
+      session.isCompanionOwed = true;
+      return;
+    }
     const volume = await volumeFor(session, placement);
     const instance = await buy(session, placement, found.instance, volume);
-    if (instance === undefined) return;
+    if (instance === undefined) return volume && release(session, volume);
     await session.get('companion/read', instancePath(instance));
     await session.get('companion/read-first', instancePath(found.instance));
-    await session.get('companion/list', '/instances');
-    const shown = await waitForOnline(session, instance);
-    if (shown !== undefined) {
-      await readFiles(session, shown, placement);
-      await tryForeignKeys(session, { instance, shown }, found);
-    }
-    if (volume !== undefined && shown !== undefined) await holdVolume(session, volume, instance, found);
-    await stopAndDestroy(session, instance, shown !== undefined);
+    await live(session, { instance, volume, placement, first: found });
+  },
+};
+
+/** What needs two instances at once. */
+const BESIDE_THE_FIRST = ['create', 'create-again', 'read', 'attach-second', 'detach-one'].map(
+  (step) => `companion/${step}`,
+);
+
+/** The second instance, after the first, where there is one unit. */
+export const companionAlone: Scenario = {
+  id: 'companion-alone',
+  level: 'full',
+  title: 'creates the second instance, if there was no unit for it beside the first',
+  after: ['companion'],
+  buys: [],
+  async run(session) {
+    if (!session.isCompanionOwed) return;
+    const { primary } = session;
+    if (primary !== undefined && primary.entry.state !== 'gone')
+      await destroyAndConfirm(session, 'companion/first', primary);
+    const [placement] = await awaitPlacements(session, 'companion/availability');
+    if (placement === undefined)
+      return session.skip(['companion'], 'no offer is available for a second instance');
+    const reason = 'the run itself held the only unit that was available';
+    session.skip(BESIDE_THE_FIRST, reason, 'capacity for two instances at once');
+    const volume = await volumeFor(session, placement);
+    const { instance, exchange } = await buyInstance(session, {
+      placement,
+      step: 'companion/control',
+      extra: optionalFields(placement, volume),
+    });
+    if (instance !== undefined) return live(session, { instance, volume, placement });
+    session.skip(['companion'], `the create was answered ${answered(exchange)}`);
     if (volume !== undefined) await release(session, volume);
   },
 };
 
-/** Logs in to each of two instances with a key of the other. */
-async function tryForeignKeys(session: Session, one: OnlineInstance, other: OnlineInstance): Promise<void> {
+interface Life {
+  instance: Instance;
+  volume: Volume | undefined;
+  placement: Placement;
+  /** Absent if it is gone. */
+  first?: OnlineInstance;
+}
+
+async function live(session: Session, { instance, volume, placement, first }: Life): Promise<void> {
+  await session.get('companion/list', '/instances');
+  const shown = await waitForOnline(session, instance);
+  if (shown !== undefined) {
+    await readFiles(session, shown, placement);
+    await session.login('companion/login-second', shown, 'second', { owner: instance.entry.n });
+    await tryForeignKeys(session, { instance, shown }, first);
+  }
+  if (volume !== undefined && shown !== undefined) await holdVolume(session, volume, instance, first);
+  await stopAndDestroy(session, instance, shown !== undefined);
+  if (shown !== undefined && instance.entry.state === 'gone')
+    await session.login('companion/login-gone', shown, 'first');
+  if (volume !== undefined) await release(session, volume);
+}
+
+/** Logs in to each of two instances with a key of the other. The keys of the first outlive it. */
+async function tryForeignKeys(session: Session, one: OnlineInstance, other?: OnlineInstance): Promise<void> {
   const step = 'companion/login-foreign';
-  await session.login(step, one.shown, 'foreign', { owner: other.instance.entry.n });
-  await session.login(step, other.shown, 'foreign', { owner: one.instance.entry.n });
+  const owner = session.primary?.entry.n;
+  if (owner !== undefined) await session.login(step, one.shown, 'foreign', { owner });
+  if (other !== undefined) await session.login(step, other.shown, 'foreign', { owner: one.instance.entry.n });
 }
 
 /** Chooses the offer of the first instance if it has another unit, or any offer in its region. */
 async function choose(session: Session, { placement: first }: Instance): Promise<Placement | undefined> {
   const choices = await readPlacements(session, 'companion/availability');
   const near = choices.filter(({ region }) => region === first.region);
-  const chosen =
-    near.find(({ configurationId }) => configurationId === first.configurationId) ?? near[0] ?? choices[0];
-  if (chosen === undefined) session.skip(['companion'], 'no offer is available for a second instance');
-  return chosen;
+  return (
+    near.find(({ configurationId }) => configurationId === first.configurationId) ?? near[0] ?? choices[0]
+  );
+}
+
+function optionalFields(placement: Placement, volume: Volume | undefined) {
+  const boot = firstBootFields(placement);
+  return volume === undefined ? boot : { ...boot, volume_ids: [volume.id] };
 }
 
 /** Creates a volume of another type than the first, if there are several. */
@@ -104,18 +170,19 @@ async function buy(
   first: Instance,
   volume: Volume | undefined,
 ): Promise<Instance | undefined> {
-  const boot = firstBootFields(placement);
-  const extra = volume === undefined ? boot : { ...boot, volume_ids: [volume.id] };
+  const extra = optionalFields(placement, volume);
   const same = { placement, step: 'companion/create', extra, name: first.entry.name };
   const asked = await buyInstance(session, same);
   if (asked.instance !== undefined) return asked.instance;
   const control = await buyInstance(session, { placement, step: 'companion/control', extra });
-  if (control.instance === undefined)
+  if (control.instance === undefined && [asked, control].every(({ exchange }) => statusOf(exchange) === 409))
+    session.isCompanionOwed = true;
+  else if (control.instance === undefined)
     session.skip(
       ['companion'],
       `neither this create nor the same one with another name was accepted: ${answered(asked.exchange)}, ${answered(control.exchange)}`,
     );
-  else await sameNameAgain(session, { placement, extra: boot, name: first.entry.name });
+  else await sameNameAgain(session, { placement, extra: firstBootFields(placement), name: first.entry.name });
   return control.instance;
 }
 
@@ -177,14 +244,16 @@ async function holdVolume(
   session: Session,
   volume: Volume,
   instance: Instance,
-  { instance: first }: OnlineInstance,
+  beside: OnlineInstance | undefined,
 ): Promise<void> {
   const isAttached = await attach(session, 'companion/attach', volume, instance);
-  await waitBackOnline(session, 'companion/attach/instance', instance);
+  await waitBackOnline(session, 'companion/attach/instance-poll', instance);
   if (!isAttached) {
     const reason = 'the volume did not come to be attached to the second instance';
     return session.skip(['companion/attach-second', 'companion/detach-one', 'companion/released'], reason);
   }
+  if (beside === undefined) return;
+  const { instance: first } = beside;
   const body = { instance_ids: [first.id] };
   const asked = await session.post('companion/attach-second/post', volumePath(volume, '/attach'), body);
   if (!isSuccess(asked)) {
@@ -192,9 +261,9 @@ async function holdVolume(
     return session.skip(['companion/detach-one'], reason, 'a volume that several instances share');
   }
   await pollAttached(session, 'companion/attach-second/poll', volume, first, first);
-  await waitBackOnline(session, 'companion/attach-second/instance', first);
+  await waitBackOnline(session, 'companion/attach-second/instance-poll', first);
   await detach(session, 'companion/detach-one', volume, first, true);
-  await waitBackOnline(session, 'companion/detach-one/instance', first);
+  await waitBackOnline(session, 'companion/detach-one/instance-poll', first);
 }
 
 async function stopAndDestroy(session: Session, instance: Instance, isOnline: boolean): Promise<void> {

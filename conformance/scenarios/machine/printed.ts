@@ -1,16 +1,20 @@
 import type { SshRecord } from '../../transcript/records.ts';
 
-const BEGIN = 'berth-conformance-begin';
-const END = 'berth-conformance-end';
+const USUAL_WORDS = ['berth-conformance-begin', 'berth-conformance-end'] as const;
+const MARKED = /^echo (\S+) && .* && echo (\S+)$/s;
 
-/** The command, with markers around what it prints: a login may print more, such as a greeting from `.bashrc`. */
-export function marked(command: string): string {
-  return `echo ${BEGIN} && ${command} && echo ${END}`;
+/** The command, with words around what it prints: a login may print more, such as a greeting from `.bashrc`. */
+export function marked(command: string, [begin, end]: readonly [string, string] = USUAL_WORDS): string {
+  return `echo ${begin} && ${command} && echo ${end}`;
 }
 
 /** What a marked command printed. Undefined if the login printed no markers. */
-export function printedBy({ stdout = '' }: Pick<SshRecord, 'stdout'>): string | undefined {
-  const from = stdout.indexOf(`${BEGIN}\n`);
-  const to = stdout.lastIndexOf(END);
-  return from < 0 || to < from ? undefined : stdout.slice(from + BEGIN.length + 1, to);
+export function printedBy({
+  command,
+  stdout = '',
+}: Pick<SshRecord, 'command' | 'stdout'>): string | undefined {
+  const [, begin = '', end = ''] = MARKED.exec(command) ?? ['', ...USUAL_WORDS];
+  const from = stdout.indexOf(`${begin}\n`);
+  const to = stdout.lastIndexOf(end);
+  return from < 0 || to < from ? undefined : stdout.slice(from + begin.length + 1, to);
 }

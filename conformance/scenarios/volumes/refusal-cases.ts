@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../text/json.ts';
-import { UNKNOWN_REGION } from '../catalog/catalog.ts';
+import { UNKNOWN_REGION } from '../catalog/regions.ts';
 import { NO_SUCH_ID } from '../instances/refusal-cases.ts';
 
 /** A create of a volume that is valid except for one defect. */

@@ -7,6 +7,8 @@ import { BadCreates } from '../bad-creates.ts';
 import { NO_SUCH_ID } from '../instances/refusal-cases.ts';
 import { isReclaimed, type OnlineInstance, RECLAIMED, requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
+import { attachesAgain } from './attaches-again.ts';
+import { detachFromNone } from './detach-none.ts';
 import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from './refusal-cases.ts';
 import {
   attach,
@@ -120,6 +122,7 @@ const WITH_INSTANCE = [
   'no-credential',
   'wrong-credential',
   'again',
+  'detach-none',
   'empty',
   'nowhere',
   'delete-attached',
@@ -138,7 +141,7 @@ function isPrimaryReclaimed({ online, whyNotOnline }: Session): boolean {
 
 async function attachments(session: Session, volume: Volume, { instance }: OnlineInstance): Promise<boolean> {
   const isAttached = await attach(session, 'volumes/attach', volume, instance);
-  await waitBackOnline(session, 'volumes/attach/instance', instance);
+  await waitBackOnline(session, 'volumes/attach/instance-poll', instance);
   if (isPrimaryReclaimed(session)) return false;
   await refusedAttaches(session, volume);
   if (!isAttached) {
@@ -146,6 +149,7 @@ async function attachments(session: Session, volume: Volume, { instance }: Onlin
       'no-credential',
       'wrong-credential',
       'again',
+      'detach-none',
       'delete-attached',
       'attach-for-all',
       'detach-all',
@@ -170,15 +174,15 @@ async function detachments(
   isAttached: boolean,
 ): Promise<boolean> {
   const isFree = await detach(session, 'volumes/detach-one', volume, instance);
-  await waitBackOnline(session, 'volumes/detach-one/instance', instance);
+  await waitBackOnline(session, 'volumes/detach-one/instance-poll', instance);
   if (!isAttached || isPrimaryReclaimed(session)) return isFree;
   if (isFree) {
     await attach(session, 'volumes/attach-for-all', volume, instance);
-    await waitBackOnline(session, 'volumes/attach-for-all/instance', instance);
+    await waitBackOnline(session, 'volumes/attach-for-all/instance-poll', instance);
     if (isPrimaryReclaimed(session)) return false;
   }
   const isDetached = await detach(session, 'volumes/detach-all', volume);
-  await waitBackOnline(session, 'volumes/detach-all/instance', instance);
+  await waitBackOnline(session, 'volumes/detach-all/instance-poll', instance);
   return isDetached;
 }
 
@@ -193,10 +197,12 @@ async function refusedAttaches(session: Session, volume: Volume): Promise<void> 
 /** Returns whether the volume still exists. */
 async function whileAttached(session: Session, volume: Volume, instance: Instance): Promise<boolean> {
   const body = { instance_ids: [instance.id] };
-  await session.post('volumes/again/post', volumePath(volume, '/attach'), body);
+  for (let left = attachesAgain(session.draws); left > 0; left--)
+    await session.post('volumes/again/post', volumePath(volume, '/attach'), body);
   await pollAttached(session, 'volumes/again/poll', volume, instance, instance);
-  await waitBackOnline(session, 'volumes/again/instance', instance);
+  await waitBackOnline(session, 'volumes/again/instance-poll', instance);
   if (isPrimaryReclaimed(session)) return true;
+  await detachFromNone(session, volume, instance);
   if (!(await withoutCredential(session, volume, instance))) return false;
   const asked = await session.delete('volumes/delete-attached/delete', volumePath(volume));
   await session.get('volumes/delete-attached/read', volumePath(volume));
@@ -225,7 +231,7 @@ async function withoutCredential(session: Session, volume: Volume, instance: Ins
   if (after?.answer?.status === 404) return false;
   if (after === undefined || stringField(successOf(after), 'status') === 'ATTACHED') return true;
   await attach(session, 'volumes/attach-anew', volume, instance);
-  await waitBackOnline(session, 'volumes/attach-anew/instance', instance);
+  await waitBackOnline(session, 'volumes/attach-anew/instance-poll', instance);
   return true;
 }
 
@@ -235,10 +241,10 @@ async function inline(session: Session, place: VolumePlace, instance: Instance):
   if (volume === undefined)
     return session.skip(['volumes/inline', 'volumes/force-delete'], 'no second volume could be created');
   const isAttached = await pollAttached(session, 'volumes/inline/poll', volume, instance, instance);
-  await waitBackOnline(session, 'volumes/inline/instance', instance);
+  await waitBackOnline(session, 'volumes/inline/instance-poll', instance);
   if (!isAttached && !isPrimaryReclaimed(session)) {
     await attach(session, 'volumes/force-delete/attach', volume, instance);
-    await waitBackOnline(session, 'volumes/force-delete/instance', instance);
+    await waitBackOnline(session, 'volumes/force-delete/instance-poll', instance);
   }
   if (isPrimaryReclaimed(session)) return;
   const asked = await session.post('volumes/force-delete/detach', volumePath(volume, '/detach'));
@@ -264,7 +270,11 @@ async function deletion(session: Session, volume: Volume): Promise<void> {
 }
 
 /** Waits for the instance to be ONLINE again: an attach or a detach may stop and start it. */
-export async function waitBackOnline(session: Session, step: string, instance: Instance): Promise<void> {
+export async function waitBackOnline(
+  session: Session,
+  step: `${string}poll`,
+  instance: Instance,
+): Promise<void> {
   const isOver = (status: string | undefined) =>
     session.stuck.has(instance.id) ||
     (status !== undefined && !['STOPPING', 'STOPPED', 'PROVISIONING'].includes(status));

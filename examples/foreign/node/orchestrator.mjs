@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // A small provider orchestrator in plain Node, written from the contract's text alone; it shares no code with Berth.
-// Its machines are OpenSSH servers behind one address: an instance says by port_forwards where its port 22 is.
+// Its machines are OpenSSH servers behind one address: an instance says by port_forwards where its port 22 is. They greet
+// whoever logs in.
 //
 //   PROVIDER_API_KEY=… node orchestrator.mjs [--port N] [--fault keeps-running|key-by-prefix]
 //
@@ -39,7 +40,7 @@ const offers = [
     gpu_type: 'A100',
     gpu_memory_gb: 80,
     price_per_hour: 0.8,
-    regions: ['de-berlin'],
+    regions: ['1-berlin'],
     units: 3,
   },
   {
@@ -49,7 +50,7 @@ const offers = [
     instance_type: 'DEDICATED',
     storage_gb: 2000,
     price_per_hour: 5.5,
-    regions: ['de-berlin', 'fr-paris'],
+    regions: ['1-berlin', '2-paris'],
     units: 0,
   },
 ];
@@ -73,7 +74,8 @@ async function makeMachine(id, keys) {
   writeFileSync(at('keys'), `${keys.join('\n')}\n`, { mode: 0o600 });
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
   const command = 'exec sh -c "${SSH_ORIGINAL_COMMAND:-sh}"';
-  writeFileSync(at('login'), `#!/bin/sh\ncd '${home}' && ${command}\n`, { mode: 0o755 });
+  const login = `#!/bin/sh\necho 'Welcome to Berlin.'\ncd '${home}' && ${command}\n`;
+  writeFileSync(at('login'), login, { mode: 0o755 });
   return { at, port: 0, process: undefined };
 }
 

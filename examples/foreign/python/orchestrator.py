@@ -3,9 +3,10 @@
 
 It shares no code with Berth. A "machine" is an OpenSSH server with a host key, a port and a folder of its own.
 
-    PROVIDER_API_KEY=... python3 orchestrator.py [--port N] [--fault disk-lost|second-stop-accepted]
+    PROVIDER_API_KEY=... python3 orchestrator.py [--port N] [--never-stops] [--fault disk-lost|second-stop-accepted]
 
-prints {"base_url": ...} once it listens; SIGTERM ends it and its machines.
+prints {"base_url": ...} once it listens; SIGTERM ends it and its machines. A start looks like a boot: PROVISIONING, then
+ONLINE. With --never-stops every stop is 409, which the contract allows for an instance that is not stoppable.
 
   disk-lost             a start gives the machine an empty disk
   second-stop-accepted  a stop of a STOPPED instance is 200 and not 409
@@ -97,8 +98,8 @@ def now():
 
 
 class Orchestrator:
-    def __init__(self, folder, fault):
-        self.folder, self.fault = folder, fault
+    def __init__(self, folder, fault, never_stops):
+        self.folder, self.fault, self.never_stops = folder, fault, never_stops
         self.lock = threading.RLock()
         self.instances = {}
 
@@ -169,7 +170,7 @@ class Orchestrator:
     def stop(self, instance):
         if instance["status"] == "STOPPED" and self.fault == "second-stop-accepted":
             return shown(instance)
-        if instance["status"] != "ONLINE":
+        if instance["status"] != "ONLINE" or self.never_stops:
             raise Refusal(409, "invalid_state", f"The instance is {instance['status']} and cannot be stopped.")
         move(instance, "STOPPING")
         self.later(instance, self.halt)
@@ -184,6 +185,7 @@ class Orchestrator:
     def start(self, instance):
         if instance["status"] != "STOPPED":
             raise Refusal(409, "invalid_state", f"The instance is {instance['status']} and cannot be started.")
+        move(instance, "PROVISIONING")
         self.later(instance, self.resume)
         return shown(instance)
 
@@ -194,7 +196,7 @@ class Orchestrator:
             os.mkdir(machine.home)
         machine.run()
         with self.lock:
-            if instance["status"] == "STOPPED":
+            if instance["status"] == "PROVISIONING":
                 instance["ssh_port"] = machine.port
                 move(instance, "ONLINE")
 
@@ -334,12 +336,13 @@ class Handler(BaseHTTPRequestHandler):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--never-stops", action="store_true")
     parser.add_argument("--fault", choices=["disk-lost", "second-stop-accepted"])
     args = parser.parse_args()
     if os.getuid() == 0:
         os.makedirs("/run/sshd", exist_ok=True)
     folder = tempfile.mkdtemp(prefix="orchestrator-")
-    Handler.orchestrator, Handler.api_key = Orchestrator(folder, args.fault), os.environ["PROVIDER_API_KEY"]
+    Handler.orchestrator, Handler.api_key = Orchestrator(folder, args.fault, args.never_stops), os.environ["PROVIDER_API_KEY"]
     server = ThreadingHTTPServer(("127.0.0.1", args.port), Handler)
     server.daemon_threads = True
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())

@@ -1,0 +1,18 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import type { Place } from '../../scenarios/catalog/catalog.ts';
+import { parseJson, stringField } from '../../text/json.ts';
+import type { Exchange } from '../../transcript/records.ts';
+
+/** The offer and the region of a create. */
+export function placeOf({ request }: Exchange): Place {
+  const body = parseJson(request.body);
+  return {
+    configurationId: stringField(body, 'configuration_id') ?? '',
+    region: stringField(body, 'region') ?? '',
+  };
+}
+
+/** The place of the race. Throws `MissingEvidence`. */
+export function raced(evidence: Evidence): Place {
+  return placeOf(evidence.step('race/create'));
+}

@@ -1,0 +1,128 @@
+import { refusal } from '../deviate.ts';
+import type { Mutant } from '../mutant.ts';
+import type { Instance } from '../reference/model.ts';
+import type { Kept, Rules } from '../reference/rules.ts';
+
+/** Calls `spoil` with the state that a restart leaves, and then replaces rules. */
+function afterRestart(
+  spoil: (state: Kept, hit: () => void) => void,
+  change: (rules: Rules, isRestarted: () => boolean, hit: () => void) => Partial<Rules> = () => ({}),
+): Mutant['behave'] {
+  return (rules, hit) => {
+    let isRestarted = false;
+    return {
+      ...rules,
+      ...change(rules, () => isRestarted, hit),
+      afterRestart(state) {
+        isRestarted = true;
+        spoil(state, hit);
+      },
+    };
+  };
+}
+
+function each(change: (instance: Instance) => void): (state: Kept, hit: () => void) => void {
+  return ({ instances }, hit) => {
+    hit();
+    for (const instance of instances.values()) change(instance);
+  };
+}
+
+/** Servers that lose or change something at a restart. */
+export const restartMutants: readonly Mutant[] = [
+  {
+    id: 'restart-forgets-volumes',
+    breaks: 'A volume is read until it is deleted.',
+    reddens: ['RESTART-VOL-001', 'VOL-READ-001'],
+    behave: afterRestart(({ volumes }, hit) => {
+      hit();
+      volumes.clear();
+    }),
+  },
+  {
+    id: 'restart-reads-404-for-instances',
+    breaks: 'An instance is read until it is destroyed.',
+    reddens: ['INS-404-001', 'RESTART-INS-001'],
+    behave: afterRestart(
+      () => {},
+      (rules, isRestarted, hit) => {
+        let reads = 0;
+        return {
+          answer(request, answer) {
+            const isRead = request.route === 'GET /instances/{instanceId}' && answer.status === 200;
+            if (!isRestarted() || !isRead || ++reads > 1) return rules.answer(request, answer);
+            hit();
+            return refusal(404, 'not_found');
+          },
+        };
+      },
+    ),
+  },
+  {
+    id: 'restart-makes-all-stopped',
+    breaks: 'Status values are accurate.',
+    reddens: ['RESTART-INS-001'],
+    behave: afterRestart(
+      each((instance) => {
+        if (instance.status !== 'ONLINE') return;
+        instance.status = 'STOPPED';
+        instance.updatedAtMs += 1000;
+      }),
+    ),
+  },
+  {
+    id: 'restart-creates-anew',
+    breaks: 'created_at is when an instance was created.',
+    reddens: ['INS-TIME-001', 'RESTART-INS-001'],
+    behave: (rules, hit, clock) => ({
+      ...rules,
+      afterRestart: (state) =>
+        each((instance) => {
+          instance.createdAtMs = clock.wall();
+          instance.updatedAtMs = clock.wall();
+        })(state, hit),
+    }),
+  },
+  {
+    id: 'restart-forgets-keys',
+    breaks: 'Every key in ssh_keys is injected.',
+    reddens: ['RESTART-INS-001', 'SSH-START-001'],
+    behave: afterRestart(
+      each((instance) => {
+        instance.keys = [];
+      }),
+    ),
+  },
+  {
+    id: 'restart-renames-instances',
+    breaks: 'An instance keeps its name where nothing was asked of it.',
+    reddens: ['RESTART-SAME-001'],
+    behave: afterRestart(
+      () => {},
+      (rules, isRestarted, hit) => ({
+        showInstance(instance, shown, request) {
+          const usual = rules.showInstance(instance, shown, request);
+          if (!isRestarted() || usual['private_ip'] === undefined) return usual;
+          hit();
+          return { ...usual, name: `${usual['name']}-restored` };
+        },
+      }),
+    ),
+  },
+  {
+    id: 'restart-numbers-offers-anew',
+    breaks: 'An offer’s id is stable.',
+    reddens: ['CFG-OMIT-001', 'CFG-STABLE-001', 'RESTART-OFFER-001'],
+    behave: afterRestart(
+      () => {},
+      (rules, isRestarted, hit) => ({
+        showOffer(offer, shown, list) {
+          const usual = rules.showOffer(offer, shown, list);
+          if (!isRestarted() || offer.id !== 'metal-epyc') return usual;
+          hit();
+          return { ...usual, id: 'metal-epyc-1' };
+        },
+      }),
+    ),
+  },
+];

@@ -1,0 +1,67 @@
+import type { Draws } from '../../transcript/draws.ts';
+import { statusOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import { isStillListed } from '../catalog/catalog.ts';
+import { TIMER_MS } from '../drawn-order.ts';
+import { buyInstance, destroyAndConfirm } from '../instances/purchase.ts';
+import type { Placement } from '../placement.ts';
+import type { Session } from '../session.ts';
+
+/** A cache that lives so long, or half as long, is looked for. */
+const LIFETIME_MS = 60_000;
+/** If it is filled anew in this time after the first sale, that sale does not show it. */
+const SHIFT_MS = 14_000;
+/** The sale is at a drawn moment within this time after it. */
+const DRAWN_MS = 1500;
+
+/** When to sell it out again, where a unit is free since `freeAt`. */
+function refillAt(draws: Draws, soldAt: number, freeAt: number): number {
+  const rounds = Math.ceil((freeAt - soldAt) / LIFETIME_MS);
+  return soldAt + rounds * LIFETIME_MS + SHIFT_MS + draws.fraction('race/refill') * DRAWN_MS;
+}
+
+/**
+ * The first request of the second sale, if it was sent before its drawn moment. `exchanges`: in the order of sending,
+ * without superseded ones.
+ */
+export function refillTooEarly(draws: Draws, exchanges: readonly Exchange[]): Exchange | undefined {
+  const index = exchanges.findIndex(({ step }) => step === 'race/refill/before');
+  const [before, request] = [exchanges[index - 1], exchanges[index]];
+  if (request === undefined || before === undefined) return undefined;
+  const sales = exchanges.filter(({ step }) => step === 'race/create');
+  const soldAt = Math.max(...sales.map(({ endedAt }) => endedAt));
+  return request.sentAt < refillAt(draws, soldAt, before.endedAt) - TIMER_MS ? request : undefined;
+}
+
+/**
+ * Sells the offer out a second time, once one of its instances is gone; every other unit is still taken. A cache of
+ * /availability that was filled anew right after the first sale, at `soldAt`, is filled anew right before this one.
+ */
+export async function refill(
+  session: Session,
+  { placement, path, soldAt }: { placement: Placement; path: string; soldAt: number },
+): Promise<void> {
+  const at = refillAt(session.draws, soldAt, session.now());
+  session.waitsFor('the moment to buy the freed unit again');
+  await session.sleep(at - session.now());
+  await session.get('race/refill/before', path);
+  const { exchange, instance } = await buyInstance(session, { placement, step: 'race/refill/create' });
+  if (instance === undefined) {
+    const answer = exchange.answer?.status ?? exchange.failure?.message;
+    return session.skip(['race/refill/after'], `the create of the freed unit was answered ${answer}`);
+  }
+  if (await isStillListed(session, 'race/refill/after', placement, path))
+    await askAgain(session, placement, path);
+  await destroyAndConfirm(session, 'race/refill', instance);
+}
+
+/** Whether it is listed rightly: the same create shows whether a unit is left, and a read after it whether it is listed still. */
+async function askAgain(session: Session, placement: Placement, path: string): Promise<void> {
+  const { exchange, instance } = await buyInstance(session, {
+    placement,
+    step: 'race/refill/create-again',
+    isEndedAtOnce: true,
+  });
+  if (statusOf(exchange) === 409) await session.get('race/refill/after', path);
+  if (instance !== undefined) await destroyAndConfirm(session, 'race/refill/again', instance);
+}

@@ -1,0 +1,98 @@
+import { type JsonObject, objectsField, stringsField } from '../../text/json.ts';
+import type { Draws } from '../../transcript/draws.ts';
+import { isSuccess, jsonOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+
+/** Only this many regions are tested, drawn if there are more. */
+const MOST_REGIONS = 32;
+/** A region that no provider has. */
+export const UNKNOWN_REGION = 'berth-conf-nowhere';
+
+/** The offers that a run read last, and what it draws. */
+export interface Known {
+  configurations: readonly JsonObject[];
+  availability: readonly JsonObject[];
+  draws: Draws;
+}
+
+/** The offers in an answer of /configurations or /availability. */
+export function offersOf(exchange: Exchange): JsonObject[] {
+  return objectsField(jsonOf(exchange), 'configurations');
+}
+
+/** Regions of the offers: of more than MOST_REGIONS some that are drawn. */
+export function knownRegions({ availability, configurations, draws }: Known): string[] {
+  const regions = [...availability, ...configurations].flatMap((offer) => stringsField(offer, 'regions'));
+  const all = [...new Set(regions)];
+  return all.length <= MOST_REGIONS ? all : draws.shuffled('regions', all).slice(0, MOST_REGIONS);
+}
+
+/** Another region than this one. */
+export function otherRegion(known: Known, own: string): string {
+  return knownRegions(known).find((region) => region !== own) ?? UNKNOWN_REGION;
+}
+
+/** The reads that are sent once for each region. */
+const REGION_READS = {
+  'catalog/of-region': { list: '/availability', most: MOST_REGIONS },
+  'list/of-region': { list: '/instances', most: 8 },
+} as const;
+
+type RegionRead = keyof typeof REGION_READS;
+
+/** The paths of the reads of that step. */
+export function regionPaths(step: RegionRead, known: Known): string[] {
+  const { list, most } = REGION_READS[step];
+  return knownRegions(known)
+    .slice(0, most)
+    .map((region) => pathIn(list, region));
+}
+
+/** The path of a list in a region. */
+export function pathIn(list: '/availability' | '/instances', region: string): string {
+  return `${list}?region=${encodeURIComponent(region)}`;
+}
+
+/**
+ * The first request about another region than the drawn ones, or the last of the reads if one of them is missing in a
+ * completed run. `exchanges`: in the order of sending, without superseded ones.
+ */
+export function firstOfOtherRegion(
+  draws: Draws,
+  exchanges: readonly Exchange[],
+  isCompleted: boolean,
+): Exchange | undefined {
+  for (const step of Object.keys(REGION_READS) as RegionRead[]) {
+    const reads = exchanges.filter((exchange) => exchange.step === step);
+    const left = new Set(reads[0] && regionPaths(step, knownAt(reads[0], draws, exchanges)));
+    const other = reads.find(({ request }) => !left.delete(request.path));
+    if (other !== undefined) return other;
+    if (isCompleted && left.size > 0) return reads.at(-1);
+  }
+  const own = exchanges.find(({ step }) => step === 'list-by-region/own');
+  return exchanges.find((exchange) => {
+    const { step } = exchange;
+    const region = regionIn(exchange);
+    if (region === undefined) return false;
+    if (step === 'list-by-region/other')
+      return region !== otherRegion(knownAt(exchange, draws, exchanges), (own && regionIn(own)) ?? '');
+    return OF_FIRST_REGION.test(step) && region !== knownRegions(knownAt(exchange, draws, exchanges))[0];
+  });
+}
+
+/** Requests about ids that do not exist name the first region. */
+const OF_FIRST_REGION = /^(unknown\/instance|unauthenticated)\//;
+
+function regionIn({ request }: Exchange): string | undefined {
+  return new URLSearchParams(request.path.split('?')[1]).get('region') ?? undefined;
+}
+
+/** What the run knew when it sent that request. */
+function knownAt(exchange: Exchange, draws: Draws, exchanges: readonly Exchange[]): Known {
+  const before = exchanges.slice(0, exchanges.indexOf(exchange));
+  const [configurations, availability] = ['catalog/configurations', 'catalog/availability'].map((list) => {
+    const read = before.findLast((one) => one.step === list && isSuccess(one));
+    return read === undefined ? [] : offersOf(read);
+  });
+  return { configurations: configurations ?? [], availability: availability ?? [], draws };
+}

@@ -1,0 +1,120 @@
+import { instancePath } from '../../contract/paths.ts';
+import { type JsonObject, stringField } from '../../text/json.ts';
+import { statusOf, successOf } from '../../transcript/exchange.ts';
+import { AT_ONCE } from '../capacity/race.ts';
+import { isStillListed } from '../catalog/catalog.ts';
+import { elsewhereOf, type Placement } from '../placement.ts';
+import { requirePrimary, type Scenario } from '../scenario.ts';
+import type { Instance, Session } from '../session.ts';
+import { buyInstance, destroyAndConfirm, readPlacements } from './purchase.ts';
+
+/** Creates an instance in another region than that of the first, if the cost cap allows it beside what comes after. */
+export const elsewhere: Scenario = {
+  id: 'elsewhere',
+  level: 'full',
+  title: 'creates an instance in a second region',
+  after: ['create'],
+  buys: [{ type: 'instance', offer: 'elsewhere', what: 'an instance in a second region' }],
+  async run(session) {
+    const first = requirePrimary(session, 'elsewhere');
+    if (first === undefined) return;
+    const placement = await choose(session, first);
+    if (placement === undefined) return;
+    const path = `/availability?region=${encodeURIComponent(placement.region)}`;
+    await session.get('elsewhere/availability-of-region', path);
+    const instance = await buy(session, placement, path);
+    if (instance === undefined) return;
+    const bought = { instance, shown: await observe(session, instance) };
+    if (await mayStay(session)) session.inSecondRegion = bought;
+    else await end(session, bought);
+  },
+};
+
+/** Whether there is another unit for the race. */
+async function mayStay(session: Session): Promise<boolean> {
+  const { race, region } = session.settings;
+  const wanted = race === undefined ? session.settings : { offer: race.offer, region };
+  return (await readPlacements(session, 'elsewhere/availability-for-race', wanted)).length > 0;
+}
+
+/** Destroys that instance. Until then the lists of the race have it, too. */
+export const elsewhereEnd: Scenario = {
+  id: 'elsewhere-end',
+  level: 'full',
+  title: 'destroys the instance in the second region',
+  after: ['elsewhere'],
+  buys: [],
+  async run(session) {
+    if (session.inSecondRegion !== undefined) await end(session, session.inSecondRegion);
+  },
+};
+
+async function end(session: Session, { instance, shown }: Session['inSecondRegion'] & {}): Promise<void> {
+  await destroyAndConfirm(session, 'elsewhere/destroy', instance);
+  if (shown !== undefined && instance.entry.state === 'gone')
+    await session.login('elsewhere/login-gone', shown, 'first');
+}
+
+async function choose(session: Session, { region }: Instance): Promise<Placement | undefined> {
+  const { settings } = session;
+  const choices = await readPlacements(session, 'elsewhere/availability');
+  const chosen = elsewhereOf(choices, region, settings);
+  if (chosen !== undefined && leavesEnough(session, chosen, choices)) return chosen;
+  const skip = (reason: string, capability: string): undefined => {
+    session.skip(['elsewhere'], reason, capability);
+  };
+  if (chosen !== undefined)
+    return skip(
+      `${chosen.configurationId} in ${chosen.region} was not bought: with what comes after it could cost more than --max-cost ${settings.maxCostUsd}`,
+      'a second region within --max-cost',
+    );
+  return skip(
+    settings.region === undefined
+      ? `nothing is available in another region than ${region}`
+      : '--region names one region',
+    'an offer in a second region',
+  );
+}
+
+/** Whether the cap also covers what is bought later: for the race, and the instance that is destroyed early. */
+function leavesEnough(session: Session, chosen: Placement, choices: readonly Placement[]): boolean {
+  const { race } = session.settings;
+  const [cheapest] = choices;
+  const raced = choices.find(({ configurationId }) => configurationId === race?.offer) ?? cheapest;
+  const racers = Array.from({ length: race === undefined ? AT_ONCE : race.units + 1 }, () => raced);
+  return session.affords([chosen, cheapest, ...racers].map((one) => one?.pricePerHour));
+}
+
+/** A refused offer that is still listed there is asked for once more, as in `create`. */
+async function buy(session: Session, placement: Placement, path: string): Promise<Instance | undefined> {
+  const step = 'elsewhere/create';
+  const asked = await buyInstance(session, { placement, step });
+  if (asked.instance !== undefined || statusOf(asked.exchange) !== 409) return asked.instance;
+  if (!(await isStillListed(session, 'elsewhere/still-listed', placement, path))) return undefined;
+  const again = await buyInstance(session, { placement, step });
+  if (again.instance === undefined) await session.get('elsewhere/still-listed', path);
+  return again.instance;
+}
+
+/** Returns the read that shows it ONLINE. */
+async function observe(session: Session, instance: Instance): Promise<JsonObject | undefined> {
+  await session.get('elsewhere/read-at-once', instancePath(instance));
+  const last = await session.poll(
+    'elsewhere/poll',
+    instance,
+    (status) => status !== 'PROVISIONING' && status !== undefined,
+    {
+      text: 'the instance in the second region to come ONLINE',
+      onTheWay: ['PROVISIONING'],
+    },
+  );
+  await session.get('elsewhere/list-of-region', `/instances?region=${encodeURIComponent(instance.region)}`);
+  await session.get('elsewhere/list', '/instances');
+  await session.get('elsewhere/read', instancePath(instance));
+  const shown = last && successOf(last);
+  if (shown === undefined || stringField(shown, 'status') !== 'ONLINE') return undefined;
+  const owner = instance.entry.n;
+  await session.login('elsewhere/login', shown, 'first', { owner });
+  await session.login('elsewhere/login-second', shown, 'second', { owner });
+  return shown;
+}
