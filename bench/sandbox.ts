@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { printLine, printTable } from '../src/runtime/print.ts';
+import { COSTS, STUCK } from './sandbox/costs.ts';
+import { measureHttpLoad } from './sandbox/http-load.ts';
 
-// Measures the startup time and memory of the sandbox and of other test doubles: `npm run build && npm run
+// Measures the startup time, memory and CPU of the sandbox, and the startup of other test doubles: `npm run build && npm run
 // bench:sandbox`. `--peers` installs these from the npm registry into a folder of its own.
 
 const ROOT = new URL('..', import.meta.url).pathname;
@@ -37,8 +39,8 @@ const MONTH = `
 const { createSandbox } = await import('${join(ROOT, 'dist/sandbox.js')}');
 const many = { deployments: null };
 const providers = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
-const marketplace = { creditUsd: 100_000_000, teamLimits: many };
-const sandbox = await createSandbox({ providers, marketplace, rateLimits: false });
+const marketplace = { credit_usd: 100_000_000, team_limits: many };
+const sandbox = await createSandbox({ providers, marketplace, rate_limits: false });
 const headers = { authorization: 'Bearer ' + sandbox.defaultAccount.marketplace.apiKey, 'content-type': 'application/json' };
 const ask = async (method, path, body) =>
   (await sandbox.fetch('/api' + path, { method, headers, body: body && JSON.stringify(body) })).json();
@@ -73,7 +75,7 @@ await sandbox.close();`;
 const STATE = `
 const { createSandbox } = await import('${join(ROOT, 'dist/sandbox.js')}');
 const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK bench';
-const sandbox = await createSandbox({ providers: ['a', 'b', 'c', 'd', 'e', 'f', 'g'], rateLimits: false });
+const sandbox = await createSandbox({ providers: ['a', 'b', 'c', 'd', 'e', 'f', 'g'], rate_limits: false });
 const { reset, snapshots } = sandbox.control;
 async function cpuMs(work, prepare = () => undefined) {
   const each = [];
@@ -110,7 +112,7 @@ console.log(JSON.stringify({ instances, resetMs, takeMs, restoreMs }));
 await sandbox.close();`;
 
 function runScript<T>(script: string): T {
-  const args = ['--input-type=module', '-e', script];
+  const args = ['--expose-gc', '--input-type=module', '-e', script];
   return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8', cwd: ROOT }));
 }
 
@@ -119,6 +121,20 @@ async function measureServer(
   args: readonly string[],
   url: (output: string) => string | undefined,
 ): Promise<Figures> {
+  const begunAt = performance.now();
+  return whileServed(args, url, async ({ pid }) => {
+    const firstMs = performance.now() - begunAt;
+    const [, kb] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return { firstMs, memoryMb: Number(kb) / 1024 };
+  });
+}
+
+/** Runs `measure` with the address of a server, once it answers 200. */
+async function whileServed<T>(
+  args: readonly string[],
+  url: (output: string) => string | undefined,
+  measure: (server: { pid: number | undefined; address: string }) => Promise<T>,
+): Promise<T> {
   const begunAt = performance.now();
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], cwd: ROOT });
   try {
@@ -130,14 +146,11 @@ async function measureServer(
       if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${output}`);
       const address = url(output);
       const status = address === undefined ? 0 : await statusOf(address);
-      if (status === 200) break;
+      if (address !== undefined && status === 200) return await measure({ pid: child.pid, address });
       if (performance.now() - begunAt > LONGEST_START_MS)
         throw new Error(`${address} answers ${status}: ${output}`);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    const firstMs = performance.now() - begunAt;
-    const [, kb] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
-    return { firstMs, memoryMb: Number(kb) / 1024 };
   } finally {
     child.kill();
   }
@@ -224,4 +237,28 @@ printLine(
 const { instances, resetMs, takeMs, restoreMs } = runScript<Record<string, number>>(STATE);
 printLine(
   `CPU of a reset of seven providers (aim: 5 ms): ${resetMs?.toFixed(1)} ms; with ${instances} instances, of a snapshot ${takeMs?.toFixed(1)} ms, of a restore (aim: 50 ms) ${restoreMs?.toFixed(1)} ms`,
+);
+const costs = runScript<Record<string, number>>(COSTS);
+const stuck = runScript<Record<string, number>>(STUCK);
+const load = await whileServed([...cli, '--rate-limits', 'off'], readyUrl, ({ address }) => {
+  const { origin, pathname, username } = new URL(address);
+  return measureHttpLoad(`${origin}${pathname.replace(/\/availability$/, '')}`, username);
+});
+const ms = (value: number | undefined, digits = 0): string => `${value?.toFixed(digits)} ms`;
+printTable(
+  ['CPU, in process', 'found', 'aim'],
+  [
+    ['createSandbox and the first 200, after the import', ms(costs['firstMs']), '100 ms'],
+    ['a further createSandbox', ms(costs['createdMs'], 1), '10 ms'],
+    ['a further createSandbox and its first 200', ms(costs['answeredMs'], 1), ''],
+    ['a poll', ms(costs['pollMs'], 3), '0.2 ms'],
+    ['heap that the journal keeps of a poll', `${costs['heapBytes']?.toFixed(0)} bytes`, '1,024 bytes'],
+    ['a day with 100 machines', ms(stuck['none']), ''],
+    ['a day with 100 held removals', ms(stuck['held']), '1,000 ms'],
+    ['a day with 100 removals that are stuck by a fault', ms(stuck['stuck']), '1,000 ms'],
+    ['a day with 100 machines and armed faults without an occasion', ms(stuck['armed']), 'as without'],
+  ],
+);
+printLine(
+  `berth sandbox on two cores, one of which sends: ${load.requestsPerSecond.toFixed(0)} polls a second on 16 connections, p99 ${load.p99Ms.toFixed(1)} ms`,
 );

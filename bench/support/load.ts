@@ -8,6 +8,8 @@ export interface Load {
   count: number;
   connections: number;
   expectedStatus: number;
+  /** Called with the time of each reply. */
+  onReply?: (ms: number) => void;
 }
 
 /**
@@ -20,7 +22,7 @@ export async function sendLoad(load: Load): Promise<void> {
     sent < load.count ? load.requests[sent++ % load.requests.length] : undefined;
   const sockets = await Promise.all(Array.from({ length: load.connections }, () => open(load.port)));
   try {
-    await Promise.all(sockets.map((socket) => converse(socket, next, load.expectedStatus)));
+    await Promise.all(sockets.map((socket) => converse(socket, next, load)));
   } finally {
     for (const socket of sockets) socket.destroy();
   }
@@ -61,20 +63,29 @@ async function open(port: number): Promise<Socket> {
   return socket;
 }
 
-function converse(socket: Socket, next: () => Buffer | undefined, status: number): Promise<void> {
+function converse(
+  socket: Socket,
+  next: () => Buffer | undefined,
+  { expectedStatus: status, onReply }: Pick<Load, 'expectedStatus' | 'onReply'>,
+): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const expected = `HTTP/1.1 ${status} `;
   let reply = '';
+  let sentAt = 0;
   const send = (): void => {
     const request = next();
     if (request === undefined) resolve();
-    else socket.write(request);
+    else {
+      sentAt = performance.now();
+      socket.write(request);
+    }
   };
   socket.on('data', (chunk) => {
     reply += chunk.toString('latin1');
     if (reply.length !== lengthOf(reply)) return;
     if (!reply.startsWith(expected)) return reject(new Error(`expected ${status}: ${reply.slice(0, 300)}`));
     reply = '';
+    onReply?.(performance.now() - sentAt);
     send();
   });
   socket.on('close', () => reject(new Error('a server closed the connection')));

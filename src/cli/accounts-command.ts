@@ -1,8 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
-import { audited } from '../operator-kit/audit.ts';
-import { setPassword } from '../orchestrator/accounts/accounts.ts';
+import { setPassword } from '../orchestrator/operate/commands.ts';
 import { type AccountRow, listAccounts } from '../orchestrator/operate/views/accounts.ts';
 import { printError } from '../runtime/print.ts';
 import { withActions } from './action-commands.ts';
@@ -30,8 +29,7 @@ export function accountsCommand(): Command {
   withOutput(
     onDatabase(accounts.command('set-password <name>'), async (deps, name: string, flags: OutputFlag) => {
       const password = await readPassword();
-      const action = { action: 'account.set_password', subject: name };
-      await audited(deps, localActor(), action, (store) => setPassword({ ...deps, store }, name, password));
+      await setPassword.perform(deps, localActor(), { account: name, password });
       printDone(flags, { name }, `The password of account ${name} is set.`);
     }),
   ).description(

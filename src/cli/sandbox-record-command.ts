@@ -5,19 +5,21 @@ import {
   serveRecorder,
   serveReplay,
 } from '../compose/sandbox/recorder.ts';
-import { printLine } from '../runtime/print.ts';
+import { printError, printLine } from '../runtime/print.ts';
 import { type OutputFlag, withOutput } from './print-records.ts';
-import { serveUntilSignal, toPort } from './serving.ts';
+import { serveUntilSignal, toAddress } from './serving.ts';
 
 interface Flags extends OutputFlag {
   host: string;
   port: string;
+  hosts?: string;
 }
 
 function withAddress(command: Command): Command {
   return withOutput(command)
     .option('--host <address>', 'where to listen', '127.0.0.1')
-    .option('--port <number>', '0 takes any free one', '8098');
+    .option('--port <number>', '0 takes any free one', '8098')
+    .option('--hosts <names>', 'host names that clients use, besides addresses and localhost: a,b');
 }
 
 const toJson = ({ baseUrl }: ServingRecorder): object => ({ base_url: baseUrl });
@@ -26,15 +28,14 @@ const toJson = ({ baseUrl }: ServingRecorder): object => ({ base_url: baseUrl })
 export function recordCommand(): Command {
   const command = new Command('record')
     .description(
-      'proxy a client to a real provider, check every exchange against the contract, and write a scenario for `berth sandbox replay`, without keys and tokens',
+      'proxy a client to a real provider, check every exchange against the contract, and write a scenario for `berth sandbox replay`, without the credentials that were seen',
     )
     .requiredOption('--target <base_url>', 'the base URL of the provider, such as https://gpu.example/v1')
     .requiredOption('--out <file>', 'the scenario file, written when the proxy stops');
   return withAddress(command).action(
-    async ({ target, out, host, port, output }: Flags & { target: string; out: string }) => {
-      const address = { host, port: toPort(port) };
+    async ({ target, out, output, ...address }: Flags & { target: string; out: string }) => {
       await serveUntilSignal(
-        () => serveRecorder({ target, file: out }, address, report),
+        () => serveRecorder({ target, file: out }, toAddress(address), report),
         { output },
         {
           toJson,
@@ -50,18 +51,25 @@ export function recordCommand(): Command {
 export function replayCommand(): Command {
   const command = new Command('replay')
     .description('replay the answers of a provider that `berth sandbox record` recorded; accepts any key')
-    .argument('<file>', 'a file written by `berth sandbox record`');
-  return withAddress(command).action(async (file: string, { host, port, output }: Flags) => {
-    await serveUntilSignal(
-      () => serveReplay(file, { host, port: toPort(port) }),
-      { output },
-      {
-        toJson,
-        welcome: ({ baseUrl, target, count }) =>
-          printLine(`${baseUrl} answers as ${target} did (exchanges: ${count})`),
-      },
-    );
-  });
+    .argument('<file>', 'a file written by `berth sandbox record`')
+    .option('--loop', 'start again when a request has no answer left');
+  return withAddress(command).action(
+    async (file: string, { loop, output, ...address }: Flags & { loop?: true }) => {
+      await serveUntilSignal(
+        () =>
+          serveReplay(file, toAddress(address), {
+            loop,
+            unanswered: (sentence) => printError(`berth: ${sentence}\n`),
+          }),
+        { output },
+        {
+          toJson,
+          welcome: ({ baseUrl, target, count }) =>
+            printLine(`${baseUrl} answers as ${target} did (exchanges: ${count})`),
+        },
+      );
+    },
+  );
 }
 
 function report({ file, exchanges }: Recorded): void {

@@ -39,30 +39,35 @@ export function withServerFlags(command: Command, ports: { api: number; admin: n
     .option('--tls-key <file>', 'PEM private key');
 }
 
-/** Starts a server with the process's original umask, reports that it is ready, and stops it at a signal. */
+/**
+ * Starts a server with the process's original umask, reports that it is ready, and stops it at a signal. The first signal
+ * drains and exits 0. A second one has its usual effect: it ends the process at once.
+ */
 export async function serveUntilSignal<Server extends Stoppable>(
   start: (umask: number) => Promise<Server>,
-  flags: OutputFlag,
+  flags: OutputFlag & { stopWithStdin?: true },
   ready: { toJson: (server: Server) => object; welcome: (server: Server) => void },
 ): Promise<void> {
   const umask = process.umask(ONLY_OWNER);
   const server = await start(umask);
-  stopOnSignal(server);
+  const stop = stopper(server);
+  onFirstSignal(stop);
+  if (flags.stopWithStdin) process.stdin.once('end', stop).resume();
   reloadOnSignal(server);
   if (isData(flags)) printData(flags, ready.toJson(server));
   else ready.welcome(server);
 }
 
-/** The first signal drains and exits 0. A second one has its usual effect: it ends the process at once. */
-function stopOnSignal(server: Stoppable): void {
-  onFirstSignal(() => {
+/** A function that drains the server and ends the process. */
+function stopper(server: Stoppable): () => void {
+  return () => {
     const stopped = server.stop().catch((error) => {
       printError(`berth: the shutdown was not clean: ${error}\n`);
       process.exitCode = 1;
     });
     // Remaining handles must not keep the process alive.
     void stopped.then(() => setTimeout(() => process.exit(), LINGER_MS).unref());
-  });
+  };
 }
 
 /** Reloads the configuration at SIGHUP. Its errors go to the log and an alarm, and the server continues unchanged. */
@@ -81,6 +86,11 @@ export function printTry(...commands: string[]): void {
   printLine('');
   printLine('Try it:');
   for (const command of commands) printLine(`  ${command}`);
+}
+
+/** Where to listen, and under which host names. @throws {Fatal} */
+export function toAddress({ host, port, hosts }: { host: string; port: string; hosts?: string }) {
+  return { host, port: toPort(port), hosts: hosts?.split(',') ?? [] };
 }
 
 /** Parses the port of a flag. @throws {Fatal} */

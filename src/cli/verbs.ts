@@ -39,6 +39,7 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
   test: [],
   record: [],
   replay: [],
+  verdict: [],
 };
 
 /** Gives each verb below a noun its aliases. */

@@ -1,13 +1,17 @@
 import type { Clock, Timer } from '../ports/clock.ts';
+import { clearTimeout, performance, setImmediate, setTimeout } from '../ports/timers.ts';
 import { type Due, DueQueue } from '../work/due-queue.ts';
+import { type Duration, toMilliseconds } from './duration.ts';
 
 /** Decides which time can be skipped, because only periodic work would happen in it. */
 export interface Idleness {
   /** Time of the last event that may have consequences. */
   lastEventAt(): number;
-  /** Whether work is under way that ends as time passes. */
-  isBusy(): Promise<boolean>;
-  /** Whether an armed fault may still strike. */
+  /** Whether work is under way, beside transitions that wait for `finish`, or beside `any` stuck work. */
+  isBusy(beside: 'manual' | 'any'): Promise<boolean>;
+  /** Whether a fault is armed. */
+  isArmed(): boolean;
+  /** Whether an armed fault has had an occasion to strike since the last event, and spared it. */
   mayBeStruck(): boolean;
   /** Time of the next event that is not periodic. Undefined if none is scheduled. */
   nextEventAt(): Promise<number | undefined>;
@@ -17,7 +21,7 @@ export interface Idleness {
 
 /** After an event, time is not skipped for this long, so that every component notices it. */
 const CALM_AFTER_MS = 5 * 60_000;
-/** Work without an event for this long is stuck, and no longer prevents skips. */
+/** Work without an event for this long no longer prevents skips. */
 const STUCK_AFTER_MS = 60 * 60_000;
 /** Shorter times are not skipped. */
 const LEAST_SKIP_MS = 60_000;
@@ -36,6 +40,14 @@ const LONGEST_BUSY_MS = 3 * 3_600_000;
 export const MAX_ADVANCE_MS = 36_525 * 86_400_000;
 
 const nothing = (): void => undefined;
+
+/** Throws if a move of time was broken off. */
+type Check = () => void;
+
+interface MoveOptions {
+  /** Breaks the move off: it rejects with the signal's reason, and the next move begins. */
+  signal?: AbortSignal | undefined;
+}
 
 const stillBusy = (afterMs: number): string =>
   `work is still in progress after ${Math.round(afterMs / 60_000)} minutes of sandbox time: a fault may block it, or a transition waits ` +
@@ -63,6 +75,8 @@ export class SandboxClock implements Clock {
   #lastMove: Promise<unknown> = Promise.resolve();
   /** Resolves when no `exclusively` call is running. */
   #released: Promise<unknown> = Promise.resolve();
+  /** Why every move of time breaks off. */
+  #broken: Error | undefined;
   /** Resolves when frozen time resumes. */
   #thawed: PromiseWithResolvers<void> | undefined;
 
@@ -146,18 +160,20 @@ export class SandboxClock implements Clock {
   }
 
   /**
-   * Advances time by `ms` milliseconds and runs everything that comes due, in order. During idle time, periodic work
-   * runs only once.
+   * Advances time by milliseconds, or by a text such as `5s`, and runs everything that comes due, in order. During idle
+   * time, periodic work runs only once.
    * @throws {RangeError} for an invalid time, or more than a hundred years
    */
-  async advance(ms: number): Promise<void> {
+  async advance(by: Duration, options: MoveOptions = {}): Promise<void> {
+    const ms = toMilliseconds(by);
     if (!(Number.isFinite(ms) && ms >= 0 && ms <= MAX_ADVANCE_MS))
-      throw new RangeError(`time cannot be advanced by ${ms} ms: give a number from 0 to ${MAX_ADVANCE_MS}`);
-    await this.#released;
-    return this.#inTurn(async () => {
+      throw new RangeError(
+        `time cannot be advanced by ${by}: give milliseconds from 0 to ${MAX_ADVANCE_MS}, or a duration such as 500ms, 90s, 1h30m or 30d`,
+      );
+    return this.#move(options, async (check) => {
       const end = this.now() + ms;
-      await this.settle();
-      while ((await this.#skip(end)) || (await this.#fireNext(end)));
+      await this.settle(check);
+      while ((await this.#skip(end)) || (await this.#fireNext(end, check))) check();
       this.#moveTo(end);
     });
   }
@@ -167,23 +183,26 @@ export class SandboxClock implements Clock {
    * does not wait for held transitions, or for faults without an occasion for five minutes.
    * @throws {Error} if work is still under way after `limitMs`
    */
-  async advanceUntilIdle(limitMs = LONGEST_BUSY_MS): Promise<number> {
-    await this.#released;
-    return this.#inTurn(async () => {
+  async advanceUntilIdle({
+    limitMs = LONGEST_BUSY_MS,
+    ...options
+  }: MoveOptions & { limitMs?: number } = {}): Promise<number> {
+    return this.#move(options, async (check) => {
       const begunAt = this.now();
-      await this.settle();
+      await this.settle(check);
       for (;;) {
         const calmMs = this.now() - Math.max(begunAt, this.#idleness?.lastEventAt() ?? begunAt);
-        const mayBeStruck = calmMs < CALM_AFTER_MS && this.#idleness?.mayBeStruck() === true;
-        if (!mayBeStruck && !(await this.#idleness?.isBusy())) return this.now() - begunAt;
-        if (!(await this.#fireNext(begunAt + limitMs))) throw new Error(stillBusy(limitMs));
+        const mayBeStruck = calmMs < CALM_AFTER_MS && this.#idleness?.isArmed() === true;
+        if (!mayBeStruck && !(await this.#idleness?.isBusy('manual'))) return this.now() - begunAt;
+        if (!(await this.#fireNext(begunAt + limitMs, check))) throw new Error(stillBusy(limitMs));
       }
     });
   }
 
   /** Waits until nothing more happens without time passing. */
-  async settle(): Promise<void> {
+  async settle(check: Check = nothing): Promise<void> {
     for (let quiet = 0; quiet < QUIET_TURNS; ) {
+      check();
       const before = this.#activity;
       await new Promise((resolve) => setImmediate(resolve));
       quiet = this.#activity === before && this.#holds === 0 ? quiet + 1 : 0;
@@ -233,6 +252,21 @@ export class SandboxClock implements Clock {
     await this.#released;
   }
 
+  /** Moves time, after earlier moves. */
+  async #move<T>({ signal }: MoveOptions, move: (check: Check) => Promise<T>): Promise<T> {
+    const check = (): void => {
+      if (this.#broken !== undefined) throw this.#broken;
+      signal?.throwIfAborted();
+    };
+    const moved = this.#released.then(() =>
+      this.#inTurn(() => {
+        check();
+        return move(check);
+      }),
+    );
+    return signal === undefined ? moved : orAborted(moved, signal);
+  }
+
   #inTurn<T>(move: () => Promise<T>): Promise<T> {
     const turn = this.#lastMove.then(move);
     this.#lastMove = turn.catch(() => undefined);
@@ -247,7 +281,7 @@ export class SandboxClock implements Clock {
     const calmMs = now - idleness.lastEventAt();
     if (calmMs < CALM_AFTER_MS || now - this.#askedAt < ASK_EVERY_MS) return false;
     this.#askedAt = now;
-    if (calmMs < STUCK_AFTER_MS && (idleness.mayBeStruck() || (await idleness.isBusy()))) return false;
+    if (calmMs < STUCK_AFTER_MS && (idleness.mayBeStruck() || (await idleness.isBusy('any')))) return false;
     const eventAt = (await idleness.nextEventAt()) ?? Number.POSITIVE_INFINITY;
     const target = Math.min(eventAt, end);
     if (target - now < LEAST_SKIP_MS) return false;
@@ -270,7 +304,7 @@ export class SandboxClock implements Clock {
   }
 
   /** Runs the next due entry until `end`, and all others of that moment. Returns false if there are none. */
-  async #fireNext(end: number): Promise<boolean> {
+  async #fireNext(end: number, check: Check = nothing): Promise<boolean> {
     let next = this.#queue.takeUntil(end);
     if (next === undefined) return false;
     const { at } = next;
@@ -280,7 +314,7 @@ export class SandboxClock implements Clock {
         throw new Error('virtual time is stuck: too many callbacks at one moment');
       next.item();
     }
-    await this.settle();
+    await this.settle(check);
     return true;
   }
 
@@ -312,6 +346,11 @@ export class SandboxClock implements Clock {
     this.set(at);
   }
 
+  /** Breaks off every move of time with the reason, also those that begin later. */
+  breakOff(reason: Error): void {
+    this.#broken = reason;
+  }
+
   /** Stops all timers. Waits end with the reason. */
   stop(reason: Error): void {
     clearTimeout(this.#alarm);
@@ -324,6 +363,16 @@ export class SandboxClock implements Clock {
     for (const end of this.#waiting) end(reason);
     this.#waiting.clear();
   }
+}
+
+/** Settles like `work`, or rejects when the signal aborts. */
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
 }
 
 /** Wraps the clock for one server. `revoke` cancels the server's timers, and makes new ones do nothing. */

@@ -107,7 +107,7 @@ it('a request held by a frozen clock continues when the clock does', async () =>
   expect(sandbox.clock.now()).toBe(START + 60_000);
 });
 
-it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e18, '5s' as unknown as number])(
+it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e18, '5 s' as unknown as number])(
   'refuses to advance time by %s',
   async (ms) => {
     await using sandbox = await createSandbox();

@@ -60,7 +60,7 @@ it('reports that work does not end, and what may block it', async () => {
   await using _ = sandbox;
   sandbox.transitions.set({ mode: 'polls', polls: 3 });
   await create();
-  await expect(sandbox.clock.advanceUntilIdle(15 * MINUTE_MS)).rejects.toThrow(
+  await expect(sandbox.clock.advanceUntilIdle({ limitMs: 15 * MINUTE_MS })).rejects.toThrow(
     'still in progress after 15 minutes of sandbox time: a fault may block it, or a transition waits for polls',
   );
 });

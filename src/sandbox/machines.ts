@@ -24,27 +24,20 @@ interface RuleParts {
 }
 
 export function rulesOf({ catalog, manifest, timing, seed }: RuleParts): PlatformRules<SandboxMachine> {
-  const { volume, ...durations } = timing;
-  const pools = new Map(
-    [...catalog.offers.values()].flatMap((offer) =>
-      offer.placements.map(({ region, units }) => {
-        const { datacenter = region } = catalog.regions.get(region) ?? {};
-        return [`${datacenter}/${offer.id}`, units] as const;
-      }),
-    ),
-  );
-  const types = [...catalog.regions.values()].flatMap(({ datacenter, volumeTypes }) =>
-    volumeTypes.map((type) => ({ datacenter, type })),
-  );
+  // The catalog may be reloaded: each call reads it anew.
+  const datacenterOf = (region: string): string => catalog.regions.get(region)?.datacenter ?? region;
+  const types = () =>
+    [...catalog.regions.values()].flatMap(({ datacenter, volumeTypes }) =>
+      volumeTypes.map((type) => ({ datacenter, type })),
+    );
   return {
     manifest,
-    durations: {
-      ...durations,
-      volume: { create: volume, attach: volume, detach: volume, resize: volume, destroy: volume },
-    },
-    units: (offerId, datacenter) => pools.get(`${datacenter}/${offerId}`),
-    hasVolumes: (datacenter) => types.some((type) => type.datacenter === datacenter),
-    isShareable: (name) => types.some(({ type }) => type.name === name && type.shareable),
+    durations: timing,
+    units: (offerId, datacenter) =>
+      catalog.offers.get(offerId)?.placements.find(({ region }) => datacenterOf(region) === datacenter)
+        ?.units,
+    hasVolumes: (datacenter) => types().some((type) => type.datacenter === datacenter),
+    isShareable: (name) => types().some(({ type }) => type.name === name && type.shareable),
     holdsUnitStopped: ({ offerId }) => catalog.offers.get(offerId)?.onStop === 'hold',
     make: ({ ref }) => ({
       hostKey: `SHA256:${createHash('sha256').update(`${seed}/${ref}`).digest('base64').replace('=', '')}`,

@@ -45,7 +45,7 @@ async function balanceOf(sandbox: Sandbox, account?: SandboxAccount): Promise<nu
 }
 
 it('deploys, bills and terminates through the marketplace', async () => {
-  await using sandbox = await createSandbox({ providers: ['b'], marketplace: { creditUsd: 5 } });
+  await using sandbox = await createSandbox({ providers: ['b'], marketplace: { credit_usd: 5 } });
   const { id } = await ask(sandbox, 'POST', '/deployments', cpuOffer);
   await sandbox.clock.advance(60_000);
   expect(await ask(sandbox, 'GET', `/deployments/${id}`)).toMatchObject({ status: 'running' });
@@ -58,7 +58,7 @@ it('deploys, bills and terminates through the marketplace', async () => {
 });
 
 it('skips idle weeks, yet mails at each threshold, and ends what runs once the balance and the grace are used up', async () => {
-  await using sandbox = await createSandbox({ providers: ['b'], marketplace: { creditUsd: 12 } });
+  await using sandbox = await createSandbox({ providers: ['b'], marketplace: { credit_usd: 12 } });
   const { id } = await ask(sandbox, 'POST', '/deployments', cpuOffer);
   await sandbox.clock.advance(30 * DAY_MS);
   const ended = await ask(sandbox, 'GET', `/deployments/${id}`);
@@ -101,7 +101,7 @@ it('comes to the same whether idle time is skipped or lived through', async () =
 });
 
 it('gives each account a team and credit of its own, and its own share of the rate limits', async () => {
-  await using sandbox = await createSandbox({ providers: ['b'], marketplace: { creditUsd: 7 } });
+  await using sandbox = await createSandbox({ providers: ['b'], marketplace: { credit_usd: 7 } });
   const [mine, theirs] = [await sandbox.account(), await sandbox.account()];
   await ask(sandbox, 'POST', '/deployments', cpuOffer, mine);
   expect(await ask(sandbox, 'GET', '/deployments', undefined, mine)).toHaveLength(1);

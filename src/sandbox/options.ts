@@ -1,31 +1,32 @@
 import { z } from 'zod';
 import { toIssues } from '../contract/issue-words.ts';
-import type { Range } from '../platform-model/rules.ts';
+import type { Phase, Range, VolumePhase } from '../platform-model/rules.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
+import { DURATION, type Duration, EXPECTED_DURATION, toMilliseconds } from './duration.ts';
+import { type AnyPhase, phases } from './phases.ts';
+
+/** How long a transition takes: always the same, or drawn from a range. */
+type DurationRange = Duration | readonly [least: Duration, most: Duration];
 
 /** Durations of transitions of machines and volumes, in milliseconds. Each is drawn from its range. */
-export interface Timing {
-  boot: Range;
-  stop: Range;
-  start: Range;
-  restart: Range;
-  destroy: Range;
-  volume: Range;
-}
+export type Timing = Record<Phase, Range> & { volume: Record<VolumePhase, Range> };
 
 export interface MarketplaceSettings {
   /** Credit of each account's team. Default 10,000 USD. */
-  creditUsd?: number;
+  credit_usd?: number;
   /** Maximum that one team may have at the same time. Null for no limit. */
-  teamLimits?: { deployments?: number | null; volumes?: number | null; volumeGb?: number | null };
+  team_limits?: { deployments?: number | null; volumes?: number | null; volume_gb?: number | null };
 }
 
+/** Each option has the same name in the command line, with hyphens. */
 export interface SandboxOptions {
   /** Providers from the bundled profiles: `a` or `provider-a`. Default: `['a']`, or none if a catalog is given. */
   providers?: readonly string[];
   /** A catalog file. The provider `custom` sells its offers, and has all capabilities. Default: none. */
   catalog?: string;
+  /** What the provider `custom` can do: the file of a profile, or a bundled one such as `a`. Default: everything. */
+  profile?: string;
   /** The same seed gives the same keys, ids, draws and faults. Default 1. */
   seed?: number | string;
   /**
@@ -34,8 +35,12 @@ export interface SandboxOptions {
    */
   clock?: 'virtual' | 'real';
   /** Start of virtual time, in milliseconds since the Unix epoch. Default 2026-01-01T00:00:00Z. */
-  startAt?: number;
-  timing?: Partial<Timing>;
+  start_at?: number;
+  /**
+   * How long transitions of machines and volumes take: `{ boot: '5s', stop: ['1s', '3s'] }`. `volume` is for each transition
+   * of a volume that is not given, such as `volumes.attach`.
+   */
+  timing?: Partial<Record<AnyPhase | 'volume', DurationRange>>;
   /**
    * Whether machines run real SSH servers on ports of 127.0.0.1, so that proofs are real. Default: their addresses do
    * not answer, and proofs come from the model. Ports and host keys do not depend on the seed.
@@ -44,42 +49,71 @@ export interface SandboxOptions {
   /** Whether a marketplace runs on top of the providers, at `/api`. Default: no. */
   marketplace?: boolean | MarketplaceSettings;
   /** `false`: no request is answered 429. Default: production's limits, separately for each account. */
-  rateLimits?: boolean;
+  rate_limits?: boolean;
+  /**
+   * `unlimited` (the default): an offer that is for sale stays for sale, so that no account takes capacity from another.
+   * `catalog`: all accounts share the units and the storage of the catalog.
+   */
+  capacity?: 'unlimited' | 'catalog';
+  /** Further headers that the journal keeps, of requests and answers. Default: none. */
+  journal_headers?: readonly string[];
   /** A file that keeps everything except the journal for the next start. Default: memory only. */
   state?: string;
-  /** Origin of base URLs. Default `http://sandbox.test`, which only the sandbox's `fetch` resolves. */
+  /**
+   * Origin of base URLs. Default: the address at which it listens, or `http://sandbox.test`, which only the sandbox's
+   * `fetch` resolves.
+   */
   origin?: string;
+  /** Key of the control API. Default: drawn at random. */
+  control_key?: string;
   /** Default: no log. */
   log?: Log;
 }
 
 const LATEST_START = Date.UTC(9000, 0, 1);
+const duration = z.union(
+  [z.number().min(0), z.string().refine((text) => DURATION.test(text), EXPECTED_DURATION)],
+  EXPECTED_DURATION,
+);
+const toRange = (given: DurationRange): Range => {
+  const [least, most] = Array.isArray(given) ? given : [given, given];
+  return [toMilliseconds(least), toMilliseconds(most)];
+};
 const range = z
-  .tuple([z.number().min(0), z.number().min(0)])
+  .union([duration, z.tuple([duration, duration])], `${EXPECTED_DURATION}, or two of them`)
+  .transform(toRange)
   .refine(([least, most]) => least <= most, 'expected the smaller of the two first')
   .optional();
+const timingSchema = z.strictObject({
+  volume: range,
+  ...(Object.fromEntries(phases.map((phase) => [phase, range])) as Record<AnyPhase, typeof range>),
+});
 const limit = z.int().min(0).nullable().optional();
 const marketplaceSettings = z.strictObject({
-  creditUsd: z.number().min(0).optional(),
-  teamLimits: z.strictObject({ deployments: limit, volumes: limit, volumeGb: limit }).optional(),
+  credit_usd: z.number().min(0).optional(),
+  team_limits: z.strictObject({ deployments: limit, volumes: limit, volume_gb: limit }).optional(),
 });
 const optionsShape = {
   providers: z.array(z.string()).optional(),
   catalog: z.string().optional(),
+  profile: z.string().optional(),
   seed: z.union([z.number(), z.string()], 'expected a number, or a string').optional(),
   clock: z.enum(['virtual', 'real']).optional(),
-  startAt: z.int().min(0).max(LATEST_START).optional(),
-  timing: z
-    .strictObject({ boot: range, stop: range, start: range, restart: range, destroy: range, volume: range })
-    .optional(),
+  start_at: z.int().min(0).max(LATEST_START).optional(),
+  timing: timingSchema.optional(),
   ssh: z.boolean().optional(),
   marketplace: z.union([z.boolean(), marketplaceSettings]).optional(),
-  rateLimits: z.boolean().optional(),
+  rate_limits: z.boolean().optional(),
+  capacity: z.enum(['unlimited', 'catalog']).optional(),
+  journal_headers: z
+    .array(z.string().regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'expected the name of a header'))
+    .optional(),
   state: z.string().min(1).optional(),
   origin: z
     .string()
     .regex(/^https?:\/\/[^/]+$/, 'expected an origin without a slash at its end, such as http://sandbox.test')
     .optional(),
+  control_key: z.string().min(1).optional(),
   log: z.custom<Log>((log) => typeof (log as Log | null)?.error === 'function', 'expected a log').optional(),
 } satisfies Record<keyof SandboxOptions, z.ZodType>;
 const optionsSchema = z
@@ -87,6 +121,10 @@ const optionsSchema = z
   .refine(({ providers, catalog }) => providers?.length !== 0 || catalog !== undefined, {
     path: ['providers'],
     message: 'expected at least one, or a catalog',
+  })
+  .refine(({ profile, catalog }) => profile === undefined || catalog !== undefined, {
+    path: ['profile'],
+    message: 'expected a catalog too',
   });
 
 /** Refuses an older Node, with which the database module would end the process without a message. @throws {Fatal} */
@@ -113,7 +151,7 @@ export function assertOptions(options: SandboxOptions): void {
       );
 }
 
-export const defaultTiming: Timing = {
+const usualTiming: Record<Phase | 'volume', Range> = {
   boot: [3_000, 8_000],
   stop: [1_000, 3_000],
   start: [2_000, 6_000],
@@ -122,11 +160,43 @@ export const defaultTiming: Timing = {
   volume: [200, 1_500],
 };
 
+/** The given durations, and the usual ones for the rest. */
+export function toTiming(given: SandboxOptions['timing'] = {}): Timing {
+  const rangeOf = (phase: AnyPhase | 'volume'): Range | undefined => {
+    const range = given[phase];
+    return range === undefined ? undefined : toRange(range);
+  };
+  const ofMachine = (phase: Phase): Range => rangeOf(phase) ?? usualTiming[phase];
+  const ofVolume = (phase: VolumePhase): Range =>
+    rangeOf(`volumes.${phase}`) ?? rangeOf('volume') ?? usualTiming.volume;
+  return {
+    boot: ofMachine('boot'),
+    stop: ofMachine('stop'),
+    start: ofMachine('start'),
+    restart: ofMachine('restart'),
+    destroy: ofMachine('destroy'),
+    volume: {
+      create: ofVolume('create'),
+      attach: ofVolume('attach'),
+      detach: ofVolume('detach'),
+      resize: ofVolume('resize'),
+      destroy: ofVolume('destroy'),
+    },
+  };
+}
+
 export const START_AT = Date.UTC(2026, 0, 1);
 
 /** `a` is short for `provider-a`. */
 export function toProviderName(name: string): string {
   return /^[a-z]$/.test(name) ? `provider-${name}` : name;
+}
+
+/** Replaces `times: Infinity`, which JSON does not have. */
+export function withoutInfinity<O extends object>(options: O): O {
+  return 'times' in options && options.times === Number.POSITIVE_INFINITY
+    ? { ...options, times: 'sticky' }
+    : options;
 }
 
 /** Returns the most similar choice. Undefined if none shares a third of its characters. */

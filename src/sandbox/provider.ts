@@ -2,9 +2,15 @@ import type { OwnerRef } from '../orchestrator/model/platform-driver.ts';
 import type { Carry, Platform } from '../platform-model/platform.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { SandboxMachine } from './machines.ts';
+import type { Ownership } from './ownership.ts';
+
+/** A server in this process. */
+export interface Server {
+  fetch(request: Request): Response | Promise<Response>;
+}
 
 /** One orchestrator over one simulated platform. */
-export interface SandboxProvider {
+export interface SandboxProvider extends Resources {
   /** Such as `provider-a`. */
   readonly name: string;
   /** Such as `http://sandbox.test/providers/provider-a/v1`. */
@@ -12,24 +18,45 @@ export interface SandboxProvider {
   /** A key of the account `default`. */
   readonly apiKey: string;
   /** The orchestrator, in process, without any {@link Layer}. Its paths begin with `/v1`. */
-  readonly app: { fetch(request: Request): Response | Promise<Response> };
+  readonly app: Server;
   /** The machines and volumes behind its driver. */
   readonly platform: Platform<SandboxMachine>;
   /**
-   * Returns the owner of a machine or a volume: its id and status in the API, and the name of its account. Undefined if
-   * no row has it.
+   * Returns the owner of a machine or a volume: its id and status in the API, and its accounts. Undefined if no row has
+   * it.
    */
-  ownerOf(ref: OwnerRef): Promise<{ id: string; status: string; account: string } | undefined>;
+  ownerOf(ref: OwnerRef): Promise<Owner | undefined>;
+  /**
+   * Makes the orchestrator ask for a machine or a volume now. Call it after a change in `platform`: the orchestrator asks
+   * only when it expects a change.
+   */
+  wake(ref: OwnerRef): void;
+  /** Number of changes of machines, volumes and instances so far. */
+  readonly changes: number;
+}
+
+export type Owner = Ownership & { id: string; status: string };
+
+/** `machine`: the instance of a deployment, once it is known. */
+export type Resource = Owner & { kind: 'instance' | 'volume'; machine?: { id: string; provider: string } };
+
+/** The instances and volumes of a server; those of the marketplace are its deployments and volumes. */
+export interface Resources {
+  /** Returns the instance or volume of that id, also one that is gone. Undefined if there never was one. */
+  resource(id: string): Promise<Resource | undefined>;
+  /** The ids of those that exist now. */
+  resourceIds(kind: Resource['kind']): Promise<string[]>;
 }
 
 /**
- * A request and its server. `provider` is the server's name, or `marketplace`. The request has the server's own path.
+ * A request, its server and its account, which is absent for an unknown credential. `provider` is the server's name, or
+ * `marketplace`. The request has the server's own path.
  */
-export interface Exchange {
+export interface Exchange extends Ownership {
   provider: string;
   request: Request;
-  /** The account of the request's key. Absent if the request has no key of the sandbox. */
-  account?: string;
+  /** Identifies the connection: its socket, or in process an object in its place. */
+  connection?: object;
 }
 
 /** Sits between a client and a server: passes a request on, changed or not, or answers it itself. */
@@ -41,6 +68,8 @@ export type Layer = (exchange: Exchange, next: (request: Request) => Promise<Res
 export interface FaultInjection {
   /** Wraps the driver's calls to the platform of a provider. */
   carry(provider: string): Carry;
+  /** Whether a fault makes a provider's platform list fewer machines than there are. */
+  falsifiesLists(provider: string): boolean;
   /** Wraps the proof that a machine answers SSH. */
   probe(provider: string, own: SshProbe): SshProbe;
 }

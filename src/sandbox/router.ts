@@ -1,40 +1,41 @@
-import type { Layer } from './provider.ts';
+import { MARKETPLACE, type Ownership } from './ownership.ts';
+import type { Layer, Server } from './provider.ts';
 import { ORIGIN } from './sandbox.ts';
-
-interface Server {
-  fetch(request: Request): Response | Promise<Response>;
-}
 
 interface Parts {
   /** Providers by name. More may be added later. */
   providers: ReadonlyMap<string, { readonly app: Server }>;
   /** Layers, outermost first. */
   layers: readonly Layer[];
-  accountOf(key: string): string | undefined;
+  ownershipOf(provider: string, request: Request): Promise<Ownership>;
 }
 
 const PROVIDER = /^\/providers\/([^/]+)(\/.*)$/;
-const MARKETPLACE = 'marketplace';
 
 /** Routes a request by its path to a server, through the layers. */
-export function createRouter({ providers, layers, accountOf }: Parts) {
+export function createRouter({ providers, layers, ownershipOf }: Parts) {
   let marketplace: Server | undefined;
   const addresses = new Addresses();
+  const pool = new ConnectionPool();
 
-  /** Sends a request with the server's own path. */
-  async function send(provider: string, request: Request): Promise<Response> {
+  /** Sends a request with the server's own path. Without a `socket`, it goes over a connection in process. */
+  async function send(provider: string, request: Request, socket?: object): Promise<Response> {
     const server = provider === MARKETPLACE ? marketplace : providers.get(provider)?.app;
     if (server === undefined) return notFound(`There is no provider ${provider} in this sandbox.`);
-    const key = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1];
-    const account = key === undefined ? undefined : accountOf(key);
-    const about = { provider, ...(account !== undefined && { account }) };
+    const ownership = await ownershipOf(provider, request);
+    const client = `${provider} ${ownership.account}`;
+    const connection = socket ?? pool.take(client);
+    const about = { provider, connection, ...ownership };
     const pass = (index: number, passed: Request): Promise<Response> => {
       const layer = layers[index];
       if (layer === undefined) return Promise.resolve(server.fetch(passed));
       return layer({ ...about, request: passed }, (next) => pass(index + 1, next));
     };
-    if (provider === MARKETPLACE) request.headers.set('x-forwarded-for', addresses.of(account));
-    return pass(0, request);
+    if (provider === MARKETPLACE) request.headers.set('x-forwarded-for', addresses.of(about.account));
+    const response = await pass(0, request);
+    // A request that fails ends its connection.
+    if (socket === undefined) pool.giveBack(client, connection);
+    return response;
   }
 
   return {
@@ -43,18 +44,33 @@ export function createRouter({ providers, layers, accountOf }: Parts) {
       marketplace = server;
     },
     /** Sends a request with a path of the sandbox. */
-    async route(request: Request): Promise<Response> {
+    async route(request: Request, socket?: object): Promise<Response> {
       const { pathname, search } = new URL(request.url);
       const [, provider, path] = PROVIDER.exec(pathname) ?? [];
       if (provider !== undefined && path !== undefined)
-        return send(provider, new Request(`${ORIGIN}${path}${search}`, request));
+        return send(provider, new Request(`${ORIGIN}${path}${search}`, request), socket);
       if (marketplace !== undefined && /^\/api(\/|$)/.test(pathname))
-        return send(MARKETPLACE, new Request(`${ORIGIN}${pathname}${search}`, request));
+        return send(MARKETPLACE, new Request(`${ORIGIN}${pathname}${search}`, request), socket);
       return notFound(
         'Nothing is served here: the providers are at /providers/NAME/v1, and the marketplace, if present, at /api.',
       );
     },
   };
+}
+
+/** Kept-alive connections in process: a request takes an idle one of its client, or opens one. */
+class ConnectionPool {
+  readonly #idle = new Map<string, object[]>();
+
+  take(client: string): object {
+    return this.#idle.get(client)?.pop() ?? {};
+  }
+
+  giveBack(client: string, connection: object): void {
+    const idle = this.#idle.get(client) ?? [];
+    idle.push(connection);
+    this.#idle.set(client, idle);
+  }
 }
 
 /** Gives each account its own address, so that one account does not use up another's limits. */
@@ -69,6 +85,6 @@ class Addresses {
   }
 }
 
-function notFound(message: string): Response {
+export function notFound(message: string): Response {
   return Response.json({ error: { code: 'not_found', message } }, { status: 404 });
 }

@@ -1,3 +1,6 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createSandbox } from '../compose/sandbox/sandbox.ts';
 import { assertNode } from './options.ts';
@@ -123,6 +126,38 @@ it('reports an unknown path and an unknown provider', async () => {
   await expect(createSandbox({ providers: ['z'] })).rejects.toThrow('There is no provider provider-z');
 });
 
+it.each(['instances', 'volumes'])('answers 404 for %s with an id that is no text', async (kind) => {
+  await using sandbox = await createSandbox();
+  const { baseUrl, apiKey } = sandbox.provider('a');
+  const reply = await sandbox.fetch(`${baseUrl}/${kind}/%zz`, {
+    headers: { authorization: `Bearer ${apiKey}` },
+  });
+  expect([reply.status, await reply.json()]).toMatchObject([404, { error: { code: 'not_found' } }]);
+  expect(await sandbox.control.journal.entries()).toMatchObject([{ status: 404, resource: '%zz' }]);
+});
+
+it('answers a 429 of the marketplace with its own body, and other errors with the usual one', async () => {
+  await using sandbox = await createSandbox({ marketplace: true });
+  const { baseUrl = '', apiKey } = sandbox.defaultAccount.marketplace ?? {};
+  const ask = async () => {
+    const reply = await sandbox.fetch(`${baseUrl}/teams`, { headers: { authorization: `Bearer ${apiKey}` } });
+    return [reply.status, reply.headers.get('retry-after'), await reply.json()];
+  };
+  await sandbox.faults.arm('http-429', { provider: 'marketplace', retry_after_s: 7 });
+  const text = 'Answer of an armed fault: too_many_requests.';
+  expect(await ask()).toEqual([429, '7', { error: 'RATE_LIMIT_EXCEEDED', message: text, retryAfter: 7 }]);
+  await sandbox.faults.arm('http-503', { provider: 'marketplace' });
+  expect(await ask()).toMatchObject([503, '2', { error: expect.any(String), code: 'UNAVAILABLE' }]);
+});
+
+it('makes the folders of its state file', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-sandbox-'));
+  const state = join(folder, 'states', 'new', 'state');
+  await (await createSandbox({ state })).close();
+  expect(existsSync(state)).toBe(true);
+  rmSync(folder, { recursive: true });
+});
+
 it('refuses an option that there is not, and names the one that is like it', async () => {
   const options = { provider: ['b'] } as object;
   await expect(createSandbox(options)).rejects.toThrow(
@@ -134,11 +169,12 @@ it.each<[string, object, string]>([
   ['a clock that there is not', { clock: 'virtul' }, 'clock expected one of "virtual", "real"'],
   ['providers that are no list', { providers: 'a,d' }, 'providers: expected a list'],
   ['no providers', { providers: [] }, 'providers expected at least one, or a catalog'],
-  ['a start that is no number', { startAt: '2026-01-01' }, 'startAt: expected a number'],
+  ['a start that is no number', { start_at: '2026-01-01' }, 'start_at: expected a number'],
   ['a misspelt phase', { timing: { bot: [1, 2] } }, 'timing'],
   ['a range upside down', { timing: { boot: [10, 5] } }, 'timing.boot expected the smaller of the two first'],
-  ['debts', { marketplace: { creditUsd: -1 } }, 'marketplace'],
+  ['debts', { marketplace: { credit_usd: -1 } }, 'marketplace'],
   ['a seed that is none', { seed: {} }, 'seed: expected a number, or a string'],
+  ['a profile without a catalog', { profile: 'a' }, 'profile expected a catalog too'],
   ['an origin with a path', { origin: 'http://x/' }, 'origin expected an origin without a slash at its end'],
 ])('refuses %s', async (_what, options, words) => {
   const problem = await createSandbox(options).then(String, (error: Error) => error.message);

@@ -1,9 +1,11 @@
 import type { SandboxClock } from './clock.ts';
 import type { SandboxControl } from './control/client.ts';
+import type { ArmedView } from './faults/arming.ts';
 import type { Faults } from './faults/faults.ts';
 import type { Weather } from './faults/weather.ts';
 import type { SandboxProvider } from './provider.ts';
 import type { Transitions } from './transitions/transitions.ts';
+import type { Verdict, VerdictOptions } from './verdict/verdict.ts';
 
 /** A user of the marketplace with a key, and their team, which has credit. */
 export interface SandboxUser {
@@ -21,6 +23,15 @@ export interface SandboxMail {
   to: string;
   subject: string;
   text: string;
+}
+
+export interface TestOptions {
+  /**
+   * When it aborts, as that of a test that timed out, all that the test waits for breaks off, and nothing more begins.
+   */
+  signal?: AbortSignal;
+  /** Default of `must_strike` of the test's faults, except for those with a `probability` and for weather. Default true. */
+  mustStrike?: boolean;
 }
 
 /** A tenant of every provider of the sandbox. Its resources are invisible to other accounts. */
@@ -56,10 +67,53 @@ export interface Sandbox extends AsyncDisposable {
   fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
   /** The control API: reset, snapshots, scenarios, the journal. */
   readonly control: SandboxControl;
-  /** Bearer token of requests to `/control/…`. */
+  /** Bearer token of requests to `/control/…`. It is drawn at random, unless `control_key` gives it. */
   readonly controlKey: string;
   /** Creates an account with a key at every provider, such as one for each test. The default name is generated. */
   account(name?: string): Promise<SandboxAccount>;
+  /**
+   * Ends what an account has: disarms its faults, finishes its transitions, and orders its machines to be destroyed, which
+   * they are as time passes. Returns its faults that had to strike (`must_strike`) and did not.
+   * @throws {ApiError} if there is no account of that name
+   */
+  endAccount(name: string): Promise<ArmedView[]>;
+  /**
+   * The sandbox as one test uses it, beside others. Its `close()` ends what the test armed, set and created through it, and
+   * rejects if a fault that had to strike did not.
+   */
+  forTest(options?: TestOptions): Sandbox;
+  /**
+   * Serves the sandbox at a port, for clients that take no `fetch`. Base URLs have its address until it is closed.
+   * @throws {Fatal} if the address is unavailable, or the sandbox is served already
+   */
+  listen(options?: ListenOptions): Promise<SandboxListener>;
+  /**
+   * Judges the client by its requests so far: whether it does what the contract says of a client, also after faults. Ask at
+   * the end of a test, when the client has destroyed what it created.
+   */
+  verdict(options?: VerdictOptions): Promise<Verdict>;
+  close(): Promise<void>;
+}
+
+export interface ListenOptions {
+  /** Default `127.0.0.1`. */
+  host?: string;
+  /** Default: any free port. */
+  port?: number;
+  /** Host names that requests may be for, besides addresses, `localhost` and `host`. Others are answered 421. */
+  hosts?: readonly string[];
+  /** Whether it serves HTTPS, with a certificate of its own CA. Default: HTTP. */
+  tls?: boolean;
+}
+
+/** A served sandbox. */
+export interface SandboxListener extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:8099`. */
+  readonly origin: string;
+  /** Where the control API answers over HTTP: with `tls` at another port, where no fault of TLS strikes. */
+  readonly controlOrigin: string;
+  /** The certificate of the CA, in PEM, that clients must trust. Undefined without `tls`. */
+  readonly ca?: string;
   close(): Promise<void>;
 }
 

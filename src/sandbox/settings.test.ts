@@ -6,7 +6,7 @@ it('knows a provider by its letter, and refuses one that is not there', async ()
   const { ask } = await benchOf(sandbox);
   await sandbox.faults.arm('http-500', { provider: 'd', route: 'GET /availability' });
   expect((await ask('GET', '/availability')).status).toBe(500);
-  const none = 'provider: expected one of provider-d, provider-e, provider-b, marketplace';
+  const none = 'provider: expected one of provider-d, provider-e, provider-b';
   await expect(sandbox.faults.arm('http-500', { provider: 'q' })).rejects.toThrow(none);
   await expect(sandbox.weather.start({ provider: 'q' })).rejects.toThrow(none);
   expect(() => sandbox.transitions.set({ mode: 'manual', provider: 'q' })).toThrow(none);

@@ -19,9 +19,9 @@ export function withFullName<S extends { provider?: string | undefined }>(
 ): S {
   if (setting.provider === undefined) return setting;
   const provider = toProviderName(setting.provider);
-  if (provider !== 'marketplace' && !providers.has(provider))
+  if (!providers.has(provider))
     throw invalidRequest([
-      { path: 'provider', message: `expected one of ${[...providers.keys(), 'marketplace'].join(', ')}` },
+      { path: 'provider', message: `expected one of ${[...providers.keys()].join(', ')}` },
     ]);
   return { ...setting, provider };
 }

@@ -10,6 +10,7 @@ import {
   type SshClient,
   ssh2Client,
 } from '../../conformance/index.ts';
+import { Draws } from '../../conformance/transcript/draws.ts';
 import type { FailureKind, Level } from '../../conformance/transcript/records.ts';
 import { modelProbe } from '../../src/sandbox/machines.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -50,6 +51,7 @@ export async function judgeProvider(
     },
     {
       runId: `trial-${second.name}`,
+      draws: new Draws(second.name),
       transport: transportOf(sandbox),
       clock: clockOf(sandbox),
       ssh: sshOf(sandbox, name),

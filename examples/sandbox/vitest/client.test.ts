@@ -29,11 +29,13 @@ function boughtOnce({ sandbox, account }: Given): Promise<unknown> {
   return sandbox.control.journal.assert({ assert: 'never_created_twice', where: { account: account.name } });
 }
 
-test('waits until a machine is ONLINE, and asks at least each 30 seconds', async ({ sandbox, account }) => {
-  const provider = providerOf({ sandbox, account });
+// The clock is shared: a test of the client's own pace has a sandbox of its own.
+test('waits until a machine is ONLINE, and asks at least each 30 seconds', async ({ ownSandbox }) => {
+  const account = await ownSandbox.account();
+  const provider = providerOf({ sandbox: ownSandbox, account });
   const { id } = await createInstance(provider, await orderOf(provider), 'first');
   expect(await waitUntilOnline(provider, id)).toMatchObject({ status: 'ONLINE' });
-  await sandbox.control.journal.assert({
+  await ownSandbox.control.journal.assert({
     assert: 'polled_at_least_every',
     seconds: 30,
     where: { account: account.name },

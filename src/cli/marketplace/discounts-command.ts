@@ -1,7 +1,8 @@
 import { Command } from 'commander';
-import { assignDiscount, endDiscount } from '../../marketplace/discounts/discounts.ts';
+import { assignDiscount } from '../../marketplace/discounts/discounts.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';
 import type { DiscountRecord } from '../../marketplace/model/people.ts';
+import { endDiscount } from '../../marketplace/operate/commands.ts';
 import { auditedLookup } from '../../operator-kit/audit.ts';
 import { localActor } from '../local-actor.ts';
 import { parseCount, parseTime } from '../parse.ts';
@@ -40,9 +41,8 @@ export function discountsCommand(): Command {
   ).description('list the discounts of a team, or of all; those that are over too');
   withOutput(
     onMarketplaceDatabase(discounts.command('end <id>'), async (deps, id: string, flags: OutputFlag) => {
-      const action = { action: 'discount.end', subject: id };
-      const { endsAt } = await auditedHere(deps, action, (within) => endDiscount(within, id));
-      printDone(flags, { id, until: toJsonTime(endsAt) }, `Discount ${id} ends at ${toTime(endsAt)}.`);
+      const { until } = await endDiscount.perform(deps, localActor(), { discountId: id });
+      printDone(flags, { id, until }, `Discount ${id} ends at ${until}.`);
     }),
   ).description('end an assigned discount now');
   return discounts;

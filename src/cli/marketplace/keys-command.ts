@@ -1,9 +1,11 @@
 import { Command } from 'commander';
 import type { ApiKeyRecord } from '../../marketplace/model/people.ts';
-import { createKey, revokeKey } from '../../marketplace/teams/keys.ts';
+import { createKey, revokeKey } from '../../marketplace/operate/commands.ts';
 import { findUser } from '../../marketplace/teams/users.ts';
+import { toTime } from '../../operator-kit/views/values.ts';
 import { stateOfKey } from '../../orchestrator/operate/views/accounts.ts';
 import { printKey, printRevoked } from '../keys.ts';
+import { localActor } from '../local-actor.ts';
 import { parseTimeToCome } from '../parse.ts';
 import {
   type Column,
@@ -14,7 +16,7 @@ import {
   withList,
   withOutput,
 } from '../print-records.ts';
-import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database.ts';
+import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace keys` (M: Authentication, 1). */
 export function marketplaceKeysCommand(): Command {
@@ -30,8 +32,8 @@ export function marketplaceKeysCommand(): Command {
   );
   withOutput(
     onMarketplaceDatabase(keys.command('revoke <id>'), async (deps, id: string, flags: OutputFlag) => {
-      const action = { action: 'key.revoke', subject: id };
-      printRevoked(flags, id, await auditedHere(deps, action, (within) => revokeKey(within, id)));
+      const { revoked_at: at } = await revokeKey.perform(deps, localActor(), { keyId: id });
+      printRevoked(flags, id, Date.parse(at));
     }),
   ).description('end a key; a running server follows within seconds');
   return keys;
@@ -43,11 +45,9 @@ async function addKey(
   { label, expires, ...output }: OutputFlag & { label?: string; expires?: string },
 ): Promise<void> {
   const expiresAt = expires === undefined ? null : parseTimeToCome('--expires', expires, deps.clock.now());
-  const action = { action: 'key.create', subject: email, detail: label === undefined ? {} : { label } };
-  const { key, record } = await auditedHere(deps, action, (within) =>
-    createKey(within, email, { label: label ?? null, expiresAt }),
-  );
-  printKey(output, { id: record.id, api_key: key }, key, `key ${record.id}`);
+  const given = { user: email, label, ...(expiresAt !== null && { expires_at: toTime(expiresAt) }) };
+  const made = await createKey.perform(deps, localActor(), given);
+  printKey(output, made, made.api_key, `key ${made.id}`);
 }
 
 type KeyOfUser = ApiKeyRecord & { user: string };

@@ -2,13 +2,11 @@ import { Command, Option } from 'commander';
 import { counted } from '../../contract/counted.ts';
 import { type TeamRole, teamRoles } from '../../marketplace/contract/team.ts';
 import { usdToDollars } from '../../marketplace/contract/values.ts';
-import type { MemberRecord, TeamRecord } from '../../marketplace/model/people.ts';
+import { createTeam, removeMember, setMember, switchTeam } from '../../marketplace/operate/commands.ts';
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../marketplace/operate/views/teams.ts';
-import { removeMember, setMember } from '../../marketplace/teams/members.ts';
-import { createTeam, switchTeam } from '../../marketplace/teams/teams.ts';
-import type { AuditedAction } from '../../operator-kit/audit.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
+import { localActor } from '../local-actor.ts';
 import {
   type Column,
   fieldColumns,
@@ -23,7 +21,7 @@ import {
   withNames,
   withOutput,
 } from '../print-records.ts';
-import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database.ts';
+import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 interface TeamFlags extends ListFlags {
   find?: string;
@@ -38,14 +36,8 @@ export function teamsCommand(): Command {
     teams.command('create <name>'),
     async (deps, name: string, flags: OutputFlag & { owner: string; slug?: string }) => {
       const { owner, slug } = flags;
-      const action: AuditedAction<TeamRecord> = {
-        action: 'team.create',
-        detail: { name, owner },
-        done: ({ id }) => ({ subject: id }),
-      };
-      const team = await auditedHere(deps, action, (within) => createTeam(within, { name, owner, slug }));
-      const sentence = `Team ${team.name} (${team.id}, ${team.slug}) is created.`;
-      printDone(flags, { id: team.id, name: team.name, slug: team.slug }, sentence);
+      const team = await createTeam.perform(deps, localActor(), { name, owner, slug });
+      printDone(flags, team, `Team ${team.name} (${team.id}, ${team.slug}) is created.`);
     },
   );
   withOutput(create)
@@ -63,9 +55,7 @@ export function teamsCommand(): Command {
     teams.command('add-member <team> <email>'),
     async (deps, team: string, user: string, flags: OutputFlag & { role: TeamRole }) => {
       const { role } = flags;
-      const member = { team, user, role };
-      const action = { action: 'team.set_member', subject: team, detail: { user, role }, done: toSubject };
-      await auditedHere(deps, action, (within) => setMember(within, member));
+      await setMember.perform(deps, localActor(), { team, user, role });
       printDone(flags, { team, user, role }, `${user} is ${role} of ${team}.`);
     },
   );
@@ -75,8 +65,7 @@ export function teamsCommand(): Command {
   const removing = onMarketplaceDatabase(
     teams.command('remove-member <team> <email>'),
     async (deps, team: string, user: string, flags: OutputFlag) => {
-      const action = { action: 'team.remove_member', subject: team, detail: { user }, done: toSubject };
-      await auditedHere(deps, action, (within) => removeMember(within, { team, user }));
+      await removeMember.perform(deps, localActor(), { team, user });
       printDone(flags, { team, user }, `${user} is no longer a member of ${team}.`);
     },
   );
@@ -85,20 +74,12 @@ export function teamsCommand(): Command {
     onMarketplaceDatabase(
       teams.command('switch <email> <team>'),
       async (deps, user: string, team: string, flags: OutputFlag) => {
-        const action = { action: 'user.switch_team', subject: user, detail: { team } };
-        await auditedHere(deps, action, (within) => switchTeam(within, { user, team }));
+        await switchTeam.perform(deps, localActor(), { user, team });
         printDone(flags, { user, team }, `${team} is the current team of ${user}.`);
       },
     ),
   ).description("make a team the user's current one");
   return teams;
-}
-
-/**
- * Returns the subject for the audit log: the id of an existing team, even if the command named the team by its slug.
- */
-function toSubject({ teamId }: Pick<MemberRecord, 'teamId'>): { subject: string } {
-  return { subject: teamId };
 }
 
 /** A team's balance, what it is billed, and how long the balance lasts. */

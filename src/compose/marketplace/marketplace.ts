@@ -33,6 +33,7 @@ import { Certificates } from '../../runtime/certificates.ts';
 import type { DiskRoom } from '../../runtime/disk-room.ts';
 import { AnswerDeadline, withPromptReads } from '../../runtime/prompt-reads.ts';
 import { WriteHealth, withOneStoreAlarm } from '../../runtime/write-health.ts';
+import type { OperatorParts } from './operator-deps.ts';
 import type { MarketplaceOperators } from './operators.ts';
 
 export interface MarketplaceDeps {
@@ -70,6 +71,8 @@ export interface Marketplace {
   operator: MarketplaceOperators['apps']['/operator'] | undefined;
   /** The operators' pages within `admin`. Undefined if there are none. */
   console: MarketplaceOperators['apps']['/console'] | undefined;
+  /** What the operators' part needs, if it is composed later. */
+  operatorParts: OperatorParts;
   listener: RequestListener;
   refuse: ReturnType<typeof refuseWire>;
   /** The dependencies of the use cases. */
@@ -139,21 +142,20 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     certificates,
     version: packageVersion(),
   });
-  const forOperators = hosts
-    ? (await import('./operators.ts')).composeOperators({
-        ...deps,
-        // Some operator views read all rows. They have no time limit while the database answers other reads.
-        store: withPromptReads(store, { prove: () => store.read.settings.get('installation_id') }),
-        workers,
-        providers,
-        certificates,
-        maxLosses: options.maxLosses,
-        metrics,
-        maxBodyBytes,
-        trustedProxies,
-        nextId,
-      })
-    : undefined;
+  const operatorParts: OperatorParts = {
+    ...deps,
+    // Some operator views read all rows. They have no time limit while the database answers other reads.
+    store: withPromptReads(store, { prove: () => store.read.settings.get('installation_id') }),
+    workers,
+    providers,
+    certificates,
+    maxLosses: options.maxLosses,
+    metrics,
+    maxBodyBytes,
+    trustedProxies,
+    nextId,
+  };
+  const forOperators = hosts ? (await import('./operators.ts')).composeOperators(operatorParts) : undefined;
   const housekeeping = new Housekeeping({
     authenticators: [authenticator, ...(forOperators === undefined ? [] : [forOperators.operators])],
     audit: forOperators && { store, keptMs: options.auditKeptMs },
@@ -189,6 +191,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     admin,
     operator: forOperators?.apps['/operator'],
     console: forOperators?.apps['/console'],
+    operatorParts,
     deps,
     providers,
     workers,

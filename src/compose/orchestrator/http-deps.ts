@@ -21,6 +21,7 @@ type HttpParts = Pick<HttpDeps, 'store' | 'catalog' | 'clock' | 'random' | 'log'
     drivers: Drivers;
     checkPassword?: CheckPassword;
     environmentKey: { digest: Buffer; accountId: string } | undefined;
+    tokenTtlMs?: HttpDeps['tokenTtlMs'];
   };
 
 /** Composes what the routes of the API use. */
@@ -32,6 +33,7 @@ export function composeHttp(
     drivers,
     checkPassword,
     environmentKey,
+    tokenTtlMs = () => config.auth.token_ttl_s * 1000,
     clock,
     random,
     log,
@@ -92,7 +94,7 @@ export function composeHttp(
       certificates,
       diskRoom,
     }),
-    tokenTtlMs: config.auth.token_ttl_s * 1000,
+    tokenTtlMs,
     quotas: {
       instances: quotas.instances,
       volumes: quotas.volumes,

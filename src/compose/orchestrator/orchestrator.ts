@@ -12,7 +12,11 @@ import { checkDisk } from '../../orchestrator/alarms/disk-low.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { createApp } from '../../orchestrator/http/app.ts';
 import type { HttpDeps } from '../../orchestrator/http/deps.ts';
-import { createListener } from '../../orchestrator/http/listener.ts';
+import {
+  createListener,
+  createPolledReadAnswers,
+  type PolledReadAnswers,
+} from '../../orchestrator/http/listener.ts';
 import { WorkMetrics } from '../../orchestrator/http/work-metrics.ts';
 import type { AlarmKey } from '../../orchestrator/model/alarm.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
@@ -57,6 +61,8 @@ export interface OrchestratorDeps {
   /** The password check; default: production's. */
   checkPassword?: CheckPassword;
   environmentKey: { digest: Buffer; accountId: string } | undefined;
+  /** How long a new token of an account lives; default: as configured. */
+  tokenTtlMs?: (accountId: string) => number;
   clock: Clock;
   random: Random;
   log: Log;
@@ -89,6 +95,8 @@ export interface Orchestrator {
   /** The API's app. It answers in process, through `app.request()`. */
   app: ReturnType<typeof createApp>;
   adminParts: AdminParts;
+  /** The direct answers to polled reads, which the listener tries before the app. */
+  polls: PolledReadAnswers;
   listener: RequestListener;
   /** Reloads the catalog. @throws {Fatal} with all problems; then nothing has changed. */
   reload(actor: Actor): Promise<Reloaded>;
@@ -139,6 +147,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   await work.start();
   housekeeping.start();
   certificates.start(certificateAlarms(alarms));
+  const polls = createPolledReadAnswers({ ...http, nextId });
   return {
     app,
     adminParts: {
@@ -152,7 +161,8 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       nextId,
       server: alarms.server,
     },
-    listener: createListener(app, { ...http, nextId }),
+    polls,
+    listener: createListener(app, polls, { ...http, nextId }),
     reload: (actor) => reloader.reload(actor),
     beginDrain: () => {
       isServing = false;

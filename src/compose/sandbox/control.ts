@@ -1,8 +1,11 @@
-import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
+import { ApiError } from '../../contract/errors.ts';
 import { DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
 import type { Log } from '../../ports/log.ts';
 import { CONTROL } from '../../sandbox/control/client.ts';
 import type { Journal } from '../../sandbox/journal/journal.ts';
+import { toProviderName } from '../../sandbox/options.ts';
+import { MARKETPLACE } from '../../sandbox/ownership.ts';
+import type { Server } from '../../sandbox/provider.ts';
 import { ORIGIN, type Sandbox } from '../../sandbox/sandbox.ts';
 import type { ScenarioTarget } from '../../sandbox/state/run-scenario.ts';
 import type { Part, Snapshots } from '../../sandbox/state/snapshots.ts';
@@ -35,8 +38,18 @@ export class SandboxKeys implements Part<readonly KeyOfAccount[]> {
     this.#accounts.delete(name);
   }
 
+  accounts(): readonly string[] {
+    return [...this.#accounts];
+  }
+
   accountOf(apiKey: string): string | undefined {
     return this.#byKey.get(apiKey)?.account;
+  }
+
+  /** The name of a key, such as `provider-a/default`. Undefined if it is not of this sandbox. */
+  nameOf(apiKey: string): string | undefined {
+    const found = this.#byKey.get(apiKey);
+    return found && `${found.provider}/${found.account}`;
   }
 
   keyOf(account: string, provider: string): string | undefined {
@@ -61,9 +74,11 @@ export class SandboxKeys implements Part<readonly KeyOfAccount[]> {
   }
 }
 
-type Server = { fetch(request: Request): Response | Promise<Response> };
+/** A server and its operator API, by the name of the provider or `marketplace`. */
+type Served = (name: string) => { app: Server; operator: Server } | undefined;
 
 interface ControlParts {
+  key: string;
   sandbox: Pick<
     Sandbox,
     | 'seed'
@@ -74,30 +89,66 @@ interface ControlParts {
     | 'weather'
     | 'transitions'
     | 'account'
+    | 'endAccount'
     | 'defaultAccount'
   >;
+  /** The certificate of the CA, if the sandbox is served over TLS. */
+  ca(): Promise<string | undefined>;
+  capacity: ScenarioTarget['capacity'];
   keys: SandboxKeys;
   journal: Journal;
   snapshots: Snapshots;
-  market: { app: Server } | undefined;
+  served: Served;
+  /** Called before a request that has consequences. */
+  changed(): void;
   log: Log;
 }
 
-/** Creates the control API and its key. The API is loaded and assembled on the first request. */
-export function createControl({ sandbox, keys, journal, snapshots, market, log }: ControlParts) {
-  const key = `control_${createSeededRandom(`${sandbox.seed}/control`).bytes(24).toString('base64url')}`;
-  const scenarios = scenarioTarget(sandbox, keys, market?.app);
+/** Creates the control API. It is loaded and assembled on the first request. */
+export function createControl({
+  key,
+  sandbox,
+  ca,
+  capacity,
+  keys,
+  journal,
+  snapshots,
+  served,
+  changed,
+  log,
+}: ControlParts) {
+  const { clock } = sandbox;
+  const scenarios = { capacity, ...scenarioTarget(sandbox, keys, served) };
+  const servers = [...sandbox.providers.keys(), ...(served(MARKETPLACE) === undefined ? [] : [MARKETPLACE])];
+  async function operate(server: string, path: string, request: Request): Promise<Response> {
+    const name = toProviderName(server);
+    const operator = served(name)?.operator;
+    if (operator === undefined)
+      throw new ApiError('not_found', `This sandbox has no ${name}: it has ${servers.join(', ')}.`);
+    await clock.released();
+    if (request.method !== 'GET') changed();
+    const { search } = new URL(request.url);
+    const own = new Request(`${ORIGIN}${path}${search}`, request);
+    return clock.during(Promise.resolve(operator.fetch(own)));
+  }
   const load = async () => {
     const { createControlApp } = await import('../../sandbox/control/app.ts');
-    return createControlApp({ key, sandbox, keys: () => keys.all(), journal, snapshots, scenarios, log });
+    return createControlApp({
+      key,
+      sandbox,
+      ca,
+      keys: () => keys.all(),
+      journal,
+      snapshots,
+      scenarios,
+      operate,
+      log,
+    });
   };
   let app: ReturnType<typeof load> | undefined;
-  return {
-    key,
-    app: async (request: Request): Promise<Response> => {
-      app ??= load();
-      return (await app).fetch(request);
-    },
+  return async (request: Request): Promise<Response> => {
+    app ??= load();
+    return (await app).fetch(request);
   };
 }
 
@@ -109,20 +160,31 @@ export function isControl({ url }: Request): boolean {
 function scenarioTarget(
   { clock, providers, faults, weather, transitions, account: open }: ControlParts['sandbox'],
   keys: SandboxKeys,
-  marketplace: Server | undefined,
-): ScenarioTarget {
+  served: Served,
+): Omit<ScenarioTarget, 'capacity'> {
+  /** Creates an account that a step names for the first time. */
+  const ensureAccount = async (account: string | undefined): Promise<void> => {
+    if (account !== undefined && !keys.accounts().includes(account)) await open(account);
+  };
   return {
     providers: [...providers.keys()],
     now: () => clock.now(),
-    arm: async ({ fault, ...options }) => void (await faults.arm(fault, options)),
-    startWeather: async (options) => void (await weather.start(options)),
+    arm: async ({ fault, ...options }) => {
+      await ensureAccount(options.account);
+      await faults.arm(fault, options);
+    },
+    startWeather: async (options) => {
+      await ensureAccount(options.account);
+      await weather.start(options);
+    },
     setTransitions: (setting) => transitions.set(setting),
     advance: (ms) => clock.advance(ms),
     advanceUntilIdle: async () => void (await clock.advanceUntilIdle()),
     async send({ provider, account = DEFAULT_ACCOUNT, method, path, body }) {
-      const server = provider === 'marketplace' ? marketplace : providers.get(provider)?.app;
+      const server = served(provider);
       if (server === undefined) throw new Error(`There is no ${provider} in this sandbox.`);
-      if (keys.keyOf(account, provider) === undefined) await open(account);
+      await ensureAccount(account);
+      const api = path.startsWith('/operator/') ? server.operator : server.app;
       const request = new Request(`${ORIGIN}${path}`, {
         method,
         headers: {
@@ -131,7 +193,7 @@ function scenarioTarget(
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       });
-      const response = await clock.during(Promise.resolve(server.fetch(request)));
+      const response = await clock.during(Promise.resolve(api.fetch(request)));
       const text = await response.text();
       return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
     },

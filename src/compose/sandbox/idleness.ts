@@ -6,6 +6,8 @@ import type { BalanceWatch } from '../../marketplace/model/people.ts';
 import type { Reader } from '../../marketplace/model/store.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
 import type { Idleness } from '../../sandbox/clock.ts';
+import type { Faults } from '../../sandbox/faults/faults.ts';
+import type { Transitions } from '../../sandbox/transitions/transitions.ts';
 import type { StartedMarketplace } from './marketplace.ts';
 import type { StartedProvider } from './provider.ts';
 
@@ -23,9 +25,8 @@ interface Parts {
   providers: ReadonlyMap<string, StartedProvider>;
   /** Undefined if there is no marketplace. */
   market(): Pick<StartedMarketplace, 'store' | 'skipped'> | undefined;
-  mayBeStruck(): boolean;
-  /** Instances whose transition waits for `finish`. */
-  waiting(): ReadonlySet<string>;
+  faults: Pick<Faults, 'isArmed' | 'hasOccasions' | 'stuck'>;
+  transitions: Pick<Transitions, 'waiting'>;
 }
 
 /** Tracks the activity of a sandbox. `changed` is called for events that have consequences. */
@@ -33,37 +34,57 @@ export function createIdleness({
   now,
   providers,
   market,
-  mayBeStruck,
-  waiting,
+  faults,
+  transitions,
 }: Parts): Idleness & { changed(): void } {
   let changedAt = now();
   /** The next time at which a balance passes a threshold, by the last forecast. */
   let moneyAt = Number.POSITIVE_INFINITY;
 
-  const nextWorkAt = async (): Promise<number> => {
-    const each = [...providers.values()].map((provider) => provider.store.nextWorkAt(DEFAULT_PLATFORM));
-    return Math.min(...(await Promise.all(each)).map((at) => at ?? Number.POSITIVE_INFINITY));
+  /** The stuck instances and volumes, each with the time at which it may go on. `manual`: those that wait for `finish`. */
+  const stuck = async (mode: 'any' | 'manual'): Promise<Map<string, number>> => {
+    const found = new Map(transitions.waiting(mode).map((id) => [id, Number.POSITIVE_INFINITY]));
+    if (mode === 'any') for (const { id, until } of faults.stuck()) found.set(id, until);
+    for (const { store } of providers.values())
+      for (const [id, until] of [...found])
+        for (const { volumeId } of await store.read.volumes.attachmentsOfInstance(id))
+          if (!found.has(volumeId)) found.set(volumeId, until);
+    return found;
   };
 
-  const nextWorkBeside = async (held: ReadonlySet<string>): Promise<number> => {
-    if (held.size === 0) return nextWorkAt();
-    const each = [...providers.values()].map(({ store }) => store.read.work.list(MOST_WORK));
-    const others = (await Promise.all(each)).flat().filter(({ resourceId }) => !held.has(resourceId));
-    return others.reduce(
-      (earliest, { notBefore }) => Math.min(earliest, notBefore),
-      Number.POSITIVE_INFINITY,
+  /** When the next work of other resources than these is due, and the next deadline of these. */
+  const nextWorkBeside = async (held: ReadonlyMap<string, number>) => {
+    const stores = [...providers.values()].map(({ store }) => store);
+    if (held.size === 0) {
+      const each = await Promise.all(stores.map((store) => store.nextWorkAt(DEFAULT_PLATFORM)));
+      return { dueAt: earliest(each), deadlineAt: Number.POSITIVE_INFINITY };
+    }
+    const open = (await Promise.all(stores.map(({ read }) => read.work.list(MOST_WORK)))).flat();
+    const others = open.filter(({ resourceId }) => !held.has(resourceId));
+    const deadlines = open.filter(
+      ({ resourceId, deadlineAt }) => held.has(resourceId) && (deadlineAt ?? 0) > now(),
     );
+    return {
+      dueAt: earliest(others.map(({ notBefore }) => notBefore)),
+      deadlineAt: earliest(deadlines.map(({ deadlineAt }) => deadlineAt)),
+    };
   };
+
+  const lastEventAt = (): number =>
+    moneyAt <= now() ? Math.max(changedAt, moneyAt - SHORTER_MS) : changedAt;
 
   return {
     changed() {
       changedAt = now();
     },
-    lastEventAt: () => (moneyAt <= now() ? Math.max(changedAt, moneyAt - SHORTER_MS) : changedAt),
-    mayBeStruck,
-    async isBusy() {
-      const held = waiting();
-      if ((await nextWorkBeside(held)) < now() + SOON_MS) return true;
+    lastEventAt,
+    isArmed: () => faults.isArmed,
+    mayBeStruck: () => faults.hasOccasions(lastEventAt()),
+    async isBusy(beside) {
+      const held = await stuck(beside);
+      const { dueAt } = await nextWorkBeside(held);
+      if (dueAt <= now() + SOON_MS || (beside === 'manual' && (await stuck('any')).size > held.size))
+        return true;
       // Reads one more than the held ones, so that at least one is not held.
       const first = { statuses: ['deploying'], limit: held.size + 1 } as const;
       const deploying = (await market()?.store.read.deployments.search(first)) ?? [];
@@ -72,10 +93,10 @@ export function createIdleness({
     async nextEventAt() {
       const { read } = market()?.store ?? {};
       moneyAt = read === undefined ? Number.POSITIVE_INFINITY : await nextMoneyEventAt(read, now());
-      const machines = [...providers.values()].map(
-        ({ platform }) => platform.machines.nextDueAt() ?? Infinity,
-      );
-      const at = Math.min(await nextWorkAt(), moneyAt, ...machines);
+      const machines = [...providers.values()].map(({ platform }) => platform.machines.nextDueAt());
+      const held = await stuck('any');
+      const { dueAt, deadlineAt } = await nextWorkBeside(held);
+      const at = earliest([dueAt, deadlineAt, moneyAt, ...held.values(), ...machines]);
       return at === Number.POSITIVE_INFINITY ? undefined : at;
     },
     skipped: async (...time) => market()?.skipped(...time),
@@ -95,6 +116,12 @@ async function nextMoneyEventAt(read: Reader, now: number): Promise<number> {
     first = Math.min(first, ...deadlines.filter((at) => at > now));
   }
   return Number.isFinite(first) ? Math.ceil(first) : first;
+}
+
+function earliest(times: Iterable<number | null | undefined>): number {
+  let first = Number.POSITIVE_INFINITY;
+  for (const at of times) first = Math.min(first, at ?? first);
+  return first;
 }
 
 function deadlinesOf({ exhaustedAt, volumesDeleteAt }: BalanceWatch): number[] {

@@ -1,5 +1,6 @@
 import { createClient } from '../../client/create-client.ts';
 import type { RandomState } from '../../drivers/kit/seeded-random.ts';
+import { digestSecret } from '../../keys/api-key.ts';
 import { grant } from '../../marketplace/ledger/credit.ts';
 import { defaultOptions, defaultRateLimits } from '../../marketplace/model/options.ts';
 import type { Store, Transaction } from '../../marketplace/model/store.ts';
@@ -11,6 +12,8 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
 import type { MarketplaceSettings } from '../../sandbox/options.ts';
+import { MARKETPLACE, type Ownership } from '../../sandbox/ownership.ts';
+import type { Resources, Server } from '../../sandbox/provider.ts';
 import type { SandboxMail, SandboxUser } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
 import { openMemoryMarketplaceStore } from '../../store/marketplace/sqlite/store.ts';
@@ -19,14 +22,13 @@ import { startMarketplace } from '../marketplace/marketplace.ts';
 import { loadGpuTypes } from '../marketplace/providers.ts';
 import type { StartedProvider } from './provider.ts';
 import { RestartRandom } from './restart-random.ts';
+import { accountOf, emailOf, Tenants } from './tenants.ts';
 
-/** The marketplace's account at each provider. */
-const ACCOUNT = 'marketplace';
 const CREDIT_USD = 10_000;
 const MAX_BODY_BYTES = 1024 * 1024;
 /** A responding provider is polled, and the poll is written, within this time. */
 const POLLED_WITHIN_MS = 75_000;
-/** A rate limit that no test reaches. */
+/** A limit that no test reaches. */
 const UNLIMITED = 1_000_000_000;
 
 interface MarketplaceParts {
@@ -38,7 +40,8 @@ interface MarketplaceParts {
   opened(key: string, account: string, provider: string): void;
   clock: SandboxClock;
   seed: string;
-  origin: string;
+  /** The current origin of base URLs. */
+  origin(): string;
   hasRateLimits: boolean;
   /** Called after each transaction. */
   written(): void;
@@ -52,11 +55,17 @@ interface SavedMarketplace {
   mails: readonly SandboxMail[];
 }
 
-export interface StartedMarketplace extends Part<SavedMarketplace> {
-  app: { fetch(request: Request): Response | Promise<Response> };
+export interface StartedMarketplace extends Part<SavedMarketplace>, Resources {
+  app: Server;
+  /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
+  operator: Server;
   readonly store: Store;
   mails: readonly SandboxMail[];
   addUser(name: string): Promise<SandboxUser>;
+  /** The name of the account of a key, also of one that is no longer valid. */
+  accountOf(key: string): Promise<string | undefined>;
+  /** The accounts of the deployment or volume with this internal id, or of what is named for it at a provider. */
+  tenantOf(idOrName: string): Promise<Ownership | undefined>;
   /** Called after a skip. Nothing changed until `seenUntil`, so polls in that time would have confirmed it. */
   skipped(from: number, to: number, seenUntil: number): Promise<void>;
   close(): Promise<void>;
@@ -70,19 +79,47 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
   let current = await open(parts, keys, mails);
   return {
     app: { fetch: (request) => current.app.fetch(request) },
+    operator: { fetch: async (request) => (await current.operate()).fetch(request) },
     get store() {
       return current.deps.store;
     },
     mails,
     async addUser(name) {
       const { deps } = current;
-      const email = `${name}@sandbox.test`;
+      const email = emailOf(name);
       const { id: userId } = await addUser(deps, { email, mayMakeKeys: true });
       const { key: apiKey } = await createKey(deps, email);
       const teamId = await resolveTeam(deps, { userId });
-      const { creditUsd = CREDIT_USD } = settings;
-      if (creditUsd > 0) await grant(deps, { teamId, amountMicroUsd: Math.round(creditUsd * 1_000_000) });
-      return { baseUrl: `${origin}/api`, apiKey, email, userId, teamId };
+      const { credit_usd: usd = CREDIT_USD } = settings;
+      if (usd > 0) await grant(deps, { teamId, amountMicroUsd: Math.round(usd * 1_000_000) });
+      return {
+        get baseUrl() {
+          return `${origin()}/api`;
+        },
+        ...{ apiKey, email, userId, teamId },
+      };
+    },
+    async accountOf(key) {
+      const found = await current.deps.store.read.keys.byDigest(digestSecret(key));
+      return found === null ? undefined : accountOf(current.deps.store.read, found.userId);
+    },
+    tenantOf: (idOrName) => current.tenants.of(idOrName),
+    async resource(id) {
+      const { read } = current.deps.store;
+      const deployment = await read.deployments.byId(id);
+      const row = deployment ?? (await read.volumes.byVolumeId(id));
+      if (row === null) return undefined;
+      const kind = deployment === null ? 'volume' : 'instance';
+      const machineId = deployment?.providerInstanceId ?? undefined;
+      const machine = machineId && { id: machineId, provider: row.providerId };
+      const { status, userId } = row;
+      return { id, status, kind, account: await accountOf(read, userId), ...(machine && { machine }) };
+    },
+    async resourceIds(kind) {
+      const { read } = current.deps.store;
+      if (kind === 'instance') return (await read.deployments.search({ limit: 100 })).map(({ id }) => id);
+      const volumes = (await read.teams.list()).map(({ id }) => read.volumes.ofTeam(id));
+      return (await Promise.all(volumes)).flat().map(({ volumeId }) => volumeId);
     },
     async skipped(from, to, seenUntil) {
       const { deps, polls, workers } = current;
@@ -122,15 +159,16 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
   const opened = openMemoryMarketplaceStore(saved?.database);
   const polls = new ConfirmingPolls();
   const deps = { store: watched(opened, parts, polls), clock: time.clock, random };
-  const { app, workers, close } = await random.duringStart(async () => {
-    const started = await startMarketplace({
+  const started = await random.duringStart(async () => {
+    const marketplace = await startMarketplace({
       ...deps,
       log,
       options: {
         ...defaultOptions,
+        maxLosses: { ...defaultOptions.maxLosses, least: UNLIMITED },
         spending: {
           ...defaultOptions.spending,
-          teamLimits: { ...defaultOptions.spending.teamLimits, ...settings.teamLimits },
+          teamLimits: teamLimitsOf(settings),
         },
       },
       rateLimits: parts.hasRateLimits
@@ -152,10 +190,26 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
       // Each account has its own address, and so its own rate limits.
       trustedProxies: 1,
     });
-    await started.workers.refreshCatalogs();
-    return started;
+    await marketplace.workers.refreshCatalogs();
+    return marketplace;
   });
-  return { deps, app, workers, close, opened, time, polls };
+  let operating: Promise<Server> | undefined;
+  const startOperating = async (): Promise<Server> => {
+    const { operateMarketplace } = await import('./operate-marketplace.ts');
+    return operateMarketplace(started);
+  };
+  const operate = (): Promise<Server> => {
+    operating ??= startOperating();
+    return operating;
+  };
+  const { app, workers, close } = started;
+  return { deps, app, operate, workers, close, opened, time, polls, tenants: new Tenants(opened.read) };
+}
+
+function teamLimitsOf({ team_limits: given = {} }: MarketplaceSettings) {
+  const { volume_gb: volumeGb, ...limits } = given;
+  const { teamLimits } = defaultOptions.spending;
+  return { ...teamLimits, ...limits, ...(volumeGb !== undefined && { volumeGb }) };
 }
 
 /** Keys by the names of the providers. */
@@ -165,8 +219,8 @@ type Keys = ReadonlyMap<string, string>;
 async function keysOf({ providers, opened }: MarketplaceParts): Promise<Keys> {
   const keys = new Map<string, string>();
   for (const { name, addAccount } of providers) {
-    const apiKey = await addAccount(ACCOUNT);
-    opened(apiKey, ACCOUNT, name);
+    const apiKey = await addAccount(MARKETPLACE);
+    opened(apiKey, MARKETPLACE, name);
     keys.set(name, apiKey);
   }
   return keys;

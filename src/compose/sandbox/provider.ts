@@ -1,21 +1,26 @@
 import { join } from 'node:path';
-import { loadCatalog } from '../../config/load.ts';
+import { loadCatalogFile } from '../../config/load.ts';
 import { bundledProfileFile, loadProfile } from '../../config/marketplace/load-profile.ts';
 import { packageRoot } from '../../config/package-root.ts';
 import type { Config } from '../../config/schema.ts';
 import type { RandomState } from '../../drivers/kit/seeded-random.ts';
 import { Draws } from '../../drivers/simulator/options.ts';
+import { digestSecret } from '../../keys/api-key.ts';
 import { type ProviderProfile, providerProfileSchema } from '../../marketplace/providers/profile.ts';
 import { createAccount, createKey, DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
 import { isPassword } from '../../orchestrator/accounts/password-checks.ts';
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
+import { destroyInstance } from '../../orchestrator/instances/destroy.ts';
+import type { MarkName } from '../../orchestrator/model/marks.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
+import type { InstanceRecord, VolumeRecord } from '../../orchestrator/model/records.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
 import { driverOf, type Stored } from '../../platform-model/platform.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
+import { wholeAnswer } from '../../sandbox/journal/whole-answer.ts';
 import {
   createSandboxPlatform,
   manifestOf,
@@ -23,27 +28,37 @@ import {
   rulesOf,
   type SandboxMachine,
 } from '../../sandbox/machines.ts';
-import type { Timing } from '../../sandbox/options.ts';
-import type { FaultInjection, SandboxProvider } from '../../sandbox/provider.ts';
+import { type Timing, toProviderName } from '../../sandbox/options.ts';
+import { MARKETPLACE, type Ownership } from '../../sandbox/ownership.ts';
+import type { FaultInjection, SandboxProvider, Server } from '../../sandbox/provider.ts';
+import { ORIGIN } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
 import { type Orchestrator, startOrchestrator } from '../orchestrator/orchestrator.ts';
 import type { createGuests as CreateGuests } from './guests.ts';
+import { LiveCatalog, type MovedPrices } from './live-catalog.ts';
+import type { TokenTtlsMs } from './operate-provider.ts';
 import { RestartRandom } from './restart-random.ts';
+import { WakeUps } from './wake-ups.ts';
 
 export interface ProviderParts {
   /** Name of the provider. `custom` is the one that sells `catalogFile`. */
   name: string;
   catalogFile: string | undefined;
+  capacity: 'unlimited' | 'catalog';
+  profile: string | undefined;
   config: Config;
   clock: SandboxClock;
   seed: string;
-  origin: string;
+  /** The current origin of base URLs. */
+  origin(): string;
   faults: FaultInjection;
   timing: Timing;
   /** Whether machines have real SSH servers. */
   ssh: boolean;
   log: Log;
+  /** The accounts of what the marketplace made under this name. Undefined if it made nothing of that name. */
+  tenantOf(name: string): Promise<Ownership | undefined>;
   /** Called when a machine, a volume or an instance changes. */
   changed(): void;
   /** Called after each transaction. */
@@ -55,6 +70,8 @@ interface SavedProvider {
   database: Buffer;
   platform: Stored<SandboxMachine>;
   random: RandomState;
+  prices: MovedPrices;
+  tokenTtlsMs: TokenTtlsMs;
   /** The disks of machines that have SSH servers. */
   disks?: Buffer | undefined;
 }
@@ -62,7 +79,15 @@ interface SavedProvider {
 export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
   profile: ProviderProfile;
   probe: SshProbe;
+  /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
+  operator: Server;
   readonly store: Pick<Store, 'nextWorkAt' | 'read'>;
+  /** The name of the account of a key or a token, also of one that is no longer valid. */
+  accountOf(credential: string): Promise<string | undefined>;
+  /** The name of the account that logs in with this user name. */
+  accountNamed(username: string): Promise<string | undefined>;
+  /** Orders all machines of an account to be destroyed, also those of its deployments. */
+  destroyAll(account: string): Promise<void>;
   /** Adds an account and returns its key. */
   addAccount(name: string): Promise<string>;
   close(): Promise<void>;
@@ -71,7 +96,8 @@ export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
 /** Starts a provider. Its orchestrator starts with the first request: until then it has no work. @throws {Fatal} */
 export async function startProvider(parts: ProviderParts): Promise<StartedProvider> {
   const { name, clock, origin } = parts;
-  const { catalog, profile } = loadProvider(name, parts.catalogFile);
+  const { profile, ...source } = loadProvider(name, parts);
+  const catalog = new LiveCatalog({ ...source, capacity: parts.capacity });
   // The code of SSH servers is loaded only if they are used.
   const guests = parts.ssh ? (await import('./guests.ts')).createGuests : undefined;
   const open = opener(parts, catalog, profile, guests);
@@ -80,27 +106,70 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
     await createAccount(current.deps, account);
     return (await createKey(current.deps, account)).key;
   };
+  const nameOf = async (accountId: string): Promise<string> =>
+    (await current.deps.store.read.credentials.accountById(accountId))?.name ?? accountId;
+  const ownerOfRow = async (
+    row: Pick<InstanceRecord | VolumeRecord, 'id' | 'status' | 'accountId' | 'name'>,
+  ) => {
+    const account = await nameOf(row.accountId);
+    const { id, status } = row;
+    const tenant = account === MARKETPLACE ? await parts.tenantOf(row.name ?? '') : undefined;
+    return { id, status, ...(tenant ?? { account }) };
+  };
   return {
     name,
     profile,
-    baseUrl: `${origin}/providers/${name}/v1`,
+    get baseUrl() {
+      return `${origin()}/providers/${name}/v1`;
+    },
     apiKey: await addAccount(DEFAULT_ACCOUNT),
-    app: { fetch: async (request) => (await current.wake()).app.fetch(request) },
+    app: { fetch: async (request) => answer(await current.wake(), request) },
     get platform() {
       return current.platform;
     },
     async ownerOf(ref) {
-      const { instances, volumes, credentials } = current.deps.store.read;
+      const { instances, volumes } = current.deps.store.read;
       const row = (await instances.byOwnerRef(ref)) ?? (await volumes.byOwnerRef(ref));
-      if (row === null) return undefined;
-      const account = await credentials.accountById(row.accountId);
-      return { id: row.id, status: row.status, account: account?.name ?? row.accountId };
+      return row === null ? undefined : ownerOfRow(row);
     },
+    async resource(id) {
+      const { instances, volumes } = current.deps.store.read;
+      const instance = await instances.byId(id);
+      const row = instance ?? (await volumes.byId(id));
+      if (row === null) return undefined;
+      return { kind: instance === null ? 'volume' : 'instance', ...(await ownerOfRow(row)) };
+    },
+    async resourceIds(kind) {
+      const { instances, volumes } = current.deps.store.read;
+      if (kind === 'instance') return (await instances.list({})).map(({ id }) => id);
+      const rows = current.platform.volumes.all().map(({ spec }) => volumes.byOwnerRef(spec.ref));
+      return (await Promise.all(rows)).flatMap((row) => row?.id ?? []);
+    },
+    async accountOf(credential) {
+      const { credentials } = current.deps.store.read;
+      const digest = digestSecret(credential);
+      const found = (await credentials.keyByDigest(digest)) ?? (await credentials.tokenByDigest(digest));
+      return found === null ? undefined : nameOf(found.accountId);
+    },
+    async accountNamed(username) {
+      return (await current.deps.store.read.credentials.accountByName(username))?.name;
+    },
+    wake: (ref) => current.wakeUps.add(ref),
+    get changes() {
+      return current.changes();
+    },
+    operator: { fetch: async (request) => (await current.operate()).fetch(request) },
     probe: { probe: (...question) => current.probe.probe(...question) },
     get store() {
       return current.deps.store;
     },
     addAccount,
+    async destroyAll(account) {
+      for (const row of await current.deps.store.read.instances.list({})) {
+        if ((await ownerOfRow(row)).account !== account) continue;
+        await destroyInstance(current.deps, row.accountId, row.id);
+      }
+    },
     save() {
       const database = current.opened.image();
       if (database === undefined) return undefined;
@@ -114,6 +183,8 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
         database,
         platform: structuredClone(platform),
         random: current.deps.random.state(),
+        prices: catalog.moved,
+        tokenTtlsMs: new Map(current.tokenTtlsMs),
         disks: current.guests?.image(),
       };
     },
@@ -135,16 +206,25 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
 
 /** Opens a saved provider, or a new one. */
 function opener(
-  { name, config, clock, seed: whole, faults, timing, log, changed, written }: Omit<ProviderParts, 'ssh'>,
-  catalog: Catalog,
+  { name, config, clock, seed: whole, faults, timing, log, written, ...parts }: Omit<ProviderParts, 'ssh'>,
+  sold: LiveCatalog,
   profile: ProviderProfile,
   createGuests: typeof CreateGuests | undefined,
 ) {
   const seed = `${whole}/${name}`;
+  const catalog = sold.value;
   const rules = rulesOf({ catalog, manifest: manifestOf(profile), timing, seed });
   let openings = 0;
+  let changes = 0;
+  const changed = (): void => {
+    changes++;
+    parts.changed();
+  };
   return (saved?: SavedProvider) => {
     openings += 1;
+    changes++;
+    if (saved !== undefined) sold.moved = saved.prices;
+    const tokenTtlsMs: TokenTtlsMs = new Map(saved?.tokenTtlsMs);
     const time = revocable(clock);
     const random = new RestartRandom(seed, saved?.random);
     const stored = saved && structuredClone(saved.platform);
@@ -165,11 +245,20 @@ function opener(
     const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
     // `openings` makes the seed unique: the clock may be at the same time at two openings.
     const opened = openMemoryStore(saved?.database, `${seed} ${openings} ${clock.now()}`);
+    // Tests in one sandbox may lose most of its machines at a time. That is an error of the listing only if a fault says so.
+    const acceptsLosses = (mark: MarkName) =>
+      mark === 'losses_accepted_until' && !faults.falsifiesLists(name);
+    const marks: Store['read']['marks'] = {
+      get: async (mark) => (acceptsLosses(mark) ? Number.MAX_SAFE_INTEGER : opened.read.marks.get(mark)),
+    };
+    const noted: Store['transact'] = (body) => clock.noting(opened.transact(body).finally(written));
+    const wakeUps = new WakeUps({ store: { transact: noted }, now: () => clock.now(), log });
     const store: Store = {
       ...opened,
-      transact: (body) => clock.noting(opened.transact(body).finally(written)),
+      read: { ...opened.read, marks },
+      transact: (body) => noted(body).finally(() => wakeUps.committed()),
     };
-    opened.subscribe({ instancesChanged: changed, workChanged: changed });
+    opened.subscribe({ instancesChanged: changed, workChanged: parts.changed });
     const deps = { store, clock: time.clock, random };
     const start = () =>
       startOrchestrator({
@@ -183,24 +272,57 @@ function opener(
           return isPassword(password, stored).finally(release);
         },
         environmentKey: undefined,
+        tokenTtlMs: (accountId) =>
+          tokenTtlsMs.get(accountId) ?? tokenTtlsMs.get(undefined) ?? config.auth.token_ttl_s * 1_000,
         log,
         failpoint: () => undefined,
+        reload: () => sold.reload(),
       });
     let running: Promise<Orchestrator> | undefined;
+    let operating: Promise<Server> | undefined;
+    const wake = (): Promise<Orchestrator> => {
+      running ??= random.duringStart(start);
+      return running;
+    };
+    const startOperating = async (): Promise<Server> => {
+      const { operateProvider } = await import('./operate-provider.ts');
+      return operateProvider(await wake(), {
+        ...deps,
+        name,
+        config,
+        sold,
+        tokenTtlsMs,
+        hold: () => clock.hold(),
+      });
+    };
     return {
-      ...{ deps, platform, probe, opened, time, guests },
+      ...{ deps, platform, probe, opened, time, guests, wakeUps, tokenTtlsMs },
+      changes: () => changes,
       isEmpty: () => platform.machines.all().length === 0 && platform.volumes.all().length === 0,
-      wake(): Promise<Orchestrator> {
-        running ??= random.duringStart(start);
-        return running;
+      wake,
+      operate(): Promise<Server> {
+        operating ??= startOperating();
+        return operating;
       },
       async close(): Promise<void> {
+        wakeUps.close();
         await (await running)?.close();
         await driver.close();
         await guests?.close();
       },
     };
   };
+}
+
+/** Answers like the listener for node:http. */
+async function answer({ app, polls }: Orchestrator, request: Request): Promise<Response> {
+  const { method, url, headers } = request;
+  const reply = polls.find(method, url.slice(ORIGIN.length));
+  const isPlain = reply !== undefined && !headers.has('x-request-id');
+  const polled =
+    isPlain &&
+    polls.answer(reply, headers.get('authorization') ?? undefined, headers.get('if-none-match') ?? undefined);
+  return polled ? wholeAnswer(polled) : app.fetch(request);
 }
 
 /** The provider that sells the caller's catalog. */
@@ -228,17 +350,37 @@ const customProfile = providerProfileSchema.parse({
   },
 });
 
-/** Loads a provider's catalog and profile. @throws {Fatal | ConfigError} */
+interface LoadedProvider {
+  /** The file of its catalog, and what it holds. */
+  file: string;
+  content: CatalogFile;
+  profile: ProviderProfile;
+}
+
+const bundled = new Map<string, LoadedProvider>();
+
+/** Loads a provider's catalog and profile. Bundled ones are loaded once in a process. @throws {Fatal | ConfigError} */
 function loadProvider(
   name: string,
-  catalogFile: string | undefined,
-): { catalog: Catalog; profile: ProviderProfile } {
+  { catalogFile, profile }: Pick<ProviderParts, 'catalogFile' | 'profile'>,
+): LoadedProvider {
   if (name === CUSTOM && catalogFile !== undefined)
-    return { catalog: loadCatalog(catalogFile), profile: customProfile };
+    return {
+      file: catalogFile,
+      content: loadCatalogFile(catalogFile),
+      profile:
+        profile === undefined
+          ? customProfile
+          : { ...loadProfile(bundledProfileFile(toProviderName(profile)) ?? profile), id: CUSTOM },
+    };
+  const loaded = bundled.get(name) ?? loadBundled(name);
+  bundled.set(name, loaded);
+  return loaded;
+}
+
+function loadBundled(name: string): LoadedProvider {
   const file = bundledProfileFile(name);
   if (file === undefined) throw new Fatal(`There is no provider ${name}: those of the sandbox are a to g.`);
-  return {
-    catalog: loadCatalog(join(packageRoot(), 'fixtures', 'catalogs', `${name}.yaml`)),
-    profile: loadProfile(file),
-  };
+  const catalog = join(packageRoot(), 'fixtures', 'catalogs', `${name}.yaml`);
+  return { file: catalog, content: loadCatalogFile(catalog), profile: loadProfile(file) };
 }

@@ -13,7 +13,7 @@ const ANY_PORT = { host: '127.0.0.1', port: 0 };
 
 it('records a provider over HTTP, and replays it without the provider [sandbox-record-replay]', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-record-'));
-  const file = join(folder, 'recorded.yaml');
+  const file = join(folder, 'recordings', 'new', 'recorded.yaml');
   await using sandbox = await createSandbox();
   const { apiKey } = sandbox.provider('a');
   const provider = createServer(

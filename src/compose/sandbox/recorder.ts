@@ -1,19 +1,15 @@
-import { writeFileSync } from 'node:fs';
-import type { RequestListener } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { stringify } from 'yaml';
-import { loadConfig } from '../../config/load.ts';
-import { requestIds } from '../../http/api/request-context.ts';
-import { refuseWire } from '../../orchestrator/http/errors.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { createLog } from '../../runtime/log.ts';
-import { systemRandom } from '../../runtime/system.ts';
 import { Recorder } from '../../sandbox/record/recorder.ts';
-import { Replay } from '../../sandbox/record/replay.ts';
+import { Replay, type ReplayOptions } from '../../sandbox/record/replay.ts';
 import type { RecordedExchange } from '../../sandbox/record/violations.ts';
+import type { ListenOptions } from '../../sandbox/sandbox.ts';
 import { readScenario } from '../../sandbox/state/read-scenario.ts';
 import type { ScenarioInput } from '../../sandbox/state/scenario-format.ts';
-import { listen } from '../server/listen.ts';
+import { listenOn } from './listen.ts';
 
 /** Mode of the recording. It is private, because a provider's answers contain its tenants' data. */
 const MODE = 0o600;
@@ -36,18 +32,18 @@ export interface Recorded {
  */
 export async function serveRecorder(
   { target, file }: { target: string; file: string },
-  address: { host: string; port: number },
+  address: ListenOptions,
   recorded: (recording: Recorded) => void,
 ): Promise<ServingRecorder> {
   const url = toTarget(target);
   writeScenario(file, toScenario(url, Date.now(), []), 'wx');
   const startedAt = Date.now();
   const recorder = new Recorder({ target: url, now: Date.now, fetch: globalThis.fetch });
-  const { server, origin } = await listenTo((request) => recorder.fetch(request), address);
+  const { origin, close } = await listenOn((request) => recorder.fetch(request), address, createLog('warn'));
   return {
     baseUrl: `${origin}/v1`,
     stop: async () => {
-      await server.close(0);
+      await close();
       const exchanges = await recorder.exchanges();
       writeScenario(file, toScenario(url, startedAt, exchanges), 'w');
       recorded({ file, exchanges });
@@ -58,29 +54,20 @@ export async function serveRecorder(
 /** Serves a recording of `berth sandbox record`. @throws {Fatal} if the file cannot be used, or is not a recording */
 export async function serveReplay(
   file: string,
-  address: { host: string; port: number },
+  address: ListenOptions,
+  options: ReplayOptions = {},
 ): Promise<ServingRecorder & { target: string; count: number }> {
   const { recording } = readScenario(file);
   if (recording === undefined)
     throw new Fatal(`${file} has no recording: give a file that \`berth sandbox record\` wrote.`);
-  const replay = new Replay(recording.exchanges);
-  const { server, origin } = await listenTo((request) => replay.fetch(request), address);
+  const replay = new Replay(recording.exchanges, options);
+  const { origin, close } = await listenOn((request) => replay.fetch(request), address, createLog('warn'));
   return {
     baseUrl: `${origin}/v1`,
     target: recording.target,
     count: recording.exchanges.length,
-    stop: () => server.close(0),
+    stop: close,
   };
-}
-
-async function listenTo(
-  fetch: (request: Request) => Promise<Response>,
-  { host, port }: { host: string; port: number },
-) {
-  const { config } = loadConfig({ flags: {}, env: {} });
-  const parts = { nextId: requestIds(systemRandom), refuse: refuseWire, log: createLog('warn') };
-  const listener: RequestListener = getRequestListener(fetch);
-  return listen({ ...config, server: { ...config.server, host, port } }, parts, listener);
 }
 
 function toTarget(text: string): URL {
@@ -104,6 +91,7 @@ function toScenario(target: URL, startedAt: number, exchanges: RecordedExchange[
 
 function writeScenario(file: string, scenario: ScenarioInput, flag: 'w' | 'wx'): void {
   try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(file, stringify(scenario, { lineWidth: 0 }), { mode: MODE, flag });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

@@ -1,32 +1,38 @@
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
-import { invalidRequest } from '../../contract/errors.ts';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
 import { DEFAULT_ACCOUNT } from '../../orchestrator/accounts/accounts.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
+import { realNow } from '../../ports/timers.ts';
+import { systemRandom } from '../../runtime/system.ts';
 import { SandboxClock } from '../../sandbox/clock.ts';
 import { createControlClient } from '../../sandbox/control/client.ts';
 import { BrokenConnection, untilAborted } from '../../sandbox/faults/connection.ts';
 import { Faults } from '../../sandbox/faults/faults.ts';
 import { Weather } from '../../sandbox/faults/weather.ts';
+import { KeptHeaders } from '../../sandbox/journal/entry.ts';
 import { Journal } from '../../sandbox/journal/journal.ts';
 import {
   assertNode,
   assertOptions,
-  defaultTiming,
   type SandboxOptions,
   START_AT,
   toProviderName,
+  toTiming,
 } from '../../sandbox/options.ts';
+import { MARKETPLACE } from '../../sandbox/ownership.ts';
 import type { FaultInjection, Layer } from '../../sandbox/provider.ts';
 import { createRouter } from '../../sandbox/router.ts';
-import { ORIGIN, type Sandbox, type SandboxAccount } from '../../sandbox/sandbox.ts';
+import { ORIGIN, type Sandbox, type SandboxAccount, type SandboxListener } from '../../sandbox/sandbox.ts';
 import { Snapshots } from '../../sandbox/state/snapshots.ts';
 import { Transitions } from '../../sandbox/transitions/transitions.ts';
+import { createAccounts } from './accounts.ts';
 import { createControl, isControl, SandboxKeys } from './control.ts';
+import { forTest } from './for-test.ts';
 import { createIdleness } from './idleness.ts';
 import type { StartedMarketplace } from './marketplace.ts';
+import { createOwnershipOf } from './ownership.ts';
 import { CUSTOM, type StartedProvider, startProvider } from './provider.ts';
 import { SandboxStateFile } from './state-file.ts';
 
@@ -34,20 +40,33 @@ export type { SandboxClock } from '../../sandbox/clock.ts';
 export {
   type ControlClientOptions,
   createControlClient,
-  type Duration,
   type SandboxControl,
 } from '../../sandbox/control/client.ts';
+export type { Duration } from '../../sandbox/duration.ts';
 export type { Arming } from '../../sandbox/faults/arming.ts';
 export type { FaultName } from '../../sandbox/faults/catalog/catalog.ts';
 export type { WeatherOptions } from '../../sandbox/faults/weather.ts';
 export type { Assertion } from '../../sandbox/journal/assertions.ts';
 export type { JournalEntry } from '../../sandbox/journal/entry.ts';
 export type { JournalFilter } from '../../sandbox/journal/filter.ts';
+export type { MarketplaceOperator, ProviderOperator } from '../../sandbox/operate/client.ts';
 export type { MarketplaceSettings, SandboxOptions, Timing } from '../../sandbox/options.ts';
 export type { SandboxProvider } from '../../sandbox/provider.ts';
-export type { Sandbox, SandboxAccount, SandboxMail, SandboxUser } from '../../sandbox/sandbox.ts';
+export type {
+  ListenOptions,
+  Sandbox,
+  SandboxAccount,
+  SandboxListener,
+  SandboxMail,
+  SandboxUser,
+  TestOptions,
+} from '../../sandbox/sandbox.ts';
 export type { ScenarioInput } from '../../sandbox/state/scenario-format.ts';
 export type { TransitionSetting } from '../../sandbox/transitions/transitions.ts';
+export type { AcceptedFailure, Baseline } from '../../sandbox/verdict/baseline.ts';
+export { toVerdictHtml } from '../../sandbox/verdict/html.ts';
+export { toVerdictJunit } from '../../sandbox/verdict/junit.ts';
+export type { RuleResult, Verdict, VerdictOptions } from '../../sandbox/verdict/verdict.ts';
 
 const silent: Log = {
   debug: () => undefined,
@@ -87,13 +106,22 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     transitions,
     defaultAccount: kept ?? started,
     account: accounts.add,
+    endAccount: accounts.end,
   };
-  const control = createControl({ sandbox, keys, journal, snapshots, market, log: parts.log });
-  const ask = createFetch(parts, control.app, shutdown.assertOpen);
-  return {
+  const { capacity = 'unlimited' } = options;
+  const { control_key: key = `control_${systemRandom.bytes(24).toString('base64url')}` } = options;
+  const control = createControl({
+    ...{ key, sandbox, capacity, keys, journal, snapshots, changed },
+    ca: async () => (await parts.served.listener)?.ca,
+    served: (name) => (name === MARKETPLACE ? market : providers.get(name)),
+    log: parts.log,
+  });
+  const ask = createFetch(parts, control, shutdown.assertOpen);
+  const client = createControlClient({ baseUrl: ORIGIN, key, fetch: ask });
+  const whole: Sandbox = {
     ...sandbox,
-    control: createControlClient({ baseUrl: ORIGIN, key: control.key, fetch: ask }),
-    controlKey: control.key,
+    control: client,
+    controlKey: key,
     provider(name) {
       const found = providers.get(toProviderName(name));
       if (found === undefined)
@@ -103,9 +131,21 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       return found;
     },
     fetch: ask,
+    listen: createListen(parts, ask, shutdown.assertOpen),
+    verdict: client.verdict,
     close: shutdown.close,
+    forTest: (given) => forTest(whole, given),
     [Symbol.asyncDispose]: shutdown.close,
   };
+  return whole;
+}
+
+/** Where clients reach the sandbox. */
+interface Served {
+  /** Undefined: only through its `fetch`. */
+  origin: string | undefined;
+  listener: Promise<SandboxListener> | undefined;
+  isWithoutTls: boolean;
 }
 
 type Parts = ReturnType<typeof createParts>;
@@ -114,22 +154,32 @@ type Parts = ReturnType<typeof createParts>;
 function createParts(options: SandboxOptions) {
   const { clock: kind = 'virtual', log = silent } = options;
   const seed = String(options.seed ?? 1);
-  const startedAt = kind === 'real' ? Date.now() : (options.startAt ?? START_AT);
+  const startedAt = kind === 'real' ? realNow() : (options.start_at ?? START_AT);
   const clock = new SandboxClock(kind, startedAt);
   const providers = new Map<string, StartedProvider>();
   let market: StartedMarketplace | undefined;
-  const faults = new Faults({ clock, seed, providers, seeded: createSeededRandom });
-  const transitions = new Transitions({ clock, providers });
-  const journal = new Journal(() => clock.now());
   const keys = new SandboxKeys();
+  const served: Served = { origin: options.origin, listener: undefined, isWithoutTls: false };
+  const targets = {
+    providers,
+    market: () => market,
+    accounts: () => keys.accounts(),
+    isServedWithoutTls: () => served.isWithoutTls,
+  };
+  const transitions = new Transitions({ clock, providers });
+  const held = () => transitions.underWay();
+  const faults = new Faults({ clock, seed, ...targets, held, seeded: createSeededRandom });
+  const headers = new KeptHeaders(options.journal_headers, (key) => keys.nameOf(key));
+  const journal = new Journal(() => clock.now(), { headers });
   const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
-  const router = createRouter({ providers, layers, accountOf: (key) => keys.accountOf(key) });
+  const ownershipOf = createOwnershipOf({ keys, providers, market: () => market });
+  const router = createRouter({ providers, layers, ownershipOf });
   const idleness = createIdleness({
     now: () => clock.now(),
     providers,
     market: () => market,
-    mayBeStruck: () => faults.isArmed,
-    waiting: () => transitions.waiting(),
+    faults,
+    transitions,
   });
   const state = stateFileOf(options, seed);
   const changed = (): void => {
@@ -141,6 +191,7 @@ function createParts(options: SandboxOptions) {
     journal.noteFault(fault);
   });
   return {
+    served,
     ...{
       seed,
       startedAt,
@@ -167,8 +218,15 @@ function createParts(options: SandboxOptions) {
 }
 
 function stateFileOf(options: SandboxOptions, seed: string): SandboxStateFile | undefined {
-  const { state, catalog, marketplace, ssh = false } = options;
-  const setup = { seed, providers: namesOf(options), catalog, marketplace: Boolean(marketplace), ssh };
+  const { state, catalog, profile, marketplace, ssh = false } = options;
+  const setup = {
+    seed,
+    providers: namesOf(options),
+    catalog,
+    profile,
+    marketplace: Boolean(marketplace),
+    ssh,
+  };
   return state === undefined ? undefined : new SandboxStateFile(state, setup);
 }
 
@@ -177,14 +235,27 @@ async function startServers(
   { clock, seed, log, providers, faults, transitions, keys, router, changed, written, ...parts }: Parts,
   options: SandboxOptions,
 ): Promise<void> {
-  const { rateLimits = true, ssh = false, origin = ORIGIN, catalog: catalogFile, marketplace } = options;
+  const { rate_limits: rateLimits = true, ssh = false, profile, catalog: catalogFile, marketplace } = options;
+  const { capacity = 'unlimited' } = options;
   const injection: FaultInjection = {
     carry: (name) => transitions.carry(name, faults.carry(name)),
     probe: (name, own) => faults.probe(name, own),
+    falsifiesLists: (name) => faults.falsifiesLists(name),
   };
-  const timing = { ...defaultTiming, ...options.timing };
-  const common = { clock, seed, origin, log, written };
-  const own = { catalogFile, config: configOf(rateLimits), faults: injection, timing, ssh, changed };
+  const timing = toTiming(options.timing);
+  const common = { clock, seed, origin: () => parts.served.origin ?? ORIGIN, log, written };
+  const tenantOf = async (name: string) => parts.market()?.tenantOf(name);
+  const own = {
+    catalogFile,
+    profile,
+    capacity,
+    config: configOf(rateLimits),
+    faults: injection,
+    timing,
+    ssh,
+    tenantOf,
+    changed,
+  };
   for (const name of namesOf(options)) {
     const provider = await clock.during(startProvider({ ...common, ...own, name }));
     providers.set(name, provider);
@@ -204,20 +275,31 @@ async function startServers(
   parts.serveMarketplace(await clock.during(starting));
 }
 
+/** More losses than tests cause. */
+const UNLIMITED_LOSSES = 1_000_000;
+
 function configOf(rateLimits: boolean): Config {
   const { config } = loadConfig({ flags: {}, env: {} });
   return {
     ...config,
     rate_limits: { ...config.rate_limits, enabled: rateLimits },
-    // The sandbox's listing is always right: a machine that a test removes is lost at once.
-    reconcile: { ...config.reconcile, accept_empty_after_s: 0 },
+    // The sandbox's listing is always right: a machine that a test removes is lost at once, however many others are.
+    reconcile: {
+      ...config.reconcile,
+      accept_empty_after_s: 0,
+      max_losses: { ...config.reconcile.max_losses, least: UNLIMITED_LOSSES },
+    },
   };
 }
 
-function createShutdown({ state, clock, faults, market, providers }: Parts) {
+const CLOSED = 'The sandbox is closed.';
+
+function createShutdown({ served, state, clock, faults, market, providers }: Parts) {
   let closing: Promise<void> | undefined;
   const end = async (): Promise<void> => {
+    await (await served.listener)?.close();
     await state?.close();
+    clock.breakOff(new Error(CLOSED));
     await clock.exclusively(async () => {
       faults.clear();
       const products = [market(), ...providers.values()];
@@ -232,55 +314,28 @@ function createShutdown({ state, clock, faults, market, providers }: Parts) {
     },
     /** @throws {Error} */
     assertOpen(): void {
-      if (closing !== undefined) throw new Error('The sandbox is closed.');
+      if (closing !== undefined) throw new Error(CLOSED);
     },
   };
 }
 
-function createAccounts({ clock, providers, keys, market, changed }: Parts, assertOpen: () => void) {
-  async function open(name: string): Promise<SandboxAccount> {
-    const at: Record<string, { baseUrl: string; apiKey: string }> = {};
-    for (const provider of providers.values()) {
-      const apiKey = name === DEFAULT_ACCOUNT ? provider.apiKey : await provider.addAccount(name);
-      keys.add(apiKey, name, provider.name);
-      at[provider.name] = { baseUrl: provider.baseUrl, apiKey };
-    }
-    const user = await market()?.addUser(name);
-    if (user !== undefined) keys.add(user.apiKey, name, 'marketplace');
-    return { name, providers: at, ...(user !== undefined && { marketplace: user }) };
-  }
-
-  /** @throws {ApiError} if the name is taken or invalid */
-  async function add(wanted?: string): Promise<SandboxAccount> {
-    assertOpen();
-    await clock.released();
-    const refused = (message: string) => invalidRequest([{ path: 'name', message }]);
-    const name = keys.take(wanted);
-    if (name === undefined) throw refused('there is an account of that name already');
-    try {
-      const opened = await clock.during(open(name));
-      changed();
-      return opened;
-    } catch (error) {
-      keys.giveBack(name);
-      throw error instanceof Fatal ? refused(error.message) : error;
-    }
-  }
-  return { open, add };
-}
+/** `socket`: the client's connection. Absent in process. */
+type Ask = (input: string | URL | Request, init?: RequestInit, socket?: object) => Promise<Response>;
 
 /** Answers like the sandbox's address: the control API, the providers and the marketplace. */
 function createFetch(
-  { clock, router, state, changed, written }: Parts,
+  { clock, router, faults, state, changed, written }: Parts,
   control: (request: Request) => Promise<Response>,
   assertOpen: () => void,
-): Sandbox['fetch'] {
-  async function answer(request: Request): Promise<Response> {
+): Ask {
+  async function answer(request: Request, socket: object | undefined): Promise<Response> {
     if (isControl(request)) return control(request);
+    const broken = socket === undefined ? faults.handshake() : undefined;
+    if (broken !== undefined) throw new BrokenConnection(broken.code);
     await clock.released();
-    return clock.during(Promise.race([router.route(request), untilAborted(request)]));
+    return clock.during(Promise.race([router.route(request, socket), untilAborted(request)]));
   }
-  return async (input, init) => {
+  return async (input, init, socket) => {
     assertOpen();
     const request = toRequest(input, init);
     const begunAt = clock.now();
@@ -288,10 +343,44 @@ function createFetch(
     const isRead = ['GET', 'HEAD'].includes(request.method);
     if (!isRead && isControl(request)) state?.changed();
     else if (!isRead) changed();
-    const response = await answer(request);
+    const response = await answer(request, socket);
     if (!isRead || clock.now() !== begunAt) written();
     await state?.isKept();
     return response;
+  };
+}
+
+/** At most one listener at a time. Its address is the origin of base URLs, unless one is given. */
+function createListen({ served, faults, log }: Parts, ask: Ask, assertOpen: () => void): Sandbox['listen'] {
+  return async (options = {}) => {
+    assertOpen();
+    if (served.listener !== undefined)
+      throw new Fatal('The sandbox is served already: close its listener first.');
+    const { origin: given } = served;
+    const ended = (): void => {
+      served.listener = undefined;
+      served.origin = given;
+      served.isWithoutTls = false;
+    };
+    served.isWithoutTls = options.tls !== true;
+    // The code of the server is loaded only if it is used.
+    served.listener = import('./listen.ts').then(async ({ listenOn, listenOnTls }) => {
+      const serve = (request: Request, socket: object) => ask(request, undefined, socket);
+      const { tls = false, ...address } = options;
+      const { close: stop, ...rest } = tls
+        ? await listenOnTls(serve, address, log, faults)
+        : await listenOn(serve, address, log);
+      const close = (): Promise<void> => stop().finally(ended);
+      return { controlOrigin: rest.origin, ...rest, close, [Symbol.asyncDispose]: close };
+    });
+    try {
+      const listener = await served.listener;
+      served.origin ??= listener.origin;
+      return listener;
+    } catch (error) {
+      ended();
+      throw error;
+    }
   };
 }
 
@@ -304,7 +393,12 @@ async function restored(
   const found = state.read();
   if (found !== undefined) await all.load(found.moment);
   const { marketplace } = account;
-  const user = marketplace && { ...marketplace, ...found?.user, baseUrl: marketplace.baseUrl };
+  const user = marketplace && {
+    ...{ ...marketplace, ...found?.user },
+    get baseUrl() {
+      return marketplace.baseUrl;
+    },
+  };
   state.keep(async () => ({ moment: await all.save(), user }));
   return { ...account, ...(user !== undefined && { marketplace: user }) };
 }

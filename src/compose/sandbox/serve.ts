@@ -1,67 +1,54 @@
-import type { RequestListener, ServerResponse } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { loadConfig } from '../../config/load.ts';
-import { requestIds } from '../../http/api/request-context.ts';
-import { refuseWire } from '../../orchestrator/http/errors.ts';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { Fatal } from '../../ports/errors.ts';
 import { createLog } from '../../runtime/log.ts';
-import { systemRandom } from '../../runtime/system.ts';
-import { sendTo } from '../../sandbox/faults/connection.ts';
 import type { SandboxOptions } from '../../sandbox/options.ts';
-import type { Sandbox } from '../../sandbox/sandbox.ts';
-import { listen } from '../server/listen.ts';
+import type { ListenOptions, Sandbox } from '../../sandbox/sandbox.ts';
 import { createSandbox } from './sandbox.ts';
 
 export interface ServingSandbox {
   /** Such as `http://127.0.0.1:8099`. */
   origin: string;
+  /** Where its control API answers over HTTP. */
+  controlOrigin: string;
   sandbox: Sandbox;
   stop(): Promise<void>;
 }
 
 /** `scenario`: a file with defaults for the other options, and with the steps to play first. */
-type ServingOptions = Omit<SandboxOptions, 'origin'> & { scenario?: string };
+type ServingOptions = SandboxOptions & { scenario?: string };
+
+/** `caFile`: it serves HTTPS, and writes the certificate of its CA here. */
+type ServingAddress = Omit<ListenOptions, 'tls'> & { caFile?: string };
 
 /** Serves a sandbox at one port. @throws {Fatal} with a sentence for the user */
 export async function serveSandbox(
   { scenario: file, ...given }: ServingOptions,
-  { host, port }: { host: string; port: number },
+  { caFile, ...address }: ServingAddress,
 ): Promise<ServingSandbox> {
-  const { config } = loadConfig({ flags: {}, env: {} });
   const scenario = file === undefined ? undefined : await read(file);
-  const options: SandboxOptions = scenario === undefined ? given : { ...scenario.options, ...given };
-  const log = options.log ?? createLog('warn');
-  const starting = getRequestListener(() => new Response('The sandbox is starting.\n', { status: 503 }));
-  let listener: RequestListener = starting;
-  const { server, origin } = await listen(
-    { ...config, server: { ...config.server, host, port } },
-    { nextId: requestIds(systemRandom), refuse: refuseWire, log },
-    (request, response) => listener(request, response),
-  );
+  const sandbox = await createSandbox({ log: createLog('warn'), ...scenario?.options, ...given });
   try {
-    const sandbox = await createSandbox({ ...options, log, origin });
-    await scenario?.play(sandbox).catch(async (error: Error) => {
-      await sandbox.close();
+    await scenario?.play(sandbox).catch((error: Error) => {
       throw new Fatal(`The scenario ${file} cannot be played: ${error.message}`, { cause: error });
     });
-    listener = getRequestListener(async (request, { outgoing }) => {
-      const response = await sendTo(outgoing as ServerResponse, sandbox.fetch(request));
-      // A clone: node-server would send the original as a real response if its own Response class was installed when
-      // the original was made.
-      return response ?? RESPONSE_ALREADY_SENT.clone();
-    });
-    return {
-      origin,
-      sandbox,
-      stop: async () => {
-        await server.close(0);
-        await sandbox.close();
-      },
-    };
+    const listener = await sandbox.listen({ ...address, tls: caFile !== undefined });
+    if (caFile !== undefined) writeCa(caFile, listener.ca ?? '');
+    const { origin, controlOrigin } = listener;
+    return { origin, controlOrigin, sandbox, stop: sandbox.close };
   } catch (error) {
-    await server.close(0);
+    await sandbox.close();
     throw error;
+  }
+}
+
+/** @throws {Fatal} */
+function writeCa(file: string, pem: string): void {
+  try {
+    writeFileSync(file, pem);
+    // Clients of other users read it.
+    chmodSync(file, 0o644);
+  } catch (error) {
+    throw new Fatal(`--tls ${file} cannot be written: ${(error as Error).message}.`, { cause: error });
   }
 }
 

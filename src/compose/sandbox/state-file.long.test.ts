@@ -45,7 +45,7 @@ it.each(['virtual', 'real'] as const)(
     const first = await createSandbox(options);
     const { id } = await ask(first, 'POST', '/deployments', offer);
     await first.clock.advance(60_000);
-    await first.faults.arm('http-500', { route: 'GET /volumes' });
+    await first.faults.arm('http-500', { route: 'POST /volumes' });
     const account = await first.account('mine');
     const before = await ask(first, 'GET', `/deployments/${id}`);
     const closedAt = first.clock.now();

@@ -5,6 +5,7 @@ import { deserialize, serialize } from 'node:v8';
 import { packageVersion } from '../../config/package-root.ts';
 import { StateInUse, takeStateLock } from '../../drivers/simulator/platform/state-file.ts';
 import { Fatal, InUse } from '../../ports/errors.ts';
+import { clearTimeout, setTimeout } from '../../ports/timers.ts';
 import type { SandboxUser } from '../../sandbox/sandbox.ts';
 import type { SavedMoment } from '../../sandbox/state/snapshots.ts';
 
@@ -19,6 +20,7 @@ export interface SandboxSetup {
   seed: string;
   providers: readonly string[];
   catalog: string | undefined;
+  profile: string | undefined;
   marketplace: boolean;
   ssh: boolean;
 }

@@ -25,6 +25,8 @@ export interface ContainerOptions {
   seed?: number | string;
   clock?: 'virtual' | 'real';
   marketplace?: boolean;
+  /** Names under which this machine and other containers reach the container, besides `localhost` and addresses. */
+  hosts?: readonly string[];
 }
 
 interface Access {
@@ -48,7 +50,7 @@ export interface SandboxContainer extends AsyncDisposable {
  */
 export async function startSandboxContainer(
   container: Container,
-  { providers = ['a'], seed = 1, clock = 'real', marketplace = false }: ContainerOptions = {},
+  { providers = ['a'], seed = 1, clock = 'real', marketplace = false, hosts = [] }: ContainerOptions = {},
 ): Promise<SandboxContainer> {
   const started = await container
     .withExposedPorts(PORT)
@@ -57,6 +59,7 @@ export async function startSandboxContainer(
       ...['--host', '0.0.0.0', '--port', String(PORT), '--json'],
       ...['--providers', providers.join(','), '--seed', String(seed), '--clock', clock],
       ...(marketplace ? ['--marketplace'] : []),
+      ...(hosts.length > 0 ? ['--hosts', hosts.join(',')] : []),
     ])
     .start();
   const stop = async (): Promise<void> => void (await started.stop());

@@ -3,8 +3,7 @@ import type { Environment } from '../../config/settings.ts';
 import { adminApp } from '../../http/api/operations.ts';
 import { createConsole } from '../../orchestrator/console/app.ts';
 import { createOperatorApp } from '../../orchestrator/http/operator/app.ts';
-import { Doctor } from '../../orchestrator/operate/doctor.ts';
-import { cordonableOf } from '../drivers/driver-settings.ts';
+import { operatorDepsOf } from '../orchestrator/operator-deps.ts';
 import { type Orchestrator, type OrchestratorDeps, startOrchestrator } from '../orchestrator/orchestrator.ts';
 
 interface Admin {
@@ -22,9 +21,11 @@ export async function startWithAdmin(
 ): Promise<Orchestrator & Admin> {
   const { config, catalog, clock, log, drivers, env = {}, umask } = deps;
   const orchestrator = await startOrchestrator(deps);
-  const { http, nextId, findProblem, platforms, facts, ...parts } = orchestrator.adminParts;
+  const { http, nextId, findProblem, platforms, server, operators } = orchestrator.adminParts;
   const { store } = deps;
-  const doctor = new Doctor({
+  const common = operatorDepsOf(orchestrator, {
+    config,
+    catalog,
     clock,
     // The doctor's code is loaded on the first request.
     examine: async function* () {
@@ -32,15 +33,13 @@ export async function startWithAdmin(
       yield* diagnose(config, { env, umask, clock, log, running: { store, drivers } });
     },
   });
-  const sold = cordonableOf(config, () => catalog);
-  const { reload } = orchestrator;
-  const common = { ...http, ...parts, doctor, sale: http.platform, sold, platforms: facts, reload };
-  const operator = createOperatorApp(common, { nextId });
+  const operator = createOperatorApp({ ...common, operators }, { nextId });
   const console = createConsole({
     ...common,
+    operators,
     states: platforms,
     version: packageVersion(),
-    server: parts.server,
+    server,
   });
   const { host, hosts } = config.server.admin;
   const admin = adminApp(findProblem, http.metrics, {

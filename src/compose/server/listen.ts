@@ -19,7 +19,8 @@ export async function listen(
   {
     certificateSeen: seen,
     ...parts
-  }: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'> & { certificateSeen?: CertificateSeen | undefined },
+  }: Pick<ServerOptions, 'nextId' | 'refuse' | 'log' | 'accept'> &
+    Partial<Pick<ServerOptions, 'tls'>> & { certificateSeen?: CertificateSeen | undefined },
   listener: RequestListener,
 ): Promise<{ server: HttpServer; origin: string }> {
   const { host, port, tls, trusted_proxies: proxies = 0 } = config.server;
@@ -45,7 +46,7 @@ export async function listen(
         seen,
         ...(stamp !== undefined && { stamp }),
       });
-    return { server, origin: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}` };
+    return { server, origin: `${options.tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}` };
   } catch (error) {
     throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port, API_FLAGS), { cause: error });
   }

@@ -1,18 +1,22 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { ApiError } from '../../contract/errors.ts';
-import { readBody } from '../../http/api/body.ts';
+import { isNestedTooDeeply } from '../../contract/parse-json.ts';
+import { readBody, readBytes } from '../../http/api/body.ts';
 import { describeRoutes } from '../../http/api/create-app.ts';
 import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
+import { isYamlNestedTooDeeply } from '../state/read-scenario.ts';
 import { CONTROL } from './client.ts';
 import { clockRoutes } from './clock-routes.ts';
 import { type ControlDeps, createRouter } from './deps.ts';
 import { faultRoutes } from './fault-routes.ts';
 import { journalRoutes } from './journal-routes.ts';
 import { stateRoutes } from './state-routes.ts';
+import { verdictRoutes } from './verdict-routes.ts';
 
-const MAX_BODY_BYTES = 32 * 1024 * 1024;
+const YAML = /^(application|text)\/(x-)?yaml\s*(;|$)/i;
+const MAX_BODY_BYTES = 1024 * 1024;
 
 /** The API's document, the same for every sandbox of a process. It is built on first use. */
 let document: string | undefined;
@@ -28,9 +32,26 @@ export function createControlApp(deps: ControlDeps): { fetch(request: Request): 
       );
     return next();
   });
+  // Before the body is read: the operator API reads it.
+  routes.all('/:of{providers/[^/]+|marketplace}/:rest{operator/.*}', ({ req }) => {
+    const { pathname } = new URL(req.url);
+    const path = pathname.slice(pathname.indexOf('/operator/'));
+    return deps.operate(req.param('of').replace('providers/', ''), path, req.raw);
+  });
   const read = readBody(MAX_BODY_BYTES, errors.body);
-  routes.use((context, next) => (isYaml(context.req.header('content-type')) ? next() : read(context, next)));
-  for (const part of [clockRoutes, stateRoutes, faultRoutes, journalRoutes]) routes.route('/', part(deps));
+  routes.use(async (context, next) => {
+    const { raw, bodyCache } = context.req;
+    const isYaml = YAML.test(raw.headers.get('content-type') ?? '');
+    if (isYaml && raw.body !== null)
+      Object.assign(bodyCache, { text: readBytes(raw.body, MAX_BODY_BYTES, errors.body).then(String) });
+    else await read(context, async () => undefined);
+    const text = await context.req.text();
+    if (isYaml ? isYamlNestedTooDeeply(text) : isNestedTooDeeply(text))
+      throw errors.body.malformed('expected at most 200 levels of lists and objects');
+    return next();
+  });
+  for (const part of [clockRoutes, stateRoutes, faultRoutes, journalRoutes, verdictRoutes])
+    routes.route('/', part(deps));
   const app = new OpenAPIHono<RequestEnv>();
   app.get(`${CONTROL}/openapi.json`, (context) => {
     document ??= JSON.stringify(describe(routes));
@@ -51,7 +72,7 @@ function describe(routes: OpenAPIHono<RequestEnv>) {
     title: 'Sandbox Control API',
     version: '1.0.0',
     description:
-      'Controls a `berth sandbox`: its clock, its state and its journal. Only a sandbox has this API, at /control, with a separate key.',
+      'Controls a `berth sandbox`: its clock, its state and its journal. Only a sandbox has this API, at /control, with a separate key. That key also opens the operator API of each server, at /control/providers/NAME/operator/v1 and /control/marketplace/operator/v1; each is described beside its v1, at openapi.json.',
     credential: 'The control key that `berth sandbox --json` prints.',
     url: CONTROL,
     tags: [
@@ -61,10 +82,6 @@ function describe(routes: OpenAPIHono<RequestEnv>) {
       { name: 'Journal', description: 'The requests of the client, and assertions about them.' },
     ],
   });
-}
-
-function isYaml(type = ''): boolean {
-  return /^(application|text)\/(x-)?yaml\s*(;|$)/i.test(type);
 }
 
 /** Takes the same time for every wrong key. */

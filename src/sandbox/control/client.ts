@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Duration } from '../duration.ts';
 import type { Arming } from '../faults/arming.ts';
 import type { FaultName } from '../faults/catalog/catalog.ts';
 import type { WeatherOptions } from '../faults/weather.ts';
@@ -6,15 +7,20 @@ import type { Assertion, AssertionResult } from '../journal/assertions.ts';
 import type { JournalEntry } from '../journal/entry.ts';
 import type { JournalFilter } from '../journal/filter.ts';
 import type { NearestRequest } from '../journal/nearest.ts';
+import { createOperatorClient, type MarketplaceOperator, type ProviderOperator } from '../operate/client.ts';
+import { toProviderName, withoutInfinity } from '../options.ts';
+import { MARKETPLACE } from '../ownership.ts';
 import type { Made } from '../state/run-scenario.ts';
 import type { ScenarioInput } from '../state/scenario-format.ts';
 import type { Snapshot } from '../state/snapshots.ts';
 import type { TransitionSetting } from '../transitions/transitions.ts';
+import type { Verdict, VerdictOptions } from '../verdict/verdict.ts';
 import type {
   accountSchema,
   armedSchema,
   clockSchema,
   dumpSchema,
+  endedAccountSchema,
   faultKindsSchema,
   infoSchema,
   mailsSchema,
@@ -26,12 +32,16 @@ import type {
 /** Path of the control API. Production servers do not have it. */
 export const CONTROL = '/control';
 
+/** The path of a server below that of the control API. `name`: the full name of a provider, or `marketplace`. */
+export const serverPath = (name: string): string =>
+  name === MARKETPLACE ? `/${MARKETPLACE}` : `/providers/${name}`;
+
 type Clock = z.infer<typeof clockSchema>;
 type Armed = z.infer<typeof armedSchema>;
 type ShownTransitions = z.infer<typeof transitionsSchema>;
 
 /** A request that the control API refused. */
-class ControlError extends Error {
+export class ControlError extends Error {
   override readonly name = 'ControlError';
   readonly status: number;
 
@@ -48,9 +58,6 @@ export interface ControlClientOptions {
   /** Default: the global `fetch`. */
   fetch?: (request: Request) => Promise<Response>;
 }
-
-/** A duration: milliseconds, or text such as `90s` or `30d`. */
-export type Duration = number | string;
 
 /** The control API of a sandbox, in this process or at an address. Each call rejects with a {@link ControlError}. */
 export type SandboxControl = ReturnType<typeof createControlClient>;
@@ -75,9 +82,21 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
   }
   const post = <Reply>(path: string, body?: unknown) => send<Reply>('POST', path, body);
 
+  /** The client of a server's operator API: of a provider, such as `a` or `provider-a`, or of the `marketplace`. */
+  function operator(server: typeof MARKETPLACE): MarketplaceOperator;
+  function operator(server: string): ProviderOperator;
+  function operator(server: string): MarketplaceOperator | ProviderOperator {
+    const base = serverPath(toProviderName(server));
+    return createOperatorClient((method, path, body) => send(method, base + path, body));
+  }
+
   return {
+    operator,
     info: () => send<z.infer<typeof infoSchema>>('GET', '/info'),
     createAccount: (name?: string) => post<z.infer<typeof accountSchema>>('/accounts', { name }),
+    /** Ends what an account has. Returns its faults that had to strike and did not. */
+    endAccount: (name: string) =>
+      send<z.infer<typeof endedAccountSchema>>('DELETE', `/accounts/${encodeURIComponent(name)}`),
     clock: {
       now: () => send<Clock>('GET', '/clock'),
       advance: (by: Duration) => post<Clock>('/clock/advance', { by }),
@@ -96,7 +115,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
     faults: {
       /** Arms a fault: `arm('http-500', { route: 'POST /instances', times: 3 })`. */
       arm: <N extends FaultName>(fault: N, options?: Arming<N>) =>
-        post<Armed>('/faults', { fault, ...options }),
+        post<Armed>('/faults', { fault, ...withoutInfinity(options ?? {}) }),
       /** Lists the faults that may still strike, and with `all` also the others. */
       list: async ({ all = false }: { all?: boolean } = {}) =>
         (await send<{ faults: Armed[] }>('GET', `/faults?all=${all}`)).faults,
@@ -104,10 +123,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       disarm: async (id: string) => void (await send('DELETE', `/faults/${encodeURIComponent(id)}`)),
       /** Disarms all faults, or those of an account. */
       clear: async ({ account }: { account?: string } = {}) =>
-        void (await send(
-          'DELETE',
-          `/faults${account === undefined ? '' : `?account=${encodeURIComponent(account)}`}`,
-        )),
+        void (await send('DELETE', `/faults${toQuery({ account })}`)),
       /** Every kind of fault that can be armed. */
       catalog: async () => (await send<z.infer<typeof faultKindsSchema>>('GET', '/faults/catalog')).faults,
     },
@@ -121,7 +137,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       set: (setting: TransitionSetting) => post<ShownTransitions>('/transitions', setting),
       show: () => send<ShownTransitions>('GET', '/transitions'),
       /** Ends held transitions. Returns their number. */
-      finish: async (of: { instance?: string; account?: string } = {}) =>
+      finish: async (of: { instance?: string; volume?: string; account?: string } = {}) =>
         (await post<{ finished: number }>('/transitions/finish', of)).finished,
       clear: async () => void (await send('DELETE', '/transitions')),
     },
@@ -140,10 +156,13 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
     journal: {
       entries: async (filter: JournalFilter = {}) =>
         (await send<{ entries: JournalEntry[] }>('GET', `/journal${toQuery(filter)}`)).entries,
-      clear: async () => void (await send('DELETE', '/journal')),
+      /** Clears the journal, or the entries of an account. */
+      clear: async (of: { account?: string } = {}) => void (await send('DELETE', `/journal${toQuery(of)}`)),
       /** Checks assertions, and returns the result of each. */
       check: (...assertions: Assertion[]) =>
-        post<{ holds: boolean; results: AssertionResult[] }>('/journal/assertions', { assertions }),
+        post<{ holds: boolean; results: AssertionResult[]; dropped: number }>('/journal/assertions', {
+          assertions,
+        }),
       /** @throws {Error} with the assertions that do not hold, and why */
       async assert(...assertions: Assertion[]): Promise<void> {
         const { results } = await this.check(...assertions);
@@ -153,10 +172,12 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       },
       nearest: (number: number) => send<NearestRequest>('GET', `/journal/${number}/nearest`),
     },
+    /** Judges the client by its requests so far. */
+    verdict: (options: VerdictOptions = {}) => post<Verdict>('/verdict', options),
   };
 }
 
-function toQuery(filter: JournalFilter): string {
+function toQuery(filter: object): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, String(value));
   return query.size === 0 ? '' : `?${query}`;

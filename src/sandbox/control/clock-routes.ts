@@ -1,10 +1,19 @@
-import { createRoute } from '@hono/zod-openapi';
+import { createRoute, z } from '@hono/zod-openapi';
 import { errors } from '../../orchestrator/http/errors.ts';
-import { bodyOf, type ControlDeps, type ControlledAccount, createRouter, invalidBody, on } from './deps.ts';
+import {
+  bodyOf,
+  type ControlDeps,
+  type ControlledAccount,
+  createRouter,
+  invalidBody,
+  on,
+  toArmed,
+} from './deps.ts';
 import {
   accountSchema,
   advanceSchema,
   clockSchema,
+  endedAccountSchema,
   infoSchema,
   mailsSchema,
   newAccountSchema,
@@ -25,6 +34,16 @@ const accountRoute = createRoute({
   summary: 'Create an account at every provider; other accounts do not see its resources',
   request: bodyOf(newAccountSchema, { name: 'my-test' }, { required: false }),
   responses: errors.replies(201, 'The account, and its keys.', accountSchema, invalidBody),
+});
+
+const endRoute = createRoute({
+  ...on('Sandbox', 'delete', '/accounts/{name}'),
+  operationId: 'endAccount',
+  summary: 'End what an account has, as at the end of a test',
+  description:
+    'Disarms its faults, finishes its transitions, and orders its machines to be destroyed, which they are as time passes.',
+  request: { params: z.object({ name: z.string() }) },
+  responses: errors.replies(200, 'Done.', endedAccountSchema, ['unauthorized', 'not_found']),
 });
 
 const mailsRoute = createRoute({
@@ -52,6 +71,7 @@ const advanceRoute = createRoute({
   ...on('Clock', 'post', '/clock/advance'),
   operationId: 'advanceClock',
   summary: 'Advance the clock; everything that becomes due runs in order',
+  description: 'If the client disconnects, the clock stops where it is.',
   request: bodyOf(advanceSchema, { by: '30d' }),
   responses: errors.replies(200, 'The clock afterwards.', clockSchema, invalidBody),
 });
@@ -70,7 +90,7 @@ const resumeRoute = createRoute({
   responses: clockReply,
 });
 
-export function clockRoutes({ sandbox }: ControlDeps) {
+export function clockRoutes({ sandbox, ca: currentCa }: ControlDeps) {
   const { clock } = sandbox;
   const show = () => ({
     now: new Date(clock.now()).toISOString(),
@@ -79,23 +99,30 @@ export function clockRoutes({ sandbox }: ControlDeps) {
     timers: clock.timers,
   });
   return createRouter()
-    .openapi(infoRoute, (context) =>
-      context.json({ seed: sandbox.seed, account: toAccount(sandbox.defaultAccount) }, 200),
-    )
+    .openapi(infoRoute, async (context) => {
+      const { seed, defaultAccount } = sandbox;
+      const ca = await currentCa();
+      const info = { seed, account: toAccount(defaultAccount), ...(ca !== undefined && { ca }) };
+      return context.json(info, 200);
+    })
     .openapi(accountRoute, async (context) =>
       context.json(toAccount(await sandbox.account(context.req.valid('json').name)), 201),
     )
+    .openapi(endRoute, async (context) => {
+      const unstruck = await sandbox.endAccount(context.req.valid('param').name);
+      return context.json({ unstruck: unstruck.map(toArmed) }, 200);
+    })
     .openapi(mailsRoute, (context) => {
       const mails = sandbox.mails.map(({ at, ...mail }) => ({ at: new Date(at).toISOString(), ...mail }));
       return context.json({ mails }, 200);
     })
     .openapi(idleRoute, async (context) => {
-      await clock.advanceUntilIdle();
+      await clock.advanceUntilIdle({ signal: context.req.raw.signal });
       return context.json(show(), 200);
     })
     .openapi(readRoute, (context) => context.json(show(), 200))
     .openapi(advanceRoute, async (context) => {
-      await clock.advance(context.req.valid('json').by);
+      await clock.advance(context.req.valid('json').by, { signal: context.req.raw.signal });
       return context.json(show(), 200);
     })
     .openapi(freezeRoute, (context) => {
@@ -118,7 +145,12 @@ function toAccount({ name, providers, marketplace }: ControlledAccount) {
     name,
     providers: Object.fromEntries(at),
     ...(marketplace !== undefined && {
-      marketplace: { ...access(marketplace), email: marketplace.email, team_id: marketplace.teamId },
+      marketplace: {
+        ...access(marketplace),
+        email: marketplace.email,
+        user_id: marketplace.userId,
+        team_id: marketplace.teamId,
+      },
     }),
   };
 }

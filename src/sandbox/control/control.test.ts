@@ -76,6 +76,34 @@ it('reports a missing resource, and the errors of a request', async () => {
   });
 });
 
+it.each<[string, string, number, string]>([
+  [
+    'lists in JSON',
+    `{"name":"deep","x":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+    400,
+    'at most 200 levels',
+  ],
+  ['lists without an end', '['.repeat(100_000), 400, 'at most 200 levels'],
+  ['lists that end in comments', '[ # ]\n'.repeat(20_000), 400, 'at most 200 levels'],
+  ['lists of lists in one line', '- '.repeat(50_000), 400, 'at most 200 levels'],
+  ['maps in maps', '{a: '.repeat(25_000), 400, 'at most 200 levels'],
+  ['very many keys', Array.from({ length: 25_000 }, (_, at) => `k${at}: 1`).join('\n'), 400, 'k0'],
+  ['a repeated key', 'name: a\nname: b\n', 400, 'repeated key name at line 2, column 1'],
+  ['very many tags', '!a '.repeat(30_000), 400, 'at line 1'],
+  ['a text of 2 MB', `name: ${'x'.repeat(2_000_000)}`, 413, ''],
+])('refuses a scenario with %s at once', async (_what, text, status, words) => {
+  await using sandbox = await createSandbox();
+  for (const type of ['application/yaml', ...(text.startsWith('{"') ? ['application/json'] : [])]) {
+    const reply = await sandbox.fetch('/control/scenarios', {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${sandbox.controlKey}`, 'Content-Type': type },
+      body: text,
+    });
+    expect(reply.status).toBe(status);
+    expect(((await reply.json()) as { error: { message: string } }).error.message).toContain(words);
+  }
+});
+
 it('advances, freezes and resumes the clock of all servers', async () => {
   await using sandbox = await createSandbox();
   const { clock } = sandbox.control;
@@ -86,6 +114,11 @@ it('advances, freezes and resumes the clock of all servers', async () => {
   });
   expect((await clock.advance('1d2h')).now).toBe('2026-01-02T02:00:00.000Z');
   expect((await clock.advance(1_500)).now).toBe('2026-01-02T02:00:01.500Z');
+  await sandbox.clock.advance('1h');
+  expect((await clock.now()).now).toBe('2026-01-02T03:00:01.500Z');
+  await expect(sandbox.clock.advance('soon')).rejects.toThrow(
+    'time cannot be advanced by soon: give milliseconds from 0 to 3155760000000, or a duration such as 500ms',
+  );
   expect((await clock.freeze()).is_frozen).toBe(true);
   expect((await clock.resume()).is_frozen).toBe(false);
 });

@@ -6,6 +6,7 @@ import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SandboxClock } from '../clock.ts';
+import type { ArmedView } from '../faults/arming.ts';
 import type { Faults } from '../faults/faults.ts';
 import type { Weather } from '../faults/weather.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -23,7 +24,11 @@ interface Access {
 export interface ControlledAccount {
   readonly name: string;
   readonly providers: Readonly<Record<string, Access>>;
-  readonly marketplace?: Access & { readonly email: string; readonly teamId: string };
+  readonly marketplace?: Access & {
+    readonly email: string;
+    readonly userId: string;
+    readonly teamId: string;
+  };
 }
 
 export interface ControlDeps {
@@ -40,11 +45,19 @@ export interface ControlDeps {
     readonly mails: readonly { at: number; to: string; subject: string; text: string }[];
     readonly defaultAccount: ControlledAccount;
     account(name?: string): Promise<ControlledAccount>;
+    endAccount(name: string): Promise<ArmedView[]>;
   };
+  /** The certificate of the CA, in PEM, if the sandbox is served over TLS. */
+  ca(): Promise<string | undefined>;
   keys(): readonly { account: string; provider: string }[];
   journal: Journal;
   snapshots: Snapshots;
   scenarios: ScenarioTarget;
+  /**
+   * Sends a request to the operator API of a provider or the `marketplace`, with its own path. @throws {ApiError} if there is
+   * no such server
+   */
+  operate(server: string, path: string, request: Request): Promise<Response>;
   log: Log;
 }
 
@@ -71,3 +84,7 @@ export function bodyOf<S extends z.ZodType, Required extends boolean = true>(
 }
 
 export const invalidBody = ['unauthorized', ...errors.ofBodies] as const;
+
+export function toArmed({ isOver, ...armed }: ArmedView) {
+  return { ...armed, is_over: isOver };
+}

@@ -1,11 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { ApiError } from '../../contract/errors.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
-import { type ArmedView, anyArmingSchema } from '../faults/arming.ts';
+import { anyArmingSchema } from '../faults/arming.ts';
 import { faultCatalog, faultNames } from '../faults/catalog/catalog.ts';
 import { weatherSchema } from '../faults/weather.ts';
 import { transitionSchema } from '../transitions/transitions.ts';
-import { bodyOf, type ControlDeps, createRouter, invalidBody, on } from './deps.ts';
+import { bodyOf, type ControlDeps, createRouter, invalidBody, on, toArmed } from './deps.ts';
 import {
   armedListSchema,
   armedSchema,
@@ -102,7 +102,7 @@ const setRoute = createRoute({
   ...on('Transitions', 'post', '/transitions'),
   operationId: 'setTransitions',
   summary:
-    'Set how machine transitions finish from now on: at once, after a time, after a number of polls, or by hand',
+    'Set how transitions of machines and volumes finish from now on: at once, after a time, after a number of polls, or by hand',
   request: bodyOf(transitionSchema, { mode: 'polls', polls: 3, phase: 'boot' }),
   responses: errors.replies(200, 'The settings in force.', transitionsSchema, invalidBody),
 });
@@ -117,7 +117,7 @@ const showRoute = createRoute({
 const finishRoute = createRoute({
   ...on('Transitions', 'post', '/transitions/finish'),
   operationId: 'finishTransitions',
-  summary: 'Finish waiting transitions of an instance, of an account, or all',
+  summary: 'Finish waiting transitions of an instance or a volume, of an account, or all',
   request: bodyOf(finishSchema, { instance: 'inst-1' }, { required: false }),
   responses: errors.replies(200, 'Done.', finishedSchema, invalidBody),
 });
@@ -194,10 +194,6 @@ function kinds() {
   });
 }
 
-function toArmed({ isOver, ...armed }: ArmedView) {
-  return { ...armed, is_over: isOver };
-}
-
 function show({ sandbox: { transitions } }: ControlDeps) {
   return {
     settings: transitions.settings.map((setting) => ({ ...setting })),
@@ -206,6 +202,7 @@ function show({ sandbox: { transitions } }: ControlDeps) {
       phase: held.phase,
       polls_left: pollsLeft,
       ...(held.instance !== undefined && { instance: held.instance }),
+      ...(held.volume !== undefined && { volume: held.volume }),
       ...(held.account !== undefined && { account: held.account }),
     })),
   };

@@ -19,7 +19,8 @@ const readRoute = createRoute({
 const clearRoute = createRoute({
   ...on('Journal', 'delete', '/journal'),
   operationId: 'clearJournal',
-  summary: 'Clear the journal',
+  summary: 'Clear the journal, or the entries of an account',
+  request: { query: z.object({ account: z.string().optional() }) },
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 
@@ -48,17 +49,18 @@ export function journalRoutes(deps: ControlDeps) {
   return createRouter()
     .openapi(readRoute, async (context) => {
       const entries = await journal.entries(context.req.valid('query'));
-      return context.json({ count: journal.count, entries }, 200);
+      return context.json({ count: journal.count, dropped: journal.dropped, entries }, 200);
     })
     .openapi(clearRoute, (context) => {
-      journal.clear();
+      journal.clear(context.req.valid('query'));
       return context.json({ done: true as const }, 200);
     })
     .openapi(assertRoute, async (context) => {
       const entries = await journal.entries();
       const { assertions } = context.req.valid('json');
       const results = assertions.map((assertion) => checkAssertion(assertion, entries, clock.now()));
-      return context.json({ holds: results.every(({ holds }) => holds), results }, 200);
+      const holds = results.every((result) => result.holds);
+      return context.json({ holds, results, dropped: journal.dropped }, 200);
     })
     .openapi(nearestRoute, async (context) => {
       const { number } = context.req.valid('param');

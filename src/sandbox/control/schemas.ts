@@ -15,7 +15,7 @@ export const accountSchema = z
     name: z.string(),
     providers: z.record(z.string(), accessSchema).meta({ description: 'By name.' }),
     marketplace: accessSchema
-      .extend({ email: z.string(), team_id: z.string() })
+      .extend({ email: z.string(), user_id: z.string(), team_id: z.string() })
       .optional()
       .meta({ description: 'Absent without a marketplace.' }),
   })
@@ -24,6 +24,10 @@ export const infoSchema = z
   .object({
     seed: z.string(),
     account: accountSchema.meta({ description: 'The account that exists from the start.' }),
+    ca: z.string().optional().meta({
+      description:
+        'The certificate of the CA, in PEM, that clients must trust. Absent if the sandbox is not served over TLS.',
+    }),
   })
   .meta({ id: 'Sandbox' });
 
@@ -46,6 +50,7 @@ export const advanceSchema = z.object({ by: durationSchema }).meta({ id: 'Advanc
 export const journalSchema = z
   .object({
     count: z.int().meta({ description: 'Of all exchanges since the last reset, including dropped ones.' }),
+    dropped: z.int().meta({ description: 'Number of the oldest exchanges that are no longer kept.' }),
     entries: z.array(journalEntrySchema),
   })
   .meta({ id: 'Journal' });
@@ -53,7 +58,13 @@ export const assertionsSchema = z
   .object({ assertions: z.array(assertionSchema).min(1) })
   .meta({ id: 'Assertions' });
 export const assertionResultsSchema = z
-  .object({ holds: z.boolean(), results: z.array(assertionResultSchema) })
+  .object({
+    holds: z.boolean(),
+    results: z.array(assertionResultSchema),
+    dropped: z.int().meta({
+      description: 'Number of the oldest exchanges that were not checked: they are no longer kept.',
+    }),
+  })
   .meta({ id: 'AssertionResults' });
 
 export const newSnapshotSchema = z
@@ -99,6 +110,11 @@ export const armedSchema = z
     is_over: z.boolean().meta({ description: 'Whether it can no longer strike.' }),
   })
   .meta({ id: 'ArmedFault' });
+export const endedAccountSchema = z
+  .object({
+    unstruck: z.array(armedSchema).meta({ description: 'Faults with `must_strike` that never struck.' }),
+  })
+  .meta({ id: 'EndedAccount' });
 export const armedListSchema = z.object({ faults: z.array(armedSchema) }).meta({ id: 'ArmedFaults' });
 export const faultKindsSchema = z
   .object({
@@ -149,6 +165,7 @@ export const transitionsSchema = z
         z.object({
           provider: z.string(),
           instance: z.string().optional(),
+          volume: z.string().optional(),
           account: z.string().optional(),
           phase: z.string(),
           polls_left: z.int().nullable().meta({ description: 'null: it waits for `finish`.' }),
@@ -158,7 +175,11 @@ export const transitionsSchema = z
   })
   .meta({ id: 'Transitions' });
 export const finishSchema = z
-  .strictObject({ instance: z.string().optional(), account: z.string().optional() })
+  .strictObject({
+    instance: z.string().optional(),
+    volume: z.string().optional(),
+    account: z.string().optional(),
+  })
   .meta({ id: 'Finish' });
 export const finishedSchema = z
   .object({ finished: z.int().meta({ description: 'Number of finished transitions.' }) })

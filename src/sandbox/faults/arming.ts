@@ -1,7 +1,10 @@
+import { tryDecodeURIComponent } from 'hono/utils/url';
 import { z } from 'zod';
 import { invalidRequest } from '../../contract/errors.ts';
-import { mostLike } from '../options.ts';
-import { parseSetting, withFullName } from '../settings.ts';
+import { withoutBase } from '../operations.ts';
+import { mostLike, toProviderName, withoutInfinity } from '../options.ts';
+import { isOf, MARKETPLACE, type Ownership } from '../ownership.ts';
+import { parseSetting } from '../settings.ts';
 import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
 import type { Fault, FaultClock, Strike } from './fault.ts';
 
@@ -15,10 +18,10 @@ const armingShape = {
   provider: z.string().optional().meta({
     description: 'Such as provider-a, or marketplace. Default: every provider, and not the marketplace.',
   }),
-  account: z
-    .string()
-    .optional()
-    .meta({ description: 'Only requests and resources of this account. Default: any account.' }),
+  account: z.string().optional().meta({
+    description:
+      'Only requests and resources of this account, and what the marketplace sends and makes for it. Default: any account.',
+  }),
   route: z
     .union([routeSchema, z.array(routeSchema)])
     .optional()
@@ -50,6 +53,10 @@ const armingShape = {
     .optional()
     .meta({ description: 'The same seed strikes the same occasions. Default: the seed of the sandbox.' }),
   for_ms: z.number().min(0).optional().meta({ description: 'It is disarmed after this time.' }),
+  must_strike: z.boolean().default(false).meta({
+    description:
+      'Whether the end of its account, or of the test that armed it, reports it as unstruck if it never struck.',
+  }),
 };
 
 /** The settings that all faults share. A fault's own settings are added. */
@@ -58,6 +65,7 @@ export const anyArmingSchema = z
   .meta({ id: 'Arming' });
 
 type ArmingOptions = z.input<z.ZodObject<typeof armingShape>>;
+/** `times: Infinity` is `'sticky'`. */
 export type Arming<N extends FaultName = FaultName> = ArmingOptions & FaultParams<N>;
 
 const schemas = new Map<FaultName, ReturnType<typeof makeSchema>>();
@@ -76,19 +84,17 @@ export function armingSchemaOf(name: FaultName) {
 }
 
 /** Validates the options and completes the provider's name. @throws {ApiError} */
-export function checkedArming(
-  name: FaultName,
-  options: object,
-  providers: ReadonlyMap<string, unknown>,
-): Record<string, unknown> {
+export function checkedArming(name: FaultName, given: object): Record<string, unknown> {
+  const options = withoutInfinity(given);
   const { fault } = parseSetting(anyArmingSchema, { ...options, fault: name });
-  const { fault: _name, ...given } = parseSetting(armingSchemaOf(fault), { ...options, fault });
-  const { route = [] } = given as { route?: string | string[] };
+  const { fault: _name, ...checked } = parseSetting(armingSchemaOf(fault), { ...options, fault });
+  const { route = [] } = checked as { route?: string | string[] };
   for (const each of [route].flat()) {
     const message = wrongRoute(faultCatalog[fault] as Fault, each);
     if (message !== undefined) throw invalidRequest([{ path: 'route', message }]);
   }
-  return withFullName(given, providers);
+  const { provider } = checked as { provider?: string };
+  return { ...checked, ...(provider !== undefined && { provider: toProviderName(provider) }) };
 }
 
 /** Returns why the fault can never strike on this route, or undefined if it can. */
@@ -111,13 +117,13 @@ function noSuchFault(name: unknown): string {
   return `expected a fault${nearest ? `, such as ${nearest}` : ''}; see GET /control/faults/catalog or docs/sandbox-faults.md for all faults`;
 }
 
-export interface Occasion {
+export interface Occasion extends Ownership {
   provider: string;
-  account: string | undefined;
   /** The route, or the call of the driver. Undefined for machines and SSH. */
   on?: { method: string; path: string } | { call: string };
   resource: string | undefined;
   request?: Request;
+  connection?: object;
 }
 
 export interface ArmedView {
@@ -139,6 +145,8 @@ export interface SavedFault {
   hits: number;
   counts: [step: string, count: number][];
   armedAt: number;
+  /** Time of the last occasion. */
+  seenAt: number | undefined;
 }
 
 type Given = Pick<SavedFault, 'id' | 'name' | 'options' | 'weather'> & Partial<SavedFault>;
@@ -152,17 +160,26 @@ export class ArmedFault {
   readonly params: Record<string, unknown>;
   seen: number;
   hits: number;
+  /** Time of the last occasion. */
+  seenAt: number | undefined;
   #isDisarmed = false;
   readonly #given: Record<string, unknown>;
   readonly #memory = new Map<string, unknown>();
+  /** For a fault of connections: those that it met, with the number of requests since it struck. */
+  readonly #connections = new WeakMap<object, { isStruck: boolean; requests: number }>();
   readonly #counts: Map<string, number>;
   readonly #clock: FaultClock;
   readonly #armedAt: number;
+  readonly #disarmed: (armed: ArmedFault) => void;
   readonly #draw: (name: string) => number;
 
   constructor(
-    { id, name, options, weather, seen = 0, hits = 0, counts = [], armedAt }: Given,
-    ports: { clock: FaultClock; draw: (name: string) => number },
+    { id, name, options, weather, seen = 0, hits = 0, counts = [], armedAt, seenAt }: Given,
+    ports: {
+      clock: FaultClock;
+      draw: (name: string) => number;
+      disarmed: (armed: ArmedFault) => void;
+    },
   ) {
     const { fault: _name, ...given } = armingSchemaOf(name).parse({ ...options, fault: name });
     this.id = id;
@@ -177,13 +194,38 @@ export class ArmedFault {
     this.hits = hits;
     this.#counts = new Map(counts);
     this.#armedAt = armedAt ?? ports.clock.now();
+    this.seenAt = seenAt;
+    this.#disarmed = ports.disarmed;
     this.#draw = ports.draw;
   }
 
   get isOver(): boolean {
-    const { times = this.fault.times ?? 1, for_ms: forMs } = this.options;
-    const isLate = forMs !== undefined && this.#clock.now() >= this.#armedAt + forMs;
-    return this.#isDisarmed || isLate || (times !== 'sticky' && this.hits >= times);
+    const isLate = this.#clock.now() >= this.#endsAt;
+    // A fault of connections keeps those that it struck.
+    return this.#isDisarmed || isLate || (this.isUsedUp && !this.#isOfConnections);
+  }
+
+  /** Whether it has struck as often as it may. */
+  get isUsedUp(): boolean {
+    return this.#times !== 'sticky' && this.hits >= this.#times;
+  }
+
+  /** When it stops striking every occasion: infinite until it is disarmed, in the past if each occasion may be spared. */
+  get sureUntil(): number {
+    const isSure = this.#times === 'sticky' && this.options.probability === 1;
+    return isSure && !this.isOver ? this.#endsAt : Number.NEGATIVE_INFINITY;
+  }
+
+  get #times(): number | 'sticky' {
+    return this.options.times ?? this.fault.times ?? 1;
+  }
+
+  get #endsAt(): number {
+    return this.#armedAt + (this.options.for_ms ?? Number.POSITIVE_INFINITY);
+  }
+
+  get #isOfConnections(): boolean {
+    return 'isOfConnections' in this.fault;
   }
 
   /** The instance or volume that it is restricted to. */
@@ -196,44 +238,77 @@ export class ArmedFault {
     return this.options.skip > 0 || this.options.probability < 1;
   }
 
+  /** Whether it had to strike, and did not. */
+  get isUnstruck(): boolean {
+    return this.options.must_strike && this.hits === 0;
+  }
+
   disarm(): void {
     this.#isDisarmed = true;
+    this.#disarmed(this);
+  }
+
+  /** Whether it may strike calls or machines of the provider, whatever their resource is. */
+  fitsProvider(name: string): boolean {
+    const { provider } = this.options;
+    return !this.isOver && (provider === undefined ? name !== MARKETPLACE : name === provider);
   }
 
   fits(occasion: Occasion): boolean {
-    const { provider, account } = this.options;
-    if (this.isOver) return false;
-    if (provider === undefined ? occasion.provider === 'marketplace' : provider !== occasion.provider)
-      return false;
-    if (account !== undefined && account !== occasion.account) return false;
-    if (!this.#fitsRoute(occasion)) return false;
+    const { account } = this.options;
+    if (!this.fitsProvider(occasion.provider)) return false;
+    if (account !== undefined && !isOf(account, occasion)) return false;
+    if (this.#metBefore(occasion) !== undefined) return true;
+    if (this.isUsedUp || !this.#fitsRoute(occasion)) return false;
     return this.resource === undefined || this.resource === occasion.resource || this.#changesList(occasion);
   }
 
   /** Counts the occasion. Returns undefined if the fault does not strike. */
   strike(occasion: Occasion): Strike<Record<string, unknown>> | undefined {
-    this.seen++;
-    if (this.seen <= this.options.skip) return undefined;
-    const step = stepOf(occasion);
-    const count = (this.#counts.get(step) ?? 0) + 1;
-    this.#counts.set(step, count);
-    const draw = (what: string): number => this.#draw(`${this.name}/${step}/${count}/${what}`);
-    if (this.options.probability < 1 && draw('strikes') >= this.options.probability) return undefined;
-    this.hits++;
+    const met = this.#metBefore(occasion) ?? { isStruck: this.#decide(occasion), requests: 0 };
+    if (occasion.connection !== undefined && this.#isOfConnections)
+      this.#connections.set(occasion.connection, met);
+    if (!met.isStruck) return undefined;
+    met.requests++;
     return {
       params: this.params,
       clock: this.#clock,
       nth: this.hits,
+      sureUntil: this.sureUntil,
+      nthOnConnection: met.requests,
       resource: this.resource,
       memory: this.#memory,
-      draw,
+      draw: this.#drawsOf(occasion),
     };
   }
 
+  /** Counts the occasion, and returns whether the fault strikes. */
+  #decide(occasion: Occasion): boolean {
+    this.seen++;
+    this.seenAt = this.#clock.now();
+    if (this.seen <= this.options.skip) return false;
+    const step = stepOf(occasion);
+    this.#counts.set(step, (this.#counts.get(step) ?? 0) + 1);
+    const { probability } = this.options;
+    if (probability < 1 && this.#drawsOf(occasion)('strikes') >= probability) return false;
+    this.hits++;
+    return true;
+  }
+
+  #drawsOf(occasion: Occasion): (what: string) => number {
+    const step = stepOf(occasion);
+    const count = this.#counts.get(step);
+    return (what) => this.#draw(`${this.name}/${step}/${count}/${what}`);
+  }
+
+  #metBefore({ connection }: Occasion): { isStruck: boolean; requests: number } | undefined {
+    return connection && this.#connections.get(connection);
+  }
+
   save(): SavedFault {
-    const { id, name, weather, seen, hits } = this;
+    const { id, name, weather, seen, hits, seenAt } = this;
     const counts = [...this.#counts];
-    return { id, name, weather, options: this.#given, seen, hits, counts, armedAt: this.#armedAt };
+    return { id, name, weather, options: this.#given, seen, hits, counts, armedAt: this.#armedAt, seenAt };
   }
 
   toJSON(): ArmedView {
@@ -275,16 +350,14 @@ function routeOf(path: string): string {
 export function resourceOf(path: string): string | undefined {
   const parts = path.split('/');
   const index = routeOf(path).split('/').indexOf('{id}');
-  return index === -1 ? undefined : decodeURIComponent(parts[index] ?? '');
+  return index === -1 ? undefined : tryDecodeURIComponent(parts[index] ?? '');
 }
-
-const BASE = /^\/(v1|api)(?=\/)/;
 
 function matches(pattern: string, { method, path }: { method: string; path: string }): boolean {
   if (pattern === '*') return true;
   const [wantedMethod, wantedPath = ''] = pattern.split(' ');
   if (wantedMethod !== method && wantedMethod !== '*') return false;
-  const wanted = wantedPath.replace(BASE, '').split('/');
+  const wanted = withoutBase(wantedPath).split('/');
   const given = path.split('/');
   return (
     wanted.length === given.length &&

@@ -20,7 +20,7 @@ export type Reply = { status: number; body: any; text: string; headers: Headers 
 export async function startBench(options: SandboxOptions = {}): Promise<Sandbox> {
   return createSandbox({
     providers: ['d', 'e', 'b'],
-    rateLimits: false,
+    rate_limits: false,
     timing: {
       boot: [4_000, 4_000],
       stop: [2_000, 2_000],
@@ -77,11 +77,13 @@ export async function benchOf(sandbox: Sandbox, letter: keyof typeof orders = 'd
     until,
     pass: (seconds: number) => sandbox.clock.advance(seconds * 1_000),
     /**
-     * Arms a fault. It is restricted to this account, except for listings of the platform, which belong to no account.
+     * Arms a fault. It is restricted to this account, except for listings of the platform, which belong to no account, and
+     * for handshakes, which belong to no provider either.
      */
     arm: <N extends FaultName>(name: N, given: Omit<Arming<N>, 'account'> = {} as Arming<N>) => {
-      const scope = faultCatalog[name].layer === 'platform' ? {} : { account };
-      return sandbox.faults.arm(name, { provider, ...scope, ...given } as Arming<N>);
+      const { layer } = faultCatalog[name];
+      const scope = layer === 'tls' ? {} : layer === 'platform' ? { provider } : { provider, account };
+      return sandbox.faults.arm(name, { ...scope, ...given } as Arming<N>);
     },
     /** Creates an instance that is ONLINE. */
     async make(name = 'one'): Promise<string> {

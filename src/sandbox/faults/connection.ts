@@ -1,20 +1,26 @@
 import type { ServerResponse } from 'node:http';
-import type { FaultClock } from './fault.ts';
+import type { Socket } from 'node:net';
+import type { BreakCode, FaultClock } from './fault.ts';
 
 /** A broken connection. `fetch` rejects with a TypeError whose cause has the code, as Node's own does. */
 export class BrokenConnection extends TypeError {
   override readonly name = 'TypeError';
+  readonly code: BreakCode;
 
-  constructor(code: 'ECONNRESET' | 'ECONNREFUSED' = 'ECONNRESET') {
+  constructor(code: BreakCode = 'ECONNRESET') {
     super('fetch failed', { cause: Object.assign(new Error(`the connection broke: ${code}`), { code }) });
+    this.code = code;
   }
 }
 
-/** How a body is delivered: `pieces` one after another, `everyMs` apart; then it ends, breaks off, or stalls. */
+/**
+ * How a body is delivered: `pieces` one after another, `everyMs` apart; then it ends, breaks off, or stalls. `half-close`: it
+ * ends, and the server closes its half of the connection.
+ */
 export interface Delivery {
   pieces: readonly Uint8Array[];
   everyMs: number;
-  ending: 'whole' | 'reset' | 'silence';
+  ending: 'whole' | 'reset' | 'silence' | 'half-close';
 }
 
 const deliveries = new WeakMap<Response, { delivery: Delivery; clock: FaultClock }>();
@@ -28,14 +34,16 @@ export function delivered(
   request: Request,
 ): Response {
   const headers = new Headers(response.headers);
+  const init = { status: response.status, headers };
   if (body.byteLength === 0) {
     if (delivery.ending === 'reset') throw new BrokenConnection();
-    return new Response(null, { status: response.status, headers });
+    const empty = new Response(null, init);
+    if (delivery.ending === 'half-close') deliveries.set(empty, { delivery, clock });
+    return empty;
   }
   // The header promises the whole body.
   headers.set('content-length', String(body.byteLength));
   headers.delete('transfer-encoding');
-  const init = { status: response.status, headers };
   const made = new Response(toStream(delivery, clock, request), init);
   // Two halves of one tee'd stream break off together, before either was read. So a clone gets its own stream, and no
   // time passes for it.
@@ -68,7 +76,7 @@ function toStream(
           await Promise.race([passing(clock, everyMs), gone]);
         next++;
         if (piece !== undefined) return controller.enqueue(piece);
-        if (ending === 'whole') return controller.close();
+        if (ending === 'whole' || ending === 'half-close') return controller.close();
         if (ending === 'reset') return controller.error(new BrokenConnection());
         await (request === undefined ? gone : clock.during(gone));
       },
@@ -82,10 +90,15 @@ function toStream(
  * Writes a response with an unusual body onto its connection: a reset is a TCP reset, and missing bytes are missing on
  * the wire. Returns false for an ordinary response.
  */
-async function deliverTo(response: Response, outgoing: ServerResponse): Promise<boolean> {
+async function deliverTo(
+  response: Response,
+  outgoing: ServerResponse,
+  tcpSocketOf: TcpSocketOf,
+): Promise<boolean> {
   const found = deliveries.get(response);
   if (found === undefined) return false;
   const { delivery, clock } = found;
+  const { socket } = outgoing;
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   outgoing.flushHeaders();
   for (const [index, piece] of delivery.pieces.entries()) {
@@ -94,30 +107,35 @@ async function deliverTo(response: Response, outgoing: ServerResponse): Promise<
     await new Promise((resolve) => outgoing.write(piece, resolve));
   }
   if (delivery.ending === 'whole') outgoing.end();
-  if (delivery.ending === 'reset') breakConnection(outgoing);
+  if (delivery.ending === 'half-close') outgoing.end(() => socket?.end());
+  if (delivery.ending === 'reset') breakConnection(outgoing, tcpSocketOf);
   return true;
 }
+
+/** Finds the TCP socket below a socket of TLS. */
+type TcpSocketOf = (socket: Socket) => Socket;
 
 /** Returns the response. Undefined if it was already sent here, because its connection or its body breaks. */
 export async function sendTo(
   outgoing: ServerResponse,
   answer: Promise<Response>,
+  tcpSocketOf: TcpSocketOf,
 ): Promise<Response | undefined> {
   try {
     const response = await answer;
-    return (await deliverTo(response, outgoing)) ? undefined : response;
+    return (await deliverTo(response, outgoing, tcpSocketOf)) ? undefined : response;
   } catch (error) {
     if (!(error instanceof BrokenConnection) && !outgoing.destroyed) throw error;
-    breakConnection(outgoing);
+    // The server's half alone: it goes on reading.
+    if (error instanceof BrokenConnection && error.code === 'UND_ERR_SOCKET') outgoing.socket?.end();
+    else breakConnection(outgoing, tcpSocketOf);
     return undefined;
   }
 }
 
 /** Ends the connection with a TCP reset. */
-function breakConnection(outgoing: ServerResponse): void {
-  const { socket } = outgoing;
-  if (socket !== null && 'resetAndDestroy' in socket) socket.resetAndDestroy();
-  else outgoing.destroy();
+function breakConnection({ socket }: ServerResponse, tcpSocketOf: TcpSocketOf): void {
+  if (socket !== null) tcpSocketOf(socket).resetAndDestroy();
 }
 
 /** Rejects when the client disconnects. */

@@ -8,6 +8,7 @@ import type { SandboxMachine, SandboxPlatform } from '../machines.ts';
 
 /** The layers of faults, from the client's side to the machine's. */
 export const faultLayers = {
+  tls: 'The TLS handshake of a connection, before any request: at the address of the whole sandbox, for no `provider`, `account`, `route`, `instance` or `volume`. In process, each request begins with one.',
   connection: 'The connection between the client and the server.',
   answer: 'The content of the server’s answer. The request itself is carried out.',
   status: 'The server answers another status, mostly without carrying out the request.',
@@ -15,6 +16,9 @@ export const faultLayers = {
   machine: 'Spontaneous changes of a machine by the platform or the guest.',
   ssh: 'The result of an SSH login to a machine.',
 } as const;
+
+/** Longer than any wait. */
+export const NEVER_MS = 10 * 365 * 86_400_000;
 
 /** A clock that requests can wait for: virtual time passes meanwhile. */
 export interface FaultClock extends Clock {
@@ -28,6 +32,10 @@ export interface Strike<P> {
   nth: number;
   /** The instance or volume to which it is restricted. */
   resource: string | undefined;
+  /** When it stops striking every occasion: infinite until it is disarmed, in the past if each occasion may be spared. */
+  sureUntil: number;
+  /** For a fault of connections: number of this request since the fault struck its connection, from 1. */
+  nthOnConnection: number;
   /** State that the fault keeps between strikes. */
   memory: Map<string, unknown>;
   /** A number in [0, 1) that depends only on the seed and on earlier strikes. */
@@ -52,6 +60,11 @@ export interface HttpFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   on: readonly string[];
   /** Whether lists are also changed when it is restricted to one resource. */
   changesLists?: true;
+  /**
+   * Whether it strikes connections: `times` counts these, and until it is disarmed it meets every later request on one that
+   * it struck.
+   */
+  isOfConnections?: true;
   /** `ask` sends the request to the server. It may be called repeatedly. */
   answer(
     strike: Strike<z.infer<S>> & { request: Request },
@@ -59,8 +72,27 @@ export interface HttpFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   ): Promise<Response>;
 }
 
+/** Why a connection breaks, as Node's `fetch` says it. `UND_ERR_SOCKET`: the server closed its half. */
+export type BreakCode =
+  | 'ECONNRESET'
+  | 'ECONNREFUSED'
+  | 'UND_ERR_SOCKET'
+  | 'CERT_HAS_EXPIRED'
+  | 'ERR_TLS_CERT_ALTNAME_INVALID';
+
+export interface TlsFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
+  layer: 'tls';
+  on: readonly never[];
+  /** The certificate that the server shows. Absent: it resets the connection. */
+  certificate?: 'expired' | 'wrong-name';
+  /** What a client sees that checks certificates. */
+  code: BreakCode;
+}
+
 export interface PlatformFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'platform';
+  /** Whether it affects all accounts, because they share what it strikes. Then it takes no `account`. */
+  isShared?: true;
   on: readonly Method[];
   fault(strike: Strike<z.infer<S>>, method: Method): CallFault;
 }
@@ -68,8 +100,9 @@ export interface PlatformFault<S extends z.ZodObject = z.ZodObject> extends Row<
 export interface MachineFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   layer: 'machine';
   on: readonly never[];
-  /** Whether the fault fits a machine. `status` is that of its instance, or undefined if it belongs to none. */
-  fits(machine: MachineRecord, status: string | undefined): boolean;
+  fits(machine: MachineRecord): boolean;
+  /** The only status of its instance that it fits. Absent: any, or no instance at all. */
+  status?: 'ONLINE' | 'STOPPED';
   happen(
     strike: Strike<z.infer<S>>,
     at: { machines: SandboxPlatform['machines']; machine: SandboxMachine },
@@ -89,4 +122,4 @@ export interface SshFault<S extends z.ZodObject = z.ZodObject> extends Row<S> {
   ): Promise<ProbeResult>;
 }
 
-export type Fault = HttpFault | PlatformFault | MachineFault | SshFault;
+export type Fault = TlsFault | HttpFault | PlatformFault | MachineFault | SshFault;

@@ -98,6 +98,17 @@ describe('an armed fault', () => {
     await bench.until(id, 'STOPPED');
   });
 
+  it('counted for the machines of an account spares the polls of others', async () => {
+    const [mine, theirs] = [await benchOf(sandbox), await benchOf(sandbox)];
+    await mine.make();
+    const armed = await mine.arm('guest-power-off', { skip: 1 });
+    await statuses(theirs, 3);
+    await statuses(mine, 1);
+    expect(armed).toMatchObject({ seen: 1, hits: 0 });
+    await statuses(mine, 1);
+    expect(armed.hits).toBe(1);
+  });
+
   it('waits for a machine that it fits', async () => {
     const bench = await benchOf(sandbox);
     const { body } = await bench.order('soon');
@@ -153,7 +164,21 @@ describe('the options of a fault', () => {
     ],
     ['a route for what happens to machines', 'spot-reclaim', { route: 'GET /instances' }, 'no route'],
   ])('refuses %s', (_name, fault, options, named) => {
-    expect(() => checkedArming(fault as FaultName, options, new Map())).toThrow(named);
+    expect(() => checkedArming(fault as FaultName, options)).toThrow(named);
+  });
+
+  it('may be armed for ever with times: Infinity, in process and through the control API', async () => {
+    const bench = await benchOf(sandbox);
+    await bench.arm('http-500', { times: Number.POSITIVE_INFINITY });
+    expect(await statuses(bench, 3)).toEqual([500, 500, 500]);
+    const times = Number.POSITIVE_INFINITY;
+    await sandbox.control.faults.arm('http-429', { account: bench.account, times, retry_after_s: 7 });
+    expect(sandbox.faults.list()).toMatchObject([
+      { fault: 'http-429', options: { times: 'sticky' } },
+      { fault: 'http-500', options: { times: 'sticky' } },
+    ]);
+    sandbox.faults.disarm('fault-1');
+    expect((await bench.ask('GET', '/instances')).headers.get('retry-after')).toBe('7');
   });
 
   it('is refused in process too', async () => {

@@ -1,9 +1,11 @@
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import { FaultInjector } from '../../platform-model/call-faults.ts';
-import type { Answer, Carry, Method } from '../../platform-model/platform.ts';
+import { FaultInjector, isStep } from '../../platform-model/call-faults.ts';
+import type { Carry, Method } from '../../platform-model/platform.ts';
 import type { Random } from '../../ports/clock.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
-import type { Exchange, Layer, SandboxProvider } from '../provider.ts';
+import { withoutBase } from '../operations.ts';
+import { isOf, type Ownership } from '../ownership.ts';
+import type { Exchange, Layer, Owner, Resources, SandboxProvider } from '../provider.ts';
 import {
   ArmedFault,
   type ArmedView,
@@ -14,17 +16,30 @@ import {
   type SavedFault,
   stepOf,
 } from './arming.ts';
-import { type FaultName, faultNames } from './catalog/catalog.ts';
-import type { FaultClock, HttpFault, MachineFault, SshFault, Strike } from './fault.ts';
+import { assertCanStrike, assertPlace, type Targets } from './can-strike.ts';
+import { type FaultName, faultCatalog, faultNames } from './catalog/catalog.ts';
+import type {
+  Fault,
+  FaultClock,
+  HttpFault,
+  MachineFault,
+  PlatformFault,
+  SshFault,
+  Strike,
+  TlsFault,
+} from './fault.ts';
 
-export type FaultTarget = Pick<SandboxProvider, 'platform' | 'ownerOf'>;
+export type FaultTarget = Pick<SandboxProvider, 'platform' | 'ownerOf' | 'wake' | 'changes'>;
+type CheckedTarget = FaultTarget & Resources;
 
-export interface FaultDeps {
+export interface FaultDeps extends Targets {
   clock: FaultClock;
   seed: string;
   seeded(seed: string): Pick<Random, 'next'>;
   /** Providers by name. */
-  providers: ReadonlyMap<string, FaultTarget>;
+  providers: ReadonlyMap<string, CheckedTarget>;
+  /** Machines and volumes whose transition waits for something else than time. */
+  held(): readonly { provider: string; ref: OwnerRef }[];
 }
 
 export interface FaultEvent {
@@ -48,12 +63,22 @@ interface SavedFaults {
   struck: number;
   armed: SavedFault[];
   events: FaultEvent[];
+  stuck: [key: string, stuck: StuckCall][];
+}
+
+/** A call that has no effect until its fault is over. */
+interface StuckCall {
+  fault: string;
+  provider: string;
+  ref: OwnerRef;
+  /** The id of its instance or volume. Absent for the remains of an earlier attempt. */
+  resource: string | undefined;
+  until: number;
 }
 
 const MAX_EVENTS = 10_000;
-/** Poll interval of a step that a fault holds. */
-const ASK_AGAIN_MS = 1_000;
-const LONG_MS = 3_600_000;
+/** In place of a provider: the address that all servers of the sandbox share. */
+const ADDRESS = 'sandbox';
 
 /** The faults of a sandbox: the armed ones, and their strikes. */
 export class Faults {
@@ -65,6 +90,10 @@ export class Faults {
   #struck = 0;
   #events: FaultEvent[] = [];
   readonly #listeners = new Set<OnStrike>();
+  /** The last call for each machine and volume, if it is stuck. By provider and ref. */
+  readonly #stuck = new Map<string, StuckCall>();
+  /** The changes of each provider at the last check of its machines. */
+  readonly #checked = new Map<string, number>();
 
   constructor(deps: FaultDeps) {
     this.#deps = deps;
@@ -76,19 +105,47 @@ export class Faults {
     options: Arming<N> = {} as Arming<N>,
     weather?: string,
   ): Promise<ArmedFault> {
-    const checked = checkedArming(name, options, this.#deps.providers);
+    const checked = checkedArming(name, options);
+    if (weather === undefined) await assertCanStrike(faultCatalog[name] as Fault, checked, this.#deps);
+    else assertPlace(checked, this.#deps);
     const armed = this.#make({ id: `fault-${++this.#made}`, name, options: checked, weather });
+    this.#checked.clear();
     for (const provider of this.#injectors.keys()) await this.#toMachines(provider, undefined);
+    if (armed.fault.layer === 'platform') this.#askAgain(armed);
     return armed;
   }
 
   get isArmed(): boolean {
-    return this.#armed.some(({ isOver }) => !isOver);
+    return this.#armed.some(({ isOver, isUsedUp }) => !isOver && !isUsedUp);
+  }
+
+  /** Whether an armed fault has had an occasion after `time`, and may strike another one. */
+  hasOccasions(time: number): boolean {
+    return this.#armed.some(({ seenAt = time, isOver }) => seenAt > time && !isOver);
+  }
+
+  /** The resources whose work no passing of time continues before `until`. */
+  stuck(): { id: string; until: number }[] {
+    const now = this.#deps.clock.now();
+    return [...this.#stuck.values()].flatMap(({ resource, ref, until }) =>
+      until > now ? { id: resource ?? ref, until } : [],
+    );
   }
 
   /** Lists the faults that may still strike, and with `all` also the others. */
   list({ all = false }: { all?: boolean } = {}): ArmedView[] {
     return this.#armed.filter((armed) => all || !armed.isOver).map((armed) => armed.toJSON());
+  }
+
+  get(id: string): ArmedFault | undefined {
+    return this.#armed.find((armed) => armed.id === id);
+  }
+
+  /** The faults of an account that had to strike, and did not. */
+  unstruck(account: string): ArmedView[] {
+    return this.#armed
+      .filter(({ options, isUnstruck }) => options.account === account && isUnstruck)
+      .map((armed) => armed.toJSON());
   }
 
   /** Disarms the fault of that id. Returns false if there is none. */
@@ -104,15 +161,15 @@ export class Faults {
 
   /** Disarms all faults, or those of an account, a weather or `any` weather, and releases hanging calls. */
   clear({ account, weather }: { account?: string; weather?: string } = {}): void {
-    for (const armed of this.#armed) {
+    this.#armed = this.#armed.filter((armed) => {
       const isMeant =
         (account === undefined || armed.options.account === account) &&
         (weather === undefined ||
           armed.weather === weather ||
           (weather === 'any' && armed.weather !== undefined));
       if (isMeant) armed.disarm();
-    }
-    this.#armed = this.#armed.filter(({ isOver }) => !isOver);
+      return !isMeant;
+    });
     if (account === undefined && weather === undefined)
       for (const injector of this.#injectors.values()) injector.release();
   }
@@ -120,26 +177,51 @@ export class Faults {
   #make(given: ConstructorParameters<typeof ArmedFault>[0]): ArmedFault {
     const { clock, seed: own, seeded } = this.#deps;
     const { seed = own } = given.options as Arming;
-    const armed = new ArmedFault(given, { clock, draw: (what) => seeded(`${seed}/${what}`).next() });
+    const armed = new ArmedFault(given, {
+      clock,
+      draw: (what) => seeded(`${seed}/${what}`).next(),
+      disarmed: ({ id }) => this.#release(id),
+    });
     this.#armed.push(armed);
     this.#armed.sort((a, b) => faultNames.indexOf(a.name) - faultNames.indexOf(b.name));
     return armed;
   }
 
+  /** Lets a new fault strike work that no passing of time continues. */
+  #askAgain(armed: ArmedFault): void {
+    for (const { provider, ref } of [...this.#stuck.values(), ...this.#deps.held()])
+      if (armed.fitsProvider(provider)) this.#deps.providers.get(provider)?.wake(ref);
+  }
+
+  /** Continues the work that was stuck because of a fault. */
+  #release(fault: string): void {
+    for (const [key, { fault: by, provider, ref }] of this.#stuck) {
+      if (by !== fault) continue;
+      this.#stuck.delete(key);
+      this.#deps.providers.get(provider)?.wake(ref);
+    }
+  }
+
   save(): SavedFaults {
-    const armed = this.#armed.filter(({ isOver }) => !isOver).map((each) => each.save());
+    // Connections are not kept: nothing is left of a fault that struck as many as it may.
+    const lasting = this.#armed.filter(({ isOver, isUsedUp }) => !isOver && !isUsedUp);
+    const armed = lasting.map((each) => each.save());
     return {
       made: this.#made,
       weathers: this.#weathers,
       struck: this.#struck,
       armed,
       events: [...this.#events],
+      stuck: [...this.#stuck],
     };
   }
 
   /** Disarms the current faults and loads the saved ones. */
-  load({ made, weathers, struck, armed, events }: SavedFaults): void {
+  load({ made, weathers, struck, armed, events, stuck }: SavedFaults): void {
+    this.#stuck.clear();
+    this.#checked.clear();
     this.clear();
+    for (const [key, call] of stuck) this.#stuck.set(key, call);
     this.#made = made;
     this.#weathers = weathers;
     this.#struck = struck;
@@ -148,7 +230,7 @@ export class Faults {
   }
 
   reset(): void {
-    this.load({ made: 0, weathers: 0, struck: 0, armed: [], events: [] });
+    this.load({ made: 0, weathers: 0, struck: 0, armed: [], events: [], stuck: [] });
   }
 
   /** The last 10,000 strikes. */
@@ -158,6 +240,14 @@ export class Faults {
 
   onStrike(listener: OnStrike): void {
     this.#listeners.add(listener);
+  }
+
+  /** Faults of a TLS handshake that begins now. Returns the one that strikes it. */
+  handshake(): TlsFault | undefined {
+    const occasion = { provider: ADDRESS, resource: undefined };
+    for (const armed of this.#armed)
+      if (armed.fault.layer === 'tls' && this.#strike(armed, occasion) !== undefined) return armed.fault;
+    return undefined;
   }
 
   /** HTTP faults, between the client and the server. */
@@ -176,11 +266,10 @@ export class Faults {
     }, this.#deps.clock);
     this.#injectors.set(provider, injector);
     return async (method, ref, call) => {
-      if (this.#has('machine')) await this.#toMachines(provider, undefined);
-      const answer = await injector.carry(method, ref, call);
-      if (!this.#has('machine')) return answer;
       await this.#toMachines(provider, undefined);
-      return askedAgainSoon(answer);
+      const answer = await injector.carry(method, ref, call);
+      await this.#toMachines(provider, undefined);
+      return answer;
     };
   }
 
@@ -201,7 +290,13 @@ export class Faults {
     };
   }
 
-  #has(layer: 'platform' | 'machine' | 'ssh'): boolean {
+  /** Whether an armed fault makes a provider's platform list fewer machines than there are. */
+  falsifiesLists(provider: string): boolean {
+    const list = { provider, on: { call: 'list' }, resource: undefined };
+    return this.#armed.some((armed) => armed.fault.layer === 'platform' && armed.fits(list));
+  }
+
+  #has(layer: 'platform' | 'ssh'): boolean {
     return this.#armed.some(({ fault, isOver }) => fault.layer === layer && !isOver);
   }
 
@@ -246,42 +341,86 @@ export class Faults {
   }
 
   async #planned(provider: string, method: Method, ref: OwnerRef | undefined) {
-    const occasion = { provider, on: { call: method }, ...(await this.#ownerOf(provider, ref)) };
-    for (const armed of this.#armed) {
-      if (armed.fault.layer !== 'platform') continue;
+    const key = `${provider} ${ref}`;
+    if (isStep({ method })) this.#stuck.delete(key);
+    const on = { call: method };
+    const fitting = this.#armed.filter(
+      (armed) =>
+        armed.fault.layer === 'platform' &&
+        armed.fits({ provider, on, account: armed.options.account, resource: armed.resource }),
+    );
+    if (fitting.length === 0) return 'none';
+    const occasion = { provider, on, ...(await this.#ownerOf(provider, ref)) };
+    for (const armed of fitting) {
       const strike = this.#strike(armed, occasion);
-      if (strike !== undefined) return armed.fault.fault(strike, method);
+      if (strike === undefined) continue;
+      const planned = (armed.fault as PlatformFault).fault(strike, method);
+      if (ref !== undefined && typeof planned === 'object' && planned.kind === 'stuck')
+        this.#stuck.set(key, {
+          fault: armed.id,
+          provider,
+          ref,
+          resource: occasion.resource,
+          until: strike.sureUntil,
+        });
+      return planned;
     }
     return 'none';
   }
 
-  /** Applies due faults to machines. `poll` is a request that reads one instance or all. */
+  /**
+   * Applies due faults to machines. `poll` is a request that reads one instance or all. Without a change since the last
+   * check, only faults that count polls can strike.
+   */
   async #toMachines(provider: string, poll: Occasion | undefined): Promise<void> {
-    const due = this.#armed.filter(({ fault, isOver }) => fault.layer === 'machine' && !isOver);
+    const isPoll = isPollOfMachines(poll);
+    const due = this.#armed.filter(
+      (armed) =>
+        armed.fault.layer === 'machine' && armed.fitsProvider(provider) && (isPoll || !armed.isCounted),
+    );
     const target = due.length === 0 ? undefined : this.#deps.providers.get(provider);
     if (target === undefined) return;
+    const refs = target.platform.machines.all().map(({ spec }) => spec.ref);
+    const isChecked = this.#checked.get(provider) === target.changes;
+    this.#checked.set(provider, target.changes);
+    for (const armed of due)
+      if (!isChecked || armed.isCounted)
+        for (const ref of refs) await this.#toMachine(armed, provider, ref, poll);
+  }
+
+  async #toMachine(
+    armed: ArmedFault,
+    provider: string,
+    ref: OwnerRef,
+    poll: Occasion | undefined,
+  ): Promise<void> {
+    const fault = armed.fault as MachineFault;
+    const target = this.#deps.providers.get(provider);
+    if (target === undefined) return;
     const { machines } = target.platform;
-    for (const armed of due) {
-      const fault = armed.fault as MachineFault;
-      if (armed.isCounted && !isPollOfMachines(poll)) continue;
-      for (const { spec } of machines.all()) {
-        const owner = await target.ownerOf(spec.ref);
-        const [machine] = machines.of(spec.ref);
-        if (machine === undefined || !fault.fits(machine, owner?.status)) continue;
-        const occasion = { provider, resource: owner?.id, account: owner?.account };
-        if (armed.isCounted && poll?.resource !== undefined && poll.resource !== owner?.id) continue;
-        const strike = this.#strike(armed, occasion);
-        if (strike !== undefined) fault.happen(strike, { machines, machine });
-      }
-    }
+    const fitting = () => {
+      const [machine] = machines.of(ref);
+      return machine && fault.fits(machine) ? machine : undefined;
+    };
+    const owner = fitting() && (await target.ownerOf(ref));
+    // It may have changed meanwhile.
+    const machine = fitting();
+    if (machine === undefined) return;
+    if (fault.status !== undefined && fault.status !== owner?.status) return;
+    const occasion = { provider, ...occasionPartOf(owner) };
+    if (armed.isCounted && !isPollOf(poll, occasion)) return;
+    const strike = this.#strike(armed, occasion);
+    if (strike === undefined) return;
+    fault.happen(strike, { machines, machine });
+    target.wake(ref);
   }
 
   async #ownerOf(
     provider: string,
     ref: OwnerRef | undefined,
-  ): Promise<{ resource: string | undefined; account: string | undefined }> {
+  ): Promise<Pick<Occasion, 'resource'> & Ownership> {
     const owner = ref === undefined ? undefined : await this.#deps.providers.get(provider)?.ownerOf(ref);
-    return { resource: owner?.id, account: owner?.account };
+    return occasionPartOf(owner);
   }
 
   #machineAt(provider: string, { host, port }: { host: string; port: number }): OwnerRef | undefined {
@@ -290,26 +429,26 @@ export class Faults {
   }
 }
 
+function occasionPartOf(owner: Owner | undefined): Pick<Occasion, 'resource'> & Ownership {
+  return { resource: owner?.id, account: owner?.account, alsoOf: owner?.alsoOf };
+}
+
 function isHttp(fault: { layer: string }): fault is HttpFault {
   return fault.layer === 'connection' || fault.layer === 'answer' || fault.layer === 'status';
 }
 
-function occasionOf({ provider, request, account }: Exchange): Occasion {
-  const path = new URL(request.url).pathname.replace(/^\/(v1|api)(?=\/)/, '');
-  return { provider, account, on: { method: request.method, path }, resource: resourceOf(path) };
+function occasionOf({ provider, request, ...ownership }: Exchange): Occasion {
+  const path = withoutBase(new URL(request.url).pathname);
+  return { provider, ...ownership, on: { method: request.method, path }, resource: resourceOf(path) };
+}
+
+/** Whether the request reads the machine: its instance, or all instances of its account. */
+function isPollOf(poll: Occasion | undefined, machine: Occasion): boolean {
+  if (poll?.account === undefined || !isPollOfMachines(poll)) return false;
+  return isOf(poll.account, machine) && (poll.resource ?? machine.resource) === machine.resource;
 }
 
 function isPollOfMachines(poll: Occasion | undefined): boolean {
-  return (
-    poll?.on !== undefined &&
-    'method' in poll.on &&
-    /^\/instances(\/[^/]+)?$/.test(poll.on.path) &&
-    poll.on.method === 'GET'
-  );
-}
-
-/** Shortens the poll interval of a step that a fault holds for years, so that the fault's end is noticed. */
-function askedAgainSoon<T extends Answer>(answer: T): T {
-  const isHeld = 'outcome' in answer && answer.outcome === 'pending' && answer.pollAfterMs > LONG_MS;
-  return isHeld ? { ...answer, pollAfterMs: ASK_AGAIN_MS } : answer;
+  if (poll?.on === undefined || !('method' in poll.on)) return false;
+  return poll.on.method === 'GET' && /^\/instances(\/[^/]+)?$/.test(poll.on.path);
 }

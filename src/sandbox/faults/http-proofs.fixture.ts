@@ -1,10 +1,20 @@
 import { expect } from 'vitest';
-import { SSH_KEY } from './bench.fixture.ts';
+import { benchOf, SSH_KEY } from './bench.fixture.ts';
 import type { FaultName } from './catalog/catalog.ts';
-import { type Proof, readsOnce, refusesOnce, reset } from './proofs.fixture.ts';
+import {
+  failsHandshake,
+  otherSideClosed,
+  type Proof,
+  readsOnce,
+  refusesOnce,
+  reset,
+} from './proofs.fixture.ts';
 
 /** The effect of each fault of a request, as seen through the HTTP API only. */
 export const httpProofs = {
+  'certificate-expired': failsHandshake('CERT_HAS_EXPIRED'),
+  'certificate-wrong-name': failsHandshake('ERR_TLS_CERT_ALTNAME_INVALID'),
+  'handshake-reset': failsHandshake('ECONNRESET'),
   latency:
     (name) =>
     async ({ arm, ask, sandbox: { clock } }) => {
@@ -116,6 +126,63 @@ export const httpProofs = {
       expect([status, text]).toEqual([200, '{"instances":[]}']);
       expect(clock.now() - before).toBe((text.length - 1) * 1_000);
     },
+  'slow-connection':
+    (name) =>
+    async ({ arm, send, ask, order, sandbox: { clock, faults } }) => {
+      const armed = await arm(name, { latency_ms: 250, bytes_per_s: 200, times: 1 } as object);
+      const take = async (request: () => Promise<unknown>): Promise<number> => {
+        const before = clock.now();
+        await request();
+        return clock.now() - before;
+      };
+      // 16 bytes: 80 ms.
+      expect(await take(() => ask('GET', '/instances'))).toBe(250 + 80);
+      const response = await send('GET', '/configurations');
+      const bytes = Number(response.headers.get('content-length'));
+      expect(await take(() => response.text())).toBe((Math.ceil(bytes / 20) - 1) * 100);
+      // Meanwhile another connection is opened, which is not slow.
+      const [slow, quick] = await Promise.all(
+        [1, 2].map(() => take(async () => (await send('GET', '/instances')).status)),
+      );
+      expect([slow, quick]).toEqual([250 + 80, 0]);
+      expect(armed).toMatchObject({ hits: 1, isOver: false });
+      const sent = await take(() => order('sent slowly'));
+      expect(sent).toBeGreaterThan(250 + 5 * 200);
+      faults.clear();
+      expect(await take(() => ask('GET', '/instances'))).toBe(0);
+    },
+  'half-closed-before-answer':
+    (name) =>
+    async ({ arm, order, ask }) => {
+      await arm(name);
+      await expect(order('done')).rejects.toMatchObject(otherSideClosed);
+      expect((await ask('GET', '/instances')).body.instances).toMatchObject([{ name: 'done' }]);
+      await arm(name, { done: false } as object);
+      await expect(order('not done')).rejects.toMatchObject(otherSideClosed);
+      expect((await ask('GET', '/instances')).body.instances).toHaveLength(1);
+    },
+  'half-closed-after-answer':
+    (name) =>
+    async ({ arm, order, ask }) => {
+      await arm(name);
+      expect((await ask('GET', '/instances')).body).toEqual({ instances: [] });
+      await expect(order('on the same connection')).rejects.toMatchObject(otherSideClosed);
+      expect((await ask('GET', '/instances')).body.instances).toEqual([]);
+      expect((await order('on another one')).status).toBe(201);
+    },
+  'dead-connection':
+    (name) =>
+    async ({ arm, send, order, ask, sandbox: { clock } }) => {
+      await arm(name, { route: 'POST /instances' } as object);
+      expect((await ask('GET', '/instances')).body).toEqual({ instances: [] });
+      expect((await order('answered')).status).toBe(201);
+      const before = clock.now();
+      await expect(send('GET', '/instances', undefined, clock.timeout(5_000))).rejects.toMatchObject({
+        name: 'TimeoutError',
+      });
+      expect(clock.now() - before).toBe(5_000);
+      expect((await ask('GET', '/instances')).body.instances).toMatchObject([{ name: 'answered' }]);
+    },
   'truncated-json': (name) =>
     readsOnce(name, ({ status, body, text, headers }) => {
       expect([status, body]).toEqual([200, undefined]);
@@ -164,12 +231,17 @@ export const httpProofs = {
   'price-as-text': (name) => readsOnce(name, ({ body }) => expect(body.price_per_hour).toBe('0.11')),
   'price-changes':
     (name) =>
-    async ({ make, arm, read, ask }) => {
+    async ({ make, arm, read, ask, sandbox }) => {
       const id = await make();
       await arm(name, { factor: 3 } as object);
       expect((await read(id)).body.price_per_hour).toBeCloseTo(0.33);
       const { configurations } = (await ask('GET', '/configurations')).body;
       expect(configurations[0].price_per_hour).toBeCloseTo(0.33);
+      const spot = await benchOf(sandbox, 'b');
+      await spot.arm(name, { factor: 3 } as object);
+      const offers = (await spot.ask('GET', '/availability')).body.configurations;
+      const cpu = offers.find((offer: { id: string }) => offer.id === 'b-cpu-4x16-spot');
+      expect(cpu).toMatchObject({ spot_price_per_hour: expect.closeTo(0.09) });
     },
   'negative-price':
     (name) =>
@@ -321,6 +393,10 @@ export const httpProofs = {
       const { status, headers } = await ask('GET', '/instances');
       expect([status, headers.get('retry-after')]).toEqual([429, '7']);
     },
+  'answer-patch': (name) =>
+    readsOnce(name, ({ body }) => expect(body).toMatchObject({ region: 'internal-7' }), {
+      merge: { region: 'internal-7' },
+    }),
   'http-500': refusesOnce(500, { body: { error: { code: 'internal' } } }),
   'http-503': refusesOnce(503, { body: { error: { code: 'unavailable' } } }),
   'http-502': refusesOnce(502, { text: expect.stringContaining('<title>502 Bad Gateway</title>') }),

@@ -74,6 +74,16 @@ export const platformProofs = {
   'no-capacity': (name) => endsInError(name, /capacity/i),
   'quota-reached': (name) => endsInError(name, /quota/i),
   'image-missing': (name) => endsInError(name, /image/i),
+  'volume-refused': (name) => async (bench) => {
+    await bench.arm(name);
+    const { body } = await bench.ask('POST', '/volumes', { name: 'data', size_gb: 20, region: 'us-phoenix' });
+    await bench.pass(10);
+    expect(await volumeOf(bench, body.id)).toMatchObject({ status: 'ERROR' });
+    expect((await bench.ask('DELETE', `/volumes/${body.id}`)).status).toBeLessThan(300);
+    await bench.pass(10);
+    expect((await bench.ask('GET', `/volumes/${body.id}`)).status).toBe(404);
+    expect(await volumeOf(bench, await bench.makeVolume())).toMatchObject({ status: 'AVAILABLE' });
+  },
   'create-stuck': (name) => endsInError(name, /./),
   'stop-stuck': holdsAt('STOPPING', 'STOPPED', ({ ask }, id) => ask('POST', `/instances/${id}/stop`)),
   'start-stuck': (name) => async (bench) => {
@@ -145,11 +155,28 @@ export const platformProofs = {
   'spot-reclaim':
     (name) =>
     async ({ sandbox }) => {
-      const { make, arm, until } = await benchOf(sandbox, 'b');
+      const { make, arm, until, read } = await benchOf(sandbox, 'b');
       const id = await make();
       await arm(name, { instance: id, gone_after_ms: 10_000 } as object);
       await until(id, 'DESTROYING');
       await until(id, 'GONE');
+      const noticed = await make('two');
+      const at = sandbox.clock.now();
+      const armed = await arm(name, {
+        instance: noticed,
+        times: 'sticky',
+        notice_ms: 120_000,
+        gone_after_ms: 30_000,
+      } as object);
+      expect(armed.hits).toBe(1);
+      await sandbox.clock.advance(115_000);
+      expect((await read(noticed)).body.status).toBe('ONLINE');
+      await until(noticed, 'DESTROYING', 20);
+      expect(sandbox.clock.now() - at).toBeGreaterThanOrEqual(120_000);
+      await until(noticed, 'GONE', 60);
+      expect(sandbox.clock.now() - at).toBeGreaterThanOrEqual(150_000);
+      const strikes = sandbox.faults.events.filter(({ resource }) => resource === noticed);
+      expect(strikes).toMatchObject([{ at, fault: name }]);
     },
   'stopped-reaped': (name) => async (bench) => {
     const id = await stopped(bench);

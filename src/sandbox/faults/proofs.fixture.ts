@@ -5,15 +5,32 @@ import type { FaultName } from './catalog/catalog.ts';
 export type Proof = (bench: Bench) => Promise<void>;
 
 export const reset = { message: 'fetch failed', cause: { code: 'ECONNRESET' } };
+export const otherSideClosed = { message: 'fetch failed', cause: { code: 'UND_ERR_SOCKET' } };
 
 /** A read gets a faulty answer once. Later reads are normal. */
-export function readsOnce(name: FaultName, check: (reply: Awaited<ReturnType<Bench['ask']>>) => void): Proof {
+export function readsOnce(
+  name: FaultName,
+  check: (reply: Awaited<ReturnType<Bench['ask']>>) => void,
+  settings: object = {},
+): Proof {
   return async ({ make, arm, read }) => {
     const id = await make();
-    await arm(name, { instance: id });
+    await arm(name, { ...settings, instance: id });
     check(await read(id));
     expect(await read(id)).toMatchObject({ status: 200, body: { id, status: 'ONLINE' } });
   };
+}
+
+/** A request fails in its handshake, and never reaches the server. */
+export function failsHandshake(code: string): (name: FaultName) => Proof {
+  return (name) =>
+    async ({ arm, order, ask, sandbox: { control }, account }) => {
+      const armed = await arm(name);
+      await expect(order('refused')).rejects.toMatchObject({ message: 'fetch failed', cause: { code } });
+      expect(await control.journal.entries({ account })).toEqual([]);
+      expect(armed.hits).toBe(1);
+      expect((await ask('GET', '/instances')).body.instances).toEqual([]);
+    };
 }
 
 /** Any request gets one error, and has no effect. */

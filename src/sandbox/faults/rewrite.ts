@@ -27,12 +27,15 @@ export function rewriteEach(
   resource: string | undefined,
   change: (shown: Json) => Json,
 ): Promise<Response> {
+  return rewrite(response, (json) => changeEach(json, resource, change));
+}
+
+/** As `rewriteEach`, in the JSON of an answer. */
+export function changeEach(json: Json, resource: string | undefined, change: (shown: Json) => Json): Json {
   const changed = (shown: Json): Json =>
     resource === undefined || shown['id'] === resource ? change(shown) : shown;
-  return rewrite(response, (json) => {
-    const list = listIn(json);
-    return list === undefined ? changed(json) : { ...json, [list.name]: list.items.map(changed) };
-  });
+  const list = listIn(json);
+  return list === undefined ? changed(json) : { ...json, [list.name]: list.items.map(changed) };
 }
 
 export function rewriteList(response: Response, change: (items: Json[]) => Json[]): Promise<Response> {
@@ -59,6 +62,6 @@ async function jsonOf(response: Response): Promise<Json | undefined> {
   }
 }
 
-export async function bytesOf(response: Response): Promise<Uint8Array> {
+export async function bytesOf(response: Response | Request): Promise<Uint8Array> {
   return new Uint8Array(await response.arrayBuffer());
 }

@@ -19,7 +19,7 @@ async function raw(
     code = error.code;
   });
   socket.write(
-    `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`,
+    `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`,
   );
   await new Promise((resolve) => socket.once('close', resolve));
   return { text, code };

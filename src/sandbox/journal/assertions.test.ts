@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createSandbox } from '../../compose/sandbox/sandbox.ts';
+import { benchOf, SSH_KEY, startBench } from '../faults/bench.fixture.ts';
 import { type Assertion, assertionSchema, checkAssertion } from './assertions.ts';
 import { type JournalEntry, journalEntrySchema } from './entry.ts';
 
@@ -76,6 +77,16 @@ describe('polled_at_least_every', () => {
     expect(check(every30, ended, 999)).toMatchObject({ holds: true });
   });
 
+  it('begins after the answer, and after the time that Retry-After asked for', () => {
+    const hung = { ...read(), status: null, duration_ms: 20_000 };
+    expect(check(every30, entries([0, read()], [10, hung], [60, gone]), 60)).toMatchObject({ holds: true });
+    const busy = { ...read(), status: 429, response: { headers: { 'retry-after': '60' } } };
+    expect(check(every30, entries([0, read()], [10, busy], [100, gone]), 100)).toMatchObject({ holds: true });
+    expect(check(every30, entries([0, read()], [10, busy], [101, gone]), 101)).toMatchObject({
+      message: 'i-1 was not read for 31 s',
+    });
+  });
+
   it('begins when the client knows of it', () => {
     const lost = {
       ...create('i-1'),
@@ -133,6 +144,29 @@ describe('never_created_twice', () => {
   });
 });
 
+it('never_created_twice holds for a create after the end of the one before', () => {
+  const twice = (...between: Partial<JournalEntry>[]) => {
+    const all = [create('i-1'), ...between, create('i-2')];
+    return check(
+      { assert: 'never_created_twice' },
+      entries(...all.map((one) => [0, one] as [0, typeof one])),
+      0,
+    );
+  };
+  for (const end of [destroy, gone, read('ERROR')]) expect(twice(end)).toMatchObject({ holds: true });
+  for (const other of [read(), { ...destroy, status: 409 }])
+    expect(twice(other)).toMatchObject({ holds: false });
+});
+
+it('all_destroyed holds for a deleted volume, and for what ended by itself', () => {
+  const made = { ...create('v-1'), operation: 'createVolume' };
+  const deleted = { method: 'DELETE', operation: 'deleteVolume', resource: 'v-1' };
+  const all = { assert: 'all_destroyed' } as const;
+  expect(check(all, entries([0, made], [1, { ...deleted, status: 204 }]), 9)).toMatchObject({ holds: true });
+  expect(check(all, entries([0, made], [1, { ...deleted, status: 409 }]), 9)).toMatchObject({ holds: false });
+  expect(check(all, entries([0, create('i-1')], [1, gone]), 9)).toMatchObject({ holds: true });
+});
+
 it('all_destroyed names resources that were left behind', () => {
   const all = entries([0, create('i-1')], [1, create('i-2', { name: 'b' })], [2, destroy]);
   expect(check({ assert: 'all_destroyed' }, all, 9)).toMatchObject({
@@ -187,6 +221,48 @@ it('in_order wants a request for each filter, each after the one before', () => 
     message: 'no request matches filters[1] after the previous filters',
   });
   expect(inOrder('getInstance', 'getInstance')).toMatchObject({ holds: false });
+});
+
+it('a create that was delivered twice counts with both machines', async () => {
+  await using sandbox = await startBench();
+  const { arm, ask, order } = await benchOf(sandbox);
+  await arm('delivered-twice', { route: 'POST /instances' });
+  const second = (await order('twin')).body.id;
+  const { instances } = (await ask('GET', '/instances')).body;
+  const [first] = instances.flatMap(({ id }: { id: string }) => (id === second ? [] : [id]));
+  const { journal } = sandbox.control;
+  const { results } = await journal.check({ assert: 'never_created_twice' });
+  expect(results).toMatchObject([
+    { holds: false, message: `the same create made ${first} and ${second}`, entries: [1] },
+  ]);
+  expect(await journal.entries({ resource: first })).toMatchObject([{ number: 1, made: [first, second] }]);
+
+  await ask('DELETE', `/instances/${second}`);
+  await expect(journal.assert({ assert: 'all_destroyed' })).rejects.toThrow(
+    `${first} was made and not destroyed`,
+  );
+  await ask('DELETE', `/instances/${first}`);
+  await journal.assert({ assert: 'all_destroyed' });
+});
+
+it('a create with an Idempotency-Key that was delivered twice made one machine', async () => {
+  await using sandbox = await startBench();
+  const { arm, baseUrl, apiKey } = await benchOf(sandbox);
+  await arm('delivered-twice', { route: 'POST /instances' });
+  const made = await sandbox.fetch(`${baseUrl}/instances`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'k',
+    },
+    body: JSON.stringify({
+      ...{ configuration_id: 'd-cpu-4x16', region: 'us-phoenix', image: 'ubuntu-24.04' },
+      ssh_keys: [SSH_KEY],
+    }),
+  });
+  expect(made.status).toBe(201);
+  await sandbox.control.journal.assert({ assert: 'never_created_twice' });
 });
 
 it('a filter that there is not is refused, not left out', async () => {

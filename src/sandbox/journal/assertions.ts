@@ -1,26 +1,31 @@
 import { z } from '@hono/zod-openapi';
+import { MARKETPLACE } from '../ownership.ts';
 import type { JournalEntry } from './entry.ts';
-import { isMatch, journalFilterSchema } from './filter.ts';
+import { isMatch, type JournalFilter, journalFilterSchema } from './filter.ts';
 
 const filter = journalFilterSchema.omit({ limit: true }).optional();
 const seconds = z.number().positive();
 
-/** An assertion about a client's requests. `where` selects the requests; the default is all. */
+/**
+ * An assertion about a client's requests. `where` selects the requests; the default is all. What the marketplace sends
+ * for a client counts only if `where` has its account, `marketplace`.
+ */
 export const assertionSchema = z
   .discriminatedUnion('assert', [
-    z
-      .strictObject({ assert: z.literal('polled_at_least_every'), seconds, where: filter })
-      .meta({ description: 'While an instance or deployment was active, it was read at least this often.' }),
+    z.strictObject({ assert: z.literal('polled_at_least_every'), seconds, where: filter }).meta({
+      description:
+        'While an instance or deployment was active, it was read at least this often, not counting the time that Retry-After asked for.',
+    }),
     z
       .strictObject({ assert: z.literal('polled_at_most_every'), seconds, where: filter })
       .meta({ description: 'No instance or deployment was read more often than this.' }),
     z.strictObject({ assert: z.literal('never_created_twice'), where: filter }).meta({
       description:
-        'No two creates with the same name (without a name: the same body) made two resources; a lost answer counts as the resource that the server made.',
+        'No two creates with the same name (without a name: the same body) made two resources, unless the first had been deleted or had ended; a lost answer counts as the resource that the server made.',
     }),
-    z
-      .strictObject({ assert: z.literal('all_destroyed'), where: filter })
-      .meta({ description: 'For each created resource, a delete was accepted or found it gone.' }),
+    z.strictObject({ assert: z.literal('all_destroyed'), where: filter }).meta({
+      description: 'For each created resource, a delete was accepted, or a request found it ended.',
+    }),
     z
       .strictObject({ assert: z.literal('not_read_when_gone'), where: filter })
       .meta({ description: 'Once a read found a resource gone (404), it was not read again.' }),
@@ -45,7 +50,7 @@ export const assertionSchema = z
   ])
   .meta({ id: 'Assertion' });
 export type Assertion = z.input<typeof assertionSchema>;
-type ParsedAssertion = z.infer<typeof assertionSchema>;
+export type ParsedAssertion = z.infer<typeof assertionSchema>;
 
 export const assertionResultSchema = z
   .object({
@@ -57,8 +62,11 @@ export const assertionResultSchema = z
   .meta({ id: 'AssertionResult' });
 export type AssertionResult = z.infer<typeof assertionResultSchema>;
 
-interface Breach {
+/** A violation, with the entries that show it. */
+export interface Breach {
   message: string;
+  /** The resource concerned, if it is one. */
+  resource?: string;
   entries: readonly JournalEntry[];
 }
 
@@ -77,9 +85,11 @@ export function checkAssertion(
   };
 }
 
-function breachesOf(assertion: ParsedAssertion, all: readonly JournalEntry[], now: number): Breach[] {
+/** The violations of an assertion by the entries until `now`. */
+export function breachesOf(assertion: ParsedAssertion, all: readonly JournalEntry[], now: number): Breach[] {
   if (assertion.assert === 'in_order') return outOfOrder(assertion.filters, all);
-  const entries = all.filter((entry) => isMatch(entry, assertion.where ?? {}));
+  const where: JournalFilter = assertion.where ?? {};
+  const entries = all.filter((entry) => isMatch(entry, where) && isOfClient(entry, where.account));
   switch (assertion.assert) {
     case 'polled_at_least_every':
       return lives(entries).flatMap(({ id, life }) => slowPolls(id, life, assertion.seconds, now));
@@ -98,53 +108,79 @@ function breachesOf(assertion: ParsedAssertion, all: readonly JournalEntry[], no
   }
 }
 
-const READS = new Set(['getInstance', 'getDeployment']);
-const CREATES = new Set(['createInstance', 'createVolume', 'createDeployment']);
-const DELETES = new Set(['destroyInstance', 'deleteVolume', 'terminateDeployment']);
+/** The marketplace is not the client under test, unless its account is asked for. */
+export function isOfClient({ also_of: alsoOf = [] }: JournalEntry, account: string | undefined): boolean {
+  return account === MARKETPLACE || !alsoOf.includes(MARKETPLACE);
+}
+
+/** Operations that read, create and delete one instance, volume or deployment. */
+export const READS = new Set(['getInstance', 'getDeployment']);
+export const CREATES = new Set(['createInstance', 'createVolume', 'createDeployment']);
+export const DELETES = new Set(['destroyInstance', 'deleteVolume', 'terminateDeployment']);
 /** Final statuses, after which polls are not required. */
 const FINAL = new Set(['ERROR', 'OFFLINE', 'DESTROYED', 'failed', 'terminated', 'terminated-provider']);
 
-function lives(entries: readonly JournalEntry[]): { id: string; life: JournalEntry[] }[] {
+/** The entries of each resource, by its id, with the create that made it. */
+export function lives(entries: readonly JournalEntry[]): { id: string; life: JournalEntry[] }[] {
   const found = new Map<string, { id: string; life: JournalEntry[] }>();
   for (const entry of entries) {
-    const id = madeBy(entry) ?? entry.resource;
-    if (id === undefined) continue;
-    const key = `${entry.provider} ${id}`;
-    const known = found.get(key);
-    if (known === undefined) found.set(key, { id, life: [entry] });
-    else known.life.push(entry);
+    const made = madeBy(entry);
+    for (const id of made.length === 0 && entry.resource !== undefined ? [entry.resource] : made) {
+      const key = `${entry.provider} ${id}`;
+      const known = found.get(key);
+      if (known === undefined) found.set(key, { id, life: [entry] });
+      else known.life.push(entry);
+    }
   }
   return [...found.values()];
 }
 
-/** The resource that a create made, even if its answer was lost. */
-function madeBy({ operation = '', status, resource, server, response }: JournalEntry): string | undefined {
-  if (!CREATES.has(operation) || response.headers['idempotent-replayed'] === 'true') return undefined;
-  const made = server ?? { status: status ?? 0, resource };
-  return made.status >= 200 && made.status < 300 ? made.resource : undefined;
+/** The resources that a create made, even if its answer was lost, or if it was delivered twice. */
+function madeBy({ operation = '', status, resource, server, response, made }: JournalEntry): string[] {
+  if (!CREATES.has(operation)) return [];
+  if (made !== undefined) return made;
+  const last = server ?? { status: status ?? 0, resource };
+  const isMade =
+    response.headers['idempotent-replayed'] !== 'true' && last.status >= 200 && last.status < 300;
+  return isMade && last.resource !== undefined ? [last.resource] : [];
 }
 
 const isRead = ({ operation = '' }: JournalEntry): boolean => READS.has(operation);
-const isKnownMade = (entry: JournalEntry): boolean =>
-  madeBy(entry) !== undefined && entry.status !== null && entry.status < 300;
+/** Whether the entry is the create of this resource, and its answer told the client. */
+const isKnownMade = (entry: JournalEntry, id: string): boolean =>
+  madeBy(entry).includes(id) && entry.resource === id && entry.status !== null && entry.status < 300;
 
 /** Finds polls that came too late, from the create's answer or the first read until a final status was seen. */
 function slowPolls(id: string, life: readonly JournalEntry[], seconds: number, now: number): Breach[] {
   const breaches: Breach[] = [];
   let last: JournalEntry | undefined;
   for (const entry of life) {
-    if (last !== undefined && isRead(entry) && secondsBetween(last, entry) > seconds)
+    if (last !== undefined && isRead(entry) && silenceUntil(Date.parse(entry.at), last) > seconds)
       breaches.push({
-        message: `${id} was not read for ${secondsBetween(last, entry)} s`,
+        message: `${id} was not read for ${silenceUntil(Date.parse(entry.at), last)} s`,
+        resource: id,
         entries: [last, entry],
       });
     if (last !== undefined && isEnd(entry)) return breaches;
-    if (isKnownMade(entry) || isRead(entry)) last = entry;
+    if (isKnownMade(entry, id) || isRead(entry)) last = entry;
   }
-  const silence = last === undefined ? 0 : (now - Date.parse(last.at)) / 1000;
+  const silence = last === undefined ? 0 : silenceUntil(now, last);
   if (last !== undefined && silence > seconds)
-    breaches.push({ message: `${id} was not read for ${silence} s, until now`, entries: [last] });
+    breaches.push({
+      message: `${id} was not read for ${silence} s, until now`,
+      resource: id,
+      entries: [last],
+    });
   return breaches;
+}
+
+/** The seconds until `at` in which the client could have sent its next request: after the answer, and after its Retry-After. */
+export function silenceUntil(
+  at: number,
+  { at: sentAt, duration_ms: durationMs, response }: JournalEntry,
+): number {
+  const askedMs = Number(response.headers['retry-after'] ?? 0) * 1000;
+  return (at - Date.parse(sentAt) - Math.max(durationMs, askedMs || 0)) / 1000;
 }
 
 function fastPolls(id: string, life: readonly JournalEntry[], seconds: number): Breach[] {
@@ -154,42 +190,54 @@ function fastPolls(id: string, life: readonly JournalEntry[], seconds: number): 
     if (before === undefined || secondsBetween(before, entry) >= seconds) return [];
     return {
       message: `${id} was read twice within ${secondsBetween(before, entry)} s`,
+      resource: id,
       entries: [before, entry],
     };
   });
 }
 
-function isEnd({ operation = '', status, response }: JournalEntry): boolean {
+/** Whether the client learned that the resource has ended. */
+export function isEnd({ operation = '', status, response }: JournalEntry): boolean {
   if (status === 404) return true;
-  if (DELETES.has(operation) && operation !== 'destroyInstance') return status === 200;
+  if (DELETES.has(operation) && operation !== 'destroyInstance') return status === 200 || status === 204;
   const shown = (response.body as { status?: unknown } | undefined)?.status;
   return READS.has(operation) && FINAL.has(String(shown));
 }
 
+/** Finds creates of the same that made several resources, none of which had ended before the next create. */
 function doubleCreates(entries: readonly JournalEntry[]): Breach[] {
-  const made = new Map<string, JournalEntry[]>();
+  const groups: JournalEntry[][] = [];
+  const latest = new Map<string, JournalEntry[]>();
+  const ended = new Set<string | undefined>();
   for (const entry of entries) {
-    if (madeBy(entry) === undefined) continue;
+    const { operation = '', status, resource } = entry;
+    if (isEnd(entry) || (DELETES.has(operation) && status === 200)) ended.add(resource);
+    if (madeBy(entry).length === 0) continue;
     const { name, ...rest } = (entry.request.body ?? {}) as Record<string, unknown>;
     const what = typeof name === 'string' ? name : JSON.stringify(rest);
-    const key = [entry.provider, entry.account, entry.operation, what].join(' ');
-    made.set(key, [...(made.get(key) ?? []), entry]);
+    const key = [entry.provider, entry.account, operation, what].join(' ');
+    const before = latest.get(key) ?? [];
+    const isOpen = before.flatMap(madeBy).some((id) => !ended.has(id));
+    const same = isOpen ? before : [];
+    if (!isOpen) groups.push(same);
+    same.push(entry);
+    latest.set(key, same);
   }
-  return [...made.values()].flatMap((same) => {
-    const ids = [...new Set(same.map(madeBy))];
+  return groups.flatMap((same) => {
+    const ids = [...new Set(same.flatMap(madeBy))];
     if (ids.length < 2) return [];
     return { message: `the same create made ${ids.join(' and ')}`, entries: same };
   });
 }
 
 function leftBehind(id: string, life: readonly JournalEntry[]): Breach[] {
-  const made = life.find((entry) => madeBy(entry) !== undefined);
+  const made = life.find((entry) => madeBy(entry).includes(id));
   const isDeleted = life.some(
-    ({ operation = '', status }) => DELETES.has(operation) && (status === 200 || status === 404),
+    ({ operation = '', status }) => DELETES.has(operation) && (status === 200 || status === 204),
   );
-  return made === undefined || isDeleted
+  return made === undefined || isDeleted || life.some(isEnd)
     ? []
-    : [{ message: `${id} was made and not destroyed`, entries: [made] }];
+    : [{ message: `${id} was made and not destroyed`, resource: id, entries: [made] }];
 }
 
 function readsOfGone(id: string, life: readonly JournalEntry[]): Breach[] {
@@ -197,7 +245,7 @@ function readsOfGone(id: string, life: readonly JournalEntry[]): Breach[] {
   const later = gone < 0 ? [] : life.slice(gone + 1).filter(isRead);
   return later.length === 0
     ? []
-    : [{ message: `${id} was read ${later.length} times after it was gone`, entries: later }];
+    : [{ message: `${id} was read ${later.length} times after it was gone`, resource: id, entries: later }];
 }
 
 function hastyRetries(entries: readonly JournalEntry[]): Breach[] {

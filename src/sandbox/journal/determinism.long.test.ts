@@ -19,6 +19,14 @@ async function elsewhere(zone: string, seed: number): Promise<string> {
 it('the same seed gives the same journal, byte for byte: again, beside others, and in parallel processes of other time zones [sandbox-same-journal]', async () => {
   const first = await history(42);
   expect(JSON.parse(first).length).toBeGreaterThan(10);
+  for (const fault of [
+    'slow-connection',
+    'half-closed-after-answer',
+    'dead-connection',
+    ...['half-closed-before-answer', 'certificate-expired', 'certificate-wrong-name', 'handshake-reset'],
+    'answer-patch',
+  ])
+    expect(first).toContain(`"fault":"${fault}"`);
   const beside = await Promise.all([history(42), history(43), history(42)]);
   expect([beside[0], beside[2]]).toEqual([first, first]);
   expect(beside[1]).not.toBe(first);

@@ -1,10 +1,16 @@
+import { hash } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
 import { isNestedTooDeeply } from '../../contract/parse-json.ts';
+import { Recent } from './recent.ts';
 
 /** Fields whose values are secrets, anywhere in a body. */
 const SECRETS = new Set(['api_key', 'password', 'access_token']);
 
 const headersSchema = z.record(z.string(), z.string());
+const requestHeadersSchema = headersSchema.meta({
+  description:
+    'Authorization is shown as `Bearer sha256:DIGEST (KEY)`: the first 16 hexadecimal digits of the credential’s SHA-256, and its key as `provider/account`.',
+});
 
 /** One exchange as the caller saw it. Times are those of the sandbox's clock. */
 export const journalEntrySchema = z
@@ -12,14 +18,21 @@ export const journalEntrySchema = z
     number: z.int().positive().meta({ description: 'Counts up from 1 since the last reset.' }),
     at: z.iso.datetime(),
     provider: z.string().meta({ description: 'The name of a provider, or `marketplace`.' }),
-    account: z.string().optional().meta({ description: 'The account of the key in the request, if known.' }),
+    account: z.string().optional().meta({
+      description:
+        'The account of the credential. For a request that the marketplace sent: that of the user of the deployment or the volume.',
+    }),
+    also_of: z.array(z.string()).optional().meta({
+      description:
+        'Other accounts by which a filter finds it. Only for requests that the marketplace sent: that of the team’s owner, and `marketplace`.',
+    }),
     method: z.string(),
     path: z.string().meta({ description: 'With the query, without the prefix of the provider.' }),
     operation: z.string().optional().meta({ description: 'The operationId of its OpenAPI document.' }),
     resource: z.string().optional().meta({
       description: 'The id of the instance, volume or deployment that it created or concerned.',
     }),
-    request: z.object({ headers: headersSchema, body: z.unknown().optional() }),
+    request: z.object({ headers: requestHeadersSchema, body: z.unknown().optional() }),
     status: z.int().nullable().meta({ description: 'Null: no answer.' }),
     response: z.object({
       headers: headersSchema,
@@ -30,25 +43,66 @@ export const journalEntrySchema = z
     server: z.object({ status: z.int(), resource: z.string().optional() }).optional().meta({
       description: 'The server’s own answer, if a fault changed what the caller saw.',
     }),
+    made: z.array(z.string()).optional().meta({
+      description:
+        'The ids of all resources that the server made, if there are several: it got the request twice.',
+    }),
     faults: z.array(z.string()).optional().meta({ description: 'The faults that struck it, by name.' }),
   })
   .meta({ id: 'JournalEntry' });
 export type JournalEntry = z.infer<typeof journalEntrySchema>;
 
-/** The kept headers: those that change a request's meaning, and those that a client can act on. */
-const REQUEST_HEADERS = ['content-type', 'idempotency-key', 'if-none-match'];
-const RESPONSE_HEADERS = ['content-type', 'etag', 'idempotent-replayed', 'retry-after'];
+/** The kept headers: those that say who sent a request or change its meaning, and those that a client can act on. */
+const REQUEST_HEADERS = ['authorization', 'content-type', 'idempotency-key', 'if-none-match', 'user-agent'];
+const RESPONSE_HEADERS = [
+  'cache-control',
+  'content-type',
+  'etag',
+  'idempotent-replayed',
+  'retry-after',
+  'x-request-id',
+];
+/** Headers whose values are secrets. */
+const CREDENTIALS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie']);
 
-export const requestHeaders = (headers: Headers) => pickHeaders(headers, REQUEST_HEADERS);
-export const responseHeaders = (headers: Headers) => pickHeaders(headers, RESPONSE_HEADERS);
+/** Which headers the journal keeps. */
+export class KeptHeaders {
+  readonly #of: Record<'request' | 'response', readonly string[]>;
+  readonly #nameOf: (apiKey: string) => string | undefined;
+  /** Recent results: a poll mostly repeats the last one. */
+  readonly #recent = new Recent<Record<string, string>>();
 
-function pickHeaders(headers: Headers, names: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = headers.get(name);
-      return value === null ? [] : [[name, value]];
-    }),
-  );
+  /** `also`: further headers, of requests and answers. `nameOf`: the name of a key. */
+  constructor(
+    also: readonly string[] = [],
+    nameOf: (apiKey: string) => string | undefined = () => undefined,
+  ) {
+    const names = also.map((name) => name.toLowerCase());
+    this.#of = {
+      request: [...new Set([...REQUEST_HEADERS, ...names])],
+      response: [...new Set([...RESPONSE_HEADERS, ...names])],
+    };
+    this.#nameOf = nameOf;
+  }
+
+  of(side: 'request' | 'response', headers: Headers): Record<string, string> {
+    const names = this.#of[side];
+    const values = names.map((name) => headers.get(name));
+    return this.#recent.get(`${side} ${JSON.stringify(values)}`, () =>
+      Object.fromEntries(
+        names.flatMap((name, index) => {
+          const value = values[index];
+          return value == null ? [] : [[name, CREDENTIALS.has(name) ? this.#digestOf(value) : value]];
+        }),
+      ),
+    );
+  }
+
+  /** Replaces a credential by its digest and the name of its key. */
+  #digestOf(value: string): string {
+    const [, scheme = '', secret = value] = /^((?:Bearer|Basic) +)(.*)$/i.exec(value) ?? [];
+    return `${scheme}sha256:${hash('sha256', secret).slice(0, 16)} (${this.#nameOf(secret) ?? 'another credential'})`;
+  }
 }
 
 /** Returns the body to display: JSON with secrets removed, or text. Undefined if there is none. */

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { toProviderName } from '../options.ts';
+import { isOf } from '../ownership.ts';
 import type { JournalEntry } from './entry.ts';
 
 /** Selects entries of the journal. An absent field matches any entry. */
@@ -10,7 +11,9 @@ export const journalFilterSchema = z
       .optional()
       .transform((name) => name && toProviderName(name))
       .meta({ type: 'string', description: 'Such as `provider-a` or `a`, or `marketplace`.' }),
-    account: z.string().optional(),
+    account: z.string().optional().meta({
+      description: 'Also finds what the marketplace sent for a user of this account or of its team.',
+    }),
     method: z
       .string()
       .optional()
@@ -47,16 +50,20 @@ export function isMatch(entry: JournalEntry, filter: JournalFilter): boolean {
   return (
     entry.number > since &&
     isEqual(provider, entry.provider) &&
-    isEqual(account, entry.account) &&
+    (account === undefined || isOf(account, { ...entry, alsoOf: entry.also_of })) &&
     isEqual(method, entry.method) &&
     isEqual(operation, entry.operation) &&
-    isEqual(resource, entry.resource) &&
+    (isEqual(resource, entry.resource) || isOneOf(resource, entry.made)) &&
     isPathMatch(filter.path, entry.path) &&
     isStatusMatch(filter.status, entry.status) &&
     isFaultMatch(filter.fault, entry.faults) &&
     (filter.after === undefined || Date.parse(entry.at) >= Date.parse(filter.after)) &&
     (filter.before === undefined || Date.parse(entry.at) < Date.parse(filter.before))
   );
+}
+
+function isOneOf(asked: string | undefined, values: readonly string[] = []): boolean {
+  return asked !== undefined && values.includes(asked);
 }
 
 /** A pattern without a query matches the path only. */

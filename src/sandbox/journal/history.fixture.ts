@@ -1,6 +1,6 @@
 import { createSandbox } from '../../compose/sandbox/sandbox.ts';
 
-/** Runs a short session and returns its journal as text. */
+/** Runs a short session with faults, and returns its journal and the strikes as text. */
 export async function history(seed: number): Promise<string> {
   await using sandbox = await createSandbox({ seed, marketplace: true, providers: ['a', 'b'] });
   const { apiKey = '', baseUrl = '' } = sandbox.defaultAccount.marketplace ?? {};
@@ -12,6 +12,19 @@ export async function history(seed: number): Promise<string> {
     });
     return (await reply.json()) as { id: string };
   };
+  await sandbox.faults.arm('slow-connection', { provider: 'marketplace', probability: 0.5 });
+  await sandbox.faults.arm('half-closed-after-answer', { times: 'sticky', probability: 0.3 });
+  await sandbox.faults.arm('dead-connection', { times: 'sticky', probability: 0.1 });
+  await sandbox.faults.arm('half-closed-before-answer', { provider: 'marketplace' });
+  await send('GET', '/teams').catch(() => undefined);
+  for (const fault of ['certificate-expired', 'certificate-wrong-name', 'handshake-reset'] as const) {
+    await sandbox.faults.arm(fault);
+    await send('GET', '/teams').catch(() => undefined);
+  }
+  await sandbox.faults.arm('answer-patch', {
+    ...{ provider: 'a', route: 'GET /instances/{id}' },
+    merge: { note: 'unknown' },
+  });
   const { id } = await send('POST', '/deployments', {
     ...{ provider: 'provider-a', offerId: 'a-cpu-8x32', gpuCount: 0, region: 'us-dallas' },
     operatingSystem: 'ubuntu-24.04',
@@ -22,7 +35,7 @@ export async function history(seed: number): Promise<string> {
   await send('GET', `/deployments/${id}`);
   await send('DELETE', `/deployments/${id}`);
   await sandbox.clock.advance(30_000);
-  return JSON.stringify(await sandbox.control.journal.entries());
+  return JSON.stringify([...(await sandbox.control.journal.entries()), ...sandbox.faults.events]);
 }
 
 // As a separate process: answers each seed from its parent with the journal.

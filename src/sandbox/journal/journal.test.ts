@@ -1,12 +1,17 @@
 import { expect, it } from 'vitest';
 import { nextTurn } from '../../ports/clock.ts';
+import { KeptHeaders } from './entry.ts';
 import { Journal } from './journal.ts';
 
+/** The first 16 hexadecimal digits of the SHA-256 of `secret`. */
+const SECRET_DIGEST = '2bb80d537b1da3e3';
 const START = Date.UTC(2026, 0, 1);
 
 function start() {
   const clock = { now: START };
-  const journal = new Journal(() => clock.now);
+  const names = new Map([['secret', 'provider-a/me']]);
+  const headers = new KeptHeaders(['X-Trace', 'Cookie'], (key) => names.get(key));
+  const journal = new Journal(() => clock.now, { headers });
   const send = async (
     method: string,
     path: string,
@@ -43,7 +48,7 @@ it('keeps each exchange as its caller saw it, and both still read their bodies',
     Response.json({ id: 'i-1', status: 'PROVISIONING' }, { status: 201, headers: { ETag: '"1"' } }),
     {
       body: { name: 'demo' },
-      headers: { Authorization: 'Bearer secret', 'Idempotency-Key': 'k' },
+      headers: { Authorization: 'Bearer secret', 'Idempotency-Key': 'k', 'User-Agent': 'client/1.2' },
       account: 'me',
     },
   );
@@ -61,7 +66,12 @@ it('keeps each exchange as its caller saw it, and both still read their bodies',
       operation: 'createInstance',
       resource: 'i-1',
       request: {
-        headers: { 'content-type': 'application/json', 'idempotency-key': 'k' },
+        headers: {
+          authorization: `Bearer sha256:${SECRET_DIGEST} (provider-a/me)`,
+          'content-type': 'application/json',
+          'idempotency-key': 'k',
+          'user-agent': 'client/1.2',
+        },
         body: { name: 'demo' },
       },
       status: 201,
@@ -90,6 +100,33 @@ it('shows no secret', async () => {
   const [entry] = await journal.entries();
   expect(entry).toMatchObject({ operation: 'issueToken', request: { body: { api_key: '[hidden]' } } });
   expect(JSON.stringify(entry)).not.toContain('secret');
+});
+
+it('keeps further headers of requests and answers on request', async () => {
+  const { journal, send } = start();
+  await send('GET', '/v1/instances', new Response('[]', { headers: { 'X-Trace': 'answer' } }), {
+    headers: { 'X-Trace': 'request', 'X-Other': 'not kept' },
+  });
+  expect(await journal.entries()).toMatchObject([
+    { request: { headers: { 'x-trace': 'request' } }, response: { headers: { 'x-trace': 'answer' } } },
+  ]);
+  expect(JSON.stringify(await journal.entries())).not.toContain('not kept');
+});
+
+it.each([
+  ['Bearer  unknown-secret', /^Bearer {2}sha256:[0-9a-f]{16} \(another credential\)$/],
+  ['bearer secret', /^bearer sha256:2bb80d537b1da3e3 \(provider-a\/me\)$/],
+  ['Basic c2VjcmV0OnNlY3JldA==', /^Basic sha256:[0-9a-f]{16} \(another credential\)$/],
+  ['secret', /^sha256:2bb80d537b1da3e3 \(provider-a\/me\)$/],
+  ['secret-1 secret-2', /^sha256:[0-9a-f]{16} \(another credential\)$/],
+])('shows a digest for the credential %j', async (authorization, shown) => {
+  const { journal, send } = start();
+  await send('GET', '/v1/instances', new Response('[]'), {
+    headers: { Authorization: authorization, Cookie: 'secret' },
+  });
+  const [entry] = await journal.entries();
+  expect(entry?.request.headers['authorization']).toMatch(shown);
+  expect(JSON.stringify(entry)).not.toMatch(/secret|c2Vj/);
 });
 
 it('shows nothing of JSON that is nested so deep that its secrets are not found', async () => {
@@ -185,4 +222,16 @@ it('is bounded: the newest exchanges are kept', async () => {
   expect(journal.count).toBe(20_001);
   const kept = await journal.entries();
   expect([kept.length, kept.at(0)?.number, kept.at(-1)?.number]).toEqual([10_000, 10_002, 20_001]);
+  expect(journal.dropped).toBe(10_001);
+});
+
+it('does not count the cleared entries of an account as dropped, and brings no dropped ones back', async () => {
+  const { journal, send } = start();
+  for (let count = 0; count < 10_000; count++) await send('GET', '/v1/instances', new Response());
+  for (let count = 0; count < 5; count++)
+    await send('GET', '/v1/instances', new Response(), { account: 'me' });
+  journal.clear({ account: 'me' });
+  const kept = await journal.entries();
+  expect([kept.length, kept.at(0)?.number, kept.at(-1)?.number]).toEqual([9_995, 6, 10_000]);
+  expect([journal.count, journal.dropped]).toEqual([10_005, 5]);
 });

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Layer } from '../provider.ts';
-import type { JournalEntry } from './entry.ts';
+import { type JournalEntry, KeptHeaders } from './entry.ts';
 import { isMatch, type JournalFilter } from './filter.ts';
 import { Reading, Recording } from './recording.ts';
 
@@ -8,8 +8,14 @@ import { Reading, Recording } from './recording.ts';
 const MAX_ENTRIES = 10_000;
 const MAX_BODY_BYTES = 64 * 1024;
 
+interface JournalOptions {
+  maxBodyBytes?: number;
+  headers?: KeptHeaders;
+}
+
 export interface SavedJournal {
   count: number;
+  dropped: number;
   entries: readonly Recording[];
 }
 
@@ -21,19 +27,24 @@ export class Journal {
   readonly #current = new AsyncLocalStorage<Recording>();
   readonly #reading: Reading;
   #count = 0;
+  /** Entries that have been removed from `#entries` to limit their number. */
+  #dropped = 0;
 
-  constructor(now: () => number, maxBodyBytes = MAX_BODY_BYTES) {
+  constructor(
+    now: () => number,
+    { maxBodyBytes = MAX_BODY_BYTES, headers = new KeptHeaders() }: JournalOptions = {},
+  ) {
     this.#now = now;
-    this.#reading = new Reading(maxBodyBytes);
+    this.#reading = new Reading(maxBodyBytes, headers);
   }
 
   /** The layer outside all faults. It records the answer that the caller gets. */
   readonly layer: Layer = async (exchange, next) => {
-    const { provider, request, account } = exchange;
+    const { request, connection: _connection, ...of } = exchange;
     const now = this.#now;
-    const recording = new Recording(++this.#count, now(), { provider, account }, request, this.#reading);
+    const recording = new Recording(++this.#count, now(), of, request, this.#reading);
     this.#entries.push(recording);
-    if (this.#entries.length > 2 * MAX_ENTRIES) this.#entries.splice(0, MAX_ENTRIES);
+    if (this.#entries.length > 2 * MAX_ENTRIES) this.#dropped += this.#entries.splice(0, MAX_ENTRIES).length;
     try {
       const response = await this.#current.run(recording, () => next(request));
       recording.answered(response, now(), this.#reading);
@@ -70,16 +81,25 @@ export class Journal {
     return this.#count;
   }
 
-  clear(): void {
-    this.load({ count: 0, entries: [] });
+  /** Number of the oldest exchanges, whose entries were dropped. */
+  get dropped(): number {
+    return this.#dropped + Math.max(0, this.#entries.length - MAX_ENTRIES);
+  }
+
+  /** Clears all entries and their count, or the entries of an account. */
+  clear({ account }: { account?: string | undefined } = {}): void {
+    const { entries, ...counts } = this.save();
+    const others = entries.filter((recording) => account !== undefined && !recording.isOf(account));
+    this.load({ ...(account === undefined ? { count: 0, dropped: 0 } : counts), entries: others });
   }
 
   save(): SavedJournal {
-    return { count: this.#count, entries: this.#kept() };
+    return { count: this.#count, dropped: this.dropped, entries: this.#kept() };
   }
 
-  load({ count, entries }: SavedJournal): void {
+  load({ count, dropped, entries }: SavedJournal): void {
     this.#count = count;
+    this.#dropped = dropped;
     this.#entries.splice(0, this.#entries.length, ...entries);
   }
 

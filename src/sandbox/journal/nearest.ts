@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi';
 import { formatPath, type Issue } from '../../contract/errors.ts';
 import { valueAt } from '../../contract/issue-words.ts';
+import { nearestRoutes, operationOf } from '../operations.ts';
 import { mostLike } from '../options.ts';
 import type { JournalEntry } from './entry.ts';
-import { nearestRoutes, operationOf } from './operations.ts';
 import { type AskServer, kindOf, type RequestKind } from './request-kinds.ts';
 
 const changeSchema = z.object({

@@ -1,56 +1,73 @@
 import { Buffer } from 'node:buffer';
 import { nextTurn } from '../../ports/clock.ts';
-import { type JournalEntry, requestHeaders, responseHeaders, toBody } from './entry.ts';
-import { operationOf } from './operations.ts';
-
-const MAX_SHARED_TEXTS = 256;
+import { operationOf } from '../operations.ts';
+import { isOf, type Ownership } from '../ownership.ts';
+import { type JournalEntry, type KeptHeaders, toBody } from './entry.ts';
+import { Recent } from './recent.ts';
+import { bodyOfWhole } from './whole-answer.ts';
 
 interface Body {
   text: string;
   state: 'reading' | 'whole' | 'cut' | 'broken';
 }
 
-/** An exchange, running or finished. Its entry is computed on demand. */
+/** What many exchanges have in common. */
+interface Kind extends Ownership {
+  provider: string;
+  method: string;
+  path: string;
+}
+
+/** An answer of the server itself. The body is that of a create. */
+interface Served {
+  status: number;
+  body: Body | undefined;
+}
+
+/** An exchange, running or finished. Its entry is computed on demand. Equal parts are shared: a poll is a few numbers. */
 export class Recording {
   readonly number: number;
   readonly #at: number;
-  readonly #of: { provider: string; account: string | undefined };
-  readonly #request: { method: string; path: string; headers: Record<string, string> };
-  #requestBody: Body | undefined;
-  #answer: { status: number; headers: Record<string, string>; body: Body | undefined } | undefined;
+  readonly #kind: Kind;
+  readonly #headers: Record<string, string>;
+  readonly #body: Body | undefined;
+  #status: number | undefined;
+  #answerHeaders: Record<string, string> | undefined;
+  #answerBody: Body | undefined;
   #problem: string | undefined;
-  #server: { status: number; body: Body | undefined } | undefined;
-  readonly #faults: string[] = [];
+  #served: Served | undefined;
+  /** The answers before that, if the server got the request several times. */
+  #servedBefore: Served[] | undefined;
+  #faults: string[] | undefined;
   #durationMs = 0;
 
   constructor(
     number: number,
     at: number,
-    of: { provider: string; account: string | undefined },
+    of: Ownership & { provider: string },
     request: Request,
     reading: Reading,
   ) {
     const { pathname, search } = new URL(request.url);
     this.number = number;
     this.#at = at;
-    this.#of = of;
-    this.#request = {
-      method: request.method,
-      path: pathname + search,
-      headers: requestHeaders(request.headers),
-    };
-    this.#requestBody = reading.start(request);
+    this.#kind = reading.kind({ ...of, method: request.method, path: pathname + search });
+    this.#headers = reading.headers.of('request', request.headers);
+    this.#body = reading.start(request);
   }
 
   /** Records the server's own answer, before any fault. */
   served(response: Response, reading: Reading): void {
-    const isCreate = this.#request.method === 'POST' && response.ok;
-    this.#server = { status: response.status, body: isCreate ? reading.start(response) : undefined };
+    if (this.#served !== undefined) this.#servedBefore = [...(this.#servedBefore ?? []), this.#served];
+    const isCreated = this.#kind.method === 'POST' && response.ok;
+    // The answer of a read is kept once, as the caller gets it.
+    this.#served = reading.served(response.status, isCreated ? reading.start(response) : undefined);
   }
 
   answered(response: Response, now: number, reading: Reading): void {
-    const { status, headers } = response;
-    this.#answer = { status, headers: responseHeaders(headers), body: reading.start(response) };
+    this.#status = response.status;
+    this.#answerHeaders = reading.headers.of('response', response.headers);
+    this.#answerBody = reading.start(response);
     this.#durationMs = now - this.#at;
   }
 
@@ -60,46 +77,59 @@ export class Recording {
   }
 
   struckBy(fault: string): void {
-    this.#faults.push(fault);
+    this.#faults = [...(this.#faults ?? []), fault];
+  }
+
+  isOf(account: string): boolean {
+    return isOf(account, this.#kind);
   }
 
   toEntry(): JournalEntry {
-    const { method, path, headers } = this.#request;
-    const found = operationOf(this.#of.provider, method, path);
-    const body = toBody(this.#answer?.body?.text);
-    const requestBody = toBody(this.#requestBody?.text);
+    const { provider, account, alsoOf, method, path } = this.#kind;
+    const found = operationOf(provider, method, path);
+    const body = toBody(this.#answerBody?.text);
+    const requestBody = toBody(this.#body?.text);
     const server = this.#serverEntry();
-    const resource = found?.resource ?? (isCreate(method, this.#answer?.status) ? idIn(body) : undefined);
-    const problem = this.#problem ?? problemOf(this.#answer?.body);
+    const made = this.#made();
+    const resource = found?.resource ?? (isCreate(method, this.#status) ? idIn(body) : undefined);
+    const problem = this.#problem ?? problemOf(this.#answerBody);
     return {
       number: this.number,
       at: new Date(this.#at).toISOString(),
-      provider: this.#of.provider,
-      ...(this.#of.account !== undefined && { account: this.#of.account }),
+      provider,
+      ...(account !== undefined && { account }),
+      ...(alsoOf !== undefined && { also_of: [...alsoOf] }),
       method,
       path,
       ...(found && { operation: found.operation.id }),
       ...(resource !== undefined && { resource }),
-      request: { headers, ...(requestBody !== undefined && { body: requestBody }) },
-      status: this.#answer?.status ?? null,
+      request: { headers: this.#headers, ...(requestBody !== undefined && { body: requestBody }) },
+      status: this.#status ?? null,
       response: {
-        headers: this.#answer?.headers ?? {},
+        headers: this.#answerHeaders ?? {},
         ...(body !== undefined && { body }),
         ...(problem !== undefined && { problem }),
       },
       duration_ms: Math.round(this.#durationMs),
       ...(server !== undefined && { server }),
-      ...(this.#faults.length > 0 && { faults: this.#faults }),
+      ...(made.length > 1 && { made }),
+      ...(this.#faults && { faults: this.#faults }),
     };
   }
 
   /** The server's answer, if the caller saw another one. */
   #serverEntry(): JournalEntry['server'] {
-    const server = this.#server;
-    if (server === undefined || (server.status === this.#answer?.status && this.#faults.length === 0))
+    const server = this.#served;
+    if (server === undefined || (server.status === this.#status && this.#faults === undefined))
       return undefined;
     const resource = idIn(toBody(server.body?.text));
     return { status: server.status, ...(resource !== undefined && { resource }) };
+  }
+
+  /** The ids of the resources that the server made. */
+  #made(): string[] {
+    const served = [...(this.#servedBefore ?? []), ...(this.#served ? [this.#served] : [])];
+    return [...new Set(served.flatMap(({ body }) => idIn(toBody(body?.text)) ?? []))];
   }
 }
 
@@ -119,19 +149,35 @@ function problemOf(body: Body | undefined): string | undefined {
   return body?.state === 'cut' ? 'the rest of the answer was not kept' : undefined;
 }
 
+/** Reads the parts of exchanges, and shares those that are equal. */
 export class Reading {
+  readonly headers: KeptHeaders;
   readonly #open = new Set<Promise<void>>();
-  /** Recent texts by length: a poll mostly repeats its last answer. */
-  readonly #texts = new Map<number, string>();
+  readonly #kinds = new Recent<Kind>();
+  readonly #served = new Recent<Served>();
+  readonly #bodies = new Recent<Body>();
   readonly #maxBytes: number;
 
   /** Keeps at most `maxBytes` of a body. */
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, headers: KeptHeaders) {
     this.#maxBytes = maxBytes;
+    this.headers = headers;
+  }
+
+  kind(kind: Kind): Kind {
+    const { provider, account, alsoOf, method, path } = kind;
+    return this.#kinds.get(JSON.stringify([provider, account, alsoOf, method, path]), () => kind);
+  }
+
+  served(status: number, body: Body | undefined): Served {
+    const served = { status, body };
+    return body === undefined ? this.#served.get(String(status), () => served) : served;
   }
 
   /** Starts to read a body. Undefined if there is none. */
   start(of: Request | Response): Body | undefined {
+    const text = of instanceof Response ? bodyOfWhole(of) : undefined;
+    if (text !== undefined && text.length <= this.#maxBytes) return this.#shared(text);
     if (of.body === null) return undefined;
     const body: Body = { text: '', state: 'reading' };
     const done = this.#read(of.clone(), body).finally(() => this.#open.delete(done));
@@ -153,17 +199,13 @@ export class Reading {
         bytes += chunk.byteLength;
       }
       body.state = bytes > this.#maxBytes ? 'cut' : 'whole';
-      body.text = this.#shared(body.text.slice(0, this.#maxBytes));
+      body.text = this.#shared(body.text.slice(0, this.#maxBytes)).text;
     } catch {
       body.state = 'broken';
     }
   }
 
-  #shared(text: string): string {
-    const known = this.#texts.get(text.length);
-    if (known === text) return known;
-    if (this.#texts.size >= MAX_SHARED_TEXTS) this.#texts.clear();
-    this.#texts.set(text.length, text);
-    return text;
+  #shared(text: string): Body {
+    return this.#bodies.get(text, () => ({ text, state: 'whole' }));
   }
 }

@@ -190,6 +190,58 @@ describe('a replay', () => {
     expect((await ask('DELETE', path)).status).toBe(200);
   });
 
+  it('keeps x-request-id and cache-control', async () => {
+    await using target = await record((reply) => {
+      reply.headers.set('Cache-Control', 'no-store');
+      reply.headers.set('X-Request-Id', 'req-7');
+      return reply;
+    });
+    await target.send('GET', '/volumes/locations');
+    const replay = new Replay(await target.recorder.exchanges());
+    const { headers } = await replay.fetch(request('GET', '/volumes/locations'));
+    expect([headers.get('cache-control'), headers.get('x-request-id')]).toEqual(['no-store', 'req-7']);
+  });
+
+  it('takes any text in place of a credential', async () => {
+    await using target = await record(async () => Response.json({ locations: [] }));
+    await target.send('GET', '/volumes/locations?api_key=sk_live_123456&region=eu');
+    const replay = new Replay(await target.recorder.exchanges());
+    const ask = async (path: string) => (await replay.fetch(request('GET', path))).status;
+    expect(await ask('/volumes/locations?api_key=another&region=us')).toBe(501);
+    expect(await ask('/volumes/locations?api_key=another&region=eu')).toBe(200);
+  });
+
+  it('starts again with `loop`, and when it is rewound', async () => {
+    await using target = await record();
+    const made = await target.send('POST', '/instances', create());
+    const path = `/instances/${made.body.id}`;
+    const shown = [
+      await target.send('GET', path),
+      await target.send('DELETE', path),
+      await target.send('GET', path),
+    ];
+    const exchanges = await target.recorder.exchanges();
+    const replay = new Replay(exchanges, { loop: true });
+    const ask = async (method: string, at: string) => (await replay.fetch(request(method, at))).status;
+    for (let round = 0; round < 3; round++)
+      expect([
+        await ask('POST', '/instances'),
+        await ask('GET', path),
+        await ask('DELETE', path),
+        await ask('GET', path),
+        await ask('GET', path),
+      ]).toEqual([201, ...shown.map(({ status }) => status), shown[2]?.status]);
+    replay.rewind();
+    expect(await ask('GET', path)).toBe(200);
+    const unanswered: string[] = [];
+    const once = new Replay(exchanges, { unanswered: (sentence) => unanswered.push(sentence) });
+    await once.fetch(request('POST', '/instances'));
+    expect((await once.fetch(request('POST', '/instances'))).status).toBe(501);
+    expect(unanswered).toEqual([
+      'The recording has no answer to POST /v1/instances; all that it has were given: with --loop it starts again.',
+    ]);
+  });
+
   it('prefers the exchange with the same body, and names the nearest request if none matches', async () => {
     const answer = (name: string) => ({
       at_ms: 0,
@@ -206,7 +258,7 @@ describe('a replay', () => {
         error: {
           code: 'not_recorded',
           message:
-            'The recording has no answer to GET /v1/volume; the nearest remaining request is POST /v1/volumes.',
+            'The recording has no answer to GET /v1/volume; the nearest recorded request is POST /v1/volumes.',
         },
       },
     ]);

@@ -1,4 +1,6 @@
+import { nextTurn } from '../../ports/clock.ts';
 import { Journal } from '../journal/journal.ts';
+import { Credentials } from './credentials.ts';
 import { ContractJudge, type RecordedExchange } from './violations.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -28,10 +30,13 @@ export interface RecorderDeps {
 export class Recorder {
   readonly #deps: RecorderDeps;
   readonly #journal: Journal;
+  readonly #credentials = new Credentials();
+  /** Bodies of answers that are still being read. */
+  readonly #reading = new Set<Promise<void>>();
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps;
-    this.#journal = new Journal(deps.now, MAX_BODY_BYTES);
+    this.#journal = new Journal(deps.now, { maxBodyBytes: MAX_BODY_BYTES });
   }
 
   /** Handles a client's request. Its path begins with /v1. */
@@ -56,6 +61,9 @@ export class Recorder {
     const headers = new Headers(request.headers);
     for (const name of HOP_BY_HOP) headers.delete(name);
     const body = request.body === null ? undefined : await request.arrayBuffer();
+    this.#credentials.noteHeaders(request.headers);
+    this.#credentials.noteUrl(request.url);
+    if (body !== undefined) this.#credentials.noteText(new TextDecoder().decode(body));
     const sent = new Request(url, {
       method: request.method,
       headers,
@@ -63,13 +71,27 @@ export class Recorder {
       ...(body && { body }),
     });
     const reply = await fetch(sent);
+    this.#credentials.noteHeaders(reply.headers);
+    this.#noteBody(reply.clone());
     const kept = new Headers(reply.headers);
     for (const name of OF_THE_CODING) kept.delete(name);
     return new Response(reply.body, { status: reply.status, headers: kept });
   }
 
-  /** All exchanges so far, each checked against the contract. */
+  #noteBody(reply: Response): void {
+    const reading = reply
+      .text()
+      .then((text) => this.#credentials.noteText(text))
+      // Broken off: the journal keeps that.
+      .catch(() => undefined)
+      .finally(() => this.#reading.delete(reading));
+    this.#reading.add(reading);
+  }
+
+  /** All exchanges so far, each checked against the contract, without credentials. */
   async exchanges(): Promise<RecordedExchange[]> {
+    // An answer that is still coming is not waited for.
+    await Promise.race([Promise.all(this.#reading), nextTurn()]);
     const judge = new ContractJudge();
     const entries = await this.#journal.entries();
     const [first] = entries;
@@ -78,13 +100,17 @@ export class Recorder {
       const violations = judge.violationsOf(entry);
       return {
         at_ms: Date.parse(entry.at) - Date.parse(first?.at ?? entry.at),
-        request: { method, path, ...(request.body !== undefined && { body: request.body }) },
+        request: {
+          method,
+          path: this.#credentials.redactPath(path),
+          ...(request.body !== undefined && { body: this.#credentials.redact(request.body) }),
+        },
         response: {
           status,
-          headers: response.headers,
-          ...(response.body !== undefined && { body: response.body }),
+          headers: this.#credentials.redact(response.headers),
+          ...(response.body !== undefined && { body: this.#credentials.redact(response.body) }),
         },
-        ...(violations.length > 0 && { violations }),
+        ...(violations.length > 0 && { violations: this.#credentials.redact(violations) }),
       };
     });
   }

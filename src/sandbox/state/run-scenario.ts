@@ -8,6 +8,7 @@ import type { Scenario, ScenarioStep } from './scenario-format.ts';
 export interface ScenarioTarget {
   /** Full names of the providers. The first is the default. */
   providers: readonly string[];
+  capacity: 'unlimited' | 'catalog';
   send(request: ScenarioRequest): Promise<{ status: number; body: unknown }>;
   arm(fault: Step<'arm'>['fault']): Promise<void>;
   startWeather(weather: Step<'weather'>['weather']): Promise<void>;
@@ -81,7 +82,7 @@ class ScenarioRun {
       case 'sell_out':
         return this.#sellOut(step);
       case 'arm':
-        return this.#target.arm(this.#withIds(step.fault));
+        return this.#arm(step);
       case 'weather':
         return this.#target.startWeather(this.#withIds(step.weather));
       case 'transitions':
@@ -93,6 +94,12 @@ class ScenarioRun {
       case 'request':
         return this.#request(step);
     }
+  }
+
+  async #arm({ fault, if_made: ifMade }: Step<'arm'>): Promise<void> {
+    const { instance, volume } = fault;
+    const isMade = [instance, volume].every((name) => name === undefined || this.made.has(name));
+    if (isMade || !ifMade) await this.#target.arm(this.#withIds(fault));
   }
 
   /** Replaces the names of providers by full names, and of earlier steps by ids. */
@@ -190,6 +197,10 @@ class ScenarioRun {
   }
 
   async #sellOut({ configuration_id, region, leave = 0, ...step }: Step<'sell_out'>): Promise<void> {
+    if (this.#target.capacity === 'unlimited')
+      throw new Fatal(
+        'the capacity of this sandbox is unlimited: start it with `capacity: catalog`, or arm the fault sold-out',
+      );
     const provider = this.#provider(step.provider);
     const made: Made[] = [];
     for (;;) {

@@ -1,25 +1,14 @@
 import { z } from '@hono/zod-openapi';
-
 import { MAX_ADVANCE_MS } from '../clock.ts';
+import { DURATION, EXPECTED_DURATION, toMilliseconds } from '../duration.ts';
 import { anyArmingSchema } from '../faults/arming.ts';
 import { weatherSchema } from '../faults/weather.ts';
 import { recordedExchangeSchema } from '../record/violations.ts';
 import { transitionSchema } from '../transitions/transitions.ts';
 
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** A duration: milliseconds, or text such as `90s`, `1h30m` or `30d`. Parsed to milliseconds. */
 export const durationSchema = z
-  .union([
-    z.number().nonnegative(),
-    z
-      .string()
-      .regex(/^(\d+(\.\d+)?(ms|s|m|h|d))+$/, 'expected a duration such as 500ms, 90s, 1h30m or 30d')
-      .transform((text) => [...text.matchAll(/([\d.]+)(ms|s|m|h|d)/g)])
-      .transform((parts) =>
-        parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (units[unit] ?? 0), 0),
-      ),
-  ])
+  .union([z.number().nonnegative(), z.string().regex(DURATION, EXPECTED_DURATION).transform(toMilliseconds)])
   .refine((ms) => ms <= MAX_ADVANCE_MS, 'expected at most 100 years')
   .openapi('Duration', {
     type: ['number', 'string'],
@@ -34,6 +23,8 @@ const providerSchema = nameSchema.meta({
 const labelSchema = nameSchema.meta({
   description: 'Name for later steps; if several are created, the first is `NAME-1`.',
 });
+
+const ifMade = z.boolean().optional();
 
 const stepSchema = z.discriminatedUnion('do', [
   z.strictObject({
@@ -66,6 +57,7 @@ const stepSchema = z.discriminatedUnion('do', [
       .optional()
       .meta({ description: 'Whether the clock advances until it is done. Default true.' }),
   }),
+  // Needs a sandbox with `capacity: catalog`.
   z.strictObject({
     do: z.literal('sell_out'),
     provider: providerSchema.optional(),
@@ -82,6 +74,9 @@ const stepSchema = z.discriminatedUnion('do', [
     fault: anyArmingSchema.meta({
       description:
         'The body of `POST /control/faults`; `instance` and `volume` may be names from earlier steps.',
+    }),
+    if_made: ifMade.meta({
+      description: 'Skip the step if no earlier step made the instance or volume. Default: an error.',
     }),
   }),
   z.strictObject({
@@ -100,13 +95,14 @@ const stepSchema = z.discriminatedUnion('do', [
     account: nameSchema.optional(),
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
     path: z.string().startsWith('/').meta({
-      description: 'A path on the server, such as /v1/instances; `{NAME}` is the id from an earlier step.',
+      description:
+        'A path on the server, such as /v1/instances or /operator/v1/cordons; `{NAME}` is the id from an earlier step.',
     }),
     body: z
       .record(z.string(), z.unknown())
       .optional()
       .meta({ description: 'A value `{NAME}` is the id from an earlier step.' }),
-    if_made: z.boolean().optional().meta({
+    if_made: ifMade.meta({
       description:
         'Skip the step if no earlier step made what the path or the body names. Default: an error.',
     }),
@@ -127,6 +123,7 @@ export const scenarioSchema = z
         providers: z.array(z.string()).min(1).optional(),
         clock: z.enum(['virtual', 'real']).optional(),
         marketplace: z.boolean().optional(),
+        capacity: z.enum(['unlimited', 'catalog']).optional(),
       })
       .optional()
       .meta({

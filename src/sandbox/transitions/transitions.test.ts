@@ -51,3 +51,71 @@ it('finishes a transition at once, or after a time, for a provider, an account, 
   await pass(10);
   expect((await read(id)).status).toBe(404);
 });
+
+it('finishes each transition of a volume at once, after a time, after polls, or on request', async () => {
+  await using sandbox = await startBench();
+  const { ask, make, makeVolume, pass } = await benchOf(sandbox);
+  const { transitions } = sandbox.control;
+  const one = await make('one');
+  const two = await make('two');
+  await transitions.set({ mode: 'manual', phase: 'volumes.create' });
+  const id = await makeVolume();
+  const shown = async () => (await ask('GET', `/volumes/${id}`)).body;
+  const status = async () => (await shown()).status;
+  await pass(60);
+  expect(await status()).toBe('CREATING');
+  expect((await transitions.show()).held).toMatchObject([{ volume: id, phase: 'volumes.create' }]);
+  expect(await transitions.finish({ volume: 'another' })).toBe(0);
+  expect(await transitions.finish({ volume: id })).toBe(1);
+  await pass(2);
+  expect(await status()).toBe('AVAILABLE');
+
+  await transitions.set({ mode: 'timed', ms: 30_000, phase: 'volumes.attach', volume: id });
+  await ask('POST', `/volumes/${id}/attach`, { instance_ids: [one] });
+  await pass(28);
+  expect(await status()).toBe('ATTACHING');
+  await pass(5);
+  expect(await shown()).toMatchObject({ status: 'ATTACHED', attached_instance_ids: [one] });
+
+  await transitions.set({ mode: 'immediate', provider: 'd' });
+  await ask('POST', `/volumes/${id}/detach`, {});
+  await pass(0);
+  expect(await status()).toBe('AVAILABLE');
+
+  await transitions.set({ mode: 'polls', polls: 2, phase: 'volumes.destroy' });
+  await transitions.set({ mode: 'manual', instance: two });
+  await ask('POST', `/volumes/${id}/attach`, { instance_ids: [two] });
+  await pass(1);
+  expect(await status()).toBe('ATTACHED');
+  await ask('POST', `/volumes/${id}/detach`, {});
+  await pass(1);
+  await ask('DELETE', `/volumes/${id}`);
+  await pass(60);
+  expect(await status()).toBe('DELETING');
+  expect(await status()).toBe('DELETING');
+  await pass(2);
+  expect((await ask('GET', `/volumes/${id}`)).status).toBe(404);
+});
+
+it('grows a volume after a time, and takes the times of each transition from the options', async () => {
+  await using sandbox = await startBench({
+    timing: { 'volumes.create': '40s', 'volumes.destroy': 0 },
+  });
+  const { ask, pass, account } = await benchOf(sandbox, 'e');
+  const order = { name: 'data', size_gb: 20, region: 'eu-frankfurt' };
+  const { id } = (await ask('POST', '/volumes', order)).body;
+  const shown = async () => (await ask('GET', `/volumes/${id}`)).body;
+  await pass(39);
+  expect((await shown()).status).toBe('CREATING');
+  await pass(3);
+  expect((await shown()).status).toBe('AVAILABLE');
+  sandbox.transitions.set({ mode: 'timed', ms: 50_000, phase: 'volumes.resize', account });
+  await ask('POST', `/x/volumes/${id}/resize`, { size_gb: 40 });
+  await pass(48);
+  expect(await shown()).toMatchObject({ size_gb: 20 });
+  await pass(5);
+  expect(await shown()).toMatchObject({ size_gb: 40 });
+  await ask('DELETE', `/volumes/${id}`);
+  await pass(1);
+  expect((await ask('GET', `/volumes/${id}`)).status).toBe(404);
+});

@@ -1,24 +1,24 @@
 import { z } from 'zod';
-import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import type { Answer, Carry, Method } from '../../platform-model/platform.ts';
-import type { Phase } from '../../platform-model/rules.ts';
+import { invalidRequest } from '../../contract/errors.ts';
+import type { Carry } from '../../platform-model/platform.ts';
 import { resourceOf } from '../faults/arming.ts';
-import type { FaultClock } from '../faults/fault.ts';
+import { type FaultClock, NEVER_MS } from '../faults/fault.ts';
 import type { FaultTarget } from '../faults/faults.ts';
-import type { SandboxMachine } from '../machines.ts';
-import type { Layer } from '../provider.ts';
+import { isOf, type Ownership } from '../ownership.ts';
+import { phaseOf, phases, volumePhaseOf } from '../phases.ts';
+import type { Layer, Owner } from '../provider.ts';
 import { parseSetting, withFullName } from '../settings.ts';
-
-const phases = ['boot', 'stop', 'start', 'restart', 'destroy'] as const satisfies Phase[];
+import { endAt, partsUnderWay, type Transition } from './under-way.ts';
 
 const scope = {
   phase: z.enum(phases).optional().meta({ description: 'Which transition. Default: all of them.' }),
   provider: z.string().optional().meta({ description: 'Default: every provider.' }),
-  instance: z.string().optional().meta({ description: 'Default: every instance.' }),
-  account: z.string().optional().meta({ description: 'Only the instances of this account.' }),
+  instance: z.string().optional().meta({ description: 'Only this instance, and no volume.' }),
+  volume: z.string().optional().meta({ description: 'Only this volume, and no instance.' }),
+  account: z.string().optional().meta({ description: 'Only the instances and volumes of this account.' }),
 };
 
-/** How transitions of machines proceed. The last setting wins. */
+/** How transitions of machines and volumes proceed. The last setting wins. */
 export const transitionSchema = z.discriminatedUnion('mode', [
   z
     .strictObject({ mode: z.literal('immediate'), ...scope })
@@ -28,7 +28,7 @@ export const transitionSchema = z.discriminatedUnion('mode', [
     .meta({ description: 'Transitions take `ms` milliseconds.' }),
   z
     .strictObject({ mode: z.literal('polls'), polls: z.int().min(1), ...scope })
-    .meta({ description: 'Transitions finish after this number of reads of the instance.' }),
+    .meta({ description: 'Transitions finish after this number of reads of the instance or volume.' }),
   z
     .strictObject({ mode: z.literal('manual'), ...scope })
     .meta({ description: 'Transitions finish on `finish`.' }),
@@ -39,12 +39,11 @@ export const transitionSchema = z.discriminatedUnion('mode', [
 export type TransitionSetting = z.infer<typeof transitionSchema>;
 
 /** A transition that waits for polls, or for `finish`. */
-interface Held {
+interface Held extends Ownership, Transition {
   provider: string;
-  ref: OwnerRef;
+  /** The id of its instance. Undefined for a volume. */
   instance: string | undefined;
-  account: string | undefined;
-  phase: Phase;
+  volume: string | undefined;
   /** Null if it waits for `finish`. */
   pollsLeft: number | null;
 }
@@ -52,7 +51,6 @@ interface Held {
 interface SavedTransitions {
   settings: TransitionSetting[];
   held: [key: string, held: Held][];
-  decided: [key: string, step: string][];
 }
 
 interface Deps {
@@ -61,33 +59,28 @@ interface Deps {
   providers: ReadonlyMap<string, FaultTarget>;
 }
 
-/** Longer than any wait. */
-const NEVER_MS = 10 * 365 * 86_400_000;
-/** Poll interval of a held transition. */
-const ASK_AGAIN_MS = 1_000;
-const phaseOf: Partial<Record<Method, Phase>> = {
-  create: 'boot',
-  stop: 'stop',
-  start: 'start',
-  restart: 'restart',
-  destroy: 'destroy',
-};
-
 export class Transitions {
   readonly #deps: Deps;
   #settings: TransitionSetting[] = [];
-  /** Both maps are by provider and number of the machine. Each transition is decided once. */
+  /** By provider and resource: a transition that begins replaces the one that it ends. */
   readonly #held = new Map<string, Held>();
-  readonly #decided = new Map<string, string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** Adds a setting, for transitions that begin from now on. @throws {ApiError} */
-  set(setting: TransitionSetting): void {
+  /** Adds a setting, for transitions that begin from now on. Returns it as {@link unset} takes it. @throws {ApiError} */
+  set(setting: TransitionSetting): TransitionSetting {
     const { providers } = this.#deps;
-    this.#settings.unshift(withFullName(parseSetting(transitionSchema, setting), providers));
+    const set = withFullName(parseSetting(transitionSchema, setting), providers);
+    assertCanMatch(set);
+    this.#settings.unshift(set);
+    return set;
+  }
+
+  /** Removes a setting that {@link set} returned. Held transitions stay held. */
+  unset(set: TransitionSetting): void {
+    this.#settings = this.#settings.filter((each) => each !== set);
   }
 
   get settings(): readonly TransitionSetting[] {
@@ -95,73 +88,91 @@ export class Transitions {
   }
 
   /** Transitions that wait for polls, or for {@link finish}. */
-  held(): Omit<Held, 'ref'>[] {
-    return [...this.#held.values()].map(({ ref: _ref, ...held }) => held);
+  held(): Omit<Held, 'ref' | 'parts'>[] {
+    return this.underWay().map(({ ref: _ref, parts: _parts, ...held }) => held);
   }
 
-  /** Instances with a transition that waits only for {@link finish}. */
-  waiting(): ReadonlySet<string> {
-    const held = [...this.#held.values()].filter(({ pollsLeft }) => pollsLeft === null);
-    return new Set(held.flatMap(({ instance }) => instance ?? []));
+  /** Instances and volumes with a transition that waits for polls or for {@link finish}, or only for `finish`. */
+  waiting(mode: 'any' | 'manual'): string[] {
+    return this.underWay().flatMap(({ instance, volume, pollsLeft }) =>
+      mode === 'manual' && pollsLeft !== null ? [] : (instance ?? volume ?? []),
+    );
   }
 
-  /** Ends held transitions: of one instance, of an account, or all. Returns their number. */
+  /** Ends held transitions: of one instance or volume, of an account, or all. Returns their number. */
   finish({
     instance,
+    volume,
     account,
   }: {
     instance?: string | undefined;
+    volume?: string | undefined;
     account?: string | undefined;
   } = {}): number {
     const meant = [...this.#held].filter(
       ([, held]) =>
         (instance === undefined || held.instance === instance) &&
-        (account === undefined || held.account === account),
+        (volume === undefined || held.volume === volume) &&
+        (account === undefined || isOf(account, held)),
     );
     for (const [key, held] of meant) this.#end(key, held);
     return meant.length;
   }
 
-  /** Restores the usual durations, and ends held transitions. */
-  clear(): void {
-    this.#settings = [];
-    this.finish();
+  /** Restores the usual durations, and ends held transitions: of an account, or all. */
+  clear({ account }: { account?: string } = {}): void {
+    this.#settings = this.#settings.filter((each) => account !== undefined && each.account !== account);
+    this.finish({ account });
   }
 
   save(): SavedTransitions {
     const held = [...this.#held].map(([key, each]): [string, Held] => [key, { ...each }]);
-    return { settings: [...this.#settings], held, decided: [...this.#decided] };
+    return { settings: [...this.#settings], held };
   }
 
-  load({ settings, held, decided }: SavedTransitions): void {
+  load({ settings, held }: SavedTransitions): void {
     this.#settings = [...settings];
     this.#held.clear();
-    this.#decided.clear();
     for (const [key, each] of held) this.#held.set(key, { ...each });
-    for (const [key, step] of decided) this.#decided.set(key, step);
   }
 
   readonly layer: Layer = async ({ provider, request }, next) => {
+    if (this.#held.size === 0) return next(request);
     const { pathname } = new URL(request.url);
-    const instance = request.method === 'GET' ? resourceOf(pathname) : undefined;
+    const resource = request.method === 'GET' ? resourceOf(pathname) : undefined;
+    const polled: [key: string, held: Held][] = [];
     for (const [key, held] of this.#held) {
-      if (held.pollsLeft === null || held.provider !== provider || held.instance !== instance) continue;
+      if (
+        held.pollsLeft === null ||
+        held.provider !== provider ||
+        (held.instance ?? held.volume) !== resource
+      )
+        continue;
       held.pollsLeft--;
-      if (held.pollsLeft === 0) this.#end(key, held);
+      if (held.pollsLeft === 0) polled.push([key, held]);
     }
-    return next(request);
+    try {
+      return await next(request);
+    } finally {
+      for (const [key, held] of polled) this.#end(key, held);
+    }
   };
 
   carry(provider: string, own: Carry): Carry {
     return async (method, ref, call) => {
-      const phase = phaseOf[method];
-      if (phase === undefined || ref === undefined || this.#isIdle()) return own(method, ref, call);
-      const owner = await this.#deps.providers.get(provider)?.ownerOf(ref);
-      const answer = await own(method, ref, () => {
+      const phase = phaseOf(method);
+      const target = this.#deps.providers.get(provider);
+      if (phase === undefined || ref === undefined || target === undefined || this.#isIdle())
+        return own(method, ref, call);
+      const owner = await target.ownerOf(ref);
+      const underWay = () => partsUnderWay(target.platform, { ref, phase }, this.#deps.clock.now());
+      return own(method, ref, () => {
+        const before = underWay();
         const first = call();
-        return this.#decide(provider, ref, phase, owner) ? call() : first;
+        const parts = underWay().filter((part) => !before.includes(part));
+        const hasBegun = parts.length > 0;
+        return hasBegun && this.#decide(provider, { ref, phase, parts }, owner) ? call() : first;
       });
-      return this.#isHeld(provider, ref) ? askedAgainSoon(answer) : answer;
     };
   }
 
@@ -169,77 +180,65 @@ export class Transitions {
     return this.#settings.length === 0 && this.#held.size === 0;
   }
 
-  /** Decides the end of a transition that has begun. Returns whether the decision is new. */
-  #decide(
-    provider: string,
-    ref: OwnerRef,
-    phase: Phase,
-    owner: { id: string; account: string } | undefined,
-  ): boolean {
-    const { clock } = this.#deps;
-    const machine = this.#machine(provider, ref);
-    if (machine === undefined || !isUnderWay(machine, phase, clock.now())) return false;
-    const key = `${provider}/${machine.number}`;
-    const step = `${phase}/${machine.boots}`;
-    if (this.#decided.get(key) === step) return false;
-    this.#decided.set(key, step);
+  /** Decides the end of a transition that has begun. Returns false if it takes its usual time. */
+  #decide(provider: string, transition: Transition, owner: Owner | undefined): boolean {
+    const { phase, ref, parts } = transition;
+    const { id, status: _status, ...ownership } = owner ?? {};
+    const key = `${provider}/${ref}/${parts.join()}`;
+    this.#held.delete(key);
+    const isOfVolume = volumePhaseOf(phase) !== undefined;
+    const [instance, volume] = isOfVolume ? [undefined, id] : [id, undefined];
     const setting = this.#settings.find(
       (each) =>
         (each.phase ?? phase) === phase &&
         (each.provider ?? provider) === provider &&
-        (each.instance === undefined || each.instance === owner?.id) &&
-        (each.account === undefined || each.account === owner?.account),
+        (each.instance ?? instance) === instance &&
+        (each.volume ?? volume) === volume &&
+        (each.account === undefined || isOf(each.account, ownership)),
     );
     if (setting === undefined || setting.mode === 'usual') return false;
-    if (setting.mode === 'immediate') return this.#endAt(provider, machine, phase, clock.now());
-    if (setting.mode === 'timed') return this.#endAt(provider, machine, phase, clock.now() + setting.ms);
+    if (setting.mode === 'immediate') return this.#endIn(0, provider, transition);
+    if (setting.mode === 'timed') return this.#endIn(setting.ms, provider, transition);
     const pollsLeft = setting.mode === 'polls' ? setting.polls : null;
-    this.#held.set(key, { provider, ref, instance: owner?.id, account: owner?.account, phase, pollsLeft });
-    return this.#endAt(provider, machine, phase, clock.now() + NEVER_MS);
+    this.#held.set(key, { ...transition, ...ownership, provider, instance, volume, pollsLeft });
+    return this.#endIn(NEVER_MS, provider, transition);
   }
 
-  #end(key: string, { provider, ref, phase }: Held): void {
+  #end(key: string, { provider, ...transition }: Held): void {
     this.#held.delete(key);
-    const machine = this.#machine(provider, ref);
-    if (machine !== undefined && isUnderWay(machine, phase, this.#deps.clock.now()))
-      this.#endAt(provider, machine, phase, this.#deps.clock.now());
+    const target = this.#deps.providers.get(provider);
+    if (target === undefined || !this.#isUnderWay(provider, transition)) return;
+    this.#endIn(0, provider, transition);
+    target.wake(transition.ref);
   }
 
-  #endAt(provider: string, machine: SandboxMachine, phase: Phase, at: number): true {
+  #endIn(ms: number, provider: string, transition: Transition): true {
+    const now = this.#deps.clock.now();
     const platform = this.#deps.providers.get(provider)?.platform;
-    platform?.machines.change(
-      machine,
-      phase === 'restart' && machine.power === 'running' ? { bootedAt: at } : { until: at },
-    );
+    if (platform !== undefined) endAt(platform, transition, { at: now + ms, now });
     return true;
   }
 
-  #isHeld(provider: string, ref: OwnerRef): boolean {
-    const machine = this.#machine(provider, ref);
-    return machine !== undefined && this.#held.has(`${provider}/${machine.number}`);
+  /** The held transitions that were not left in another way, such as a boot by a destroy. */
+  underWay(): Held[] {
+    return [...this.#held.values()].filter(({ provider, ...transition }) =>
+      this.#isUnderWay(provider, transition),
+    );
   }
 
-  #machine(provider: string, ref: OwnerRef): SandboxMachine | undefined {
-    return this.#deps.providers.get(provider)?.platform.machines.of(ref)[0];
-  }
-}
-
-function isUnderWay({ power, bootedAt, isRestarting }: SandboxMachine, phase: Phase, now: number): boolean {
-  switch (phase) {
-    case 'boot':
-      return power === 'building';
-    case 'stop':
-      return power === 'stopping';
-    case 'start':
-      return power === 'starting';
-    case 'destroy':
-      return power === 'destroying';
-    case 'restart':
-      return isRestarting === true || (power === 'running' && (bootedAt ?? 0) > now);
+  #isUnderWay(provider: string, { parts, ...of }: Transition): boolean {
+    const platform = this.#deps.providers.get(provider)?.platform;
+    if (platform === undefined) return false;
+    return partsUnderWay(platform, of, this.#deps.clock.now()).some((part) => parts.includes(part));
   }
 }
 
-function askedAgainSoon<T extends Answer>(answer: T): T {
-  const isPending = 'outcome' in answer && answer.outcome === 'pending';
-  return isPending ? { ...answer, pollAfterMs: Math.min(ASK_AGAIN_MS, answer.pollAfterMs) } : answer;
+/** Refuses a setting that no transition ever has. @throws {ApiError} */
+function assertCanMatch({ phase, instance, volume }: TransitionSetting): void {
+  const isOfVolume = phase === undefined ? volume !== undefined : volumePhaseOf(phase) !== undefined;
+  const [path, given] = isOfVolume ? (['instance', instance] as const) : (['volume', volume] as const);
+  if (given === undefined) return;
+  const whose =
+    phase === undefined ? 'give an instance or a volume, not both' : `no ${path} has the phase ${phase}`;
+  throw invalidRequest([{ path, message: whose }]);
 }

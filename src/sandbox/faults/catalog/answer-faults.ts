@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HttpFault, Strike } from '../fault.ts';
+import { patched, patchShape } from '../patch.ts';
 import { rewriteEach, rewriteList, withText } from '../rewrite.ts';
 
 type Json = Record<string, unknown>;
@@ -171,12 +172,17 @@ export const answerFaults = {
   ),
   'price-changes': field(
     [...OFFERS, ...INSTANCES],
-    'price_per_hour is `factor` times what it was.',
+    'price_per_hour and spot_price_per_hour are `factor` times what they were.',
     'M: an instance keeps its price, unless it is spot.',
-    (shown, { params }) =>
-      typeof shown['price_per_hour'] === 'number'
-        ? { ...shown, price_per_hour: shown['price_per_hour'] * params.factor }
-        : shown,
+    (shown, { params }) => ({
+      ...shown,
+      ...Object.fromEntries(
+        ['price_per_hour', 'spot_price_per_hour'].flatMap((name) => {
+          const price = shown[name];
+          return typeof price === 'number' ? [[name, price * params.factor]] : [];
+        }),
+      ),
+    }),
     { params: z.object({ factor: z.number().default(2) }), times: 'sticky' },
   ),
   'negative-price': field(
@@ -325,8 +331,17 @@ export const answerFaults = {
     {
       params: z.object({ configuration: z.string().optional() }),
       times: 'sticky',
-      reddens: ['CFG-FILTER-001'],
+      reddens: ['AVL-REGION-004', 'CFG-FILTER-001'],
     },
+  ),
+  'answer-patch': shownFault(
+    {
+      on: ['*'],
+      does: 'The answer is changed as you say: any field, any status, any header. With an `instance` or a `volume` merge and patch change that resource, also in lists.',
+      strikes: 'O: every answer is as the contract describes it; a client checks what it reads.',
+      answer: async ({ params, resource }, ask) => patched(await ask(), params, resource),
+    },
+    { params: z.object(patchShape) },
   ),
   'created-with-200': {
     layer: 'answer',

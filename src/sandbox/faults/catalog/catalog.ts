@@ -6,9 +6,11 @@ import { machineFaults } from './machine-faults.ts';
 import { platformFaults } from './platform-faults.ts';
 import { sshFaults } from './ssh-faults.ts';
 import { statusFaults } from './status-faults.ts';
+import { tlsFaults } from './tls-faults.ts';
 
 /** All faults, from the client's side to the machine's. Of the faults of one exchange, the first is the outermost. */
 export const faultCatalog = {
+  ...tlsFaults,
   ...connectionFaults,
   ...answerFaults,
   ...statusFaults,

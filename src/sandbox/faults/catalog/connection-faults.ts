@@ -34,6 +34,15 @@ async function detached(request: Request): Promise<() => Request> {
   return () => new Request(url, { method, headers, body });
 }
 
+function piecesOf(body: Uint8Array, bytes: number): Uint8Array[] {
+  return Array.from({ length: Math.ceil(body.byteLength / bytes) }, (_, index) =>
+    body.subarray(index * bytes, (index + 1) * bytes),
+  );
+}
+
+/** How often a piece of a body comes over a slow connection. */
+const PIECES_PER_S = 10;
+
 export const connectionFaults = {
   latency: connectionFault({
     does: 'The answer comes later, by `ms` and up to `jitter_ms` more.',
@@ -131,10 +140,60 @@ export const connectionFaults = {
     async answer({ clock, params: { bytes, every_ms: everyMs }, request }, ask) {
       const response = await ask();
       const body = await bytesOf(response);
-      const pieces = Array.from({ length: Math.ceil(body.byteLength / bytes) }, (_, index) =>
-        body.subarray(index * bytes, (index + 1) * bytes),
-      );
+      const pieces = piecesOf(body, bytes);
       return delivered(response, body, { pieces, everyMs, ending: 'whole' }, clock, request);
     },
+  }),
+  'slow-connection': connectionFault({
+    does: 'The connection has `latency_ms` before each answer, and carries `bytes_per_s` of the bodies of requests and answers.',
+    strikes: 'M: the whole answer has a deadline.',
+    params: z.object({
+      latency_ms: z.number().min(0).default(200),
+      bytes_per_s: z.number().min(1).default(10_000),
+    }),
+    isOfConnections: true,
+    times: 'sticky',
+    async answer({ clock, params: { latency_ms: latencyMs, bytes_per_s: bytesPerS }, request }, ask) {
+      const again = await detached(request);
+      const sent = await bytesOf(again());
+      const takesMs = (bytes: number): number => (bytes / bytesPerS) * 1_000;
+      await delay(clock, takesMs(sent.byteLength));
+      const response = await ask(again());
+      const body = await bytesOf(response);
+      const piece = Math.max(1, Math.min(body.byteLength, Math.floor(bytesPerS / PIECES_PER_S)));
+      const everyMs = takesMs(piece);
+      // The first piece comes with the headers.
+      await delay(clock, latencyMs + (body.byteLength > 0 ? everyMs : 0));
+      const pieces = piecesOf(body, piece);
+      return delivered(response, body, { pieces, everyMs, ending: 'whole' }, clock, request);
+    },
+  }),
+  'half-closed-before-answer': connectionFault({
+    does: 'The server closes its half of the connection (FIN) in place of an answer, and goes on reading. The request is carried out, unless `done` is false.',
+    strikes: UNKNOWN_OUTCOME,
+    params: z.object({ done: z.boolean().default(true) }),
+    async answer({ params, request }, ask) {
+      const again = await detached(request);
+      if (params.done) await bytesOf(await ask(again()));
+      throw new BrokenConnection('UND_ERR_SOCKET');
+    },
+  }),
+  'half-closed-after-answer': connectionFault({
+    does: 'The server closes its half of the connection (FIN) after an answer that promised to keep it alive, and goes on reading. The next request on it is not carried out.',
+    strikes: UNKNOWN_OUTCOME,
+    isOfConnections: true,
+    async answer({ clock, nthOnConnection, request }, ask) {
+      if (nthOnConnection > 1) throw new BrokenConnection('UND_ERR_SOCKET');
+      const response = await ask();
+      const body = await bytesOf(response);
+      return delivered(response, body, { pieces: [body], everyMs: 0, ending: 'half-close' }, clock, request);
+    },
+  }),
+  'dead-connection': connectionFault({
+    does: 'The server answers, then is silent on the connection. The next request on it is not carried out, and gets no answer until the client gives up.',
+    strikes: UNKNOWN_OUTCOME,
+    isOfConnections: true,
+    answer: async ({ nthOnConnection, request }, ask) =>
+      nthOnConnection === 1 ? ask() : untilAborted(request),
   }),
 } as const satisfies Record<string, HttpFault>;

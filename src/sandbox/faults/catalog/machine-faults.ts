@@ -1,32 +1,40 @@
 import { z } from 'zod';
 import { canHappen, happen, type MachineEvent } from '../../../platform-model/events.ts';
-import type { MachineFault } from '../fault.ts';
+import { type MachineFault, NEVER_MS } from '../fault.ts';
 
 const none = z.object({});
 
 function eventFault(event: MachineEvent, does: string, strikes: string): MachineFault {
-  const params = z.object({ gone_after_ms: z.number().min(0).default(2_000) });
+  const params = z.object({
+    notice_ms: z.number().min(0).default(0),
+    gone_after_ms: z.number().min(0).default(2_000),
+  });
   return {
     layer: 'machine',
     on: [],
     does,
     strikes,
     params: event === 'reclaim' ? params : none,
+    fits: (machine) =>
+      canHappen(event, machine) &&
+      // The reclaim was announced already.
+      (event !== 'reclaim' || machine.reclaimAt === null || machine.reclaimTakesMs === undefined),
     // A machine whose instance is not ONLINE yet would be restarted.
-    fits: (machine, status) =>
-      canHappen(event, machine) && status === (event === 'reap' ? 'STOPPED' : 'ONLINE'),
+    status: event === 'reap' ? 'STOPPED' : 'ONLINE',
     happen: ({ clock, params }, at) =>
-      happen(event, { ...at, now: clock.now(), goneAfterMs: Number(params['gone_after_ms'] ?? 0) }),
+      happen(event, {
+        ...at,
+        now: clock.now(),
+        noticeMs: Number(params['notice_ms'] ?? 0),
+        goneAfterMs: Number(params['gone_after_ms'] ?? 0),
+      }),
   };
 }
-
-/** Longer than any wait. */
-const NEVER_MS = 10 * 365 * 86_400_000;
 
 export const machineFaults = {
   'spot-reclaim': eventFault(
     'reclaim',
-    'The platform reclaims a running machine: a SPOT instance is destroyed, any other reads ERROR.',
+    'The platform reclaims a running machine. The strike is the notice: the machine runs for `notice_ms` more. A SPOT instance is destroyed, any other reads ERROR.',
     'O: a reclaimed instance: ONLINE → DESTROYING → DESTROYED.',
   ),
   'stopped-reaped': eventFault(

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { FailureCode } from '../../../orchestrator/model/platform-driver.ts';
 import type { Fault as CallFault } from '../../../platform-model/call-faults.ts';
 import type { Method } from '../../../platform-model/platform.ts';
-import type { PlatformFault } from '../fault.ts';
+import { NEVER_MS, type PlatformFault, type Strike } from '../fault.ts';
 
 const none = z.object({});
 const GETS: readonly Method[] = ['get', 'volumes.get'];
@@ -12,15 +12,18 @@ const ORDERS: readonly Method[] = [
   ...(['volumes.create', 'volumes.attach', 'volumes.detach', 'volumes.resize', 'volumes.destroy'] as const),
 ];
 const ALL: readonly Method[] = [...GETS, ...LISTS, 'inventory', ...ORDERS];
-/** Poll interval of the orchestrator for a held step. */
+/** Poll interval of the orchestrator for a step that its next call may end. */
 const ASK_AGAIN_MS = 1_000;
 
 function callFault<S extends z.ZodObject = typeof none>(
   on: readonly Method[],
   does: string,
   strikes: string,
-  fault: (params: z.infer<S>, method: Method, nth: number) => CallFault,
-  { params = none as unknown as S, times }: Partial<Pick<PlatformFault<S>, 'params' | 'times'>> = {},
+  fault: (params: z.infer<S>, method: Method, strike: Strike<z.infer<S>>) => CallFault,
+  {
+    params = none as unknown as S,
+    ...more
+  }: Partial<Pick<PlatformFault<S>, 'params' | 'times' | 'isShared'>> = {},
 ): PlatformFault<S> {
   return {
     layer: 'platform',
@@ -28,14 +31,20 @@ function callFault<S extends z.ZodObject = typeof none>(
     does,
     strikes,
     params,
-    ...(times && { times }),
-    fault: (strike, method) => fault(strike.params, method, strike.nth),
+    ...more,
+    fault: (strike, method) => fault(strike.params, method, strike),
   };
 }
 
 /** The platform refuses an order without an effect. */
-function refusing(code: FailureCode, on: readonly Method[], does: string, strikes: string) {
-  return callFault(on, does, strikes, () => refusal(code));
+function refusing(
+  code: FailureCode,
+  on: readonly Method[],
+  does: string,
+  strikes: string,
+  more: Pick<PlatformFault, 'isShared'> = {},
+) {
+  return callFault(on, does, strikes, () => refusal(code), more);
 }
 
 function refusal(code: FailureCode): CallFault {
@@ -44,8 +53,12 @@ function refusal(code: FailureCode): CallFault {
 
 /** The order stays pending, without an effect, until the fault is disarmed. */
 function stuckFault(on: readonly Method[], does: string, strikes: string) {
-  const stuck: CallFault = { kind: 'stuck', pollAfterMs: ASK_AGAIN_MS };
-  return callFault(on, does, strikes, () => stuck, { times: 'sticky' });
+  return callFault(on, does, strikes, (_params, _method, strike) => stuckOf(strike), { times: 'sticky' });
+}
+
+function stuckOf({ sureUntil, clock }: Strike<unknown>): CallFault {
+  const surelyMs = Math.min(sureUntil - clock.now(), NEVER_MS);
+  return { kind: 'stuck', pollAfterMs: Math.max(surelyMs, ASK_AGAIN_MS) };
 }
 
 const ADOPT = 'Design: after an unknown outcome Berth looks first and adopts.';
@@ -131,7 +144,7 @@ export const platformFaults = {
     [...GETS, ...LISTS],
     'Every other get or list of the platform answers that the state is unknown.',
     PROVED,
-    (_params, _method, nth) => (nth % 2 === 1 ? 'unknown' : 'none'),
+    (_params, _method, { nth }) => (nth % 2 === 1 ? 'unknown' : 'none'),
     { times: 'sticky' },
   ),
   'credential-revoked': callFault(
@@ -143,13 +156,14 @@ export const platformFaults = {
       if (LISTS.includes(method)) return 'lie-empty';
       return method === 'inventory' ? 'unknown' : refusal('auth');
     },
-    { times: 'sticky' },
+    { times: 'sticky', isShared: true },
   ),
   'platform-unauthorized': refusing(
     'auth',
     ORDERS,
     'An order is refused: unknown credential.',
     'Design: an auth failure never ends an instance.',
+    { isShared: true },
   ),
   'platform-locked': refusing(
     'conflict',
@@ -169,6 +183,12 @@ export const platformFaults = {
     ['create'],
     'The platform does not have the image.',
     NO_CAPACITY,
+  ),
+  'volume-refused': refusing(
+    'quota',
+    ['volumes.create'],
+    'The platform refuses to create a volume.',
+    'O: a volume that cannot be created: CREATING → ERROR.',
   ),
   'create-stuck': stuckFault(
     ['create'],

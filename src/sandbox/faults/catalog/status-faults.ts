@@ -1,5 +1,10 @@
 import { z } from 'zod';
 import { type ErrorCode, errorTable } from '../../../contract/errors.ts';
+import type {
+  ErrorBody,
+  ErrorCode as MarketplaceCode,
+  RateLimitBody,
+} from '../../../marketplace/contract/errors.ts';
 import type { HttpFault } from '../fault.ts';
 import { withText } from '../rewrite.ts';
 
@@ -10,7 +15,7 @@ const retryAfter = { ...carriedOut, retry_after_s: z.int().min(0).default(2) };
 type Options = { done: boolean; retry_after_s?: number };
 
 /** Codes that only the marketplace uses. */
-const marketplaceCodes: Partial<Record<number, string>> = {
+const marketplaceCodes: Partial<Record<number, MarketplaceCode>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
   404: 'NOT_FOUND',
@@ -28,13 +33,20 @@ function refusal(
 ): Response {
   const message = `Answer of an armed fault: ${code}.`;
   const isMarketplace = new URL(url).pathname.startsWith('/api/');
-  const body = isMarketplace
-    ? { error: message, code: marketplaceCodes[status] ?? 'INTERNAL_ERROR' }
-    : { error: { code, message } };
-  return Response.json(body, {
-    status,
-    headers: seconds === undefined ? {} : { 'retry-after': String(seconds) },
-  });
+  return Response.json(
+    isMarketplace ? marketplaceBody(status, message, seconds) : { error: { code, message } },
+    {
+      status,
+      headers: seconds === undefined ? {} : { 'retry-after': String(seconds) },
+    },
+  );
+}
+
+/** M: Errors: a 429 has a body of its own. */
+function marketplaceBody(status: number, text: string, retryAfterS = 1): ErrorBody | RateLimitBody {
+  const code = marketplaceCodes[status] ?? 'INTERNAL_ERROR';
+  if (status !== 429) return { error: text, code };
+  return { error: code, message: text, retryAfter: Math.max(1, retryAfterS) };
 }
 
 function statusFault<S extends z.ZodObject>(
@@ -56,10 +68,14 @@ function statusFault<S extends z.ZodObject>(
 }
 
 /** A fault with an error of the contract's table. */
-function errorOf(code: ErrorCode, row: Parameters<typeof statusFault>[1]) {
+function errorOf<S extends z.ZodRawShape = typeof carriedOut>(
+  code: ErrorCode,
+  row: Parameters<typeof statusFault<z.ZodObject<S>>>[1],
+  shape = carriedOut as unknown as S,
+) {
   const { status } = errorTable[code];
-  const params = z.object(status === 429 || status === 503 ? retryAfter : carriedOut);
-  return statusFault(params, row, (request, given) => refusal(request, status, code, given as Options));
+  const reply = (request: Request, given: object) => refusal(request, status, code, given);
+  return statusFault(z.object(shape), row, reply);
 }
 
 function gateway(status: number, title: string, strikes: string, done: boolean) {
@@ -106,18 +122,26 @@ export const statusFaults = {
     does: '409 for a delete: the platform has locked the resource.',
     strikes: 'M: a termination is retried until it is accepted.',
   }),
-  'http-429': errorOf('too_many_requests', {
-    does: '429 with Retry-After.',
-    strikes: 'O: a client waits as long as Retry-After says.',
-  }),
+  'http-429': errorOf(
+    'too_many_requests',
+    {
+      does: '429 with Retry-After.',
+      strikes: 'O: a client waits as long as Retry-After says.',
+    },
+    retryAfter,
+  ),
   'http-500': errorOf('internal', {
     does: '500 with the envelope.',
     strikes: 'M: a 5xx says nothing about a resource.',
   }),
-  'http-503': errorOf('unavailable', {
-    does: '503 with the envelope and Retry-After.',
-    strikes: 'M: a 5xx says nothing about a resource.',
-  }),
+  'http-503': errorOf(
+    'unavailable',
+    {
+      does: '503 with the envelope and Retry-After.',
+      strikes: 'M: a 5xx says nothing about a resource.',
+    },
+    retryAfter,
+  ),
   'http-502': gateway(502, '502 Bad Gateway', 'M: a 5xx says nothing about a resource.', false),
   'http-504': gateway(
     504,

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot } from '../../config/package-root.ts';
-import { editDistance } from '../options.ts';
+import { tryDecodeURIComponent } from 'hono/utils/url';
+import { packageRoot } from '../config/package-root.ts';
+import { editDistance } from './options.ts';
 
 export interface Operation {
   id: string;
@@ -56,9 +57,27 @@ export function operationOf(
   const asked = method === 'HEAD' ? 'GET' : method;
   for (const operation of routesOf(provider)) {
     const match = operation.method === asked ? operation.pattern.exec(pathname) : null;
-    if (match !== null) return { operation, resource: match[1] && decodeURIComponent(match[1]) };
+    if (match !== null) return { operation, resource: match[1] && tryDecodeURIComponent(match[1]) };
   }
   return undefined;
+}
+
+/** The path below the base URL, such as `/instances/{id}`. */
+export function withoutBase(path: string): string {
+  return path.replace(/^\/(v1|api)(?=\/)/, '');
+}
+
+/** The operations that a pattern such as `GET /instances/{id}`, `* /volumes` or `*` stands for. */
+export function operationsLike(server: string, pattern: string): Operation[] {
+  if (pattern === '*') return routesOf(server);
+  const [method = '', path = ''] = pattern.split(' ');
+  const wanted = withoutBase(path).split('/');
+  return routesOf(server).filter((route) => {
+    const parts = withoutBase(route.path).split('/');
+    const isMethod = method === '*' || route.method === (method === 'HEAD' ? 'GET' : method);
+    const isLike = (part: string, index: number) => part === wanted[index] || part.startsWith('{');
+    return isMethod && parts.length === wanted.length && parts.every(isLike);
+  });
 }
 
 export function nearestRoutes(provider: string, method: string, path: string, count = 3): Operation[] {

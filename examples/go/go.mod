@@ -1,0 +1,3 @@
+module example.com/berthsandbox
+
+go 1.19
