@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { PATIENCE_MS } from './testing/until.ts';
@@ -31,6 +32,22 @@ if (missingTools.length > 0)
 const hasZsh = spawnSync('zsh', ['--version']).error === undefined;
 if (!hasZsh) process.stderr.write('No zsh here: the tests that complete command lines in it are left out.\n');
 
+/** `….golang.test.ts` build a program with Go and Debian's packages of it. */
+const hasGo =
+  spawnSync('go', ['version']).error === undefined &&
+  existsSync('/usr/share/gocode/src/golang.org/x/mod/sumdb/tlog');
+if (!hasGo)
+  process.stderr.write(
+    'No Go with golang.org/x/mod here: the test that reads a log with it is left out. Debian has them in golang-go and golang-golang-x-mod-dev.\n',
+  );
+
+/** `….securesystemslib.test.ts` read signed reports with Debian's python3-securesystemslib. */
+const hasSecureSystemsLib = spawnSync('/usr/bin/python3', ['-c', 'import securesystemslib']).status === 0;
+if (!hasSecureSystemsLib)
+  process.stderr.write(
+    'No python3-securesystemslib here: the tests that read attestations with it are left out.\n',
+  );
+
 /** `….browser.test.ts` open a page in Debian's Chromium; they run when they are asked for. */
 const hasBrowser = process.env['BERTH_TEST_BROWSER'] === '1';
 
@@ -44,6 +61,8 @@ const leftOut = [
   ...(hasPostgres ? [] : ['**/*.postgres.test.ts', '**/*.postgres.long.test.ts']),
   ...(missingTools.length === 0 ? [] : ['**/*.libvirt.test.ts']),
   ...(hasZsh ? [] : ['**/*.zsh.test.ts', '**/*.zsh.long.test.ts']),
+  ...(hasGo ? [] : ['**/*.golang.test.ts']),
+  ...(hasSecureSystemsLib ? [] : ['**/*.securesystemslib.test.ts']),
   ...(hasBrowser ? [] : ['**/*.browser.test.ts']),
   ...(hasTime ? [] : ['**/*.long.test.ts']),
 ];
@@ -70,10 +89,10 @@ export default defineConfig({
   test: {
     pool: 'forks',
     sequence: { sequencer: PostgresFirst },
-    // Vitest leaves one core free, and of two that is half of them.
-    maxWorkers: '100%',
+    // Vitest leaves one core free, and of two that is half of them. The long tests wait for half of their time.
+    maxWorkers: hasTime ? Math.ceil(1.5 * availableParallelism()) : '100%',
     // Last resorts against hanging, on a machine that has other work too: no test is about them.
-    testTimeout: 180_000,
+    testTimeout: hasTime ? 300_000 : 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: PATIENCE_MS } },
     reporters: hasTime ? ['default', './test/support/costs.ts'] : ['default'],

@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['conformance/**/*.matrix.ts'],
     pool: 'forks',
     maxWorkers: '100%',
-    testTimeout: 180_000,
+    testTimeout: 400_000,
     hookTimeout: 180_000,
   },
 });

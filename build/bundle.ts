@@ -1,6 +1,10 @@
-import { copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { digestOfYaml, PARSED_YAML, readYamlFile } from '../src/config/yaml-file.ts';
+import { emptyDatabaseFile } from '../src/store/migrations.ts';
+import { migratedDatabase } from '../src/store/sqlite/memory.ts';
 import { writeChunks } from './chunks.ts';
 import { noticesOf } from './notices.ts';
 
@@ -25,17 +29,32 @@ const chunks = await writeChunks(
   DIST,
 );
 cpSync('src/store/migrations', join(DIST, 'migrations'), { recursive: true });
+for (const database of ['sqlite', 'marketplace-sqlite'] as const)
+  writeFileSync(
+    join(DIST, 'migrations', basename(emptyDatabaseFile(database).pathname)),
+    gzipSync(migratedDatabase(database)),
+  );
 cpSync('src/operator-kit/console/assets', join(DIST, 'console'), { recursive: true });
+parseYamlOf('fixtures/catalogs', 'fixtures/providers');
 const moduleFiles = chunks.flatMap(({ moduleIds }) => moduleIds);
-writeFileSync(join(DIST, 'THIRD-PARTY-NOTICES.txt'), noticesOf([...moduleFiles, ...copySwaggerUi()]));
+writeFileSync(join(DIST, 'THIRD-PARTY-NOTICES.txt'), noticesOf([...moduleFiles, ...packSwaggerUi()]));
 
-/** Copies the files that `src/http/api/api-docs.ts` serves; returns where they were. */
-function copySwaggerUi(): string[] {
+/** Parses bundled YAML, so that a start does not: see `src/config/yaml-file.ts`. */
+function parseYamlOf(...folders: string[]): void {
+  mkdirSync(join(DIST, PARSED_YAML));
+  for (const file of folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))) {
+    const { value } = readYamlFile(file);
+    writeFileSync(join(DIST, PARSED_YAML, digestOfYaml(readFileSync(file))), JSON.stringify(value));
+  }
+}
+
+/** Compresses the files that `src/http/api/api-docs.ts` serves; returns where they were. */
+function packSwaggerUi(): string[] {
   const source = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   const folder = join(DIST, 'swagger-ui');
   mkdirSync(folder);
   return ['swagger-ui.css', 'swagger-ui-bundle.js'].map((name) => {
-    copyFileSync(join(source, name), join(folder, name));
+    writeFileSync(join(folder, `${name}.gz`), gzipSync(readFileSync(join(source, name)), { level: 9 }));
     return join(source, name);
   });
 }

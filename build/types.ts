@@ -1,9 +1,10 @@
-import { globSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { importsOf } from '../test/support/imports.ts';
 
 // The last part of `npm run build`: of the declarations that tsc wrote, keeps those that the exports lead to. They may
-// name only packages that an installation has: others would be missing there.
+// name only packages that an installation has: others would be missing there. TypeScript 7 loads the types of Node for
+// those alone that ask for them.
 
 const TYPES = 'dist/types';
 const { exports, dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
@@ -11,8 +12,13 @@ const installed = new Set(['node:', ...Object.keys({ ...dependencies, ...peerDep
 const kept = new Set<string>();
 
 for (const target of Object.values<string | { types: string }>(exports))
-  if (typeof target === 'object') keep(target.types.replace('./', ''));
+  if (typeof target === 'object') keepEntry(target.types.replace('./', ''));
 for (const file of globSync(`${TYPES}/**/*.d.ts`)) if (!kept.has(file)) rmSync(file);
+
+function keepEntry(file: string): void {
+  keep(file);
+  writeFileSync(file, `/// <reference types="node" />\n${readFileSync(file, 'utf8')}`);
+}
 
 function keep(file: string): void {
   if (kept.has(file)) return;

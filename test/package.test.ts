@@ -16,7 +16,7 @@ const lastStage =
 
 it('the build of the image sees all that the package is built from, and all that it holds', () => {
   const { include } = JSON.parse(read('tsconfig.build.json'));
-  const needed = [...packageFiles.filter((path) => path !== 'dist'), ...include];
+  const needed = [...packageFiles.filter((path) => path !== 'dist' && !path.startsWith('!')), ...include];
   const always = [
     'build',
     'package.json',

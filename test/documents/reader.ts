@@ -29,6 +29,8 @@ const PACE = { everyMs: 200, withinMs: PATIENCE_MS };
 
 /** It goes on, and the reader goes to another terminal. */
 const SERVES = /^(?:berth|npm run -s berth --|npx berth) (serve|simulator|sandbox|marketplace --)/;
+/** So does this one, which says on which port it publishes. */
+const MONITORS = /^berth (conformance monitor --config \S+)/;
 
 /**
  * A reader with a page and terminals: pastes its commands into a folder that looks like a checkout. Servers take free
@@ -78,6 +80,8 @@ export class Reader implements AsyncDisposable {
     const text = this.#meaningOf(command);
     const [, kind] = SERVES.exec(text.replace(/^(\w+=\S+ )+/, '')) ?? [];
     if (kind !== undefined) return JSON.stringify(await this.#serve(text, kind.split(' ')[0] ?? ''));
+    const [, monitor] = MONITORS.exec(text) ?? [];
+    if (monitor !== undefined) return await this.#monitor(monitor.split(' '));
     if (text.startsWith('export ')) return await this.#export(text);
     if (/^\w+\(\) \{/.test(text)) this.#functions += `${text}\n`;
     const script = `curl() { command curl --fail-with-body "$@"; }\n${this.#functions}${text.replaceAll('npm run -s berth --', 'berth')}`;
@@ -125,6 +129,16 @@ export class Reader implements AsyncDisposable {
       else if (this.#known[name] === undefined) throw new Error(`nothing printed says what ${name} is`);
     }
     return '';
+  }
+
+  async #monitor(args: string[]): Promise<string> {
+    const monitor = this.owns(new BerthProcess(args, { cwd: this.folder, env: this.#environment() }));
+    this.#servers.push(monitor);
+    const listens = (): string | undefined => /^listening on port \d+$/m.exec(monitor.stderr)?.[0];
+    const isDecided = async (): Promise<boolean> =>
+      listens() !== undefined || monitor.child.exitCode !== null;
+    await until(isDecided, () => `the monitor does not listen:\n${monitor.stderr}`, PACE);
+    return listens() ?? Promise.reject(new Error(monitor.stderr));
   }
 
   async #serve(command: string, kind: string): Promise<Ready> {

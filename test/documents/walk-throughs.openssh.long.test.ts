@@ -16,6 +16,7 @@ const ELSEWHERE: readonly [RegExp, provedBy: string][] = [
   [/^(apt-get|virsh|install -D .*libvirt|systemctl restart libvirtd)\b/, 'test/lab/libvirt'],
   [/examples\/libvirt\/berth.yaml|image import/, 'test/lab/libvirt'],
   [/^incus |-subj \/CN=berth/, 'test/lab/incus'],
+  [/^docker run .* conformance monitor/, 'test/image'],
   [/^litestream /, 'a bucket of the reader'],
   [/examples\/foreign|^BERTH_API_KEY=secret/, 'test/process/foreign-orchestrators.openssh.long.test.ts'],
 ];
@@ -119,8 +120,16 @@ const scenes: Record<string, Scene> = {
     },
   },
   'docs/certification.md': {
-    prepare: async (reader) => certify(reader, await serve(reader)),
-    prints: [/CONFORMANT/],
+    prepare: async (reader) => {
+      certify(reader, await serve(reader));
+      // The log without its web server.
+      reader.read('https://log.example/berth', './log');
+    },
+    after: async (reader, _command, printed) => {
+      const [verifierKey] = /log\.example\/berth\+[0-9a-f]{8}\+\S+/.exec(printed) ?? [];
+      if (verifierKey !== undefined) reader.append('log.vkey', `${verifierKey}\n`);
+    },
+    prints: [/CONFORMANT/, /as it must be/, /log\.example/],
   },
   'docs/how-to/certify.md': {
     prepare: async (reader) => certify(reader, await serve(reader)),
@@ -135,6 +144,26 @@ const scenes: Record<string, Scene> = {
       );
     },
     prints: [/passed/],
+  },
+  'docs/how-to/monitor.md': {
+    prepare: async (reader) => {
+      const { base_url: base, api_key: key = '' } = await serve(reader);
+      reader.know('FAST_MONITOR_KEY', key);
+      reader.append(
+        'monitor.yaml',
+        `state: sqlite:monitor.db
+providers:
+  - { name: fast, base_url: '${base}', api_key_env: FAST_MONITOR_KEY, budget_usd_per_day: 1, allow_private: true }
+listen: 127.0.0.1:0
+`,
+      );
+    },
+    after: async (reader, _command, printed) => {
+      const [port] = /\d+/.exec(printed) ?? [];
+      const page = await fetch(`http://127.0.0.1:${port}/providers/fast.json`);
+      expect(await page.json()).toMatchObject({ provider: 'fast', status: 'not enough' });
+      await reader.endServers();
+    },
   },
   'docs/how-to/operate.md': {
     prepare: async (reader) => void (await serve(reader)),
@@ -154,11 +183,27 @@ const scenes: Record<string, Scene> = {
     prints: [/berth(op)?_\w+/],
   },
   'docs/how-to/sandbox.md': {
-    after: (reader, command, printed) => {
+    prepare: async (reader) => {
+      const { base_url: base = '', api_key: key = '' } = await serve(reader);
+      reader.read('https://gpu.example/v1', base);
+      reader.know('KEY', key);
+    },
+    after: async (reader, command, printed) => {
       if (!command.includes('sandbox')) return;
-      const { control } = JSON.parse(printed);
-      reader.know('CONTROL', control.base_url);
-      reader.know('CONTROL_KEY', control.api_key);
+      const { control, base_url: base, origin } = JSON.parse(printed);
+      if (command.includes('--tls')) {
+        reader.read('https://127.0.0.1:8099', origin);
+        return;
+      }
+      if (control !== undefined) {
+        reader.know('CONTROL', control.base_url);
+        reader.know('CONTROL_KEY', control.api_key);
+        return;
+      }
+      const offers = await reader.paste(`curl -s -H "Authorization: Bearer $KEY" ${base}/configurations`);
+      expect(JSON.parse(offers).configurations).not.toEqual([]);
+      // Ctrl-C writes the recording.
+      await reader.endServers();
     },
     prints: [/http-500/],
   },
@@ -187,12 +232,18 @@ const scenes: Record<string, Scene> = {
 function certify(reader: Reader, { base_url: base = '', api_key: key = '' }: Record<string, string>): void {
   reader.know('BERTH_API_KEY', key);
   // The suite polls each ten seconds if nobody says otherwise.
-  reader.read('https://orchestrator.example/v1', `${base} --poll-interval-ms 200 --allow-private`);
+  const target = 'https://orchestrator.example/v1';
+  reader.read(target, base);
+  for (const command of ['', 'doctor ', 'plan   ', '       '])
+    reader.read(
+      `berth conformance ${command}${target}`,
+      `berth conformance ${command}${base} --poll-interval-ms 200 --allow-private`,
+    );
 }
 
 const hasCurl = spawnSync('curl', ['--version']).error === undefined;
 
-describe.skipIf(!hasCurl)('the commands of', () => {
+describe.skipIf(!hasCurl).concurrent('the commands of', () => {
   it.each(pages.filter((page) => shellBlocksOf(readPage(page)).length > 0))(
     '%s work as they stand',
     async (page) => {
@@ -213,5 +264,7 @@ describe.skipIf(!hasCurl)('the commands of', () => {
       }
       for (const pattern of scene?.prints ?? []) expect(all).toMatch(pattern);
     },
+    // Two runs of the suite, each with the time in which it observes a machine.
+    6 * 60_000,
   );
 });

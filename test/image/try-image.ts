@@ -11,6 +11,8 @@ const [storage = '', image = ''] = process.argv.slice(2);
 const BASE_URL = 'http://127.0.0.1:8080/v1';
 const MARKETPLACE_URL = 'http://127.0.0.1:8100';
 const DEADLINE_MS = 60_000;
+/** Sixteen times the mean time between two reads: that none comes within it has a chance of 1 in 9 million. */
+const READ_WITHIN_MS = 16 * 36_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-image-'));
 // The image's user reads what is mounted from it.
@@ -93,12 +95,16 @@ function readProcess(pid: string, file: string): string {
   }
 }
 
-async function waitUntil<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  const until = Date.now() + DEADLINE_MS;
+async function waitUntil<T>(
+  what: string,
+  look: () => Promise<T | undefined>,
+  withinMs = DEADLINE_MS,
+): Promise<T> {
+  const until = Date.now() + withinMs;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (Date.now() > until) throw new Error(`${what}: not within ${DEADLINE_MS / 1000} s`);
+    if (Date.now() > until) throw new Error(`${what}: not within ${withinMs / 1000} s`);
     await sleep(250);
   }
 }
@@ -220,10 +226,37 @@ function tryConformance(key: string): void {
   expectThat('`conformance` finds it conformant', /CONFORMANT/.test(report), report);
 }
 
+/** Watches the server with `conformance monitor`, until its page shows a first probe. */
+async function tryMonitor(key: string): Promise<void> {
+  writeFileSync(
+    join(folder, 'monitor.yaml'),
+    `state: sqlite:/data/monitor.db
+providers:
+  - { name: image, base_url: '${BASE_URL}', api_key_env: KEY, budget_usd_per_day: 0.01, allow_private: true }
+reads: { mean_hours: 0.01 }
+listen: 0.0.0.0:9464
+`,
+  );
+  const server = new Server(['conformance', 'monitor', '--config', '/config/monitor.yaml'], { KEY: key });
+  await server.waitFor('it listens', (output) => /listening on port (\d+)/.exec(output)?.[1]);
+  const metric = /^berth_monitor_last_probe_timestamp_seconds\S* \d{9,}/m;
+  await waitUntil(
+    'the monitor has probed the server',
+    async () => {
+      const metrics = await (await fetch('http://127.0.0.1:9464/metrics')).text();
+      return metric.test(metrics) ? true : undefined;
+    },
+    READ_WITHIN_MS,
+  );
+  expectThat('`conformance monitor` probes it', true);
+  await server.stop('conformance monitor');
+}
+
 try {
   const { server, key } = await tryServe();
   await tryMachine(key);
   tryConformance(key);
+  await tryMonitor(key);
   await tryMarketplace(key);
   await server.stop('serve');
   expectThat('SIGTERM ends it well', true);

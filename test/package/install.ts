@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -36,16 +36,43 @@ export async function installPackage(below: string): Promise<InstalledPackage> {
 }
 
 /** Node 22, the oldest that the suite runs on: the path of its program below this folder; undefined without a registry. */
-export async function installNode22(below: string): Promise<string | undefined> {
-  const folder = join(below, 'node-22');
+export function installNode22(below: string): Promise<string | undefined> {
+  return installProgram(below, 'node@22', 'node');
+}
+
+/** The path of this TypeScript's `tsc`, below this folder; undefined without a registry. */
+export function installTypeScript(below: string, version: string): Promise<string | undefined> {
+  return installProgram(below, `typescript@${version}`, 'tsc');
+}
+
+async function installProgram(below: string, spec: string, name: string): Promise<string | undefined> {
+  const folder = join(below, spec);
+  const program = join(folder, 'node_modules/.bin', name);
+  if (existsSync(program)) return program;
   mkdirSync(folder);
   try {
-    await npm('view', 'node@22', 'version');
+    await npm('view', spec, 'version');
   } catch {
     return undefined;
   }
-  await npm('install', '--no-audit', '--no-fund', '--prefix', folder, 'node@22');
-  return join(folder, 'node_modules/.bin/node');
+  await npm('install', '--no-audit', '--no-fund', '--prefix', folder, spec);
+  return program;
+}
+
+/**
+ * Jest, in a folder with the package as a program that depends on both has them: that folder; undefined without a
+ * registry.
+ */
+export async function installJest(below: string, tarball: string): Promise<string | undefined> {
+  const folder = join(below, 'jest');
+  mkdirSync(folder);
+  try {
+    await npm('view', 'jest@30', 'version');
+  } catch {
+    return undefined;
+  }
+  await npm('install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder, tarball, 'jest@30');
+  return folder;
 }
 
 async function npm(...args: string[]): Promise<void> {

@@ -48,7 +48,7 @@ it('the log of the package names the same places as that of a checkout, and with
       place: expect.stringMatching(/^node_modules\/yaml\//),
     });
     // Without its map the place is not known, and so no message is let through.
-    rmSync(join(folder, 'main.js.map'));
+    rmSync(join(folder, 'main.js.map.gz'));
     expect((await logged(join(folder, 'main.js'))).map(({ message }) => message)).toEqual([
       library?.message,
       library?.message,

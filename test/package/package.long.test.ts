@@ -1,14 +1,29 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { BerthProcess, runBerth, startServing, temporaryFolder } from '../support/processes/process.ts';
-import { type InstalledPackage, installNode22, installPackage } from './install.ts';
+import {
+  type InstalledPackage,
+  installJest,
+  installNode22,
+  installPackage,
+  installTypeScript,
+} from './install.ts';
 import { readJob } from './workflow.ts';
 
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const folder = temporaryFolder();
@@ -116,6 +131,81 @@ it('names the source file and line in the stack of a fault', async () => {
   expect(place, stderr).toBe(join(installed.folder, 'node_modules/berth', source));
   const text = readFileSync(join(root, source), 'utf8').split('\n')[Number(line) - 1];
   expect(text).toContain('process.stdout.write(');
+});
+
+/** A test for Jest: with all timers fake, `process.nextTick` and `queueMicrotask` too, a machine comes ONLINE. */
+const JEST_TEST = `
+import { createSandbox } from 'berth/sandbox';
+
+test.each(['virtual', 'real'])('a sandbox with a %s clock works while Jest’s timers are fake', async (clock) => {
+  import.meta.jest.useFakeTimers();
+  await using sandbox = await createSandbox({ clock });
+  const account = await sandbox.account();
+  const { baseUrl, apiKey } = account.providers['provider-a'];
+  const headers = { authorization: 'Bearer ' + apiKey, 'content-type': 'application/json' };
+  const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK test';
+  const body = JSON.stringify({ configuration_id: 'a-cpu-8x32', region: 'us-dallas', ssh_keys: [key] });
+  const made = await sandbox.fetch(baseUrl + '/instances', { method: 'POST', headers, body });
+  const { id } = await made.json();
+  await sandbox.clock.advance(60_000);
+  const read = await sandbox.fetch(baseUrl + '/instances/' + id, { headers });
+  expect(await read.json()).toMatchObject({ status: 'ONLINE' });
+});
+`;
+
+it('has a sandbox that works while Jest’s timers are fake', async ({ skip }) => {
+  const jest = await installJest(folder.path, installed.tarball);
+  if (jest === undefined) return skip('npm’s registry, from which Jest comes, is not reached');
+  writeFileSync(join(jest, 'sandbox.test.mjs'), JEST_TEST);
+  const settings = JSON.stringify({ rootDir: jest, testMatch: ['**/*.test.mjs'], transform: {} });
+  const ran = await promisify(execFile)(
+    process.execPath,
+    ['--experimental-vm-modules', join(jest, 'node_modules/jest/bin/jest.js'), '--config', settings],
+    { cwd: jest },
+  );
+  expect(ran.stderr).toMatch(/^Tests: +2 passed, 2 total$/m);
+});
+
+it.for([
+  ['5.6', ''],
+  ['5.6', ', "exactOptionalPropertyTypes": true, "module": "esnext", "moduleResolution": "bundler"'],
+  ['7', ''],
+  ['7', ', "exactOptionalPropertyTypes": true, "module": "esnext", "moduleResolution": "bundler"'],
+])(
+  'has declarations without an error under TypeScript %s%s',
+  async ([version = '', options = ''], { skip }) => {
+    const tsc = await installTypeScript(folder.path, version);
+    if (tsc === undefined) return skip('npm’s registry, from which TypeScript comes, is not reached');
+    const work = installed.folder;
+    if (!existsSync(join(work, 'node_modules/vitest')))
+      symlinkSync(join(root, 'node_modules/vitest'), join(work, 'node_modules/vitest'));
+    const { exports } = JSON.parse(readFileSync(join(work, 'node_modules/berth/package.json'), 'utf8'));
+    const entries = Object.keys(exports).filter((name) => !name.endsWith('.json'));
+    expect(entries).toHaveLength(6);
+    const imports = entries.map((name, at) => `export * as e${at} from '${name.replace('.', 'berth')}';`);
+    writeFileSync(join(work, 'entries.mts'), [...imports, 'export const wrong: string = 1;'].join('\n'));
+    writeFileSync(
+      join(work, 'tsconfig.entries.json'),
+      `{ "compilerOptions": { "strict": true, "noEmit": true, "target": "es2022", "module": "nodenext"${options} }, "files": ["entries.mts"] }`,
+    );
+    const { stdout } = spawnSync(tsc, ['-p', 'tsconfig.entries.json', '--pretty', 'false'], {
+      cwd: work,
+      encoding: 'utf8',
+    });
+    // Others may have errors of their own: hono's declarations need TypeScript 5.7.
+    const ours = stdout.split('\n').filter((line) => /^(entries\.mts|node_modules\/berth\/)/.test(line));
+    expect(ours).toEqual([
+      `entries.mts(7,14): error TS2322: Type 'number' is not assignable to type 'string'.`,
+    ]);
+  },
+);
+
+it('takes at most 8 MB of a disk', () => {
+  const own = join(installed.folder, 'node_modules/berth');
+  const files = readdirSync(own, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const sizes = files.map(({ parentPath, name }) => statSync(join(parentPath, name)).size);
+  expect(sizes.length).toBeGreaterThan(100);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(8_000_000);
 });
 
 it('brings the licence of every package that is inside', () => {
@@ -243,9 +333,9 @@ console.log(process.versions.node.split('.')[0], status);`,
 /** The source files of which these chunks are made. */
 function sourcesOf(chunks: readonly string[]): string[] {
   return chunks.flatMap((chunk) => {
-    const map = join(root, `${chunk}.map`);
+    const map = join(root, `${chunk}.map.gz`);
     if (!existsSync(map)) return [];
-    const { sources } = JSON.parse(readFileSync(map, 'utf8')) as { sources: string[] };
+    const { sources } = JSON.parse(gunzipSync(readFileSync(map)).toString()) as { sources: string[] };
     return sources.map((source) => source.replace(/^(\.\.\/)+/, ''));
   });
 }

@@ -6,10 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { PATIENCE_MS } from '../../../testing/until.ts';
 
 /** The sources, unless a run that starts many processes names the build: a start then takes half the CPU. */
-const mainFile = fileURLToPath(
+export const mainFile = fileURLToPath(
   new URL(`../../../${process.env['BERTH_TEST_MAIN'] ?? 'src/main.ts'}`, import.meta.url),
 );
-const compileCache = fileURLToPath(new URL('../../../node_modules/.cache/berth-tests', import.meta.url));
+export const compileCache = fileURLToPath(
+  new URL('../../../node_modules/.cache/berth-tests', import.meta.url),
+);
 
 const alive = new Set<ChildProcess>();
 process.on('exit', () => {
@@ -115,10 +117,13 @@ export class BerthProcess {
   }
 }
 
+/** A run of the suite observes a machine for a minute. */
+const RUN_PATIENCE_MS = 2 * PATIENCE_MS;
+
 /** Runs a command to its end. */
 export async function runBerth(args: readonly string[], options: ProcessOptions = {}): Promise<Ended> {
   const berth = new BerthProcess(args, options);
-  const timeout = setTimeout(() => berth.child.kill('SIGKILL'), PATIENCE_MS);
+  const timeout = setTimeout(() => berth.child.kill('SIGKILL'), RUN_PATIENCE_MS);
   return berth.ended.finally(() => clearTimeout(timeout));
 }
 
