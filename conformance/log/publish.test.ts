@@ -236,7 +236,7 @@ describe('a folder that is not what the log signed', () => {
     [
       'a tile that was changed',
       /tile\/0\/000.p\/3 has other content/,
-      () => change('tile/0/000.p/3', (tile) => tile.fill(1, 0, 1)),
+      () => change('tile/0/000.p/3', (tile) => tile.fill((tile[0] ?? 0) ^ 1, 0, 1)),
     ],
     [
       'an older checkpoint',

@@ -150,7 +150,7 @@ describe('a log whose operator', () => {
     [
       'changed a tile',
       /does not prove entry 1/,
-      () => spoil('tile/0/000.p/3', (tile) => tile.fill(7, 70, 71)),
+      () => spoil('tile/0/000.p/3', (tile) => tile.fill((tile[70] ?? 0) ^ 1, 70, 71)),
     ],
     ['removed a tile', /has no tile\/0\/000.p\/3/, () => rmSync(join(log, 'tile/0/000.p/3'))],
     [

@@ -15,7 +15,7 @@ let answered: Awaited<ReturnType<typeof setup.answer>>;
 beforeAll(async () => {
   challenge = await setup.issue('challenge', '--base-url', `${target.baseUrl}/`);
   answered = await setup.answer(challenge, 'read-only');
-  expect(answered.code, answered.err).toBe(0);
+  expect(answered.code, `${answered.err}${answered.out}`).toBe(0);
 });
 afterAll(() => setup[Symbol.asyncDispose]());
 

@@ -20,11 +20,19 @@ export function offersOf(exchange: Exchange): JsonObject[] {
   return objectsField(jsonOf(exchange), 'configurations');
 }
 
-/** Regions of the offers: of more than MOST_REGIONS some that are drawn. */
+/**
+ * Regions of the offers: of more than MOST_REGIONS some that are drawn. If something is available, one of them is a
+ * region where it is: the lists of the others may be empty, and an empty list shows nothing.
+ */
 export function knownRegions({ availability, configurations, draws }: Known): string[] {
-  const regions = [...availability, ...configurations].flatMap((offer) => stringsField(offer, 'regions'));
-  const all = [...new Set(regions)];
-  return all.length <= MOST_REGIONS ? all : draws.shuffled('regions', all).slice(0, MOST_REGIONS);
+  const selling = new Set(availability.flatMap((offer) => stringsField(offer, 'regions')));
+  const all = [...selling.union(new Set(configurations.flatMap((offer) => stringsField(offer, 'regions'))))];
+  if (all.length <= MOST_REGIONS) return all;
+  const drawn = draws.shuffled('regions', all);
+  const first = drawn.findIndex((region) => selling.has(region));
+  return first < MOST_REGIONS
+    ? drawn.slice(0, MOST_REGIONS)
+    : [...drawn.slice(0, MOST_REGIONS - 1), ...drawn.slice(first, first + 1)];
 }
 
 /** Another region than this one. */
