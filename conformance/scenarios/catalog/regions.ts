@@ -25,8 +25,10 @@ export function offersOf(exchange: Exchange): JsonObject[] {
  * region where it is: the lists of the others may be empty, and an empty list shows nothing.
  */
 export function knownRegions({ availability, configurations, draws }: Known): string[] {
-  const selling = new Set(availability.flatMap((offer) => stringsField(offer, 'regions')));
-  const all = [...selling.union(new Set(configurations.flatMap((offer) => stringsField(offer, 'regions'))))];
+  const [selling, named] = [availability, configurations].map(
+    (offers) => new Set(offers.flatMap((offer) => stringsField(offer, 'regions'))),
+  ) as [Set<string>, Set<string>];
+  const all = [...new Set([...selling, ...named])];
   if (all.length <= MOST_REGIONS) return all;
   const drawn = draws.shuffled('regions', all);
   const first = drawn.findIndex((region) => selling.has(region));
