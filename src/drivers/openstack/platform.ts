@@ -1,0 +1,25 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { Call, PlatformDriver, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
+import type * as port from '../kit/method.ts';
+import type { CloudApi } from './api.ts';
+import { type OpenStackConfig, type OpenStackOffer, openstackOfferSchema } from './options.ts';
+
+export interface Platform {
+  api: CloudApi;
+  options: OpenStackConfig;
+  catalog: Catalog;
+  now: () => number;
+  /** The limits of the driver's call that makes the change. Absent for a read, or when a person tries the driver. */
+  call?: Call | undefined;
+}
+
+export type MachineMethod<Name extends keyof PlatformDriver> = port.MachineMethod<Platform, Name>;
+export type VolumeMethod<Name extends keyof VolumeDriver> = port.VolumeMethod<Platform, Name>;
+
+/** How soon a step that waits for the cloud looks again, in milliseconds. */
+export const POLL_MS = 2_000;
+
+/** An offer's `machine:`. @throws {Error} if the catalog no longer has the offer */
+export function offerOf({ catalog }: Pick<Platform, 'catalog'>, offerId: string): OpenStackOffer {
+  return openstackOfferSchema.parse(catalog.offers.get(offerId)?.machine);
+}
