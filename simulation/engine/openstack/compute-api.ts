@@ -1,14 +1,4 @@
-import {
-  type Asked,
-  assertAdmin,
-  found,
-  linksTo,
-  ok,
-  page,
-  Refusal,
-  type Reply,
-  type Route,
-} from './api.ts';
+import { type Asked, assertAdmin, found, linksTo, ok, page, Refusal, type Reply, type Route } from './api.ts';
 import { AttachmentApi } from './attachments.ts';
 import type { Cloud } from './cloud.ts';
 import type { Compute } from './compute.ts';
@@ -57,8 +47,17 @@ export class ComputeApi {
         (_, id) =>
           ok({ flavor: flavorView(found(cloud.flavors.get(id), `Flavor ${id} could not be found.`)) }),
       ],
-      ['GET', 'os-availability-zone(?:/detail)?', (asked) => ok({ availabilityZoneInfo: this.#zones(asked) })],
-      ['GET', 'servers/*/os-instance-actions', (asked, id) => ok({ instanceActions: actionsOf(servers.find(asked, id)) })],
+      [
+        'GET',
+        'os-availability-zone(?:/detail)?',
+        (asked) => ok({ availabilityZoneInfo: this.#zones(asked) }),
+      ],
+      ['GET', 'os-hypervisors/detail', (asked) => this.#hypervisors(asked)],
+      [
+        'GET',
+        'servers/*/os-instance-actions',
+        (asked, id) => ok({ instanceActions: actionsOf(servers.find(asked, id)) }),
+      ],
       [
         'GET',
         'os-keypairs',
@@ -189,6 +188,16 @@ export class ComputeApi {
       const hosts = isDetail && available ? Object.fromEntries(own.map(host)) : null;
       return { zoneName, zoneState: { available }, hosts };
     });
+  }
+
+  /** The id of a hypervisor is that of its resource provider in Placement. */
+  #hypervisors(asked: Asked): Reply {
+    assertAdmin(asked);
+    const hypervisors = this.#cloud.computes.map((one) => ({
+      ...{ id: one.id, hypervisor_hostname: `${one.name}.example`, state: one.isUp ? 'up' : 'down' },
+      ...{ status: one.isDisabled ? 'disabled' : 'enabled', service: { host: one.name } },
+    }));
+    return ok({ hypervisors });
   }
 
   #addKey({ name, public_key: publicKey }: { name: string; public_key: string }): Reply {

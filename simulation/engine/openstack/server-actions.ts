@@ -90,7 +90,9 @@ export class ServerActions {
         from: ['shelved'],
         isForAdmins: true,
         run: (server, _, by) =>
-          this.#servers.begin(server, 'shelving_offloading', by, (step) => this.#shelving.offload(server, by, step)),
+          this.#servers.begin(server, 'shelving_offloading', by, (step) =>
+            this.#shelving.offload(server, by, step),
+          ),
       },
       unshelve: {
         from: ['shelved', 'shelved_offloaded'],

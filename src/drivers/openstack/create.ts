@@ -142,7 +142,7 @@ async function makeBootVolume(
     imageRef: imageId,
     ...(wanted?.type !== undefined && { volume_type: wanted.type }),
     availability_zone: options.datacenters[spec.datacenter]?.volume_zone ?? zone,
-    metadata: { [mark.bootOf]: spec.ref },
+    metadata: { [mark.bootOf]: spec.ref, ...toNoteMetadata(spec.note) },
   };
   return (await api.client.send('POST', 'volume', '/volumes', { body: { volume }, call }))[
     'volume'

@@ -8,7 +8,7 @@ import type {
 import type { FloatingIp, Port, Server } from './api.ts';
 import { type Attempt, CellIsDown, partsOf, phaseOf, readAttempt, readEverything } from './objects.ts';
 import type { MachineMethod, Platform } from './platform.ts';
-import { endpointOf, fromPlatform, toHost } from './translate.ts';
+import { endpointOf, fromPlatform, noteOf, toHost } from './translate.ts';
 
 export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
   let attempt: Attempt;
@@ -52,10 +52,14 @@ async function observe(
   const { server } = attempt;
   if (server !== undefined) return showMachine(platform, ref, server, attempt);
   const phase = phaseOf(attempt);
-  const made =
-    attempt.ports.map(({ created_at: at }) => Date.parse(at ?? '')).find((at) => !Number.isNaN(at)) ?? 0;
-  if (phase === 'making') return { ref, power: 'building', createdAt: made };
-  return phase === 'destroying' ? { ref, power: 'destroying', createdAt: made } : undefined;
+  if (phase !== 'making' && phase !== 'destroying') return undefined;
+  const times = attempt.ports
+    .map(({ created_at: at }) => Date.parse(at ?? ''))
+    .filter((at) => !Number.isNaN(at));
+  // A boot volume is made before its server, and has the note too.
+  const note = noteOf(attempt.bootVolumes[0]?.metadata ?? {});
+  const power = phase === 'making' ? 'building' : 'destroying';
+  return { ref, power, createdAt: times[0] ?? 0, ...(note !== undefined && { note }) };
 }
 
 export async function showMachine(
