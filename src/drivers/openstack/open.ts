@@ -41,7 +41,7 @@ export function openOpenStack(
 ): PlatformDriver {
   const now = (): number => clock.now();
   const client = new CloudClient({ ...connection, now });
-  const driver = driverOf({ api: new CloudApi(client), options, catalog, now });
+  const driver = driverOf({ api: new CloudApi(client), options, catalog });
   return { ...driver, close: () => client.close() };
 }
 

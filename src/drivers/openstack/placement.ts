@@ -10,8 +10,11 @@ import { imageOf, isName, toHost } from './translate.ts';
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
-export async function flavorOf({ api }: Platform, { flavor }: OpenStackOffer): Promise<Flavor | undefined> {
-  const all = await api.flavors();
+export async function flavorOf({ api }: Platform, offer: OpenStackOffer): Promise<Flavor | undefined> {
+  return findFlavor(await api.flavors(), offer);
+}
+
+export function findFlavor(all: readonly Flavor[], { flavor }: OpenStackOffer): Flavor | undefined {
   return all.find(({ id }) => id === flavor) ?? all.find(({ name }) => name === flavor);
 }
 
@@ -201,8 +204,7 @@ export const readInventory: MachineMethod<'inventory'> = async (platform, avoidH
   const free: FreeUnits[] = [];
   for (const [offerId, { placements }] of catalog.offers) {
     const offer = offerOf(platform, offerId);
-    const flavor =
-      flavors.find(({ id }) => id === offer.flavor) ?? flavors.find(({ name }) => name === offer.flavor);
+    const flavor = findFlavor(flavors, offer);
     const quota = flavor && unitsOfQuota(left, flavor, offer, options.floating_network !== undefined);
     for (const datacenter of new Set(
       placements.map(({ region }) => catalog.regions.get(region)?.datacenter ?? region),

@@ -8,7 +8,6 @@ export interface Platform {
   api: CloudApi;
   options: OpenStackConfig;
   catalog: Catalog;
-  now: () => number;
   /** The limits of the driver's call that makes the change. Absent for a read, or when a person tries the driver. */
   call?: Call | undefined;
 }
