@@ -132,7 +132,7 @@ describe('a create', () => {
     const setting = await withMachine();
     setting.cloud.quota.instances = 1;
     const step = await ended(setting, (cookie) => setting.driver.create(specOf('berth-inst-2'), cookie));
-    expect(step).toMatchObject({ outcome: 'failed', code: 'quota' });
+    expect(step).toMatchObject({ outcome: 'failed', code: 'quota', sideEffect: 'certain' });
     expect(await setting.driver.inventory?.()).toMatchObject({ free: [{ offerId: 'h100', units: 0 }] });
     expect(await setting.driver.place?.(specOf('berth-inst-2'), [])).toMatchObject({
       answer: 'refused',

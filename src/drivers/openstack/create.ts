@@ -6,8 +6,9 @@ import type {
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
+import { orFailure } from '../kit/answers.ts';
 import type { FloatingIp, Port, Server, Volume } from './api.ts';
-import { classify } from './errors.ts';
+import { classify, toFailure } from './errors.ts';
 import { endpointIn, floatingOf, portOf, showMachine } from './machines.ts';
 import { type Attempt, phaseOf, readAttempt } from './objects.ts';
 import { flavorOf, zonesFor } from './placement.ts';
@@ -35,8 +36,20 @@ export const createMachine: MachineMethod<'create'> = async (platform, spec, coo
   if (phaseOf(attempt) === 'destroying') return failed('conflict', `${spec.ref} is being removed`, 'certain');
   if (cookie?.startsWith('server:'))
     return unfinished(`the server ${cookie.slice('server:'.length)} has vanished`);
-  return make(platform, spec, attempt);
+  const step = await orFailure(() => make(platform, spec, attempt), toFailure);
+  // The port may have been made in this call or an earlier one.
+  return step.outcome === 'failed' && step.sideEffect === 'none' && (await hasPort(platform, spec.ref))
+    ? { ...step, sideEffect: 'certain' }
+    : step;
 };
+
+/** Whether a port of the attempt may be there. */
+async function hasPort({ api }: Platform, ref: OwnerRef): Promise<boolean> {
+  return api.ports({ name: ref }).then(
+    (ports) => ports.length > 0,
+    () => true,
+  );
+}
 
 async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Promise<Step<ObservedMachine>> {
   const { api, options, call } = platform;
