@@ -149,8 +149,14 @@ function flavorOf(offer: Offer, machine: OpenStackOffer, reading: Promise<Flavor
         flavor.disk !== offer.storageGb &&
         `a disk of ${flavor.disk} GiB, and ${offer.storageGb} GiB are sold`,
     ].filter((one) => one !== false);
+    const isUncounted =
+      flavor.extra_specs?.['pci_passthrough:alias'] !== undefined &&
+      Object.keys(flavor.extra_specs).every((key) => !key.startsWith('resources:'));
+    const uncounted = isUncounted
+      ? ' Placement does not count its PCI devices: the units of the catalog limit them.'
+      : '';
     return differences.length === 0
-      ? 'It has what is sold.'
+      ? `It has what is sold.${uncounted}`
       : warning(subject, `It has ${differences.join('; ')}.`, 'Correct the offer, or name another flavor.');
   });
 }
