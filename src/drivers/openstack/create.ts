@@ -69,7 +69,7 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
   const port = attempt.ports[0] ?? (await makePort(platform, spec.ref, offer.network ?? options.network));
   if ('outcome' in port) return port;
   const boot =
-    offer.boot_volume && (attempt.bootVolumes[0] ?? (await makeBootVolume(platform, spec, image.id, zone)));
+    offer.boot_volume && (attempt.bootVolumes[0] ?? (await makeBootVolume(platform, spec, image.id)));
   if (boot?.status === 'error') return unfinished(`Cinder could not make the boot volume ${boot.id}`);
   if (boot !== undefined && boot.status !== 'available') return pending(`boot:${boot.id}`, POLL_MS);
   const server = {
@@ -141,20 +141,16 @@ async function securityGroups(platform: Platform): Promise<string[] | string> {
   return [id];
 }
 
-async function makeBootVolume(
-  platform: Platform,
-  spec: MachineSpec,
-  imageId: string,
-  zone: string,
-): Promise<Volume> {
+async function makeBootVolume(platform: Platform, spec: MachineSpec, imageId: string): Promise<Volume> {
   const { api, options, call } = platform;
   const { boot_volume: wanted } = offerOf(platform, spec.offerId);
+  const zone = options.datacenters[spec.datacenter]?.volume_zone;
   const volume = {
     name: spec.ref,
     size: spec.rootDiskGb,
     imageRef: imageId,
     ...(wanted?.type !== undefined && { volume_type: wanted.type }),
-    availability_zone: options.datacenters[spec.datacenter]?.volume_zone ?? zone,
+    ...(zone !== undefined && { availability_zone: zone }),
     metadata: { [mark.bootOf]: spec.ref, ...toNoteMetadata(spec.note) },
   };
   return (await api.client.send('POST', 'volume', '/volumes', { body: { volume }, call }))[
