@@ -26,11 +26,28 @@ export class AttachmentApi {
     this.#cloud = servers.cloud;
     const [volumes, ports] = ['servers/*/os-volume_attachments', 'servers/*/os-interface'];
     this.routes = [
-      ['GET', volumes, (asked, id) => ok({ volumeAttachments: servers.find(asked, id).mappings.map((one) => mappingView(one, id, asked)) })],
+      [
+        'GET',
+        volumes,
+        (asked, id) =>
+          ok({
+            volumeAttachments: servers.find(asked, id).mappings.map((one) => mappingView(one, id, asked)),
+          }),
+      ],
       ['POST', volumes, (asked, id) => this.#attach(asked, id)],
-      ['GET', `${volumes}/*`, (asked, id, volume) => ok({ volumeAttachment: mappingView(this.#mapping(asked, id, volume), id, asked) })],
+      [
+        'GET',
+        `${volumes}/*`,
+        (asked, id, volume) =>
+          ok({ volumeAttachment: mappingView(this.#mapping(asked, id, volume), id, asked) }),
+      ],
       ['DELETE', `${volumes}/*`, (asked, id, volume) => this.#detach(asked, id, volume)],
-      ['GET', ports, (asked, id) => ok({ interfaceAttachments: this.#cloud.portsOf(servers.find(asked, id)).map(interfaceView) })],
+      [
+        'GET',
+        ports,
+        (asked, id) =>
+          ok({ interfaceAttachments: this.#cloud.portsOf(servers.find(asked, id)).map(interfaceView) }),
+      ],
       ['POST', ports, (asked, id) => this.#plug(asked, id)],
       ['DELETE', `${ports}/*`, (asked, id, port) => this.#unplug(asked, id, port)],
     ];
@@ -155,5 +172,8 @@ export class AttachmentApi {
 function assertFree(server: Server, states: readonly VmState[], action: string): void {
   assertIn(server, states, action);
   if (server.taskState !== null)
-    throw new Refusal(409, `Cannot '${action}' instance ${server.id} while it is in task_state ${server.taskState}`);
+    throw new Refusal(
+      409,
+      `Cannot '${action}' instance ${server.id} while it is in task_state ${server.taskState}`,
+    );
 }

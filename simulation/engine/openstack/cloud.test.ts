@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudParts } from './cloud.ts';
-import { ADMIN, clientOf, MEMBER, type MemoryCloud, memoryCloud, OTHER, TOKEN_MS, URLS } from './memory-cloud.fixture.ts';
+import {
+  ADMIN,
+  clientOf,
+  MEMBER,
+  type MemoryCloud,
+  memoryCloud,
+  OTHER,
+  TOKEN_MS,
+  URLS,
+} from './memory-cloud.fixture.ts';
 
 const { nova, neutron, glance, cinder, placement, keystone } = URLS;
 const MINUTE = 60_000;
@@ -32,9 +41,12 @@ async function setUp(parts: Partial<CloudParts> = {}, as = ADMIN) {
   };
   const show = async (id: string): Promise<Shown> =>
     ((await ask('GET', `${nova}/servers/${id}`)).body as { server: Shown }).server;
-  const act = (id: string, name: string, args: object | null = null) => ask('POST', `${nova}/servers/${id}/action`, { [name]: args });
+  const act = (id: string, name: string, args: object | null = null) =>
+    ask('POST', `${nova}/servers/${id}/action`, { [name]: args });
   const names = async (): Promise<string[]> =>
-    ((await ask('GET', `${nova}/servers`)).body as { servers: { name: string }[] }).servers.map(({ name }) => name);
+    ((await ask('GET', `${nova}/servers`)).body as { servers: { name: string }[] }).servers.map(
+      ({ name }) => name,
+    );
   const volume = async (size = 5): Promise<string> => {
     const { body } = await ask('POST', `${cinder}/volumes`, { volume: { name: 'v', size } });
     await memory.wait(MINUTE);
@@ -46,11 +58,15 @@ async function setUp(parts: Partial<CloudParts> = {}, as = ADMIN) {
 }
 
 /** Each state that a server is shown in until nothing changes. */
-async function course({ wait }: Pick<MemoryCloud, 'wait'>, look: () => Promise<Shown | undefined>): Promise<string[]> {
+async function course(
+  { wait }: Pick<MemoryCloud, 'wait'>,
+  look: () => Promise<Shown | undefined>,
+): Promise<string[]> {
   const seen: string[] = [];
   for (let step = 0; step < 1_200; step++) {
     const server = await look();
-    const state = server === undefined ? 'gone' : `${server.status} ${server['OS-EXT-STS:task_state'] ?? ''}`.trim();
+    const state =
+      server === undefined ? 'gone' : `${server.status} ${server['OS-EXT-STS:task_state'] ?? ''}`.trim();
     if (seen.at(-1) !== state) seen.push(state);
     await wait(50);
   }
@@ -68,7 +84,9 @@ describe('servers', () => {
       'BUILD spawning',
       'ACTIVE',
     ]);
-    expect((await setting.show(id)).addresses).toEqual({ tenants: [expect.objectContaining({ addr: '10.0.0.10' })] });
+    expect((await setting.show(id)).addresses).toEqual({
+      tenants: [expect.objectContaining({ addr: '10.0.0.10' })],
+    });
   });
 
   it.each([
@@ -76,7 +94,15 @@ describe('servers', () => {
     ['pause', ['ACTIVE pausing', 'PAUSED']],
     ['suspend', ['ACTIVE suspending', 'SUSPENDED']],
     ['rescue', ['ACTIVE rescuing', 'RESCUE']],
-    ['shelve', ['ACTIVE shelving', 'ACTIVE shelving_image_uploading', 'SHELVED shelving_offloading', 'SHELVED_OFFLOADED']],
+    [
+      'shelve',
+      [
+        'ACTIVE shelving',
+        'ACTIVE shelving_image_uploading',
+        'SHELVED shelving_offloading',
+        'SHELVED_OFFLOADED',
+      ],
+    ],
     ['migrate', ['RESIZE resize_prep', 'RESIZE resize_migrating', 'RESIZE resize_finish', 'VERIFY_RESIZE']],
     ['os-migrateLive', ['MIGRATING migrating', 'ACTIVE']],
   ])('%s takes them through their states', async (action, states) => {
@@ -98,14 +124,21 @@ describe('servers', () => {
       'ACTIVE',
     ]);
     await setting.act(id, 'rebuild', { imageRef: setting.image });
-    expect(await course(setting, () => setting.show(id))).toEqual(['REBUILD rebuilding', 'REBUILD rebuild_spawning', 'ACTIVE']);
+    expect(await course(setting, () => setting.show(id))).toEqual([
+      'REBUILD rebuilding',
+      'REBUILD rebuild_spawning',
+      'ACTIVE',
+    ]);
   });
 
   it('refuse an action in another state, and while something is done', async () => {
     const { create, act, wait } = await setUp();
     const id = await create();
     expect((await act(id, 'os-stop')).body).toEqual({
-      conflictingRequest: { code: 409, message: `Cannot 'stop' instance ${id} while it is in vm_state building` },
+      conflictingRequest: {
+        code: 409,
+        message: `Cannot 'stop' instance ${id} while it is in vm_state building`,
+      },
     });
     await wait(5 * MINUTE);
     await act(id, 'os-stop');
@@ -136,7 +169,10 @@ describe('servers', () => {
     await setting.wait(10 * MINUTE);
     for (const compute of setting.cloud.computes) compute.isDisabled = true;
     expect((await setting.act(id, 'unshelve')).status).toBe(202);
-    expect(await course(setting, () => setting.show(id))).toEqual(['SHELVED_OFFLOADED unshelving', 'SHELVED_OFFLOADED']);
+    expect(await course(setting, () => setting.show(id))).toEqual([
+      'SHELVED_OFFLOADED unshelving',
+      'SHELVED_OFFLOADED',
+    ]);
     expect((await setting.show(id)).fault).toBeUndefined();
     for (const compute of setting.cloud.computes) compute.isDisabled = false;
     await setting.act(id, 'unshelve');
@@ -156,8 +192,12 @@ describe('servers', () => {
     await wait(10 * MINUTE);
     expect(cloud.allocations.size).toBe(0);
     const { body } = await ask('GET', `${glance}/images?instance_uuid=${id}`);
-    expect(body).toMatchObject({ images: [{ name: 'one-shelved', status: 'active', image_type: 'snapshot' }] });
-    expect((await ask('GET', `${nova}/limits`)).body).toMatchObject({ limits: { absolute: { totalInstancesUsed: 1 } } });
+    expect(body).toMatchObject({
+      images: [{ name: 'one-shelved', status: 'active', image_type: 'snapshot' }],
+    });
+    expect((await ask('GET', `${nova}/limits`)).body).toMatchObject({
+      limits: { absolute: { totalInstancesUsed: 1 } },
+    });
     await ask('DELETE', `${nova}/servers/${id}`);
     expect(await names()).toEqual([]);
     expect((await ask('GET', `${glance}/images?instance_uuid=${id}`)).body).toMatchObject({ images: [] });
@@ -274,7 +314,9 @@ describe('Keystone', () => {
     const { ask, wait, ...memory } = await setUp();
     const { auth } = await clientOf(memory);
     expect(auth.status).toBe(201);
-    expect(auth.body).toMatchObject({ token: { project: { id: 'berth' }, expires_at: expect.stringMatching(/000Z$/) } });
+    expect(auth.body).toMatchObject({
+      token: { project: { id: 'berth' }, expires_at: expect.stringMatching(/000Z$/) },
+    });
     expect(auth.text).toContain(`"region":"RegionOne","region_id":"RegionOne","url":"${nova}"`);
     await wait(TOKEN_MS + 1);
     const refused = await ask('GET', `${nova}/servers`);
@@ -297,12 +339,17 @@ describe('versions', () => {
     [placement, 'resource_providers', 'placement 1.99'],
   ])('%s refuses a microversion out of its range', async (base, path, version) => {
     const { ask } = await setUp();
-    expect((await ask('GET', `${base}/${path}`, undefined, { headers: { 'OpenStack-API-Version': version } })).status).toBe(406);
+    expect(
+      (await ask('GET', `${base}/${path}`, undefined, { headers: { 'OpenStack-API-Version': version } }))
+        .status,
+    ).toBe(406);
   });
 
   it('Nova says its range to anyone', async () => {
     const { send } = await setUp();
-    expect((await send('GET', `${nova}/`)).body).toMatchObject({ version: { min_version: '2.1', version: '2.93' } });
+    expect((await send('GET', `${nova}/`)).body).toMatchObject({
+      version: { min_version: '2.1', version: '2.93' },
+    });
   });
 
   it('only an administrator sees hosts and Placement', async () => {
@@ -320,7 +367,9 @@ describe('volumes', () => {
     const { create, volume, ask, wait, statusOf } = await setUp();
     const [server, id] = [await create(), await volume()];
     await wait(5 * MINUTE);
-    await ask('POST', `${nova}/servers/${server}/os-volume_attachments`, { volumeAttachment: { volumeId: id } });
+    await ask('POST', `${nova}/servers/${server}/os-volume_attachments`, {
+      volumeAttachment: { volumeId: id },
+    });
     expect(await statusOf(id)).toBe('reserved');
     expect((await ask('DELETE', `${cinder}/volumes/${id}`)).status).toBe(400);
     await wait(2 * MINUTE);
@@ -349,7 +398,8 @@ describe('volumes', () => {
   it('grow, and never shrink', async () => {
     const { volume, ask, wait, statusOf } = await setUp();
     const id = await volume(5);
-    const extend = (size: number) => ask('POST', `${cinder}/volumes/${id}/action`, { 'os-extend': { new_size: size } });
+    const extend = (size: number) =>
+      ask('POST', `${cinder}/volumes/${id}/action`, { 'os-extend': { new_size: size } });
     expect((await extend(5)).status).toBe(400);
     expect((await extend(6)).status).toBe(202);
     expect(await statusOf(id)).toBe('extending');
@@ -359,7 +409,13 @@ describe('volumes', () => {
 
   it('that a server boots from may stay when it is deleted', async () => {
     const { create, ask, wait, cloud, image } = await setUp();
-    const boot = { source_type: 'image', destination_type: 'volume', uuid: image, boot_index: 0, volume_size: 10 };
+    const boot = {
+      source_type: 'image',
+      destination_type: 'volume',
+      uuid: image,
+      boot_index: 0,
+      volume_size: 10,
+    };
     const id = await create({ imageRef: '', block_device_mapping_v2: [boot] });
     await wait(10 * MINUTE);
     expect([...cloud.volumes.values()]).toMatchObject([{ status: 'in-use', name: '', size: 10 }]);
@@ -373,28 +429,43 @@ describe('volumes', () => {
 describe('ports', () => {
   it('that were made beforehand outlive their server, unbound; those that Nova made do not', async () => {
     const { ask, create, wait, network, cloud } = await setUp();
-    const made = (await ask('POST', `${neutron}/ports`, { port: { network_id: network, name: 'mine' } })).body as { port: { id: string } };
+    const made = (await ask('POST', `${neutron}/ports`, { port: { network_id: network, name: 'mine' } }))
+      .body as { port: { id: string } };
     const id = await create({ networks: [{ port: made.port.id }, { uuid: network }] });
     await wait(5 * MINUTE);
     expect(cloud.ports.size).toBe(2);
-    expect((await ask('GET', `${neutron}/ports?device_id=${id}&name=mine`)).body).toMatchObject({ ports: [{ status: 'ACTIVE' }] });
-    const second = { name: 'two', flavorRef: [...cloud.flavors.keys()][0], imageRef: [...cloud.images.keys()][0] };
-    const busy = await ask('POST', `${nova}/servers`, { server: { ...second, networks: [{ port: made.port.id }] } });
+    expect((await ask('GET', `${neutron}/ports?device_id=${id}&name=mine`)).body).toMatchObject({
+      ports: [{ status: 'ACTIVE' }],
+    });
+    const second = {
+      name: 'two',
+      flavorRef: [...cloud.flavors.keys()][0],
+      imageRef: [...cloud.images.keys()][0],
+    };
+    const busy = await ask('POST', `${nova}/servers`, {
+      server: { ...second, networks: [{ port: made.port.id }] },
+    });
     expect(busy.status).toBe(409);
     await ask('DELETE', `${nova}/servers/${id}`);
     await wait(5 * MINUTE);
-    expect((await ask('GET', `${neutron}/ports`)).body).toMatchObject({ ports: [{ name: 'mine', device_id: '', status: 'DOWN' }] });
+    expect((await ask('GET', `${neutron}/ports`)).body).toMatchObject({
+      ports: [{ name: 'mine', device_id: '', status: 'DOWN' }],
+    });
   });
 
   it('leave their floating IP behind', async () => {
     const { ask, network, cloud } = await setUp();
-    const { port } = (await ask('POST', `${neutron}/ports`, { port: { network_id: network } })).body as { port: { id: string } };
+    const { port } = (await ask('POST', `${neutron}/ports`, { port: { network_id: network } })).body as {
+      port: { id: string };
+    };
     const floatingip = { floating_network_id: cloud.networks[1]?.id, port_id: port.id };
     await ask('POST', `${neutron}/floatingips`, { floatingip });
     const again = await ask('POST', `${neutron}/floatingips`, { floatingip });
     expect(again.body).toMatchObject({ NeutronError: { type: 'FloatingIPPortAlreadyAssociated' } });
     await ask('DELETE', `${neutron}/ports/${port.id}`);
-    expect((await ask('GET', `${neutron}/floatingips`)).body).toMatchObject({ floatingips: [{ port_id: null, status: 'DOWN' }] });
+    expect((await ask('GET', `${neutron}/floatingips`)).body).toMatchObject({
+      floatingips: [{ port_id: null, status: 'DOWN' }],
+    });
   });
 });
 
@@ -402,7 +473,9 @@ it('Placement shows the hosts with room in a zone', async () => {
   const { ask, create, wait } = await setUp({ zones: ['az1', 'az2'], inventories: { VGPU: 1 } });
   await create({ availability_zone: 'az1' });
   await wait(5 * MINUTE);
-  const { aggregates } = (await ask('GET', `${nova}/os-aggregates`)).body as { aggregates: { uuid: string; name: string }[] };
+  const { aggregates } = (await ask('GET', `${nova}/os-aggregates`)).body as {
+    aggregates: { uuid: string; name: string }[];
+  };
   const az1 = aggregates.find(({ name }) => name === 'az1')?.uuid;
   const candidates = async (query: string) => {
     const { body } = await ask('GET', `${placement}/allocation_candidates?${query}`);

@@ -61,7 +61,10 @@ export class Identity {
   issue({ identity = {}, scope }: Methods): { token: string; body: object } {
     const { password, application_credential: application } = identity;
     const user = password?.user;
-    const [id, secret] = [application?.id ?? application?.name ?? user?.id ?? user?.name, application?.secret ?? user?.password];
+    const [id, secret] = [
+      application?.id ?? application?.name ?? user?.id ?? user?.name,
+      application?.secret ?? user?.password,
+    ];
     const credential = this.#parts.credentials.find((one) => one.id === id && one.secret === secret);
     const wanted = scope?.project?.id ?? scope?.project?.name;
     if (credential === undefined || this.#revoked.has(credential.id)) throw unauthorized();
@@ -110,7 +113,8 @@ export class Identity {
 
   #valid(token: string | undefined): Token {
     const found = this.#tokens.get(token ?? '');
-    const isValid = found !== undefined && found.expiresAt > this.#parts.now() && !this.#revoked.has(found.credential);
+    const isValid =
+      found !== undefined && found.expiresAt > this.#parts.now() && !this.#revoked.has(found.credential);
     if (!isValid) throw unauthorized();
     return found;
   }
@@ -140,7 +144,12 @@ const PORTS: Record<Service, string> = {
   placement: ':8778',
 };
 
-function urlOf(service: Service, region: string, kind: 'public' | 'internal' | 'admin', project: string): string {
+function urlOf(
+  service: Service,
+  region: string,
+  kind: 'public' | 'internal' | 'admin',
+  project: string,
+): string {
   const host = `${service}${kind === 'public' ? '' : `-${kind}`}.${region.toLowerCase()}.example`;
   return `https://${host}${PORTS[service].replace('PROJECT', project)}`;
 }

@@ -51,7 +51,8 @@ export class NetworkApi {
       [
         'GET',
         'floatingips/*',
-        (asked, id) => ok({ floatingip: floatingView(this.#cloud, this.#find(floatingIps, asked, id, 'FloatingIP')) }),
+        (asked, id) =>
+          ok({ floatingip: floatingView(this.#cloud, this.#find(floatingIps, asked, id, 'FloatingIP')) }),
       ],
       [
         'PUT',
@@ -321,4 +322,3 @@ function listing(name: string, items: readonly { id: string }[], asked: Asked): 
   const { items: shown, next } = page(fitting, asked, Number.MAX_SAFE_INTEGER);
   return ok({ [name]: shown, ...linksTo(next, name) });
 }
-

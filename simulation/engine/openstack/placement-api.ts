@@ -1,7 +1,7 @@
 import { type Asked, assertAdmin, found, ok, Refusal, type Reply, type Route } from './api.ts';
 import { type Cloud, capacityOf } from './cloud.ts';
-import { aggregateOf } from './compute-views.ts';
 import type { Compute } from './compute.ts';
+import { aggregateOf } from './compute-views.ts';
 
 /** Placement's API, for administrators. What runs a nova-compute is one provider. */
 export class PlacementApi {
@@ -24,7 +24,11 @@ export class PlacementApi {
       ['GET', 'resource_providers/*/usages', of((compute) => ({ usages: this.#usages(compute) }))],
       ['GET', 'resource_providers/*/traits', of(({ traits }) => ({ traits }))],
       ['GET', 'resource_providers/*/aggregates', of(({ zone }) => ({ aggregates: aggregatesOf(zone) }))],
-      ['GET', 'resource_providers/*/allocations', of((compute) => ({ allocations: this.#allocations(compute) }))],
+      [
+        'GET',
+        'resource_providers/*/allocations',
+        of((compute) => ({ allocations: this.#allocations(compute) })),
+      ],
       ['GET', 'allocation_candidates', (asked) => this.#candidates(asked)],
       ['GET', 'allocations/*', (asked, id) => this.#allocation(asked, id)],
     ];
@@ -48,7 +52,9 @@ export class PlacementApi {
     const resources = resourcesOf(query.get('resources'));
     return this.#cloud.computes.filter(
       (one) =>
-        required.every((trait) => (trait.startsWith('!') ? !one.traits.includes(trait.slice(1)) : one.traits.includes(trait))) &&
+        required.every((trait) =>
+          trait.startsWith('!') ? !one.traits.includes(trait.slice(1)) : one.traits.includes(trait),
+        ) &&
         groups.every((group) => aggregatesOf(one.zone).some((id) => group.includes(id))) &&
         this.#cloud.fits(one, resources) &&
         // nova-compute gives this trait to what an operator has disabled.
@@ -73,13 +79,18 @@ export class PlacementApi {
       ...{ traits: compute.traits, parent_provider_uuid: null, root_provider_uuid: compute.id },
     });
     return ok({
-      allocation_requests: able.map(({ id }) => ({ allocations: { [id]: { resources } }, mappings: { '': [id] } })),
+      allocation_requests: able.map(({ id }) => ({
+        allocations: { [id]: { resources } },
+        mappings: { '': [id] },
+      })),
       provider_summaries: Object.fromEntries(able.map((one) => [one.id, summary(one)])),
     });
   }
 
   #usages(compute: Compute): object {
-    return Object.fromEntries(Object.keys(compute.inventories).map((name) => [name, this.#cloud.used(compute, name)]));
+    return Object.fromEntries(
+      Object.keys(compute.inventories).map((name) => [name, this.#cloud.used(compute, name)]),
+    );
   }
 
   #allocations(compute: Compute): object {

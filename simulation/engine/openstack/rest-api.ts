@@ -33,6 +33,7 @@ const FAULTS: Record<number, string> = {
 interface Region {
   cloud: Cloud;
   compute: ComputeApi;
+  servers: Servers;
   handlers: Record<Exclude<Service, 'keystone'>, (asked: Asked) => Promise<Reply>>;
 }
 
@@ -46,16 +47,17 @@ export class RestApi {
     this.#regions = new Map(clouds.map((cloud) => [cloud.region.toLowerCase(), regionOf(cloud)]));
   }
 
-  /** Nova's actions of a region, for what people do. */
-  computeOf(cloud: Cloud): ComputeApi {
+  /** What people work with in a region. */
+  regionOf(cloud: Cloud): Pick<Region, 'compute' | 'servers'> {
     const region = this.#regions.get(cloud.region.toLowerCase());
     if (region === undefined) throw new Error(`there is no region ${cloud.region}`);
-    return region.compute;
+    return region;
   }
 
   async answer(sent: Omit<Sent, 'signal'>, by: Doer): Promise<Answer> {
     const url = new URL(sent.url);
-    const [, service = '', name = ''] = /^([a-z]+)(?:-internal|-admin)?\.([a-z0-9]+)\.example$/.exec(url.hostname) ?? [];
+    const [, service = '', name = ''] =
+      /^([a-z]+)(?:-internal|-admin)?\.([a-z0-9]+)\.example$/.exec(url.hostname) ?? [];
     const region = this.#regions.get(name);
     if (region === undefined || !(service === 'keystone' || service in region.handlers))
       throw Object.assign(new Error(`getaddrinfo ENOTFOUND ${url.hostname}`), { code: 'ENOTFOUND' });
@@ -68,14 +70,28 @@ export class RestApi {
     }
   }
 
-  async #reply(service: Service, region: Region, sent: Omit<Sent, 'signal'>, url: URL, by: Doer): Promise<Reply> {
+  async #reply(
+    service: Service,
+    region: Region,
+    sent: Omit<Sent, 'signal'>,
+    url: URL,
+    by: Doer,
+  ): Promise<Reply> {
     const { cloud } = region;
-    const headers = Object.fromEntries(Object.entries(sent.headers).map(([key, value]) => [key.toLowerCase(), value]));
+    const headers = Object.fromEntries(
+      Object.entries(sent.headers).map(([key, value]) => [key.toLowerCase(), value]),
+    );
     const body = sent.body === undefined || sent.body === '' ? {} : JSON.parse(sent.body);
     if (cloud.fails(TROUBLE)) {
       const retry = { 'retry-after': String(cloud.chance.whole(1, 20)) };
-      if (cloud.chance.happens(0.3)) throw new Refusal(429, 'This request was rate-limited.', 'TooManyRequests', retry);
-      throw new Refusal(503, 'The server is currently unavailable.', 'ServiceUnavailable', cloud.chance.happens(0.5) ? retry : {});
+      if (cloud.chance.happens(0.3))
+        throw new Refusal(429, 'This request was rate-limited.', 'TooManyRequests', retry);
+      throw new Refusal(
+        503,
+        'The server is currently unavailable.',
+        'ServiceUnavailable',
+        cloud.chance.happens(0.5) ? retry : {},
+      );
     }
     const path = url.pathname.replace(/^\/+|\/+$/g, '');
     const reply =
@@ -83,11 +99,21 @@ export class RestApi {
         ? this.#keystone(sent.method, path, headers, body)
         : await this.#ofService(service, region, { method: sent.method, path, headers, body, url, by });
     // Carried out, and the answer is the proxy's.
-    if (cloud.fails(TROUBLE)) throw new Refusal(cloud.chance.pick([500, 502, 504]), 'Unexpected API Error.', 'HTTPInternalServerError');
+    if (cloud.fails(TROUBLE))
+      throw new Refusal(
+        cloud.chance.pick([500, 502, 504]),
+        'Unexpected API Error.',
+        'HTTPInternalServerError',
+      );
     return reply;
   }
 
-  #keystone(method: string, path: string, headers: Record<string, string>, body: Record<string, unknown>): Reply {
+  #keystone(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body: Record<string, unknown>,
+  ): Reply {
     const version = { id: 'v3.14', status: 'stable', links: [{ rel: 'self', href: `${KEYSTONE}/` }] };
     if (path === '') return { status: 300, body: { versions: { values: [version] } } };
     if (path === 'v3') return ok({ version });
@@ -103,14 +129,22 @@ export class RestApi {
       return { status: 204 };
     }
     if (path === 'v3/auth/catalog') return ok({ catalog: this.#identity.catalog(who) });
-    if (path === 'v3/auth/projects') return ok({ projects: [{ id: who.project, name: who.project, enabled: true }] });
+    if (path === 'v3/auth/projects')
+      return ok({ projects: [{ id: who.project, name: who.project, enabled: true }] });
     throw new Refusal(404, `Could not find: ${path}.`, 'Not Found');
   }
 
   async #ofService(
     service: Exclude<Service, 'keystone'>,
     region: Region,
-    sent: { method: string; path: string; headers: Record<string, string>; body: Record<string, unknown>; url: URL; by: Doer },
+    sent: {
+      method: string;
+      path: string;
+      headers: Record<string, string>;
+      body: Record<string, unknown>;
+      url: URL;
+      by: Doer;
+    },
   ): Promise<Reply> {
     const { method, headers, body, url, by } = sent;
     const documents = versionsOf(service, sent.path, url);
@@ -118,16 +152,21 @@ export class RestApi {
     const who = this.#identity.whoHas(headers['x-auth-token']);
     const [root, path] = within(service, sent.path, who);
     const version = microversion(service, headers);
-    const asked: Asked = { ...{ method, path, body, who, version, by }, query: url.searchParams, base: `${url.origin}/${root}` };
+    const asked: Asked = {
+      ...{ method, path, body, who, version, by },
+      query: url.searchParams,
+      base: `${url.origin}/${root}`,
+    };
     return region.handlers[service](asked);
   }
 }
 
 function regionOf(cloud: Cloud): Region {
   const volumes = new Volumes(cloud);
-  const compute = new ComputeApi(new Servers(cloud, volumes));
+  const servers = new Servers(cloud, volumes);
+  const compute = new ComputeApi(servers);
   return {
-    ...{ cloud, compute },
+    ...{ cloud, compute, servers },
     handlers: {
       nova: router(compute.routes),
       neutron: router(new NetworkApi(cloud).routes),
@@ -146,24 +185,48 @@ function versionsOf(service: Service, path: string, { origin }: URL): Reply | un
   if (service === 'nova' && path === '') return ok({ versions: [document] });
   if (service === 'nova' && path === 'v2.1') return ok({ version: document });
   const cinder = { versions: [{ ...document, id: 'v3.0', ...links('v3/') }] };
-  if (service === 'cinder' && (path === '' || path === 'v3')) return { status: path === '' ? 300 : 200, body: cinder };
+  if (service === 'cinder' && (path === '' || path === 'v3'))
+    return { status: path === '' ? 300 : 200, body: cinder };
   if (service === 'placement' && path === '')
-    return ok({ versions: [{ id: 'v1.0', min_version: min, max_version: max, status: 'CURRENT', links: [{ rel: 'self', href: '' }] }] });
-  if (service === 'neutron' && path === '') return ok({ versions: [{ id: 'v2.0', status: 'CURRENT', ...links('v2.0/') }] });
-  if (service === 'glance' && path === '') return { status: 300, body: { versions: [{ id: 'v2.15', status: 'CURRENT', ...links('v2/') }] } };
+    return ok({
+      versions: [
+        {
+          id: 'v1.0',
+          min_version: min,
+          max_version: max,
+          status: 'CURRENT',
+          links: [{ rel: 'self', href: '' }],
+        },
+      ],
+    });
+  if (service === 'neutron' && path === '')
+    return ok({ versions: [{ id: 'v2.0', status: 'CURRENT', ...links('v2.0/') }] });
+  if (service === 'glance' && path === '')
+    return { status: 300, body: { versions: [{ id: 'v2.15', status: 'CURRENT', ...links('v2/') }] } };
   return undefined;
 }
 
 /** The service's version, with the project where it has one, and what follows. */
 function within(service: Service, path: string, { project }: Who): [root: string, rest: string] {
-  const roots: Partial<Record<Service, string>> = { nova: 'v2.1', neutron: 'v2.0', glance: 'v2', cinder: `v3/${project}` };
+  const roots: Partial<Record<Service, string>> = {
+    nova: 'v2.1',
+    neutron: 'v2.0',
+    glance: 'v2',
+    cinder: `v3/${project}`,
+  };
   const root = roots[service] ?? '';
   if (root !== '' && !`${path}/`.startsWith(`${root}/`)) {
     // A path of another project.
     if (service === 'cinder') throw new Refusal(400, 'Malformed request url');
     throw new Refusal(404, 'The resource could not be found.', 'HTTPNotFound');
   }
-  return [root, path.slice(root.length).replace(/^\//, '').replace(/\.json$/, '')];
+  return [
+    root,
+    path
+      .slice(root.length)
+      .replace(/^\//, '')
+      .replace(/\.json$/, ''),
+  ];
 }
 
 function microversion(service: Service, headers: Record<string, string>): number {
@@ -173,7 +236,10 @@ function microversion(service: Service, headers: Record<string, string>): number
   if (word !== range.word || wanted === undefined) return toVersion(range.min);
   if (wanted === 'latest') return toVersion(range.max);
   if (toVersion(wanted) < toVersion(range.min) || toVersion(wanted) > toVersion(range.max))
-    throw new Refusal(406, `Version ${wanted} is not supported by the API. Minimum is ${range.min} and maximum is ${range.max}.`);
+    throw new Refusal(
+      406,
+      `Version ${wanted} is not supported by the API. Minimum is ${range.min} and maximum is ${range.max}.`,
+    );
   return toVersion(wanted);
 }
 
@@ -181,12 +247,22 @@ function microversion(service: Service, headers: Record<string, string>): number
 function errorOf(service: Service, { status, message, type }: Refusal): object | string {
   if (status === 401 || service === 'keystone') return { error: { code: status, message, title: type } };
   if (service === 'neutron') return { NeutronError: { type, message, detail: '' } };
-  if (service === 'placement') return { errors: [{ status, title: type, detail: message, request_id: 'req-1', code: 'placement.undefined_code' }] };
-  if (service === 'glance') return `<html><head><title>${status}</title></head><body>${message}</body></html>`;
+  if (service === 'placement')
+    return {
+      errors: [
+        { status, title: type, detail: message, request_id: 'req-1', code: 'placement.undefined_code' },
+      ],
+    };
+  if (service === 'glance')
+    return `<html><head><title>${status}</title></head><body>${message}</body></html>`;
   return { [FAULTS[status] ?? 'computeFault']: { code: status, message } };
 }
 
-function toAnswer(status: number, body: object | string | undefined, headers: Record<string, string> = {}): Answer {
+function toAnswer(
+  status: number,
+  body: object | string | undefined,
+  headers: Record<string, string> = {},
+): Answer {
   const text = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body);
   const type = typeof body === 'string' ? 'text/html' : 'application/json';
   return { status, headers: { 'content-type': type, 'x-openstack-request-id': 'req-1', ...headers }, text };

@@ -2,15 +2,8 @@ import type { Doer } from '../engine.ts';
 import { type Asked, found, Refusal, type Who } from './api.ts';
 import type { Cloud } from './cloud.ts';
 import type { Compute } from './compute.ts';
-import {
-  type Mapping,
-  POWER,
-  type Port,
-  type Server,
-  type VmState,
-  type Volume,
-} from './records.ts';
 import { assertRoom, assertSound, type BlockDevice, type NewServer } from './new-server.ts';
+import { type Mapping, POWER, type Port, type Server, type VmState, type Volume } from './records.ts';
 import type { Volumes } from './volumes.ts';
 
 export const EMPTY = { guest: undefined, written: [] };
@@ -251,6 +244,9 @@ export class Servers {
     const network = cloud.networks.find((one) => one.id === uuid);
     const port = id === undefined ? undefined : cloud.ports.get(id);
     if (port !== undefined) {
+      // Another server that asked for it was faster.
+      if (port.device !== '')
+        throw new Refusal(500, `Build of instance ${server.id} aborted: Port ${id} is still in use.`);
       this.bind(server, port, host);
       return;
     }
