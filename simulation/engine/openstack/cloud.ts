@@ -161,7 +161,7 @@ export class Cloud {
   }
 
   /** Nova's scheduler: the emptiest host that can take it. */
-  schedule(server: Server, flavor: Flavor, without?: Compute): Compute | undefined {
+  schedule(server: Server, flavor: Flavor, without?: Compute, name?: string): Compute | undefined {
     const resources = this.resourcesOf(flavor, server.isVolumeBacked);
     const traits = Object.entries(flavor.extraSpecs)
       .filter(([key, value]) => key.startsWith('trait:') && value === 'required')
@@ -169,6 +169,7 @@ export class Cloud {
     const able = this.computes.filter(
       (one) =>
         one !== without &&
+        (name === undefined || one.name === name) &&
         one.isUp &&
         !one.isDisabled &&
         (server.zone === undefined || server.zone === one.zone) &&

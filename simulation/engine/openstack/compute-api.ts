@@ -13,6 +13,7 @@ const LABELLED: readonly VmState[] = ['active', 'paused', 'suspended', 'stopped'
 /** Nova's API. */
 export class ComputeApi {
   readonly actions: ServerActions;
+  readonly attachments: AttachmentApi;
   readonly routes: readonly Route[];
   readonly #servers: Servers;
   readonly #cloud: Cloud;
@@ -21,6 +22,7 @@ export class ComputeApi {
     this.#servers = servers;
     this.#cloud = servers.cloud;
     this.actions = new ServerActions(servers);
+    this.attachments = new AttachmentApi(servers);
     const cloud = this.#cloud;
     this.routes = [
       ['GET', 'servers(?:/detail)?', (asked) => this.#list(asked)],
@@ -32,7 +34,7 @@ export class ComputeApi {
       ['GET', 'servers/*/metadata', (asked, id) => ok({ metadata: this.#servers.find(asked, id).metadata })],
       ['(?:PUT|POST)', 'servers/*/metadata', (asked, id) => this.#label(asked, id)],
       ['DELETE', 'servers/*/metadata/*', (asked, id, key) => this.#unlabel(asked, id, key)],
-      ...new AttachmentApi(servers).routes,
+      ...this.attachments.routes,
       [
         'GET',
         'flavors(?:/detail)?',
@@ -90,6 +92,9 @@ export class ComputeApi {
         (asked, id) => ok({ quota_set: { id, ...this.#quota(id, asked) } }),
       ],
       ['GET', 'os-aggregates', (asked) => this.#aggregates(asked)],
+      ['GET', 'os-hypervisors/detail', (asked) => this.#hypervisors(asked)],
+      ['PUT', 'servers/*/tags/*', (asked, id, tag) => this.#tag(asked, id, tag, true)],
+      ['DELETE', 'servers/*/tags/*', (asked, id, tag) => this.#tag(asked, id, tag, false)],
       ['GET', 'os-services', (asked) => this.#services(asked)],
     ];
   }
@@ -257,6 +262,28 @@ export class ComputeApi {
       metadata: { availability_zone: zone },
     }));
     return ok({ aggregates });
+  }
+
+  #hypervisors(asked: Asked): Reply {
+    assertAdmin(asked);
+    const hypervisors = this.#cloud.computes.map(({ id, name, isUp, isDisabled }) => ({
+      ...{
+        id,
+        hypervisor_hostname: name,
+        hypervisor_type: 'QEMU',
+        service: { id, host: name, disabled_reason: null },
+      },
+      ...{ state: isUp ? 'up' : 'down', status: isDisabled ? 'disabled' : 'enabled' },
+    }));
+    return ok({ hypervisors });
+  }
+
+  #tag(asked: Asked, id: string, tag: string, isAdded: boolean): Reply {
+    const server = this.#servers.find(asked, id);
+    if (!isAdded && !server.tags.includes(tag)) throw new Refusal(404, `Instance ${id} has no tag '${tag}'`);
+    server.tags = isAdded ? [...new Set([...server.tags, tag])] : server.tags.filter((one) => one !== tag);
+    this.#cloud.observe(asked.by);
+    return { status: isAdded ? 201 : 204 };
   }
 
   #services(asked: Asked): Reply {

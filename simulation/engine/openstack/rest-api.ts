@@ -33,6 +33,7 @@ const FAULTS: Record<number, string> = {
 interface Region {
   cloud: Cloud;
   compute: ComputeApi;
+  servers: Servers;
   handlers: Record<Exclude<Service, 'keystone'>, (asked: Asked) => Promise<Reply>>;
 }
 
@@ -46,11 +47,11 @@ export class RestApi {
     this.#regions = new Map(clouds.map((cloud) => [cloud.region.toLowerCase(), regionOf(cloud)]));
   }
 
-  /** Nova's actions of a region, for what people do. */
-  computeOf(cloud: Cloud): ComputeApi {
+  /** What people work with in a region. */
+  regionOf(cloud: Cloud): Pick<Region, 'compute' | 'servers'> {
     const region = this.#regions.get(cloud.region.toLowerCase());
     if (region === undefined) throw new Error(`there is no region ${cloud.region}`);
-    return region.compute;
+    return region;
   }
 
   async answer(sent: Omit<Sent, 'signal'>, by: Doer): Promise<Answer> {
@@ -162,9 +163,10 @@ export class RestApi {
 
 function regionOf(cloud: Cloud): Region {
   const volumes = new Volumes(cloud);
-  const compute = new ComputeApi(new Servers(cloud, volumes));
+  const servers = new Servers(cloud, volumes);
+  const compute = new ComputeApi(servers);
   return {
-    ...{ cloud, compute },
+    ...{ cloud, compute, servers },
     handlers: {
       nova: router(compute.routes),
       neutron: router(new NetworkApi(cloud).routes),

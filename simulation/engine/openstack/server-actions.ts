@@ -24,7 +24,7 @@ interface Action {
   isForAdmins?: boolean;
   /** 202 if it says nothing else. */
   status?: number;
-  run: (server: Server, args: ActionArgs, by: Doer) => object | undefined | void;
+  run: (server: Server, args: ActionArgs, by: Doer) => unknown;
 }
 
 const WHOLE: readonly VmState[] = ['active', 'stopped', 'paused', 'suspended'];
@@ -76,7 +76,7 @@ export class ServerActions {
       migrate: {
         from: ['active', 'stopped'],
         isForAdmins: true,
-        run: (server, _, by) => this.#resize(server, server.flavor, by),
+        run: (server, args, by) => this.#resize(server, server.flavor, by, args?.host ?? undefined),
       },
       'os-migrateLive': {
         from: ['active', 'paused'],
@@ -139,9 +139,9 @@ export class ServerActions {
     if (from !== undefined && !from.includes(server.vmState))
       refuse(server, method, 'vm_state', server.vmState);
     if (!isAlways && server.taskState !== null) refuse(server, method, 'task_state', server.taskState);
-    const body = run(server, args, by) ?? undefined;
+    const body = run(server, args, by);
     this.#cloud.observe(by);
-    return body === undefined ? { status } : { status, body };
+    return status === 200 ? { status, body: body as object } : { status };
   }
 
   #lock(server: Server, isLocked: boolean): void {
@@ -218,13 +218,13 @@ export class ServerActions {
   }
 
   /** To another flavor, or with the same one to another host; it waits to be confirmed then. */
-  #resize(server: Server, flavor: Flavor, by: Doer): void {
+  #resize(server: Server, flavor: Flavor, by: Doer, name?: string): void {
     const cloud = this.#cloud;
     const { vmState, host: old, flavor: oldFlavor } = server;
     if (old === undefined || !old.isUp) throw new Refusal(409, 'Service is unavailable at this time.');
     this.#servers.begin(server, 'resize_prep', by, async (step) => {
       await step(1_000, 10_000);
-      const goal = cloud.schedule(server, flavor, old);
+      const goal = cloud.schedule(server, flavor, old, name);
       if (goal === undefined)
         throw new Refusal(500, 'No valid host was found. No valid host found for resize');
       const held = cloud.allocations.get(server.id);

@@ -244,6 +244,9 @@ export class Servers {
     const network = cloud.networks.find((one) => one.id === uuid);
     const port = id === undefined ? undefined : cloud.ports.get(id);
     if (port !== undefined) {
+      // Another server that asked for it was faster.
+      if (port.device !== '')
+        throw new Refusal(500, `Build of instance ${server.id} aborted: Port ${id} is still in use.`);
       this.bind(server, port, host);
       return;
     }
