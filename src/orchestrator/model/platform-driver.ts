@@ -211,6 +211,14 @@ export const failureCodes = [
 ] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
+/** What the platform is doing in a pending step. Shown to operators; no decision depends on it. */
+export interface Progress {
+  /** The platform's own words, such as `spawning`. */
+  phase: string;
+  /** When this phase is overdue and raises an alarm, in milliseconds since the epoch. If absent, it never is. */
+  deadlineAt?: number;
+}
+
 /** The outcome of one short, re-entrant call. */
 export type Step<T> =
   | { outcome: 'done'; value: T }
@@ -219,6 +227,8 @@ export type Step<T> =
       /** The driver's state. It is passed to the next call of the same step, also after a restart of the server. */
       cookie: string;
       pollAfterMs: number;
+      /** Absent if the platform does not say. */
+      progress?: Progress;
     }
   | {
       outcome: 'failed';

@@ -28,6 +28,8 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   disk_lost: 'Find out what removed it, and check whether other machines on its host still have their disks.',
   start_failed: 'Find the cause on the platform. The alarm ends after a successful start, or after a day.',
   step_failing: 'Fix the cause given by the last attempt; the step then continues by itself.',
+  phase_overdue:
+    'Look on the platform why this phase takes so long. Berth keeps asking; the alarm ends with the phase.',
   call_stuck: 'Check the platform. If its driver hangs, restart the server that the alarm names.',
   clock_skew: 'Check NTP on this server and on the database server. No work is done meanwhile.',
   certificate_ending: 'Renew it. The API and providers need no restart; the files of Incus do.',
