@@ -7,7 +7,8 @@ export const remedies: Readonly<Record<string, string>> = {
   listing:
     'List everything with a ref, from the platform itself and not from memory, each with its own endpoint; omit removed ones, and answer get from the same source.',
   'avoid-hosts': 'Leave out the hosts of spec.avoid_hosts; where no other has room, fail with code capacity.',
-  create: 'Answer create with pending until the machine runs and has an endpoint, then with done.',
+  create:
+    'Answer create with pending until the machine runs and has an endpoint, then with done. A phase is one line, its deadline in milliseconds since the epoch.',
   'create-visible':
     'Show a machine in get and list as building from its first create on, or declare create_visible_within_ms.',
   'create-adopts': 'Begin create by looking for the ref, and continue with the machine that exists.',

@@ -117,7 +117,7 @@ const leftovers = z
   .max(one.MAX_LISTED)
   .exactOptional()
   .describe(
-    'Disks with a name that Berth chose, but without a listed machine or volume; `detail`: a description.',
+    'Parts with a ref of Berth, such as disks, ports or addresses, that belong to no listed machine or volume; `detail` names each part and its id.',
   );
 const hosts = one.hosts.exactOptional();
 const listedBeside = { hosts, copies, leftovers };
