@@ -145,7 +145,9 @@ export function orphansCommand(): Command {
     onDatabase(orphans.command('ls', { isDefault: true }), async ({ store: { read } }, flags: ListFlags) => {
       printRecords(await listOrphans(read), orphanColumns, flags, 'There is no orphan.');
     }),
-  ).description('list machines and volumes without a row that owns them, and rows that were lost');
+  ).description(
+    'list machines and volumes without a row that owns them, rows that were lost, and leftover parts of either',
+  );
   return withActions(orphans);
 }
 

@@ -2,7 +2,7 @@
  * The kinds of alarms. An alarm is open until its cause is gone. The subject of each kind:
  * - a platform: `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`, `listing_incomplete`
  * - PLATFORM/HOST: `host_unknown`; a platform or PLATFORM/HOST: `losses_held`
- * - an owner ref: `orphan_machine`, `orphan_volume`, `row_lost`, `disk_left`
+ * - an owner ref: `orphan_machine`, `orphan_volume`, `row_lost`, `leftover`
  * - an instance or a volume: `step_failing`, `phase_overdue`, `call_stuck`, `resource_renamed`
  * - an instance: `start_failed`, `machine_paused`, `machine_fault`, `disk_lost`
  * - a name on the platform: `resource_copied`; ADDRESS:PORT: `endpoint_shared`
@@ -29,7 +29,7 @@ export const alarmKinds = [
   'machine_fault',
   'resource_renamed',
   'resource_copied',
-  'disk_left',
+  'leftover',
   'endpoint_shared',
   'disk_lost',
   'clock_skew',

@@ -16,7 +16,7 @@ const cookie = z
   .string()
   .regex(/^\P{Cc}{1,1000}$/u)
   .describe('A value that the driver chooses; Berth passes it back when it repeats the step.');
-const note = z.string().max(8 * 1024);
+export const note = z.string().max(8 * 1024);
 const sizeGb = z.number().positive();
 
 export const avoidHosts = z
