@@ -19,7 +19,7 @@ export const remedies: Readonly<Record<string, string>> = {
     'Treat a call with cookie null as one that may already be in progress: look for the machine first, then continue.',
   notes: 'Keep the note with the machine, byte for byte, from its creation on; or say keeps_notes: false.',
   destroy:
-    'Answer destroy with done only when the machine, its disk and its forwards are gone; get is gone then.',
+    'Answer destroy with done only when the machine and all that belongs to it (disk, ports, addresses, forwards) are gone; get is gone then.',
   'destroy-building':
     'Cancel the build, or answer pending until it has finished and then destroy the machine.',
   'destroy-again': 'Answer destroy with done if there is no such machine.',

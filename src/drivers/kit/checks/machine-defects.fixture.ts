@@ -104,6 +104,20 @@ export const machineDefects: Record<string, [defect: string, breaks: Break][]> =
   ],
   destroy: [
     ['says done and does nothing', () => ({ destroy: async () => done })],
+    [
+      'leaves a port',
+      (driver) => {
+        const left: { ref: string; detail: string }[] = [];
+        return {
+          destroy: async (ref, cookie) => {
+            const step = await driver.destroy(ref, cookie, anOrder);
+            if (step.outcome === 'done') left.push({ ref, detail: 'a port' });
+            return step;
+          },
+          list: async () => ({ ...(await driver.list()), leftovers: left }),
+        };
+      },
+    ],
     ['does not report that the host of the machine has answered', (driver) => onHostThatIsNotAsked(driver)],
   ],
   'destroy-again': [
