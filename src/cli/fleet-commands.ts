@@ -78,6 +78,8 @@ export function platformsCommand(): Command {
         if (isData(flags)) return printData(flags, platforms);
         printRecords(platforms, platformColumns, {});
         printHosts(platforms);
+        for (const { platform, inventory } of platforms)
+          for (const limit of inventory?.limited_by ?? []) printLine(`${platform} is limited by ${limit}`);
         for (const [platform, { problem, advice }] of asked ?? []) {
           if (problem !== undefined) printLine(`${platform} lists no hosts: ${problem.replace(/\.$/, '')}.`);
           if (advice !== undefined) printLine(advice);

@@ -237,6 +237,7 @@ it('the platforms page shows each host with its devices, silent hosts and quaran
   expect(page).toContain('gpu-host-12 does not answer within 5000 ms');
   expect(page).toContain('104 <span class="soft">of 192</span>');
   expect(page).toContain('/console/instances?q=berth-inst-1');
+  expect(page).toContain('Limited by <bdi>quota: cores 40 of 40 &lt;now&gt;</bdi>');
 });
 
 describe('every page', () => {

@@ -165,8 +165,12 @@ export async function askInventory(context: Waiting, call: () => Promise<Invento
   const answer = await answerInTime(context, call, (inventory): Inventory => {
     if (inventory.answer === 'unknown') return cleaned(inventory, ['reason']);
     assertCounted(inventory);
-    const { hosts } = inventory;
-    return hosts === undefined ? inventory : { ...inventory, hosts: hosts.map(cleanedHost) };
+    const { hosts, limitedBy } = inventory;
+    return {
+      ...inventory,
+      ...(hosts !== undefined && { hosts: hosts.map(cleanedHost) }),
+      ...(limitedBy !== undefined && { limitedBy: limitedBy.map(cleanText) }),
+    };
   });
   const inventory: Inventory =
     'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };

@@ -41,11 +41,9 @@ export function toAlarmRow(alarm: AlarmRecord): AlarmRow {
 /** A resource on a platform without an owning row, or a resource whose row was lost. */
 const orphanSchema = z
   .object({
-    kind: z
-      .enum(['machine', 'volume', 'row_lost', 'leftover'])
-      .meta({
-        description: '`leftover`: parts, such as disks or ports, whose machine or volume is missing.',
-      }),
+    kind: z.enum(['machine', 'volume', 'row_lost', 'leftover']).meta({
+      description: '`leftover`: parts, such as disks or ports, whose machine or volume is missing.',
+    }),
     ref: z.string().meta({ description: 'Its name on the platform.' }),
     platform: z.string().nullable(),
     since: timestampSchema,
