@@ -63,7 +63,10 @@ export async function stepAttach(context: StepContext, lease: Lease, record: Vol
     });
   const cannotSucceed =
     step.outcome === 'failed' &&
-    (isFinal(step) || step.code === 'elsewhere' || (await hasFailed(context, instance, step)));
+    (isFinal(step) ||
+      step.code === 'elsewhere' ||
+      (await hasFailed(context, instance, step)) ||
+      (await isGone(context, record, step)));
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'pending') return whilePending(step, `${open.instanceId} ${step.cookie}`);
     if (step.outcome === 'failed' && !cannotSucceed && !isOverdue(context, instance))
@@ -89,6 +92,20 @@ async function hasFailed(
   if (code !== 'conflict') return false;
   const found = await confirmMachine(context, record);
   return found.answer === 'observed' && found.value.power === 'failed';
+}
+
+/**
+ * Whether the refusal is due to a missing volume. A row has none if the database has lost its deletion, or a person
+ * removed it.
+ */
+async function isGone(
+  context: ReconcileContext,
+  { ownerRef, createOpenUntil }: VolumeRecord,
+  { code }: Failed,
+): Promise<boolean> {
+  if (code !== 'gone') return false;
+  const found = await confirmVolume(context, ownerRef);
+  return found.answer === 'gone' && mayAppearForMs(context, createOpenUntil, found.observedAt) === 0;
 }
 
 /**
