@@ -54,7 +54,6 @@ export class ComputeApi {
         'os-availability-zone(?:/detail)?',
         (asked) => ok({ availabilityZoneInfo: this.#zones(asked) }),
       ],
-      ['GET', 'os-hypervisors/detail', (asked) => this.#hypervisors(asked)],
       [
         'GET',
         'servers/*/os-instance-actions',
@@ -193,16 +192,6 @@ export class ComputeApi {
       const hosts = isDetail && available ? Object.fromEntries(own.map(host)) : null;
       return { zoneName, zoneState: { available }, hosts };
     });
-  }
-
-  /** The id of a hypervisor is that of its resource provider in Placement. */
-  #hypervisors(asked: Asked): Reply {
-    assertAdmin(asked);
-    const hypervisors = this.#cloud.computes.map((one) => ({
-      ...{ id: one.id, hypervisor_hostname: `${one.name}.example`, state: one.isUp ? 'up' : 'down' },
-      ...{ status: one.isDisabled ? 'disabled' : 'enabled', service: { host: one.name } },
-    }));
-    return ok({ hypervisors });
   }
 
   #addKey({ name, public_key: publicKey }: { name: string; public_key: string }): Reply {

@@ -7,6 +7,8 @@ export interface Server {
   status: string;
   /** ISO 8601. */
   created: string;
+  /** When its state last changed. */
+  updated?: string;
   /** Absent while the cell of the server is down. */
   metadata?: Readonly<Record<string, string>>;
   tags?: readonly string[];

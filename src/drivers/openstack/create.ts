@@ -12,7 +12,7 @@ import { classify, toFailure } from './errors.ts';
 import { endpointIn, floatingOf, portOf, showMachine } from './machines.ts';
 import { type Attempt, phaseOf, readAttempt } from './objects.ts';
 import { flavorOf, zonesFor } from './placement.ts';
-import { type MachineMethod, offerOf, type Platform, POLL_MS } from './platform.ts';
+import { type MachineMethod, offerOf, type Platform, POLL_MS, waitForServer } from './platform.ts';
 import {
   detailOf,
   imageOf,
@@ -71,7 +71,8 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
   const boot =
     offer.boot_volume && (attempt.bootVolumes[0] ?? (await makeBootVolume(platform, spec, image.id)));
   if (boot?.status === 'error') return unfinished(`Cinder could not make the boot volume ${boot.id}`);
-  if (boot !== undefined && boot.status !== 'available') return pending(`boot:${boot.id}`, POLL_MS);
+  if (boot !== undefined && boot.status !== 'available')
+    return pending(`boot:${boot.id}`, POLL_MS, `boot volume ${boot.status}`);
   const server = {
     name: spec.ref,
     flavorRef: flavor.id,
@@ -188,7 +189,7 @@ async function finish(
     });
     return pending(cookie, POLL_MS);
   }
-  if (server.status !== 'ACTIVE') return pending(cookie, POLL_MS);
+  if (server.status !== 'ACTIVE') return waitForServer(cookie, server);
   const port = portOf(server, attempt.ports);
   if (port === undefined)
     return failed('boot_failed', `the port of the server ${server.id} is gone`, 'certain');

@@ -1,4 +1,5 @@
 import type { DriverDefinition } from '../kit/driver-definition.ts';
+import { about } from './about.ts';
 import { readCloud } from './clouds.ts';
 import { type OpenStackConfig, openstackConfigSchema, openstackOfferSchema } from './options.ts';
 
@@ -8,6 +9,11 @@ import { type OpenStackConfig, openstackConfigSchema, openstackOfferSchema } fro
  */
 export const openstack: DriverDefinition<OpenStackConfig> = {
   name: 'openstack',
+  about,
+  async manifests() {
+    const { manifest } = await import('./open.ts');
+    return [{ manifest }];
+  },
   configSchema: openstackConfigSchema,
   fileKeys: ['clouds_file'],
   offerSchema: openstackOfferSchema,

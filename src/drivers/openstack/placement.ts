@@ -202,6 +202,7 @@ export const readInventory: MachineMethod<'inventory'> = async (platform, avoidH
   ]);
   const hostOf = (zone: string): string => toHost(zone, session);
   const free: FreeUnits[] = [];
+  const limits = new Set<string>();
   for (const [offerId, { placements }] of catalog.offers) {
     const offer = offerOf(platform, offerId);
     const flavor = findFlavor(flavors, offer);
@@ -214,6 +215,7 @@ export const readInventory: MachineMethod<'inventory'> = async (platform, avoidH
         ? []
         : eligible(platform, zones, { datacenter, avoidHosts }, offer, hostOf))
         units += (await room(flavor as Flavor, offer, zone)) ?? quota?.units ?? 0;
+      if (quota !== undefined && quota.units < units) limits.add(`quota of ${quota.by}`);
       free.push({ offerId, datacenter, units: Math.min(units, quota?.units ?? 0) });
     }
   }
@@ -224,5 +226,5 @@ export const readInventory: MachineMethod<'inventory'> = async (platform, avoidH
       ...(!isAvailable && { detail: 'no compute host of the zone is enabled and up' }),
     }),
   );
-  return { answer: 'counted', free, counted: [...refs.values()], hosts };
+  return { answer: 'counted', free, counted: [...refs.values()], limitedBy: [...limits], hosts };
 };

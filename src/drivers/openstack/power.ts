@@ -4,7 +4,7 @@ import type { Server } from './api.ts';
 import { classify, isForbidden, unlessConflict } from './errors.ts';
 import { showMachine } from './machines.ts';
 import { type Attempt, readAttempt } from './objects.ts';
-import { type MachineMethod, type Platform, POLL_MS } from './platform.ts';
+import { type MachineMethod, type Platform, POLL_MS, waitForServer } from './platform.ts';
 import { detailOf, mark, taskOf } from './translate.ts';
 
 interface Own {
@@ -42,7 +42,7 @@ export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) 
   const { status } = server;
   const releases = server.metadata?.[mark.onStop] === 'release';
   const stopped = async () => done(await showMachine(platform, ref, server, attempt));
-  if (taskOf(server) !== undefined) return pending(cookie ?? 'stop', POLL_MS);
+  if (taskOf(server) !== undefined) return waitForServer(cookie ?? 'stop', server);
   switch (status) {
     case 'SHELVED_OFFLOADED':
       return stopped();
@@ -69,7 +69,7 @@ export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) 
     case 'RESCUE':
       return failed('conflict', `${detailOf(server)}: somebody at the cloud must end that first`);
     default:
-      return pending(cookie ?? 'stop', POLL_MS);
+      return waitForServer(cookie ?? 'stop', server);
   }
 };
 
@@ -88,7 +88,7 @@ export const startMachine: MachineMethod<'start'> = async (platform, ref, cookie
   if ('outcome' in found) return found;
   const { server } = found;
   const { status } = server;
-  if (taskOf(server) !== undefined) return pending(cookie ?? 'start', POLL_MS);
+  if (taskOf(server) !== undefined) return waitForServer(cookie ?? 'start', server);
   switch (status) {
     case 'ACTIVE':
       return running(platform, ref, found, cookie ?? 'start');
@@ -111,7 +111,7 @@ export const startMachine: MachineMethod<'start'> = async (platform, ref, cookie
     case 'RESCUE':
       return failed('conflict', `${detailOf(server)}: somebody at the cloud must end that first`);
     default:
-      return pending(cookie ?? 'start', POLL_MS);
+      return waitForServer(cookie ?? 'start', server);
   }
 };
 
@@ -158,7 +158,7 @@ export const restartMachine: MachineMethod<'restart'> = async (platform, ref, id
     if (server.status !== 'ACTIVE' || !isIdle) return failed('conflict', 'it does not run');
     await record('open');
   } else if (!isIdle || server.status === 'REBOOT' || server.status === 'HARD_REBOOT')
-    return pending('sent', POLL_MS);
+    return waitForServer('sent', server);
   else if (server.status === 'ACTIVE' && cookie === 'sent') {
     await record('done');
     return running(platform, ref, found, 'done');
