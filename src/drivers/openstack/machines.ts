@@ -50,8 +50,11 @@ async function observe(
   attempt: Attempt,
 ): Promise<ObservedMachine | undefined> {
   const { server } = attempt;
-  if (server !== undefined) return showMachine(platform, ref, server, attempt);
   const phase = phaseOf(attempt);
+  if (server !== undefined) {
+    const machine = await showMachine(platform, ref, server, attempt);
+    return phase === 'destroying' ? { ...machine, power: 'destroying' } : machine;
+  }
   if (phase !== 'making' && phase !== 'destroying') return undefined;
   const times = attempt.ports
     .map(({ created_at: at }) => Date.parse(at ?? ''))

@@ -130,6 +130,8 @@ const powers: Readonly<Record<string, (task: string, server: Server) => Power>> 
   SHELVED_OFFLOADED: ofShelved,
   PAUSED: () => 'paused',
   SUSPENDED: () => 'paused',
+  // Somebody may restore it. Once Nova has reaped it, it is gone.
+  SOFT_DELETED: () => 'stopping',
   ERROR: (_task, server) => (hasPower(server, POWERED_ON) ? 'running' : 'paused'),
 };
 
@@ -150,7 +152,7 @@ function ofShelved(task: string): Power {
 export function powerOf(server: Server): Power {
   const { status } = server;
   const task = taskOf(server) ?? '';
-  if (/deleting/.test(task) || status === 'SOFT_DELETED' || status === 'DELETED') return 'destroying';
+  if (task === 'deleting' || status === 'DELETED') return 'destroying';
   if (!isCreated(server)) return status === 'ERROR' ? 'failed' : 'building';
   return powers[status]?.(task, server) ?? 'starting';
 }
