@@ -43,7 +43,7 @@ export type Service = (typeof SERVICES)[keyof typeof SERVICES];
 export const KEYSTONE = 'https://keystone.regionone.example:5000/v3';
 const UNAUTHORIZED = 'The request you have made requires authentication.';
 
-export const unauthorized = (): Refusal =>
+const unauthorized = (): Refusal =>
   new Refusal(401, UNAUTHORIZED, 'Unauthorized', { 'www-authenticate': `Keystone uri="${KEYSTONE}"` });
 
 /** Keystone: tokens that expire, credentials that are revoked, and the catalog of the regions. */

@@ -234,6 +234,6 @@ function isUp(services: Json): boolean {
   return compute?.active === true && compute.available === true;
 }
 
-export function isUuid(text: string): boolean {
+function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/.test(text);
 }

@@ -20,7 +20,7 @@ import { openOpenStack } from './open.ts';
 import { openstackConfigSchema } from './options.ts';
 import type { Transport } from './transport.ts';
 
-export const size = { vcpus: 2, memoryGb: 2, rootDiskGb: 20, gpuCount: 0, gpuType: undefined };
+const size = { vcpus: 2, memoryGb: 2, rootDiskGb: 20, gpuCount: 0, gpuType: undefined };
 
 export interface Given {
   bootsFromVolume?: boolean;

@@ -86,7 +86,7 @@ export function isNotFound(error: unknown): boolean {
 }
 
 /** Whether the resource is in a state, or used in a way, in which the request is refused: read it again and repeat. */
-export function isConflict(error: unknown): boolean {
+function isConflict(error: unknown): boolean {
   return error instanceof CloudRefusal && error.status === 409;
 }
 

@@ -49,7 +49,7 @@ type OpenStackDriver = Required<Omit<PlatformDriver, 'close' | 'volumes'>> & {
   volumes: Omit<VolumeDriver, 'place' | 'copy'>;
 };
 
-export function driverOf(platform: Platform): OpenStackDriver {
+function driverOf(platform: Platform): OpenStackDriver {
   const change = <T>(call: Call | undefined, task: (platform: Platform) => Promise<Step<T>>) =>
     orFailure(() => task({ ...platform, call }), toFailure);
   return {

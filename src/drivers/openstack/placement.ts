@@ -85,7 +85,7 @@ interface Candidates {
 }
 
 /** What Nova asks Placement for a flavor. */
-export function candidatesQuery(
+function candidatesQuery(
   { vcpus, ram, disk, extra_specs: specs = {} }: Flavor,
   offer: OpenStackOffer,
 ): Candidates {
@@ -135,7 +135,7 @@ function unitsIn(tree: readonly Summary[], resources: Candidates['resources']): 
 }
 
 /** How many machines the project's quota still allows, and the quota that says so. */
-export function unitsOfQuota(
+function unitsOfQuota(
   left: QuotaLeft,
   flavor: Flavor,
   offer: OpenStackOffer,

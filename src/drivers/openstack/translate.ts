@@ -149,7 +149,7 @@ function ofShelved(task: string): Power {
  * The power of a server. Any other status, such as REBOOT, REBUILD, RESIZE, RESCUE and those of a later Nova, reads as
  * one that is about to run: it ends nothing.
  */
-export function powerOf(server: Server): Power {
+function powerOf(server: Server): Power {
   const { status } = server;
   const task = taskOf(server) ?? '';
   if (task === 'deleting' || status === 'DELETED') return 'destroying';
