@@ -91,6 +91,20 @@ describe('what somebody does at the cloud', () => {
 });
 
 describe('a cloud that keeps deleted servers for a while', () => {
+  it('shows one as being destroyed until it is reaped, and running once it is restored [openstack-restored]', async () => {
+    const setting = await withMachine({ cloud: { reclaimMs: 60 * MINUTE } });
+    await setting.ask('DELETE', `${nova}/servers/${setting.id}`);
+    await setting.wait(MINUTE);
+    expect(await setting.power()).toBe('destroying');
+    expect(await setting.driver.list()).toMatchObject({ items: [{ power: 'destroying' }] });
+    await setting.act('restore');
+    await setting.wait(MINUTE);
+    expect(await setting.power()).toBe('running');
+    await setting.ask('DELETE', `${nova}/servers/${setting.id}`);
+    await setting.wait(3 * 60 * MINUTE);
+    expect(await setting.power()).toBe('gone');
+  });
+
   it('is asked to delete them for good by an order alone [openstack-soft-deleted]', async () => {
     const setting = await withMachine({ cloud: { reclaimMs: 60 * MINUTE } });
     expect(

@@ -11,7 +11,7 @@ const COOKIE = 'server:';
 
 /**
  * Removes everything of an attempt. Its port goes last: while it is there, `get` shows the machine as being destroyed,
- * and the port knows the server, also one that Nova keeps as soft-deleted and no longer lists.
+ * and the port names the server, also one that Nova keeps as soft-deleted and does not list.
  */
 export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, cookie, order) => {
   const { attempts } = await readEverything(platform);

@@ -1,5 +1,5 @@
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
-import type { FloatingIp, Image, Port, Server, Volume } from './api.ts';
+import type { CloudApi, FloatingIp, Image, Port, Server, Volume } from './api.ts';
 import type { Platform } from './platform.ts';
 import { isCopy, isCreated, mark, type Phase, readDescription, refOf } from './translate.ts';
 
@@ -52,10 +52,26 @@ export async function readEverything({ api, options }: Platform): Promise<Everyt
     options.floating_network === undefined ? [] : api.floatingIps(),
     api.volumes(),
   ]);
-  return group(servers, ports, floatingIps, volumes);
+  return group([...servers, ...(await unlisted(api, servers, ports))], ports, floatingIps, volumes);
 }
 
-export function group(
+/**
+ * The servers on marked ports that a list omits: Nova lists no server that it keeps as soft-deleted, and may restore. A
+ * server that was made between the two lists is among them too.
+ */
+async function unlisted(
+  api: CloudApi,
+  servers: readonly Server[],
+  ports: readonly Port[],
+): Promise<Server[]> {
+  const listed = new Set(servers.map(({ id }) => id));
+  const marked = ports.filter((port) => readDescription(port) !== undefined && port.device_id !== '');
+  const ids = new Set(marked.map(({ device_id: id }) => id).filter((id) => !listed.has(id)));
+  const found = await Promise.all([...ids].map((id) => api.server(id)));
+  return found.filter((one): one is Server => one !== undefined && one.status !== 'DELETED');
+}
+
+function group(
   servers: readonly Server[],
   ports: readonly Port[],
   floatingIps: readonly FloatingIp[],
@@ -113,7 +129,8 @@ export async function readAttempt({ api, options }: Platform, ref: OwnerRef): Pr
   const server = servers.find((one) => refOf(one) === ref);
   // Somebody may have renamed its port.
   const found = ports.length > 0 || server === undefined ? ports : await api.ports({ device_id: server.id });
-  return group(servers, found, floatingIps, volumes).attempts.get(ref) ?? NOTHING;
+  const all = [...servers, ...(await unlisted(api, servers, found))];
+  return group(all, found, floatingIps, volumes).attempts.get(ref) ?? NOTHING;
 }
 
 export const NOTHING: Attempt = {
