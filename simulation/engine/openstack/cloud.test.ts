@@ -299,6 +299,21 @@ describe('listings', () => {
     expect((await ask('GET', `${nova}/servers/detail?marker=nothing`)).status).toBe(400);
   });
 
+  it('show the servers of a cell that is down in part, and to who pages or filters not at all', async () => {
+    const { cloud, create, ask } = await setUp();
+    const id = await create();
+    cloud.isCellDown = true;
+    const list = async (query: string) =>
+      (await ask('GET', `${nova}/servers/detail${query}`)).body as { servers: Shown[] };
+    expect((await list('')).servers).toEqual([
+      { id, status: 'UNKNOWN', tenant_id: 'berth', created: expect.any(String), links: [] },
+    ]);
+    for (const query of ['?limit=500', '?tags=one', '?name=one'])
+      expect((await list(query)).servers).toEqual([]);
+    expect((await ask('GET', `${nova}/servers/${id}`)).body).toMatchObject({ server: { status: 'UNKNOWN' } });
+    expect((await ask('DELETE', `${nova}/servers/${id}`)).status).toBe(500);
+  });
+
   it('show a project only its own', async () => {
     const memory = await setUp();
     const id = await memory.create();

@@ -71,6 +71,8 @@ export class Cloud {
   /** Disks that a host still has of servers that were deleted while it was down. */
   readonly leftBehind = new Map<Bytes, Server>();
   readonly parts: CloudParts;
+  /** The database of the servers does not answer, and Nova's API does. */
+  isCellDown = false;
   /** Set by what runs servers: a host was restarted. */
   onRestart: (compute: Compute) => void = () => undefined;
   #ids = 0;

@@ -1,4 +1,15 @@
-import { type Asked, assertAdmin, found, linksTo, ok, page, Refusal, type Reply, type Route } from './api.ts';
+import {
+  type Asked,
+  assertAdmin,
+  found,
+  linksTo,
+  ok,
+  page,
+  Refusal,
+  type Reply,
+  type Route,
+  toSecond,
+} from './api.ts';
 import { AttachmentApi } from './attachments.ts';
 import type { Cloud } from './cloud.ts';
 import type { Compute } from './compute.ts';
@@ -27,7 +38,7 @@ export class ComputeApi {
     this.routes = [
       ['GET', 'servers(?:/detail)?', (asked) => this.#list(asked)],
       ['POST', 'servers', (asked) => this.#create(asked)],
-      ['GET', 'servers/*', (asked, id) => ok({ server: serverView(cloud, servers.find(asked, id), asked) })],
+      ['GET', 'servers/*', (asked, id) => ok({ server: this.#show(servers.find(asked, id, true), asked) })],
       ['PUT', 'servers/*', (asked, id) => this.#rename(asked, id)],
       ['DELETE', 'servers/*', (asked, id) => this.#remove(asked, id)],
       ['POST', 'servers/*/action', (asked, id) => this.#act(asked, id)],
@@ -113,12 +124,21 @@ export class ComputeApi {
       .filter((one) => status === null || statusOf(one) === status.toUpperCase())
       .filter((one) => tags.every((tag) => one.tags.includes(tag)))
       .reverse();
-    const { items, next } = page(shown, asked);
+    // Who pages or filters is told nothing of the servers of a cell that is down.
+    const isSkipped = this.#cloud.isCellDown && [...query.keys()].some((key) => key !== 'all_tenants');
+    const { items, next } = page(isSkipped ? [] : shown, asked);
     const isDetail = asked.path.endsWith('/detail');
     const servers = items.map((one) =>
-      isDetail ? serverView(this.#cloud, one, asked) : { id: one.id, name: one.name, links: [] },
+      isDetail ? this.#show(one, asked) : { id: one.id, name: one.name, links: [] },
     );
     return ok({ servers, ...linksTo(next, 'servers') });
+  }
+
+  /** In full; of a cell that is down, what Nova's own database says. */
+  #show(server: Server, asked: Asked): object {
+    if (!this.#cloud.isCellDown) return serverView(this.#cloud, server, asked);
+    const { id, project, createdAt } = server;
+    return { id, status: 'UNKNOWN', tenant_id: project, created: toSecond(createdAt), links: [] };
   }
 
   #create({ body, who, by }: Asked): Reply {

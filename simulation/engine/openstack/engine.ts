@@ -60,6 +60,7 @@ export class OpenStackEngine implements Engine {
   readonly cloud: Cloud;
   readonly #parts: Parts;
   readonly #api: RestApi;
+  readonly #identity: Identity;
   readonly #hasFloating: boolean;
   readonly #boots = new Map<string, Boot>();
   #machines = new Map<string, Machine>();
@@ -81,15 +82,21 @@ export class OpenStackEngine implements Engine {
     for (const offer of catalog.offers.values())
       this.cloud.flavor(offer.id, offer.vcpus, offer.memoryGb * 1_024, offer.storageGb);
     const regions = [this.cloud.region];
-    const identity = new Identity({
+    this.#identity = new Identity({
       now: () => scheduler.now,
       tokenMs: TOKEN_MS,
       credentials: [CREDENTIAL],
       regions,
     });
-    this.#api = new RestApi(identity, [this.cloud]);
+    this.#api = new RestApi(this.#identity, [this.cloud]);
     const { compute, servers } = this.#api.regionOf(this.cloud);
-    this.hands = new CloudHands({ cloud: this.cloud, compute, servers, identity, credential: CREDENTIAL.id });
+    this.hands = new CloudHands({
+      cloud: this.cloud,
+      compute,
+      servers,
+      identity: this.#identity,
+      credential: CREDENTIAL.id,
+    });
   }
 
   get hosts(): readonly Compute[] {
@@ -121,13 +128,12 @@ export class OpenStackEngine implements Engine {
   }
 
   /** Sends one request, as a driver of the process does. */
-  request(process: ServerProcess, sent: Pick<Sent, 'method' | 'url'> & Partial<Sent>): Promise<Answer> {
-    return this.#send(process, {
-      headers: {},
-      body: undefined,
-      signal: new AbortController().signal,
-      ...sent,
-    });
+  request(process: ServerProcess, method: Sent['method'], url: string, body?: object): Promise<Answer> {
+    const { id, secret } = CREDENTIAL;
+    const { token } = this.#identity.issue({ identity: { application_credential: { id, secret } } });
+    const headers = { 'x-auth-token': token };
+    const { signal } = new AbortController();
+    return this.#send(process, { method, url, headers, body: body && JSON.stringify(body), signal });
   }
 
   died(process: ServerProcess): void {

@@ -178,6 +178,14 @@ export class CloudHands implements HandsOn {
     this.#later(() => identity.restoreCredential(credential));
   }
 
+  /** Nova shows the servers in part, or leaves them out, until it answers again. */
+  stopCell(): void {
+    this.#cloud.isCellDown = true;
+    this.#later(() => {
+      this.#cloud.isCellDown = false;
+    });
+  }
+
   /** One of what else happens to a machine at a cloud, and which. */
   meddle(machine: Machine, chance: Chance): string | undefined {
     const server = this.#find(machine);
@@ -195,6 +203,10 @@ export class CloudHands implements HandsOn {
       'reset to ERROR': () => this.act(server, 'os-resetState', { state: 'error' }, 'reboot'),
       'disable the host': () => {
         this.disable(machine.host);
+        return true;
+      },
+      'stop the cell': () => {
+        this.stopCell();
         return true;
       },
       'revoke the credential': () => {

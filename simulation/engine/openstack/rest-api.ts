@@ -247,6 +247,7 @@ function microversion(service: Service, headers: Record<string, string>): number
 function errorOf(service: Service, { status, message, type }: Refusal): object | string {
   if (status === 401 || service === 'keystone') return { error: { code: status, message, title: type } };
   if (service === 'neutron') return { NeutronError: { type, message, detail: '' } };
+  if (status === 502 || status === 504) return PROXY;
   if (service === 'placement')
     return {
       errors: [
@@ -257,6 +258,9 @@ function errorOf(service: Service, { status, message, type }: Refusal): object |
     return `<html><head><title>${status}</title></head><body>${message}</body></html>`;
   return { [FAULTS[status] ?? 'computeFault']: { code: status, message } };
 }
+
+/** What a proxy says, in its own words. */
+const PROXY = '<html><body><h1>The server did not answer</h1></body></html>';
 
 function toAnswer(
   status: number,

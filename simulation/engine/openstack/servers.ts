@@ -89,9 +89,16 @@ export class Servers {
     return server;
   }
 
-  find({ who }: Pick<Asked, 'who'>, id: string): Server {
+  /** @throws {Refusal} 500 while its cell is down, unless `isPartial`: then only a part of it may be shown */
+  find({ who }: Pick<Asked, 'who'>, id: string, isPartial = false): Server {
     const server = this.cloud.servers.get(id);
-    return found(server?.project === who.project ? server : undefined, `Instance ${id} could not be found.`);
+    const own = found(
+      server?.project === who.project ? server : undefined,
+      `Instance ${id} could not be found.`,
+    );
+    if (this.cloud.isCellDown && !isPartial)
+      throw new Refusal(500, 'Cell is not responding and hence instance info is not available.');
+    return own;
   }
 
   /** Begins something that goes on whoever waits for it; `failed` says what a failure leaves. */
