@@ -38,7 +38,6 @@ export type Json = Record<string, unknown>;
 const REQUEST_TIMEOUT_MS = DEFAULT_CALL_MS - 1_000;
 /** A token is replaced this long before it expires. */
 const TOKEN_SPARE_MS = 60_000;
-const PAGE = 500;
 const MOST_PAGES = 1_000;
 /** Errors of a connection that was never made, so nothing was sent. */
 const NO_CONNECTION = new Set([
@@ -81,10 +80,10 @@ export class CloudClient {
     return (await this.#request('GET', service, path, { query })).body;
   }
 
-  /** All pages of a list. @throws as `get` */
+  /** All pages of a list, as long as the service makes them: with a limit, Nova omits servers of cells that are down. @throws as `get` */
   async list(service: Service, path: string, key: string, query: Query = {}): Promise<Json[]> {
     const items: Json[] = [];
-    let more: Query | undefined = { ...query, limit: String(PAGE) };
+    let more: Query | undefined = query;
     for (let page = 0; more !== undefined; page += 1) {
       const body: Json = await this.get(service, path, more);
       const found = body[key];

@@ -203,7 +203,7 @@ async function finish(
     return pending(cookie, POLL_MS);
   if (!isComplete) {
     await api.client.send('PUT', 'network', `/ports/${port.id}`, {
-      body: { port: { description: toDescription(ref, 'made') } },
+      body: { port: { description: toDescription(ref, 'made', server.id) } },
       call,
     });
     const metadata = { [mark.id]: server.id };

@@ -5,7 +5,7 @@ import type { Server, Volume } from './api.ts';
 import { unlessConflict } from './errors.ts';
 import { type Attempt, NOTHING, readEverything, shelveImages } from './objects.ts';
 import { type MachineMethod, type Platform, POLL_MS } from './platform.ts';
-import { isCopy, isMarkKey, mark, readDescription, refOf, toDescription } from './translate.ts';
+import { isCopy, isMarkKey, mark, readDescription, refOf, toDescription, usersOf } from './translate.ts';
 
 const COOKIE = 'server:';
 
@@ -28,11 +28,12 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
   for (const server of servers) await removeServer(platform, server, order);
   const waiting = pending(`${COOKIE}${ids.join(',')}`, POLL_MS);
   if (servers.length > 0) return waiting;
-  const [serverId] = ids;
+  const stuck = attempt.bootVolumes.find(isStuck);
+  if (stuck !== undefined) return stuckVolume(stuck);
   const left = [
     await removeFloatingIps(platform, attempt, order),
     await removeBootVolumes(platform, attempt.bootVolumes, order),
-    await removeImages(platform, ref, serverId, order),
+    await removeImages(platform, ref, ids, order),
   ].some(Boolean);
   if (left) return waiting;
   for (const { id } of attempt.ports)
@@ -42,16 +43,18 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
 
 function serverIds({ server, duplicates, ports }: Attempt, cookie: string | null): string[] {
   const noted = cookie?.startsWith(COOKIE) ? cookie.slice(COOKIE.length).split(',') : [];
-  const plugged = ports.map(({ device_id: id }) => id);
+  const plugged = ports.flatMap((port) => [port.device_id, readDescription(port)?.serverId]);
   const known = [server?.id, ...duplicates.map(({ id }) => id), ...noted, ...plugged];
   return [...new Set(known.filter((id): id is string => id !== undefined && id !== ''))];
 }
 
-async function markPorts({ api, call }: Platform, ref: OwnerRef, { ports }: Attempt): Promise<void> {
-  const port = { description: toDescription(ref, 'destroying') };
-  for (const one of ports)
-    if (readDescription(one)?.phase !== 'destroying')
-      await api.client.send('PUT', 'network', `/ports/${one.id}`, { body: { port }, call });
+async function markPorts({ api, call }: Platform, ref: OwnerRef, { ports, server }: Attempt): Promise<void> {
+  for (const one of ports) {
+    const known = readDescription(one);
+    if (known?.phase === 'destroying') continue;
+    const port = { description: toDescription(ref, 'destroying', known?.serverId ?? server?.id) };
+    await api.client.send('PUT', 'network', `/ports/${one.id}`, { body: { port }, call });
+  }
 }
 
 async function removeServer(
@@ -89,33 +92,51 @@ async function removeBootVolumes(
   return volumes.length > 0;
 }
 
-const REMOVABLE = new Set(['available', 'error', 'error_deleting', 'error_extending', 'error_restoring']);
+const REMOVABLE = new Set(['available', 'error', 'error_extending', 'error_restoring']);
 
-/** Takes a volume from servers that are gone, and deletes it once nothing uses it. */
-export async function removeVolume(
-  { api, call }: Platform,
-  { id, status, attachments }: Volume,
-  order: DestroyOrder,
-): Promise<void> {
-  for (const { server_id: server, attachment_id: attachment } of attachments) {
-    const path = `/servers/${server}/os-volume_attachments/${id}`;
-    const sending =
-      (await api.server(server)) === undefined
-        ? api.client.send('DELETE', 'volume', `/attachments/${attachment}`, { keepsData: true, call })
-        : status === 'in-use' && api.client.send('DELETE', 'compute', path, { keepsData: true, call });
-    if (sending) await unlessConflict(sending);
+/** Whether Cinder failed to delete it, and takes no further order until an administrator has looked. */
+export const isStuck = ({ status }: Volume): boolean => status === 'error_deleting';
+
+export function stuckVolume({ id }: Volume): Step<never> {
+  const remedy = `\`openstack volume set --state error ${id}\``;
+  return failed(
+    'internal',
+    `Cinder could not delete the volume ${id}: find the cause, then ${remedy}`,
+    'certain',
+  );
+}
+
+/** Takes a volume from its servers, and deletes it once nothing uses it. */
+export async function removeVolume(platform: Platform, volume: Volume, order: DestroyOrder): Promise<void> {
+  const { api, call } = platform;
+  const users = usersOf(volume);
+  for (const server of users) await detachFrom(platform, volume, server);
+  if (users.length === 0 && REMOVABLE.has(volume.status))
+    await unlessConflict(api.client.send('DELETE', 'volume', `/volumes/${volume.id}`, { order, call }));
+}
+
+/** Takes a volume from a server, or removes the attachment that outlived its server. */
+export async function detachFrom({ api, call }: Platform, volume: Volume, server: string): Promise<void> {
+  const { id, status, attachments } = volume;
+  const keepsData = { keepsData: true, call } as const;
+  if ((await api.server(server)) !== undefined) {
+    if (status === 'in-use' || status === 'reserved')
+      await unlessConflict(
+        api.client.send('DELETE', 'compute', `/servers/${server}/os-volume_attachments/${id}`, keepsData),
+      );
+    return;
   }
-  if (attachments.length === 0 && REMOVABLE.has(status))
-    await unlessConflict(api.client.send('DELETE', 'volume', `/volumes/${id}`, { order, call }));
+  for (const { attachment_id: attachment } of attachments.filter((one) => one.server_id === server))
+    await unlessConflict(api.client.send('DELETE', 'volume', `/attachments/${attachment}`, keepsData));
 }
 
 async function removeImages(
   platform: Platform,
   ref: OwnerRef,
-  serverId: string | undefined,
+  serverIds: readonly string[],
   order: DestroyOrder,
 ): Promise<boolean> {
-  const images = await shelveImages(platform, ref, serverId);
+  const images = await shelveImages(platform, ref, serverIds);
   for (const { id } of images)
     await unlessConflict(
       platform.api.client.send('DELETE', 'image', `/images/${id}`, { order, call: platform.call }),
@@ -128,8 +149,13 @@ export const disownMachine: MachineMethod<'disown'> = async (platform, ref) => {
   const { api, call } = platform;
   const { server, duplicates, ports, floatingIps, bootVolumes } =
     (await readEverything(platform)).attempts.get(ref) ?? NOTHING;
-  if (server !== undefined && !/^(SHUTOFF|SHELVED|SHELVED_OFFLOADED)$/.test(server.status))
-    return failed('conflict', `the server ${server.id} is not shut off`);
+  if (server !== undefined && server.status !== 'SHUTOFF')
+    return failed(
+      'conflict',
+      server.status.startsWith('SHELVED')
+        ? `Nova keeps the marks of a shelved server: \`openstack server unshelve ${server.id}\`, then \`openstack server stop\``
+        : `the server ${server.id} is not shut off`,
+    );
   if (duplicates.length > 0)
     return failed('conflict', `${duplicates.map(({ id }) => id).join(', ')} also has the mark of ${ref}`);
   const unmarked = { description: '' };

@@ -158,15 +158,15 @@ export function partsOf(attempt: Attempt): string[] {
   ];
 }
 
-/** Images that a shelved server left behind: Nova names them after the server, and deletes them with it. */
+/** Images that shelved servers left behind: Nova names them after the server, and tries once to delete them with it. */
 export async function shelveImages(
   { api }: Platform,
   ref: OwnerRef,
-  serverId: string | undefined,
+  serverIds: readonly string[],
 ): Promise<Image[]> {
-  const named = await api.images({ name: `${ref}-shelved` });
-  const ofServer =
-    serverId === undefined ? [] : await api.images({ instance_uuid: serverId, image_type: 'snapshot' });
-  const isShelved = ({ name }: Image): boolean => name.endsWith('-shelved');
-  return [...new Map([...named, ...ofServer].filter(isShelved).map((image) => [image.id, image])).values()];
+  const named = api.images({ name: `${ref}-shelved` });
+  const ofServers = serverIds.map((id) => api.images({ instance_uuid: id, image_type: 'snapshot' }));
+  const found = (await Promise.all([named, ...ofServers])).flat();
+  const shelved = found.filter(({ name }) => name.endsWith('-shelved'));
+  return [...new Map(shelved.map((image) => [image.id, image])).values()];
 }

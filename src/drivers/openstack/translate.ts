@@ -69,22 +69,22 @@ export const isCopy = (server: Server): boolean =>
 
 export const taskOf = (server: Server): string | undefined => server['OS-EXT-STS:task_state'] ?? undefined;
 
-/** Phases of a machine's port and floating IP, which have no metadata: `DESCRIPTION_BY REF PHASE`. */
+/** What the description of a port or a floating IP says, which have no metadata: `berth REF PHASE SERVER`. */
 export const phases = ['making', 'made', 'destroying'] as const;
 export type Phase = (typeof phases)[number];
 const DESCRIPTION_BY = 'berth';
 
-export function toDescription(ref: OwnerRef, phase: Phase): string {
-  return `${DESCRIPTION_BY} ${ref} ${phase}`;
+export function toDescription(ref: OwnerRef, phase: Phase, serverId?: string): string {
+  return [DESCRIPTION_BY, ref, phase, ...(serverId === undefined ? [] : [serverId])].join(' ');
 }
 
 export function readDescription({
   description,
-}: Pick<Port, 'description'>): { ref: OwnerRef; phase: Phase } | undefined {
-  const [by, ref, phase] = (description ?? '').split(' ');
+}: Pick<Port, 'description'>): { ref: OwnerRef; phase: Phase; serverId: string | undefined } | undefined {
+  const [by, ref, phase, serverId] = (description ?? '').split(' ');
   const known = phases.find((one) => one === phase);
   return by === DESCRIPTION_BY && ref !== undefined && known !== undefined
-    ? { ref, phase: known }
+    ? { ref, phase: known, serverId }
     : undefined;
 }
 
@@ -232,6 +232,17 @@ export function endpointOf(
   };
 }
 
+/**
+ * The ids of the servers that a volume is attached to. Cinder lists no attachment of a server that is shelved: the volume
+ * is reserved for it.
+ */
+export function usersOf({ attachments, metadata, status }: Volume): string[] {
+  const reserved =
+    status === 'reserved' ? Object.keys(metadata).filter((key) => key.startsWith(mark.server)) : [];
+  const listed = attachments.map(({ server_id: id }) => id);
+  return [...new Set([...listed, ...reserved.map((key) => key.slice(mark.server.length))])];
+}
+
 /** Converts a volume. `refs` are the machines by the ids of their servers. */
 export function fromPlatformVolume(
   volume: Volume,
@@ -239,9 +250,7 @@ export function fromPlatformVolume(
   refs: ReadonlyMap<string, OwnerRef>,
 ): ObservedVolume {
   const note = noteOf(volume.metadata);
-  const users = volume.attachments.flatMap(
-    ({ server_id: id }) => refs.get(id) ?? volume.metadata[`${mark.server}${id}`] ?? [],
-  );
+  const users = usersOf(volume).flatMap((id) => refs.get(id) ?? volume.metadata[`${mark.server}${id}`] ?? []);
   return {
     ref,
     attachedTo: [...new Set(users)],

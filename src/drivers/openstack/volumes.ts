@@ -1,10 +1,11 @@
 import type { ObservedVolume, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server, Volume } from './api.ts';
-import { removeVolume } from './destroy.ts';
+import { detachFrom, isStuck, removeVolume, stuckVolume } from './destroy.ts';
 import { unlessConflict } from './errors.ts';
+import { readAttempt } from './objects.ts';
 import { type Platform, POLL_MS, type VolumeMethod } from './platform.ts';
-import { fromPlatformVolume, isCopy, mark, refOf, toNoteMetadata } from './translate.ts';
+import { fromPlatformVolume, isCopy, mark, refOf, toNoteMetadata, usersOf } from './translate.ts';
 
 /** The volumes of a ref, oldest first: a create whose answer was lost may have made two. */
 async function find({ api }: Platform, ref: OwnerRef): Promise<Volume[]> {
@@ -28,7 +29,7 @@ async function show(platform: Platform, ref: OwnerRef, volume: Volume): Promise<
   return fromPlatformVolume(
     volume,
     ref,
-    volume.attachments.length === 0 ? new Map() : await machineRefs(platform),
+    usersOf(volume).length === 0 ? new Map() : await machineRefs(platform),
   );
 }
 
@@ -87,12 +88,9 @@ async function findBoth(
   ref: OwnerRef,
   machine: OwnerRef,
 ): Promise<{ volume: Volume; server: Server | undefined } | Failure> {
-  const [[volume], servers] = await Promise.all([
-    find(platform, ref),
-    platform.api.servers({ tags: machine }),
-  ]);
+  const [[volume], { server }] = await Promise.all([find(platform, ref), readAttempt(platform, machine)]);
   if (volume === undefined) return failed('gone', `there is no volume ${ref}`) as Failure;
-  return { volume, server: servers.find((one) => refOf(one) === machine && !isCopy(one)) };
+  return { volume, server };
 }
 
 export const attachVolume: VolumeMethod<'attach'> = async (platform, ref, machine, cookie) => {
@@ -101,8 +99,8 @@ export const attachVolume: VolumeMethod<'attach'> = async (platform, ref, machin
   const { volume, server } = found;
   const { api, call } = platform;
   if (server === undefined) return failed('gone', `there is no server of ${machine}`);
-  const isAttached = volume.attachments.some(({ server_id: id }) => id === server.id);
-  if (isAttached && volume.status === 'in-use') return done(null);
+  const isShelved = server.status === 'SHELVED_OFFLOADED';
+  if (usersOf(volume).includes(server.id) && (volume.status === 'in-use' || isShelved)) return done(null);
   if (/^(reserved|attaching|detaching)$/.test(volume.status)) return pending(cookie ?? 'attach', POLL_MS);
   // Nova had accepted it, and its host could not.
   if (cookie === 'attached' && volume.status === 'available')
@@ -125,31 +123,14 @@ export const detachVolume: VolumeMethod<'detach'> = async (platform, ref, machin
   const ids = Object.entries(volume.metadata).flatMap(([key, of]) =>
     key.startsWith(mark.server) && of === machine ? [key.slice(mark.server.length)] : [],
   );
-  const its = volume.attachments.filter(({ server_id: id }) => id === server?.id || ids.includes(id));
-  if (its.length === 0) {
-    for (const id of ids)
-      await unlessConflict(
-        api.client.send('DELETE', 'volume', `/volumes/${volume.id}/metadata/${mark.server}${id}`, {
-          keepsData: true,
-          call,
-        }),
-      );
-    return done(null);
+  const its = usersOf(volume).filter((id) => id === server?.id || ids.includes(id));
+  for (const id of its) await detachFrom(platform, volume, id);
+  if (its.length > 0) return pending(cookie ?? 'detach', POLL_MS);
+  for (const id of ids) {
+    const path = `/volumes/${volume.id}/metadata/${mark.server}${id}`;
+    await unlessConflict(api.client.send('DELETE', 'volume', path, { keepsData: true, call }));
   }
-  for (const { server_id: id, attachment_id: attachment } of its) {
-    if (server?.id !== id && (await api.server(id)) === undefined)
-      await unlessConflict(
-        api.client.send('DELETE', 'volume', `/attachments/${attachment}`, { keepsData: true, call }),
-      );
-    else if (volume.status === 'in-use')
-      await unlessConflict(
-        api.client.send('DELETE', 'compute', `/servers/${id}/os-volume_attachments/${volume.id}`, {
-          keepsData: true,
-          call,
-        }),
-      );
-  }
-  return pending(cookie ?? 'detach', POLL_MS);
+  return done(null);
 };
 
 export const resizeVolume: VolumeMethod<'resize'> = async (platform, ref, sizeGb, cookie) => {
@@ -169,6 +150,8 @@ export const resizeVolume: VolumeMethod<'resize'> = async (platform, ref, sizeGb
 
 export const destroyVolume: VolumeMethod<'destroy'> = async (platform, ref, _cookie, order) => {
   const volumes = await find(platform, ref);
+  const stuck = volumes.find(isStuck);
+  if (stuck !== undefined) return stuckVolume(stuck);
   for (const volume of volumes) await removeVolume(platform, volume, order);
   return volumes.length === 0 ? done(null) : pending('destroy', POLL_MS);
 };
