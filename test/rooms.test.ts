@@ -152,6 +152,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'libvirt',
     'incus',
     'exec',
+    'openstack',
     'invariants',
     'writers.ts',
     'backups.ts',

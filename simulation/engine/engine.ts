@@ -1,6 +1,7 @@
 import { idOf } from '../../src/orchestrator/model/attempt.ts';
 import type { OwnerRef, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import type { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 
 /** A host of the engine. */
@@ -82,6 +83,8 @@ export interface HandsOn {
   /** The machine with its disk. */
   remove(machine: Machine): boolean;
   powerOff(machine: Machine): boolean;
+  /** One of what else people do at this engine, and which; undefined: it could not be done. */
+  meddle?(machine: Machine, chance: Chance): string | undefined;
 }
 
 /** A compute engine in memory, which real drivers work with. */

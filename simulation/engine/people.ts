@@ -37,7 +37,9 @@ export class People {
 
   /** Draws what they do before the next command, and does it. */
   act(): void {
-    for (const deed of Object.keys(this.#rates) as Deed[])
+    const canMeddle = this.#world.engine.hands.meddle !== undefined;
+    const deeds = (Object.keys(this.#rates) as Deed[]).filter((deed) => canMeddle || deed !== 'meddle');
+    for (const deed of deeds)
       if (this.#chance.happens(this.#rates[deed])) this.#do(deed);
   }
 
@@ -57,6 +59,11 @@ export class People {
     const { hands } = engine;
     const name = `${deed}-${++this.#count}`;
     this.#observer.touched(machine, deed);
+    if (deed === 'meddle') {
+      const done = hands.meddle?.(machine, this.#chance);
+      this.#note(machine, done ?? deed, done !== undefined);
+      return;
+    }
     if (deed === 'undefine') {
       this.#undefine(machine);
       return;

@@ -16,5 +16,5 @@ export const quiet: Partial<EngineScenario> = {
   trouble: none('unavailable', 'unknownOutcome', 'death'),
   commandFaults: none('before', 'after', 'late', 'mute', 'slow', 'still'),
   serverFaults: none('crash', 'powerCut', 'pause', 'partition', 'clockJump'),
-  people: none('move', 'evacuate', 'rename', 'undefine', 'clone', 'remove', 'powerOff', 'silence'),
+  people: none('move', 'evacuate', 'rename', 'undefine', 'clone', 'remove', 'powerOff', 'silence', 'meddle'),
 };

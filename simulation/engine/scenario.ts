@@ -12,6 +12,8 @@ export interface PeopleRates {
   clone: number;
   remove: number;
   powerOff: number;
+  /** What only some engines know, such as a server that is rescued or shelved. */
+  meddle: number;
   /** A host answers nothing for a while. */
   silence: number;
 }
@@ -70,6 +72,7 @@ export function drawScenario(chance: Chance): EngineScenario {
       remove: 0.005 * hands,
       powerOff: 0.01 * hands,
       silence: 0.02 * hands,
+      meddle: 0.02 * hands,
     },
     writes: 0.5,
     trouble: {

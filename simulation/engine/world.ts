@@ -20,6 +20,7 @@ import { IncusEngine, unreachable as incusUnreachable } from './incus/engine.ts'
 import { EngineInspector } from './invariants/inspector.ts';
 import { LibvirtEngine, unreachable } from './libvirt/engine.ts';
 import { observedDriver } from './observed-driver.ts';
+import { OpenStackEngine } from './openstack/engine.ts';
 import { People } from './people.ts';
 import { Rollouts } from './rollouts.ts';
 import { drawScenario, type EngineScenario } from './scenario.ts';
@@ -82,7 +83,12 @@ export class EngineWorld extends OrchestratorWorld {
       chance: chance.fork('guests'),
       logOf: () => silentLog,
     };
-    const Engines = { libvirt: LibvirtEngine, incus: IncusEngine, exec: ExecEngine };
+    const Engines = {
+      libvirt: LibvirtEngine,
+      incus: IncusEngine,
+      exec: ExecEngine,
+      openstack: OpenStackEngine,
+    };
     this.engine = new Engines[name](parts);
     const { engine } = this;
     this.people = new People(this, chance.fork('people'), this.scenario.people, this.inspector);

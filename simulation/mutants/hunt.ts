@@ -17,6 +17,7 @@ export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
   libvirt: 60,
   incus: 60,
   exec: 60,
+  openstack: 60,
   marketplace: 40,
 };
 export const MOST_SEEDS = 500;

@@ -1,7 +1,7 @@
 import type { Outcome } from './run-world.ts';
 
 /** Engines that a real driver works with in the simulation. */
-export const engines = ['libvirt', 'incus', 'exec'] as const;
+export const engines = ['libvirt', 'incus', 'exec', 'openstack'] as const;
 export type EngineName = (typeof engines)[number];
 
 /**

@@ -7,7 +7,8 @@ export const remedies: Readonly<Record<string, string>> = {
   listing:
     'List everything with a ref, from the platform itself and not from memory, each with its own endpoint; omit removed ones, and answer get from the same source.',
   'avoid-hosts': 'Leave out the hosts of spec.avoid_hosts; where no other has room, fail with code capacity.',
-  create: 'Answer create with pending until the machine runs and has an endpoint, then with done.',
+  create:
+    'Answer create with pending until the machine runs and has an endpoint, then with done. A phase is one line, its deadline in milliseconds since the epoch.',
   'create-visible':
     'Show a machine in get and list as building from its first create on, or declare create_visible_within_ms.',
   'create-adopts': 'Begin create by looking for the ref, and continue with the machine that exists.',
@@ -18,7 +19,7 @@ export const remedies: Readonly<Record<string, string>> = {
     'Treat a call with cookie null as one that may already be in progress: look for the machine first, then continue.',
   notes: 'Keep the note with the machine, byte for byte, from its creation on; or say keeps_notes: false.',
   destroy:
-    'Answer destroy with done only when the machine, its disk and its forwards are gone; get is gone then.',
+    'Answer destroy with done only when the machine and all that belongs to it (disk, ports, addresses, forwards) are gone; get is gone then.',
   'destroy-building':
     'Cancel the build, or answer pending until it has finished and then destroy the machine.',
   'destroy-again': 'Answer destroy with done if there is no such machine.',

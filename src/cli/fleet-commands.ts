@@ -78,6 +78,8 @@ export function platformsCommand(): Command {
         if (isData(flags)) return printData(flags, platforms);
         printRecords(platforms, platformColumns, {});
         printHosts(platforms);
+        for (const { platform, inventory } of platforms)
+          for (const limit of inventory?.limited_by ?? []) printLine(`${platform} is limited by ${limit}`);
         for (const [platform, { problem, advice }] of asked ?? []) {
           if (problem !== undefined) printLine(`${platform} lists no hosts: ${problem.replace(/\.$/, '')}.`);
           if (advice !== undefined) printLine(advice);
@@ -145,7 +147,9 @@ export function orphansCommand(): Command {
     onDatabase(orphans.command('ls', { isDefault: true }), async ({ store: { read } }, flags: ListFlags) => {
       printRecords(await listOrphans(read), orphanColumns, flags, 'There is no orphan.');
     }),
-  ).description('list machines and volumes without a row that owns them, and rows that were lost');
+  ).description(
+    'list machines and volumes without a row that owns them, rows that were lost, and leftover parts of either',
+  );
   return withActions(orphans);
 }
 

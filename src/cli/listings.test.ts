@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runMain } from '../../test/support/processes/run-main.ts';
-import { dueWork, instance } from '../../testing/orchestrator-rows.ts';
+import { claim, dueWork, instance } from '../../testing/orchestrator-rows.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-listings-'));
@@ -152,9 +152,31 @@ it('lists the work that is open, and sums it up [status-command]', async () => {
       deadline_at: null,
       runs_now: false,
       held: false,
+      phase: null,
+      phase_since: null,
+      phase_due_at: null,
       last_problem: null,
     },
   ]);
+  const store = openSqliteStore(join(folder, 'berth.db'));
+  const at = dueWork.notBefore;
+  const [lease] = await store.claimWork({ ...claim, now: at, leaseUntil: at + 1 });
+  if (lease === undefined) throw new Error('expected a claim');
+  const progress = { phase: 'spawning', since: at, deadlineAt: at + 1 };
+  await store.transact((tx) =>
+    tx.work.release(lease, { cookie: 'c', notBefore: at, lastError: null, attempt: 0, progress }),
+  );
+  await store.close();
+  const facts = {
+    phase: 'spawning',
+    phase_since: new Date(at).toISOString(),
+    phase_due_at: new Date(at + 1).toISOString(),
+  };
+  expect(JSON.parse(await run('work', 'ls', '--json'))).toMatchObject([facts]);
+  expect(JSON.parse(await run('instances', 'show', 'inst-2', '--json'))).toMatchObject(facts);
+  const shown = await run('instances', 'show', 'inst-2');
+  expect(shown).toMatch(/\nphase +spawning\n/);
+  expect(shown).toMatch(/The platform reports “spawning” for .*, overdue for /);
   const none = await runMain(['work', 'ls', '--limit', '0', '--database', database]);
   expect([none.code, none.stderr]).toEqual([
     1,

@@ -30,7 +30,10 @@ const columns = fieldColumns<WorkRow>(
     DEADLINE: 'deadline_at',
     'RUNS NOW': 'runs_now',
     HELD: 'held',
+    PHASE: 'phase',
+    'PHASE SINCE': 'phase_since',
+    'PHASE DUE': 'phase_due_at',
     'LAST PROBLEM': 'last_problem',
   },
-  ['last_problem'],
+  ['phase', 'phase_since', 'phase_due_at', 'last_problem'],
 );

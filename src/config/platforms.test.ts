@@ -16,6 +16,7 @@ const metalSchema = z.strictObject({ driver: z.literal('metal'), rack: z.string(
 /** A fictitious driver. Its offers name the group of hosts for their machines. */
 const metal: DriverDefinition<z.infer<typeof metalSchema>> = {
   name: 'metal',
+  about: { provedOn: '', provedBy: [], traps: [], guide: '' },
   configSchema: metalSchema,
   offerSchema: z.strictObject({ host_group: z.string().default('any') }),
   check: () => undefined,

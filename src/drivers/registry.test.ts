@@ -25,6 +25,7 @@ type HypervisorOptions = z.infer<typeof hypervisorSchema>;
 /** A driver that exists only in this test. It opens a simulator. */
 const hypervisor: DriverDefinition<HypervisorOptions> = {
   name: 'hypervisor',
+  about: { provedOn: '', provedBy: [], traps: [], guide: '' },
   configSchema: hypervisorSchema,
   check: ({ host }) => {
     if (host === 'down') throw new Fatal('The hypervisor down cannot be used: name another.');

@@ -2,10 +2,11 @@ import { exec } from './exec/driver.ts';
 import { incus } from './incus/driver.ts';
 import type { DriverDefinition } from './kit/driver-definition.ts';
 import { libvirt } from './libvirt/driver.ts';
+import { openstack } from './openstack/driver.ts';
 import { simulator } from './simulator/driver.ts';
 
 /** Every driver. The first is the default if berth.yaml has no `platform.driver`. */
-export const drivers = [simulator, exec, incus, libvirt] as const;
+export const drivers = [simulator, exec, incus, libvirt, openstack] as const;
 
 /** The driver that a configuration names. The schema accepts only registered names. */
 export function driverNamed(name: string, among: readonly DriverDefinition[] = drivers): DriverDefinition {

@@ -340,7 +340,11 @@ export class Machines<M extends MachineRecord> {
     const machine = this.#index.get(made.number);
     if (machine?.power === 'failed') return failed('boot_failed', BOOT_FAILURE, 'certain');
     if (machine?.power === 'building')
-      return this.#pending(`build-${machine.number}`, (machine.until ?? 0) - this.#ports.clock.now());
+      return this.#pending(
+        'building',
+        (machine.until ?? 0) - this.#ports.clock.now(),
+        `build-${machine.number}`,
+      );
     if (machine?.power === 'running' || machine?.power === 'starting')
       return this.#reached(machine, 'running', 'starting');
     // The ref names an existing machine that has already left its boot phase.
@@ -365,8 +369,8 @@ export class Machines<M extends MachineRecord> {
     return failed('conflict', `the machine is ${power}`, 'none', until === null ? undefined : until - now);
   }
 
-  #pending(cookie: string, leftMs: number): Step<never> {
-    return pending(cookie, Math.min(leftMs, this.#ports.rules.longestPollMs ?? leftMs));
+  #pending(phase: string, leftMs: number, cookie = phase): Step<never> {
+    return pending(cookie, Math.min(leftMs, this.#ports.rules.longestPollMs ?? leftMs), phase);
   }
 
   #put(machine: M): void {

@@ -4,9 +4,14 @@ export function done<T>(value: T): Step<T> {
   return { outcome: 'done', value };
 }
 
-/** A pending step that needs `leftMs` more. */
-export function pending(cookie: string, leftMs: number): Step<never> {
-  return { outcome: 'pending', cookie, pollAfterMs: Math.max(1, Math.ceil(leftMs)) };
+/** A pending step that needs `leftMs` more. `phase`: what the platform is doing, if it is known. */
+export function pending(cookie: string, leftMs: number, phase?: string, deadlineAt?: number): Step<never> {
+  return {
+    outcome: 'pending',
+    cookie,
+    pollAfterMs: Math.max(1, Math.ceil(leftMs)),
+    ...(phase !== undefined && { progress: { phase, ...(deadlineAt !== undefined && { deadlineAt }) } }),
+  };
 }
 
 export function failed(

@@ -270,8 +270,8 @@ export class Volumes<M extends MachineRecord> {
     return clock.now() + (range === undefined ? 0 : volumeDraws.durationMs(`${what}/${phase}`, range));
   }
 
-  #pending(cookie: string, { until }: { until: number | null }): Step<never> {
-    return pending(cookie, (until ?? 0) - this.#ports.clock.now());
+  #pending(phase: string, { until }: { until: number | null }): Step<never> {
+    return pending(phase, (until ?? 0) - this.#ports.clock.now(), phase);
   }
 
   #show(volume: VolumeRecord): ObservedVolume {

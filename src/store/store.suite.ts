@@ -230,6 +230,39 @@ export function describeStore(
         ]).toEqual([null, null, 0]);
       });
 
+      it('keeps the progress of a platform until the holder writes another, or the step ends', async () => {
+        const progress = { phase: 'spawning', since: now, deadlineAt: now + 9 };
+        const later = { cookie: null, notBefore: now, lastError: null };
+        const shown = async () => (await store.read.work.of('a'))?.progress;
+        const holder = async () => {
+          const [lease] = await store.claimWork(claim);
+          if (lease === undefined) throw new Error('expected a claim');
+          return lease;
+        };
+        await put('a');
+        const first = await holder();
+        expect(first.progress).toBeNull();
+        await store.transact((tx) => tx.work.release(first, { ...later, progress }));
+        const second = await holder();
+        expect([second.progress, (await store.read.work.list(9))[0]?.progress]).toEqual([progress, progress]);
+        await store.transact((tx) => tx.work.release(second, later));
+        expect(await shown()).toEqual(progress);
+        const third = await holder();
+        await store.transact((tx) => tx.work.release(third, { ...later, progress: null }));
+        expect(await shown()).toBeNull();
+        for (const end of ['replace', 'put'] as const) {
+          const lease = await holder();
+          await store.transact((tx) => tx.work.release(lease, { ...later, progress }));
+          const next = { kind: 'verify', notBefore: now, deadlineAt: null } as const;
+          if (end === 'put') await put('a');
+          else {
+            const last = await holder();
+            await store.transact((tx) => tx.work.replace(last, next));
+          }
+          expect([end, await shown()]).toEqual([end, null]);
+        }
+      });
+
       it('restarts its attempt count where its holder sets it', async () => {
         await put('a');
         await store.claimWork({ ...claim, leaseUntil: now });
@@ -354,7 +387,7 @@ export function describeStore(
         {
           ...dueWork,
           ...{ resourceId: 'c', platform: 'default', cookie: null, attempt: 1, lastError: null },
-          ...{ waitedAttempt: null, isHeld: false, waitsSince: now, leaseUntil: now + 1000 },
+          ...{ progress: null, waitedAttempt: null, isHeld: false, waitsSince: now, leaseUntil: now + 1000 },
         },
       ]);
     });

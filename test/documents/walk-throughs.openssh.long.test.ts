@@ -16,6 +16,7 @@ const ELSEWHERE: readonly [RegExp, provedBy: string][] = [
   [/^(apt-get|virsh|install -D .*libvirt|systemctl restart libvirtd)\b/, 'test/lab/libvirt'],
   [/examples\/libvirt\/berth.yaml|image import/, 'test/lab/libvirt'],
   [/^incus |-subj \/CN=berth/, 'test/lab/incus'],
+  [/^openstack /, 'test/lab/openstack'],
   [/^docker run .* conformance monitor/, 'test/image'],
   [/^litestream /, 'a bucket of the reader'],
   [/examples\/foreign|^BERTH_API_KEY=secret/, 'test/process/foreign-orchestrators.openssh.long.test.ts'],

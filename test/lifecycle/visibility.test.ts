@@ -209,6 +209,14 @@ describe('a volume that the platform does not show yet', () => {
     expect(await statusOf(berth, path)).toBe('AVAILABLE');
   });
 
+  it('is attached, once it is shown [volume-not-shown-attach]', async () => {
+    await using berth = await startHiding(['attach']);
+    const machine = await online(berth);
+    const path = `/volumes/${await berth.createVolume({ instance_ids: [machine] })}`;
+    await berth.pass(40_000, async () => expect(await statusOf(berth, path)).toMatch(/^(CREATING|ATTACH)/));
+    expect(await statusOf(berth, path)).toBe('ATTACHED');
+  });
+
   it('gets the size that was asked for, once it is shown [volume-not-shown-resize]', async () => {
     await using berth = await startHiding(['resize']);
     const id = await berth.createVolume({ size_gb: 50 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { until } from '../../testing/until.ts';
 import { startWithVolumeFaults, withVolumes } from './volume-races.fixture.ts';
 
@@ -105,6 +106,25 @@ describe('a volume that can be shared', () => {
     slow.resolve();
     await until('it is attached to both', async () => ((await attached()) as string[]).length === 2);
   });
+});
+
+it('the attachment of a volume that the platform does not have is taken back [attach-volume-gone]', async () => {
+  const { orchestrator, available, online, attach, remove, waitForVolume, settled } =
+    await startWithVolumeFaults();
+  await using _ = orchestrator;
+  const machine = await online();
+  const id = await available();
+  await settled(id);
+  const { volumes } = orchestrator.simulator;
+  await until('a person has removed it', async () => {
+    const step = await volumes?.destroy(`berth-${id}`, null, anOrder);
+    return step?.outcome === 'done';
+  });
+  expect((await attach(id, machine)).body['status']).toBe('ATTACHING');
+  await waitForVolume(id, 'AVAILABLE');
+  expect(await orchestrator.store.read.volumes.attachmentsOfVolume(id)).toEqual([]);
+  await remove(`/volumes/${id}`);
+  await waitForVolume(id, 'GONE');
 });
 
 describe('a volume that is being deleted', () => {

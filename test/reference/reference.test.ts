@@ -1,10 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../src/config/package-root.ts';
+import type { DriverDefinition } from '../../src/drivers/kit/driver-definition.ts';
+import { driverNamed, drivers } from '../../src/drivers/registry.ts';
 import { alarmKinds } from '../../src/orchestrator/model/alarm.ts';
 import { cliPage } from './cli-page.ts';
 import { configSchemas, placesOf } from './config-schemas.ts';
@@ -18,7 +20,28 @@ describe('pages written from the code (npm run generate writes them anew)', () =
   });
 
   it('docs/drivers.md is what the manifests say', async () => {
-    await expect(driversPage()).toMatchFileSnapshot('../../docs/drivers.md');
+    await expect(await driversPage()).toMatchFileSnapshot('../../docs/drivers.md');
+  });
+
+  it.each(drivers)(
+    'docs/drivers.md names pages and tests of $name that exist, and whole sentences',
+    ({ about }) => {
+      const { provedOn, provedBy, traps, guide } = about;
+      for (const file of [...provedBy, `docs/${guide}`])
+        expect([file, existsSync(join(packageRoot(), file))]).toEqual([file, true]);
+      expect([provedOn.length, provedBy.length, traps.length]).not.toContain(0);
+      for (const trap of traps) expect(trap).toMatch(/^[A-Z`].*\.$/);
+    },
+  );
+
+  it('docs/drivers.md has a column for each manifest of a registered driver, and its section', async () => {
+    const known = driverNamed('libvirt');
+    const about = { ...known.about, traps: ['It is another one.'] };
+    const added: DriverDefinition = { ...known, name: 'metal', about };
+    const [before, after] = [await driversPage(), await driversPage([...drivers, added])];
+    expect(before).not.toContain('metal');
+    expect(after).toMatch(/\n\| \| `metal` \| /);
+    expect(after).toMatch(/\n## metal\n[^#]+\n- It is another one\.\n/);
   });
 
   it('docs/configuration.md is what the schemas and the example files say', async () => {

@@ -103,7 +103,7 @@ export async function answer({ method, ref, spec }) {
   if (!exists(ref)) return failed('gone', `there is no machine ${ref}`);
   if (method === 'stop') kill(ref);
   else if (processes(ref).length === 0) start(ref);
-  // A platform that takes longer: { outcome: 'pending' } until the machine is so, and Berth asks again.
+  // A platform that takes longer: { outcome: 'pending', progress: { phase: 'booting' } }, and Berth asks again.
   return { outcome: 'done', value: observe(ref) };
 }
 

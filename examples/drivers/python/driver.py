@@ -106,7 +106,7 @@ def answer(request):
         machine.kill()
     elif not machine.processes():
         machine.start()
-    # On a platform that takes longer: {"outcome": "pending"} until it is so, and Berth asks again.
+    # On a platform that takes longer: {"outcome": "pending", "progress": {"phase": "booting"}}, and Berth asks again.
     return {"outcome": "done", "value": machine.observe()}
 
 

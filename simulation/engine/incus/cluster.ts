@@ -57,6 +57,8 @@ export interface Instance {
   isCopy: boolean;
   /** Incus is moving it: what it is the next record of. */
   movedFrom: Instance | undefined;
+  /** A move has put this record in its place. */
+  movedTo: Instance | undefined;
   /** What Incus does with it. */
   busy: string | undefined;
   /** The last change of its configuration. */

@@ -136,10 +136,7 @@ export class IncusEngine implements Engine {
   }
 
   machines(): Machine[] {
-    const { instances } = this.cluster;
-    const isBeside = ({ movedFrom }: Instance): boolean =>
-      movedFrom !== undefined && instances.get(movedFrom.name) === movedFrom;
-    return [...instances.values()].filter((one) => !isBeside(one)).map((one) => this.#machineOf(one));
+    return this.#instances().map((one) => this.#machineOf(one));
   }
 
   disks(): Disk[] {
@@ -218,6 +215,16 @@ export class IncusEngine implements Engine {
     return this.parts.commands.send(process, command, arrive);
   }
 
+  /** Without the records that a move makes, or has left, beside the machine. */
+  #instances(): Instance[] {
+    const { instances } = this.cluster;
+    const isBeside = (one: Instance): boolean => {
+      const machine = one.movedFrom && lastRecordOf(one.movedFrom);
+      return machine !== undefined && machine !== one && instances.get(machine.name) === machine;
+    };
+    return [...instances.values()].filter((one) => !isBeside(one));
+  }
+
   #machineOf(instance: Instance): Machine {
     const { name, member, uuid, isRunning, isCopy } = instance;
     return {
@@ -269,7 +276,7 @@ export class IncusEngine implements Engine {
       else if (before.content.written.some((text) => !disk.content.written.includes(text)))
         observer.changed({ what: 'disk replaced', before, disk }, by);
     }
-    for (const { uuid, ip } of this.cluster.instances.values()) {
+    for (const { uuid, ip } of this.#instances()) {
       const machine = this.#machines.get(uuid);
       if (ip === undefined) this.#boots.delete(uuid);
       else if (machine !== undefined && !this.#boots.has(uuid) && this.#isUp(machine))
@@ -312,6 +319,10 @@ function atForward(
       return running.find((one) => one.member === member && one.ip === found.target_address);
   }
   return undefined;
+}
+
+function lastRecordOf(instance: Instance): Instance {
+  return instance.movedTo === undefined ? instance : lastRecordOf(instance.movedTo);
 }
 
 function refOf({ config }: Instance): OwnerRef | undefined {

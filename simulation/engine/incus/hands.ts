@@ -101,6 +101,7 @@ async function migrate(
     cluster.observe(PERSON);
     await takes(500, 5_000);
     instances.delete(name);
+    instance.movedTo = moved;
     cluster.observe(PERSON);
     await takes(500, 30_000);
     if (!instances.has(name) && instances.has(moved.name)) rename(cluster, moved, name);

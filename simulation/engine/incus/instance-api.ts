@@ -117,6 +117,7 @@ export class InstanceApi {
       isWhole: false,
       isCopy: false,
       movedFrom: undefined,
+      movedTo: undefined,
       busy: 'create',
       last: Promise.resolve(),
     };

@@ -57,9 +57,9 @@ export async function askPlatforms(
     const freeUnits = new Map<string, number>();
     for (const { offerId, units } of inventory.free)
       freeUnits.set(offerId, (freeUnits.get(offerId) ?? 0) + units);
-    const { hosts } = inventory;
+    const { hosts, limitedBy = [] } = inventory;
     const problem = hosts === undefined ? 'its driver does not list hosts' : undefined;
-    return { driver, problem, inventory: { freeUnits, hosts: hosts ?? [], ageMs: 0 } };
+    return { driver, problem, inventory: { freeUnits, hosts: hosts ?? [], limitedBy, ageMs: 0 } };
   };
   const drivers = configuredDrivers(config, { ...ports, catalog });
   const answers = await Promise.all(drivers.map(askOne));

@@ -20,6 +20,7 @@ import { judgeMachines, judgeVolumes } from '../../orchestrator/platform/validat
 import { Reconciler } from '../../orchestrator/queue/reconciler.ts';
 import { adoptAsNew, releaseMachine } from '../../orchestrator/reconciliation/adopt-machine.ts';
 import { Reconciliation } from '../../orchestrator/reconciliation/reconciliation.ts';
+import { recordingRowless } from '../../orchestrator/reconciliation/record-rowless.ts';
 import type { OrphanOutcome } from '../../orchestrator/reconciliation/rowless.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
@@ -134,12 +135,24 @@ export function composeWork(
 ): PlatformWork {
   const base = { ...deps, ...state, driver, platform, otherPlatforms };
   const expected = new ExpectedMachines(deps.store, platform);
-  const machines = new SharedListing(base, () => driver.list(), judgeMachines(base, expected));
+  const judge = recordingRowless(
+    base,
+    'instance',
+    judgeMachines(base, expected),
+    (ref) => expected.get(ref) !== undefined,
+  );
+  const machines = new SharedListing(base, () => driver.list(), judge);
   const { volumes: volumeDriver } = driver;
   // With a revoked key, a platform lists no volumes, as if it had none. Only the list of machines shows the difference.
   const showsMachines = async (): Promise<boolean> => (await machines.observe())?.isTrusted === true;
   const volumes =
-    volumeDriver && new SharedListing(base, () => volumeDriver.list(), judgeVolumes(base), showsMachines);
+    volumeDriver &&
+    new SharedListing(
+      base,
+      () => volumeDriver.list(),
+      recordingRowless(base, 'volume', judgeVolumes(base)),
+      showsMachines,
+    );
   const stopping = new AbortController();
   const context: ReconcileContext = {
     ...base,

@@ -5,6 +5,7 @@ import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts
 import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import { usualEnvironment } from '../kit/environment.ts';
+import { about } from './about.ts';
 import type { Channel, Greeter } from './channel.ts';
 import type { Connected } from './diagnose.ts';
 import { messageOf } from './errors.ts';
@@ -13,6 +14,7 @@ import { type ExecConfig, execConfigSchema, execOfferSchema } from './options.ts
 /** A driver in any language: a program that Berth talks to over pipes, or a server over HTTP. */
 export const exec: DriverDefinition<ExecConfig> = {
   name: 'exec',
+  about,
   configSchema: execConfigSchema,
   offerSchema: execOfferSchema,
   variableKeys: ['environment'],

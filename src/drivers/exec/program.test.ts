@@ -119,6 +119,25 @@ describe('a program that answers', () => {
     });
   });
 
+  it.each([1, 2])('reports its progress and what limits its free units in version %i', async (protocol) => {
+    const pending = { outcome: 'pending', poll_after_ms: 9, progress: { phase: 'spawning', deadline_at: 7 } };
+    const counted = { answer: 'counted', free: [], limited_by: ['quota: cores 40 of 40'] };
+    const capabilities = { stop: true, inventory: true, create_visible_within_ms: 0 };
+    await using program = prepareProgram(
+      `read -r line; ${say(infoAnswer({ protocol, capabilities }))}; read -r a; ${say({ id: '2', result: pending })}; read -r b; ${say({ id: '3', result: counted })}; ${LISTEN}`,
+    );
+    const driver = await program.open();
+    expect(await driver.stop('a', null)).toEqual({
+      ...{ outcome: 'pending', cookie: 'begun', pollAfterMs: 9 },
+      progress: { phase: 'spawning', deadlineAt: 7 },
+    });
+    expect(await driver.inventory?.()).toEqual({
+      answer: 'counted',
+      free: [],
+      limitedBy: ['quota: cores 40 of 40'],
+    });
+  });
+
   it('has a create visible at the end of its time limit at the earliest', async () => {
     await using program = await startProgram(`${GREETING}; ${LISTEN}`, { timeout_s: 4 });
     expect(program.driver.manifest).toMatchObject({ name: 'script', createVisibleWithinMs: 4_000 });

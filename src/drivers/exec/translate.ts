@@ -12,6 +12,7 @@ import type {
   Step,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
+import { pending } from '../../platform-model/steps.ts';
 import type {
   Info,
   Result,
@@ -152,15 +153,22 @@ export function fromListing<W, T>(listing: Listing<W>, read: (item: W) => T): Li
 type WireFailure = Extract<Result<'destroy'>, { outcome: 'failed' }>;
 type WireStep<W> =
   | { outcome: 'done'; value: W }
-  | { outcome: 'pending'; cookie: string; poll_after_ms: number }
+  | {
+      outcome: 'pending';
+      cookie: string;
+      poll_after_ms: number;
+      progress?: { phase: string; deadline_at?: number };
+    }
   | WireFailure;
 
 export function fromStep<W, T>(step: WireStep<W>, read: (value: W) => T): Step<T> {
   switch (step.outcome) {
     case 'done':
       return { outcome: 'done', value: read(step.value) };
-    case 'pending':
-      return { outcome: 'pending', cookie: step.cookie, pollAfterMs: Math.max(1, step.poll_after_ms) };
+    case 'pending': {
+      const { cookie, poll_after_ms, progress } = step;
+      return pending(cookie, poll_after_ms, progress?.phase, progress?.deadline_at);
+    }
     case 'failed':
       return {
         outcome: 'failed',
@@ -187,6 +195,7 @@ export function fromInventory(
   return {
     answer: 'counted',
     free: free.map(({ offer_id, datacenter, units }) => ({ offerId: offer_id, datacenter, units })),
+    ...(inventory.limited_by !== undefined && { limitedBy: inventory.limited_by }),
     ...(inventory.hosts !== undefined && {
       hosts: inventory.hosts.map(({ memory_gb: memoryGb, disk_gb: diskGb, ...host }) => ({
         ...host,

@@ -4,7 +4,7 @@ import type {
   OwnerRef,
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
+import { done, failed, unfinished } from '../../platform-model/steps.ts';
 import { type Instance, targetOf } from './api.ts';
 import { reach } from './endpoints.ts';
 import { isNotFound, unlessConflict } from './errors.ts';
@@ -12,7 +12,7 @@ import { type Found, findByName, findMachine, note } from './finder.ts';
 import { isJudgeable, NO_MEMBER, offerOf } from './fleet.ts';
 import { giveUpGpus, settleGpus } from './gpus.ts';
 import { identifyAll } from './identity.ts';
-import { failureOf, operationOf, operationsOn, POLL_MS, setPower, withEffect } from './operations.ts';
+import { failureOf, operationOf, operationsOn, setPower, underWay, withEffect } from './operations.ts';
 import { countedRefs, freeGpus, NO_ROOM, placesFor, toPlacing } from './placement.ts';
 import type { MachineMethod, Platform } from './platform.ts';
 import {
@@ -61,11 +61,11 @@ async function createFrom(
     case 'foreign':
       return failed('already_exists', `an instance ${spec.ref} already exists, and it is not Berth's`);
     case 'coming':
-      return pending('make', POLL_MS);
+      return underWay('make');
     case 'absent':
       return (await failureOf(platform.api, cookie)) ?? make(platform, spec, cookie);
     case 'ours':
-      if (found.isMoving) return pending(cookie ?? 'make', POLL_MS);
+      if (found.isMoving) return underWay(cookie ?? 'make');
       return withEffect(() => finish(platform, found.instance, cookie));
   }
 }
@@ -82,10 +82,10 @@ async function finish(
     const problem = await failureOf(api, cookie, 'boot');
     return problem ?? boot(platform, instance);
   }
-  if (!isRunning(instance)) return pending(cookie ?? 'boot', POLL_MS);
+  if (!isRunning(instance)) return underWay(cookie ?? 'boot');
   const step = await reach(platform, instance);
   if (step.outcome !== 'done' || phase === phases.created) return step;
-  if (!(await setPhase(platform, instance, phases.created))) return pending('created', POLL_MS);
+  if (!(await setPhase(platform, instance, phases.created))) return underWay('created');
   return done({ ...step.value, power: 'running' });
 }
 
@@ -110,7 +110,7 @@ async function boot(platform: Platform, instance: Instance): Promise<Step<Observ
     await giveUpGpus(platform, instance);
     return unfinished('its GPUs are in use by another machine');
   }
-  return pending('make', POLL_MS);
+  return underWay('make');
 }
 
 async function make(
@@ -121,7 +121,7 @@ async function make(
   const step = await platform.alone(() => begin(platform, spec));
   if (step !== 'renamed') return step;
   const found = await findMachine(platform, spec.ref);
-  return found.is === 'absent' ? pending('make', POLL_MS) : createFrom(platform, found, spec, cookie);
+  return found.is === 'absent' ? underWay('make') : createFrom(platform, found, spec, cookie);
 }
 
 /** Sends the create. `renamed` means that the machine exists under another name. */
@@ -141,9 +141,9 @@ async function begin(platform: Platform, spec: MachineSpec): Promise<Step<Observ
   const body = toPlatform(spec, offer, options, gpus);
   const made = await unlessConflict(api.client.send('POST', '/1.0/instances', { query, body, call }));
   // An earlier request of this attempt took effect after all.
-  if (made === undefined) return pending('make', POLL_MS);
+  if (made === undefined) return underWay('make');
   await untilShown(platform, spec.ref, made.operation).catch(() => undefined);
-  return pending(`make:${made.operation}`, POLL_MS);
+  return underWay(`make:${made.operation}`);
 }
 
 async function missingImage(platform: Platform, spec: MachineSpec): Promise<string | undefined> {
@@ -177,10 +177,10 @@ async function afterMaking(
   const operation =
     (await operationOf(api, cookie)) ??
     (await operationsOn(api, name)).find(({ description }) => /^Creating/.test(description));
-  if (operation !== undefined && operation.status_code < 200) return pending(`make:${operation.id}`, POLL_MS);
+  if (operation !== undefined && operation.status_code < 200) return underWay(`make:${operation.id}`);
   if (operation?.status_code === 200) {
     const built = (await setPhase(platform, instance, phases.built)) && (await api.instance(name));
-    return built ? boot(platform, built) : pending(cookie ?? 'make', POLL_MS);
+    return built ? boot(platform, built) : underWay(cookie ?? 'make');
   }
   if (isRunning(instance)) return failed('conflict', 'it runs, but its creation never completed', 'certain');
   await platform.alone(() => dropImageCopy(platform, instance));

@@ -1,11 +1,11 @@
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { Step } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending } from '../../platform-model/steps.ts';
+import { done, failed } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
 import { removeForwards } from './endpoints.ts';
 import { isConflict, isNotFound } from './errors.ts';
 import { noteIdentity, searchMachine } from './finder.ts';
-import { failureOf, operationOf, operationsOn, POLL_MS, pathOf, setPower } from './operations.ts';
+import { failureOf, operationOf, operationsOn, pathOf, setPower, underWay } from './operations.ts';
 import type { MachineMethod, Platform } from './platform.ts';
 import { isStopped, mark, refOf } from './translate.ts';
 
@@ -15,13 +15,13 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
     case 'unknown':
       return failed('transient', found.reason, 'possible');
     case 'coming':
-      return pending('destroy', POLL_MS);
+      return underWay('destroy');
     case 'foreign':
     case 'absent':
       // Another Berth with an older read of the forwards may have restored the machine's ports, so check again.
-      return (await removeForwards(platform, ref, order)) ? pending('destroy', POLL_MS) : done(null);
+      return (await removeForwards(platform, ref, order)) ? underWay('destroy') : done(null);
     case 'ours':
-      if (found.isMoving) return pending(cookie ?? 'destroy', POLL_MS);
+      if (found.isMoving) return underWay(cookie ?? 'destroy');
       // Once the machine is gone, a doubtful instance would be taken for it.
       if (found.doubtful.length > 0)
         return failed(
@@ -42,17 +42,17 @@ async function removeMachine(
   const problem = await failureOf(platform.api, cookie, 'delete');
   if (problem !== undefined) return problem;
   const operation = await operationOf(platform.api, cookie);
-  if (operation !== undefined && operation.status_code < 200) return pending(cookie ?? 'destroy', POLL_MS);
+  if (operation !== undefined && operation.status_code < 200) return underWay(cookie ?? 'destroy');
   const busy = (await operationsOn(platform.api, name)).find(({ status_code: code }) => code < 200);
-  if (busy !== undefined) return pending(`wait:${busy.id}`, POLL_MS);
+  if (busy !== undefined) return underWay(`wait:${busy.id}`);
   if (!isStopped(instance))
     return setPower(platform, name, { action: 'stop', force: true, timeout: -1 }, 'off');
   await removeForwards(platform, refOf(instance), order);
   // The id is noted, so that a copy made from now on is recognised as a copy. An interrupted record is left
   // unchanged: for a change Incus makes an empty folder in place of a missing disk, and then cannot delete it.
   const isBuilt = instance.config[mark.phase] !== undefined;
-  if (isBuilt && !(await noteIdentity(platform, instance))) return pending('destroy', POLL_MS);
-  return pending(`delete:${await deleteInstance(platform, name, order)}`, POLL_MS);
+  if (isBuilt && !(await noteIdentity(platform, instance))) return underWay('destroy');
+  return underWay(`delete:${await deleteInstance(platform, name, order)}`);
 }
 
 /** Deletes an instance. Returns undefined if it is gone already, or running. @throws as {@link IncusApi} */

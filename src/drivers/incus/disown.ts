@@ -1,11 +1,11 @@
 import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending } from '../../platform-model/steps.ts';
+import { done, failed } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
 import { removeForwards } from './endpoints.ts';
 import { unlessConflict } from './errors.ts';
 import { searchMachine } from './finder.ts';
 import { isGpuName } from './gpus.ts';
-import { failureOf, operationOf, POLL_MS, pathOf } from './operations.ts';
+import { failureOf, operationOf, POLL_MS, pathOf, underWay } from './operations.ts';
 import type { MachineMethod, Platform } from './platform.ts';
 import { isMarked, isMarkKey, isStopped, mark, phases } from './translate.ts';
 import { poolOf } from './volume-records.ts';
@@ -33,7 +33,7 @@ export const disownMachine: MachineMethod<'disown'> = async (platform, ref, cook
       return done(null);
     case 'ours': {
       const operation = await operationOf(api, cookie);
-      if (operation !== undefined && operation.status_code < 200) return pending(cookie ?? 'disown', POLL_MS);
+      if (operation !== undefined && operation.status_code < 200) return underWay(cookie ?? 'disown');
       const problem = await failureOf(api, cookie, 'disown');
       if (problem !== undefined) return problem;
       if (found.isMoving) return failed('transient', `Incus is moving ${ref}`);
@@ -56,7 +56,7 @@ async function unmark(platform: Platform, ref: OwnerRef, name: string): Promise<
   const { api, wait, call } = platform;
   const pool = poolOf(platform);
   const [read, volumes] = await Promise.all([api.instanceToReplace(name), api.volumes(pool)]);
-  if (read === undefined) return pending('disown', POLL_MS);
+  if (read === undefined) return underWay('disown');
   const { value, etag } = read;
   const config = (value['config'] ?? {}) as Instance['config'];
   const devices = (value['devices'] ?? {}) as Instance['devices'];
@@ -76,7 +76,7 @@ async function unmark(platform: Platform, ref: OwnerRef, name: string): Promise<
     ),
   };
   const reply = await unlessConflict(api.client.send('PUT', pathOf(name), { body, etag, call }));
-  if (reply === undefined) return pending('disown', POLL_MS);
+  if (reply === undefined) return underWay('disown');
   const cookie = `disown:${reply.operation}`;
   for (let polls = 0; polls < POLLS; polls++) {
     const operation = await operationOf(api, cookie);
@@ -85,6 +85,6 @@ async function unmark(platform: Platform, ref: OwnerRef, name: string): Promise<
   }
   return (
     (await failureOf(api, cookie, 'disown')) ??
-    ((await searchMachine(platform, ref)).is === 'ours' ? pending(cookie, POLL_MS) : done(null))
+    ((await searchMachine(platform, ref)).is === 'ours' ? underWay(cookie) : done(null))
   );
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition } from '../kit/driver-definition.ts';
+import { about } from './about.ts';
 import type { Connection } from './client.ts';
 import { type IncusConfig, incusConfigSchema, incusOfferSchema } from './options.ts';
 
@@ -10,6 +11,14 @@ import { type IncusConfig, incusConfigSchema, incusOfferSchema } from './options
  */
 export const incus: DriverDefinition<IncusConfig> = {
   name: 'incus',
+  about,
+  async manifests() {
+    const { manifestOf } = await import('./open.ts');
+    return (['filesystem', 'block'] as const).map((content) => ({
+      setting: `volume_content: ${content}`,
+      manifest: manifestOf({ volume_content: content }),
+    }));
+  },
   configSchema: incusConfigSchema,
   fileKeys: ['client_certificate', 'client_key', 'server_certificate'],
   offerSchema: incusOfferSchema,

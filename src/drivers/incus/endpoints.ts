@@ -1,23 +1,23 @@
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { Endpoint, ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending } from '../../platform-model/steps.ts';
+import { done, failed } from '../../platform-model/steps.ts';
 import type { Forward, Instance } from './api.ts';
 import { isConflict } from './errors.ts';
 import { offerOf } from './fleet.ts';
 import { NoPortLeft } from './forwards.ts';
-import { POLL_MS } from './operations.ts';
+import { underWay } from './operations.ts';
 import type { IncusOffer } from './options.ts';
 import type { Platform } from './platform.ts';
 import { addressOf, fromPlatform, isRunning, mark, phases, SSH_PORT } from './translate.ts';
 
 /** Returns the machine once it has an endpoint. Pending until then. */
 export async function reach(platform: Platform, instance: Instance): Promise<Step<ObservedMachine>> {
-  if (addressOf(instance) === undefined) return pending('address', POLL_MS);
+  if (addressOf(instance) === undefined) return underWay('address');
   try {
     await ensurePorts(platform, instance);
   } catch (error) {
     if (error instanceof NoPortLeft) return failed('capacity', error.message, 'certain');
-    if (isConflict(error)) return pending('address', POLL_MS);
+    if (isConflict(error)) return underWay('address');
     throw error;
   }
   const machine = await showMachine(platform, instance);

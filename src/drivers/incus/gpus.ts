@@ -1,10 +1,10 @@
 import type { Offer } from '../../orchestrator/catalog/catalog.ts';
 import type { Step } from '../../orchestrator/model/platform-driver.ts';
-import { failed, pending } from '../../platform-model/steps.ts';
+import { failed } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
 import { note } from './finder.ts';
 import { normalPci, offerOf } from './fleet.ts';
-import { POLL_MS, pathOf } from './operations.ts';
+import { pathOf, underWay } from './operations.ts';
 import { freeGpus } from './placement.ts';
 import type { Platform } from './platform.ts';
 import { gpuClaims, gpuDevices, mark } from './translate.ts';
@@ -54,7 +54,7 @@ export async function claimGpus(platform: Platform, instance: Instance): Promise
     const verdict = await settleGpus(platform, instance);
     if (verdict === 'held') return undefined;
     if (verdict === 'lost') await giveUpGpus(platform, instance);
-    return pending('start', POLL_MS);
+    return underWay('start');
   }
   const now = await fleet.read();
   const host = now.hosts.find(({ name }) => name === instance.location);
@@ -67,7 +67,7 @@ export async function claimGpus(platform: Platform, instance: Instance): Promise
     ...devices,
     ...gpuDevices(free.slice(0, count)),
   }));
-  return pending('start', POLL_MS);
+  return underWay('start');
 }
 
 export async function releaseGpus(platform: Platform, instance: Instance): Promise<boolean> {

@@ -8,6 +8,11 @@ export const POLL_MS = 300;
 
 export type Failure = Extract<Step<never>, { outcome: 'failed' }>;
 
+/** A pending step. By default its phase is the first word of the cookie, such as `make`. */
+export function underWay(cookie: string, phase = cookie.split(':', 1)[0]): Step<never> {
+  return pending(cookie, POLL_MS, phase);
+}
+
 /** The operation that the cookie names. Undefined if it names none, or Incus has forgotten it. */
 export async function operationOf(api: IncusApi, cookie: string | null): Promise<Operation | undefined> {
   const id = cookie?.split(':')[1];
@@ -58,7 +63,7 @@ export async function setPower(
   note = '',
 ): Promise<Step<never>> {
   const reply = await unlessConflict(api.client.send('PUT', `${pathOf(name)}/state`, { body, call }));
-  return pending(reply === undefined ? kind : `${kind}:${reply.operation}${note}`, POLL_MS);
+  return underWay(reply === undefined ? kind : `${kind}:${reply.operation}${note}`);
 }
 
 /** Whether the operation may be part of a move, which creates a copy of the instance and then renames it. */

@@ -1,9 +1,9 @@
-import { done, failed, pending } from '../../platform-model/steps.ts';
+import { done, failed } from '../../platform-model/steps.ts';
 import type { Instance } from './api.ts';
 import { reach, showMachine } from './endpoints.ts';
 import { findOwn, note } from './finder.ts';
 import { claimGpus, releaseGpus } from './gpus.ts';
-import { failureOf, operationOf, operationsOn, POLL_MS, setPower } from './operations.ts';
+import { failureOf, operationOf, operationsOn, setPower, underWay } from './operations.ts';
 import type { MachineMethod } from './platform.ts';
 import { isFrozen, isRunning, isStopped, mark } from './translate.ts';
 
@@ -14,11 +14,11 @@ export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) 
   const { instance } = found;
   const { options } = platform;
   if (isStopped(instance)) {
-    if (await releaseGpus(platform, instance)) return pending('stopped', POLL_MS);
+    if (await releaseGpus(platform, instance)) return underWay('stopped', 'release GPUs');
     return done(await showMachine(platform, instance));
   }
   const operation = await operationOf(platform.api, cookie);
-  if (operation !== undefined && operation.status_code < 200) return pending(cookie ?? 'stop', POLL_MS);
+  if (operation !== undefined && operation.status_code < 200) return underWay(cookie ?? 'stop');
   const run = runOf(instance);
   const [kind, , ...meant] = cookie?.split(':') ?? [];
   const isSameRun = meant.length === 0 || meant.join(':') === run;
@@ -27,7 +27,7 @@ export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) 
   // A frozen machine does not receive a shutdown request.
   const isForced = isFrozen(instance) || (isSameRun && (isLate || kind === 'force'));
   const now = await platform.api.instance(instance.name);
-  if (now === undefined || runOf(now) !== run) return pending('stop', POLL_MS);
+  if (now === undefined || runOf(now) !== run) return underWay('stop');
   const body = isForced
     ? { action: 'stop', force: true, timeout: -1 }
     : { action: 'stop', timeout: options.shutdown_s };
@@ -41,7 +41,7 @@ export const startMachine: MachineMethod<'start'> = async (platform, ref, cookie
   const order = (action: string, kind: string) => setPower(platform, instance.name, { action }, kind);
   if (isRunning(instance)) return reach(platform, instance);
   if (isFrozen(instance)) return order('unfreeze', 'resume');
-  if (!isStopped(instance)) return pending(cookie ?? 'start', POLL_MS);
+  if (!isStopped(instance)) return underWay(cookie ?? 'start');
   const problem = await failureOf(platform.api, cookie, 'start');
   if (problem !== undefined) return problem;
   const step = await platform.alone(() => claimGpus(platform, instance));
@@ -60,7 +60,7 @@ export const restartMachine: MachineMethod<'restart'> = async (platform, ref, id
   const reset = { action: 'restart', force: true, timeout: -1 };
   if (noted?.id !== id) {
     if (!isRunning(instance)) return failed('conflict', 'it does not run');
-    if (!(await record({ id, since, isDone: false }))) return pending('restart', POLL_MS);
+    if (!(await record({ id, since, isDone: false }))) return underWay('restart');
     return setPower(platform, name, reset, 'restart');
   }
   if (noted.isDone)
@@ -68,13 +68,12 @@ export const restartMachine: MachineMethod<'restart'> = async (platform, ref, id
   if (isRunning(instance) && since !== noted.since) {
     const step = await reach(platform, instance);
     if (step.outcome !== 'done' || (await record({ ...noted, isDone: true }))) return step;
-    return pending('restart', POLL_MS);
+    return underWay('restart');
   }
   const operation =
     (await operationOf(platform.api, cookie)) ?? (await operationsOn(platform.api, name)).at(0);
-  if (operation !== undefined && operation.status_code < 200)
-    return pending(`restart:${operation.id}`, POLL_MS);
-  if (![isRunning, isFrozen, isStopped].some((is) => is(instance))) return pending('restart', POLL_MS);
+  if (operation !== undefined && operation.status_code < 200) return underWay(`restart:${operation.id}`);
+  if (![isRunning, isFrozen, isStopped].some((is) => is(instance))) return underWay('restart');
   return setPower(platform, name, isStopped(instance) ? { action: 'start' } : reset, 'restart');
 };
 

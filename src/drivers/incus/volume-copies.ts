@@ -1,7 +1,7 @@
 import type { ObservedVolume, OwnerRef, Step, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
+import { done, failed, unfinished } from '../../platform-model/steps.ts';
 import { targetOf, type Volume } from './api.ts';
-import { failureOf, operationOf, withEffect } from './operations.ts';
+import { failureOf, operationOf, underWay, withEffect } from './operations.ts';
 import type { Platform, VolumeMethod } from './platform.ts';
 import { bytesOf, isName, mark, usersOf } from './translate.ts';
 import {
@@ -17,8 +17,6 @@ import {
   volumesNamed,
 } from './volume-records.ts';
 
-const POLL_MS = 200;
-
 /**
  * Copies to the member `spec.host`, under the name `spec.ref`. The copy gets Berth's mark only if Incus reports
  * success, its size and content type match, and the original is still not attached. Removes nothing.
@@ -31,7 +29,7 @@ export const copyVolume: VolumeMethod<'copy'> = async (platform, ref, spec, cook
   if (ready !== undefined) return judgeCopy(platform, volume, ready, ref, spec);
   const operation = await operationOf(platform.api, cookie);
   const isRunning = operation !== undefined && operation.status_code < 200;
-  if (isRunning || (await isVolumeBusy(platform, spec.ref))) return pending(cookie ?? 'copy', POLL_MS);
+  if (isRunning || (await isVolumeBusy(platform, spec.ref))) return underWay(cookie ?? 'copy');
   const copy = named.find(isIncomplete);
   if (copy !== undefined)
     return operation?.status_code === 200 && volume !== undefined
@@ -44,7 +42,7 @@ export const copyVolume: VolumeMethod<'copy'> = async (platform, ref, spec, cook
   if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
   const users = usersOf(volume);
   if (users.length > 0) return failed('conflict', `it is attached to ${users.join(', ')}`);
-  if (!(await changeVolume(platform, volume, { [mark.copiedTo]: spec.ref }))) return pending('copy', POLL_MS);
+  if (!(await changeVolume(platform, volume, { [mark.copiedTo]: spec.ref }))) return underWay('copy');
   const { api, call } = platform;
   const { operation: id } = await api.client.send('POST', volumePath(platform), {
     call,
@@ -56,7 +54,7 @@ export const copyVolume: VolumeMethod<'copy'> = async (platform, ref, spec, cook
       source: { type: 'copy', name: ref, pool: poolOf(platform), location: volume.location },
     },
   });
-  return pending(`copy:${id}`, POLL_MS);
+  return underWay(`copy:${id}`);
 };
 
 /**
@@ -105,9 +103,9 @@ async function completeCopy(
     [mark.createdAt]: volume.config[mark.createdAt] ?? volume.created_at,
     [mark.createdBy]: volume.config[mark.createdBy],
   };
-  if (!(await changeVolume(platform, copy, marks))) return pending(cookie ?? 'copy', POLL_MS);
+  if (!(await changeVolume(platform, copy, marks))) return underWay(cookie ?? 'copy');
   const made = await findVolume(platform, spec.ref);
-  return made === undefined ? pending('copied', POLL_MS) : done(await showVolume(platform, made));
+  return made === undefined ? underWay('copied') : done(await showVolume(platform, made));
 }
 
 /** Why the copy may miss later writes to the original. Undefined if it does not. */

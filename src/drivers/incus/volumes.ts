@@ -1,11 +1,11 @@
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { ObservedVolume, OwnerRef, Step, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
+import { done, failed, unfinished } from '../../platform-model/steps.ts';
 import { type Instance, targetOf, type Volume } from './api.ts';
 import { IncusRefusal, isConflict, isNotFound, unlessConflict } from './errors.ts';
 import { findMachine } from './finder.ts';
 import { isJudgeable, NO_MEMBER } from './fleet.ts';
-import { pathOf } from './operations.ts';
+import { pathOf, underWay } from './operations.ts';
 import { NO_ROOM, placesForVolume, toPlacing } from './placement.ts';
 import type { Platform, VolumeMethod } from './platform.ts';
 import {
@@ -35,8 +35,6 @@ import {
   volumePath,
   volumesNamed,
 } from './volume-records.ts';
-
-const POLL_MS = 200;
 
 export const getVolume: VolumeMethod<'get'> = async (platform, ref) => {
   const volume = await findVolume(platform, ref);
@@ -88,7 +86,7 @@ export async function createVolume(platform: Platform, spec: VolumeSpec): Promis
   const body = toPlatformVolume(spec, options);
   await api.client.send('POST', volumePath(platform), { query: targetOf(place.host.name), body, call });
   const made = await findVolume(platform, spec.ref).catch(() => undefined);
-  return made === undefined ? pending('make', POLL_MS) : done(await showVolume(platform, made));
+  return made === undefined ? underWay('make') : done(await showVolume(platform, made));
 }
 
 export async function attachVolume(
@@ -105,7 +103,7 @@ export async function attachVolume(
     return failed('elsewhere', `it is on ${volume.location}, and ${machine} is on ${instance.location}`);
   // Earlier copies miss everything that is written from now on.
   if (volume.config[mark.copiedTo] && !(await changeVolume(platform, volume, { [mark.copiedTo]: '' })))
-    return pending('attach', POLL_MS);
+    return underWay('attach');
   const name = deviceOf(ref);
   if (instance.devices[name] !== undefined)
     return failed('conflict', `${machine} has another device ${name}`);
@@ -119,7 +117,7 @@ export async function attachVolume(
   const body = { devices: { [name]: device }, config: changeOf(ref, platform) };
   const sending = api.client.send('PATCH', pathOf(instance.name), { body, etag: instance.etag, call });
   // Another part of the machine may have changed since it was read.
-  return (await unlessConflict(sending)) === undefined ? pending('attach', POLL_MS) : done(null);
+  return (await unlessConflict(sending)) === undefined ? underWay('attach') : done(null);
 }
 
 export async function detachVolume(
@@ -142,7 +140,7 @@ async function detachFrom(platform: Platform, ref: OwnerRef, name: string): Prom
   const config = { ...(found.value['config'] as Instance['config'] | null), ...changeOf(ref, platform) };
   const body = { ...found.value, devices, config };
   const reply = await unlessConflict(api.client.send('PUT', pathOf(name), { body, etag: found.etag, call }));
-  return pending(reply === undefined ? 'detach' : `detach:${reply.operation}`, POLL_MS);
+  return underWay(reply === undefined ? 'detach' : `detach:${reply.operation}`);
 }
 
 export async function resizeVolume(
@@ -160,7 +158,7 @@ export async function resizeVolume(
     return failed('conflict', 'a block volume grows only while it is not attached');
   const changes = { size: gib(sizeGb), ...(volume.config[mark.copiedTo] && { [mark.copiedTo]: '' }) };
   const isAsRead = await changeVolume(platform, volume, changes);
-  return isAsRead ? done({ ...shown, sizeGb }) : pending('resize', POLL_MS);
+  return isAsRead ? done({ ...shown, sizeGb }) : underWay('resize');
 }
 
 /** Destroys every volume of Berth's with exactly this name, and incomplete copies. */
@@ -180,7 +178,7 @@ export async function destroyVolume(
     const step = await detachFrom(platform, ref, name);
     if (step.outcome !== 'done') return step;
   }
-  if (await isVolumeBusy(platform, ref)) return pending('destroy', POLL_MS);
+  if (await isVolumeBusy(platform, ref)) return underWay('destroy');
   for (const { location } of found) {
     try {
       const query = targetOf(location);
@@ -189,7 +187,7 @@ export async function destroyVolume(
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
   }
-  return (await ours()).length === 0 ? done(null) : pending('destroy', POLL_MS);
+  return (await ours()).length === 0 ? done(null) : underWay('destroy');
 }
 
 /** @throws {Error} if the machine's existence is unknown */

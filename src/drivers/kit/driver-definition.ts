@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
+import type { DriverManifest, PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { CertificateSeen } from '../../ports/certificates.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';
@@ -44,10 +44,31 @@ export interface DriverSetting {
   asking?: Asking | undefined;
 }
 
+/** What docs/drivers.md says of a driver besides its manifests. */
+export interface DriverAbout {
+  /** The versions that its tests run on, such as `Incus 6.0.4`. */
+  provedOn: string;
+  /** The test files that prove it, from the root of the repository. */
+  provedBy: readonly string[];
+  /** What an operator may not expect of it, a sentence each. */
+  traps: readonly string[];
+  /** The page that sets it up, from docs/. */
+  guide: string;
+}
+
+/** A manifest of a driver, with the setting that it depends on. */
+export interface ManifestOfSetting {
+  setting?: string;
+  manifest: DriverManifest;
+}
+
 /** A driver, as `driver.ts` of its folder exports it for `drivers/registry.ts`. */
 export interface DriverDefinition<Options extends DriverOptions = DriverOptions> {
   /** The value of `platform.driver` that selects it. */
   readonly name: Options['driver'];
+  readonly about: DriverAbout;
+  /** Its manifests, for docs/drivers.md. Absent if only the program behind it knows them. */
+  manifests?(): Promise<readonly ManifestOfSetting[]>;
   /** Its keys under `platform:`: a strict object with `driver: z.literal(name)`. */
   readonly configSchema: z.ZodType<Options> & z.core.$ZodTypeDiscriminable;
   /** The keys that name files. A relative path is resolved against berth.yaml, so the driver gets an absolute one. */

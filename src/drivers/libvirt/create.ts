@@ -175,11 +175,11 @@ async function settle(
   const backOut = (reason: string): Step<never> => unfinished(`${host.name}: ${reason}`);
   if (claim.verdict === 'lost') return backOut(claim.reason);
   if (sharesPort) return backOut('another process assigned its port to another machine');
-  if (claim.verdict === 'wait') return pending(host.name, CLAIM_POLL_MS);
+  if (claim.verdict === 'wait') return pending(host.name, CLAIM_POLL_MS, 'claim');
   const marked = await markGpus(change, host, spec.ref, mark.gpus);
   if (marked !== undefined) return backOut(`${marked} was not reset after another machine used it`);
   await remark(change, machine, { claim: 'held' });
-  return pending(host.name, SOON_MS);
+  return pending(host.name, SOON_MS, 'make');
 }
 
 async function goOn(
@@ -192,7 +192,7 @@ async function goOn(
   if (!running && memo === 'create') {
     if (state === 'open') return settle(platform, host, spec);
     await prepare(platform, spec, machine);
-    return pending(host.name, SOON_MS);
+    return pending(host.name, SOON_MS, 'make');
   }
   if (!running && memo === 'boot') await powerOn(platform.change, machine);
   return finishBoot(platform.change, host, spec.ref);
@@ -261,5 +261,5 @@ export async function finishBoot(change: Change, host: Member, ref: string): Pro
   const observed = await toObserved(await mend(machine, change));
   return observed.power === 'running' && observed.endpoint !== undefined
     ? done(observed)
-    : pending(host.name, 1_000);
+    : pending(host.name, 1_000, 'boot');
 }

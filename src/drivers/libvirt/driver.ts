@@ -1,6 +1,7 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition } from '../kit/driver-definition.ts';
+import { about } from './about.ts';
 import { imageOf, type LibvirtConfig, libvirtConfigSchema, libvirtOfferSchema } from './options.ts';
 
 /**
@@ -9,6 +10,8 @@ import { imageOf, type LibvirtConfig, libvirtConfigSchema, libvirtOfferSchema } 
  */
 export const libvirt: DriverDefinition<LibvirtConfig> = {
   name: 'libvirt',
+  about,
+  manifests: async () => [{ manifest: (await import('./open.ts')).manifest }],
   configSchema: libvirtConfigSchema,
   offerSchema: libvirtOfferSchema,
   placesOnHosts: true,

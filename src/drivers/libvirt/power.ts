@@ -51,9 +51,9 @@ export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) 
     await cutPower(change, machine);
     return pending(`${since}:${presses}`, 1);
   }
-  if (now - since < presses * PRESS_EVERY_MS) return pending(`${since}:${presses}`, POLL_MS);
+  if (now - since < presses * PRESS_EVERY_MS) return pending(`${since}:${presses}`, POLL_MS, 'shut down');
   await change.virsh(host, ['shutdown', '--mode', 'acpi', '--', run.id], { run }).catch(unlessOff);
-  return pending(`${since}:${presses + 1}`, POLL_MS);
+  return pending(`${since}:${presses + 1}`, POLL_MS, 'shut down');
 };
 
 /** A halted machine does not see its power button, so it is resumed first. If it halts again, its power is cut. */
@@ -106,7 +106,7 @@ async function holdClaim(
   const { host, domain } = machine;
   const { ref, gpus } = domain.mark;
   const claim = settleClaim(await readHostView(host, host.shell, platform.config.gpu_types), ref);
-  if (claim.verdict === 'wait') return pending(host.name, POLL_MS);
+  if (claim.verdict === 'wait') return pending(host.name, POLL_MS, 'claim');
   const taken = claim.verdict === 'held' ? await markGpus(change, host, ref, gpus) : claim.gpu;
   if (claim.verdict === 'lost' || taken !== undefined) {
     await release(platform, machine);

@@ -9,6 +9,7 @@ import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts'
 import type { Diagnosis } from '../../ports/diagnosis.ts';
 import { Fatal, InUse } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
+import { about } from './about.ts';
 import { type SimulatedCapacity, type SimulatorConfig, simulatorConfigSchema } from './options.ts';
 import type { Simulator } from './platform/simulator.ts';
 import {
@@ -25,6 +26,14 @@ import {
  */
 export const simulator: DriverDefinition<SimulatorConfig> = {
   name: 'simulator',
+  about,
+  async manifests() {
+    const { manifestOf } = await import('./platform/rules.ts');
+    return (['hot', 'cold'] as const).map((attach) => ({
+      setting: `attach_volume: ${attach}`,
+      manifest: manifestOf({ attach_volume: attach }, 0),
+    }));
+  },
   configSchema: simulatorConfigSchema,
   imageAdvice: 'The simulator needs none: its machines accept any image name.',
   check({ address }, setting) {

@@ -23,11 +23,17 @@ type Rendered = Pick<MachineSpec, 'hostname' | 'sshKeys' | 'cloudInit'>;
  * Renders cloud-init for a machine. The vendor data uses no field that the user data may have: if both have one,
  * cloud-init uses the user data's.
  */
-export function renderCloudInit(
-  { hostname, sshKeys, cloudInit }: Rendered,
-  { loginUser, hostKey }: ProviderPart,
-): RenderedCloudInit {
-  const provided = {
+export function renderCloudInit(spec: Rendered, part: ProviderPart): RenderedCloudInit {
+  return { vendorData: toCloudConfig(providedOf(spec, part)), userData: renderUserData(spec.cloudInit) };
+}
+
+/** Renders both parts as one document, for platforms that pass on user data only. The two have no field in common. */
+export function renderOneDocument(spec: Rendered, part: ProviderPart): string {
+  return toCloudConfig({ ...tenantsOf(spec.cloudInit), ...providedOf(spec, part) });
+}
+
+function providedOf({ hostname, sshKeys }: Rendered, { loginUser, hostKey }: ProviderPart): object {
+  return {
     hostname,
     manage_etc_hosts: 'localhost',
     users: [loginOf(loginUser, sshKeys)],
@@ -38,19 +44,16 @@ export function renderCloudInit(
       ssh_keys: { ed25519_private: hostKey.privateKey, ed25519_public: hostKey.publicKey },
     }),
   };
-  return { vendorData: toCloudConfig(provided), userData: renderUserData(cloudInit) };
 }
 
 /** The tenant's part alone. Its length decides whether a platform accepts it. */
-export function renderUserData(cloudInit: CloudInit = {}): string {
+export function renderUserData(cloudInit: CloudInit | undefined): string {
+  return toCloudConfig(tenantsOf(cloudInit));
+}
+
+function tenantsOf(cloudInit: CloudInit = {}): object {
   const { runcmd, packages, package_update, package_upgrade, write_files } = cloudInit;
-  return toCloudConfig({
-    package_update,
-    package_upgrade,
-    packages,
-    write_files: write_files?.map(toFile),
-    runcmd,
-  });
+  return { package_update, package_upgrade, packages, write_files: write_files?.map(toFile), runcmd };
 }
 
 function loginOf(name: string, sshKeys: readonly string[]): object {

@@ -96,7 +96,12 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
         'default',
         {
           driver: 'libvirt',
-          inventory: { ageMs: 9_000, freeUnits: new Map([['h100-sxm-1x', 14]]), hosts: demoHosts },
+          inventory: {
+            ageMs: 9_000,
+            freeUnits: new Map([['h100-sxm-1x', 14]]),
+            hosts: demoHosts,
+            limitedBy: ['quota: cores 40 of 40 <now>'],
+          },
         },
       ],
       ['west', { driver: 'incus' }],

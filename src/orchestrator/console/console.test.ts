@@ -230,6 +230,15 @@ it('names are cut at 255 characters [console-long-names]', async () => {
   }
 });
 
+it.each(['/console/work', `/console/instances/${LINGERING}`])(
+  '%s shows what the platform is doing, and since when that is overdue',
+  async (path) => {
+    const page = await read(path);
+    expect(page).toContain('<bdi>deleting &lt;the disk&gt;</bdi>, begun <time');
+    expect(page).toMatch(/<span class="badge bad">overdue<\/span> since <time datetime="\d{4}-/);
+  },
+);
+
 it('the platforms page shows each host with its devices, silent hosts and quarantined devices [console-hosts]', async () => {
   const page = await read('/console/platforms');
   expect(page).toContain('it did not come back from its reset &lt;at once&gt;');
@@ -237,6 +246,7 @@ it('the platforms page shows each host with its devices, silent hosts and quaran
   expect(page).toContain('gpu-host-12 does not answer within 5000 ms');
   expect(page).toContain('104 <span class="soft">of 192</span>');
   expect(page).toContain('/console/instances?q=berth-inst-1');
+  expect(page).toContain('Limited by <bdi>quota: cores 40 of 40 &lt;now&gt;</bdi>');
 });
 
 describe('every page', () => {

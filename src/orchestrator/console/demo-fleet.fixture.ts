@@ -311,7 +311,13 @@ async function putLingering(store: Store, now: number): Promise<void> {
   if (lease?.resourceId !== LINGERING) throw new Error('the lingering one has waited longest');
   const problem = 'conflict: the volume berth-disk-77 is still attached to another machine';
   await store.transact(async (tx) => {
-    await tx.work.release(lease, { cookie: null, notBefore: now + 41_000, lastError: problem, attempt: 38 });
+    const progress = {
+      phase: 'deleting <the disk>',
+      since: now - 50 * MINUTE,
+      deadlineAt: now - 40 * MINUTE,
+    };
+    const later = { cookie: null, notBefore: now + 41_000, lastError: problem, attempt: 38, progress };
+    await tx.work.release(lease, later);
     await tx.history.moved({
       instanceId: LINGERING,
       at: now - 51 * MINUTE,

@@ -2,8 +2,8 @@
  * The kinds of alarms. An alarm is open until its cause is gone. The subject of each kind:
  * - a platform: `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`, `listing_incomplete`
  * - PLATFORM/HOST: `host_unknown`; a platform or PLATFORM/HOST: `losses_held`
- * - an owner ref: `orphan_machine`, `orphan_volume`, `row_lost`, `disk_left`
- * - an instance or a volume: `step_failing`, `call_stuck`, `resource_renamed`
+ * - an owner ref: `orphan_machine`, `orphan_volume`, `row_lost`, `leftover`
+ * - an instance or a volume: `step_failing`, `phase_overdue`, `call_stuck`, `resource_renamed`
  * - an instance: `start_failed`, `machine_paused`, `machine_fault`, `disk_lost`
  * - a name on the platform: `resource_copied`; ADDRESS:PORT: `endpoint_shared`
  * - a server: `clock_skew`, `reload_refused`, `disk_low`; a server or PLATFORM/USE: `certificate_ending`
@@ -22,13 +22,14 @@ export const alarmKinds = [
   'row_lost',
   'listing_incomplete',
   'step_failing',
+  'phase_overdue',
   'call_stuck',
   'start_failed',
   'machine_paused',
   'machine_fault',
   'resource_renamed',
   'resource_copied',
-  'disk_left',
+  'leftover',
   'endpoint_shared',
   'disk_lost',
   'clock_skew',

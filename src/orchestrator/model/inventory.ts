@@ -58,6 +58,8 @@ export type Inventory =
        * the last listing, so free capacity is underestimated while machines are being made or removed.
        */
       counted?: readonly string[];
+      /** Why fewer units are free than the hosts have room for, such as `quota: cores 40 of 40`. For the operator. */
+      limitedBy?: readonly string[];
       /** Every host, including silent ones. Absent if the platform does not report hosts. */
       hosts?: readonly ObservedHost[];
     }

@@ -163,12 +163,17 @@ export interface CopyOfResource {
   host?: string;
 }
 
-/** Files or disks of a resource whose record is missing from the platform. */
+/**
+ * Parts of a resource, such as disks, ports or addresses, whose machine or volume is missing from the platform although
+ * nobody ordered its removal. A listing has one for each ref.
+ */
 export interface Leftover {
   ref: OwnerRef;
   host?: string;
-  /** What was found, such as file names. */
+  /** Each part with its name or id. */
   detail: string;
+  /** The note, if a part keeps it. Without it, no policy removes the parts on a platform that keeps notes. */
+  note?: Note;
 }
 
 /** All resources that carry Berth's tag. Absence from a listing never proves absence. */
@@ -181,7 +186,7 @@ export type Listing<T> =
        * They raise alarms; they are never counted, adopted or destroyed.
        */
       copies?: readonly CopyOfResource[];
-      /** Disks with Berth's names that belong to none of the listed machines or volumes. */
+      /** Parts with Berth's mark that belong to none of the listed machines or volumes. */
       leftovers?: readonly Leftover[];
       /** If absent, the answer covers every host that the platform ever had. */
       hosts?: AskedHosts;
@@ -211,6 +216,14 @@ export const failureCodes = [
 ] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
+/** What the platform is doing in a pending step. Shown to operators; no decision depends on it. */
+export interface Progress {
+  /** The platform's own words, such as `spawning`. */
+  phase: string;
+  /** When this phase is overdue and raises an alarm, in milliseconds since the epoch. If absent, it never is. */
+  deadlineAt?: number;
+}
+
 /** The outcome of one short, re-entrant call. */
 export type Step<T> =
   | { outcome: 'done'; value: T }
@@ -219,6 +232,8 @@ export type Step<T> =
       /** The driver's state. It is passed to the next call of the same step, also after a restart of the server. */
       cookie: string;
       pollAfterMs: number;
+      /** Absent if the platform does not say. */
+      progress?: Progress;
     }
   | {
       outcome: 'failed';

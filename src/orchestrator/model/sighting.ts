@@ -18,7 +18,7 @@ export interface ListingFact {
  * - `missing`: the machine of a row is not listed.
  * - `renamed`: the resource has another name on the platform than in its mark.
  * - `copy`: a copy of the resource, made outside Berth, has its mark.
- * - `leftover`: disks exist without their machine or volume.
+ * - `leftover`: parts, such as disks or ports, exist without their machine or volume.
  */
 export const sightingKinds = ['no_row', 'missing', 'renamed', 'copy', 'leftover'] as const;
 

@@ -1,3 +1,5 @@
+import type { Progress } from './platform-driver.ts';
+
 /**
  * The next step of one resource. A use case writes it in the transaction that writes the resource.
  *
@@ -22,6 +24,17 @@ export type InstanceWorkKind = (typeof instanceWorkKinds)[number];
 export type VolumeWorkKind = 'create' | 'attach' | 'resize' | 'destroy';
 export type ResourceKind = 'instance' | 'volume';
 
+/** What the platform is doing in a step, and since when. Times are milliseconds since the epoch. */
+export interface WorkProgress extends Progress {
+  /** When Berth first read this phase in this step. */
+  since: number;
+}
+
+/** Whether the platform's own deadline for the phase has passed. */
+export function isOverdue(progress: WorkProgress | null, now: number): progress is Required<WorkProgress> {
+  return progress?.deadlineAt !== undefined && progress.deadlineAt <= now;
+}
+
 /** One row of durable work: at most one for each resource. Times are milliseconds since the epoch. */
 export interface Work {
   /** The id of an instance or a volume, or the ref of an earlier attempt to make one. */
@@ -36,6 +49,8 @@ export interface Work {
   /** When the step counts as failed. Null for never. */
   deadlineAt: number | null;
   lastError: string | null;
+  /** The last progress that the platform reported in this step. Null if it reported none. */
+  progress: WorkProgress | null;
   /**
    * The attempt before which the step waited for a resource that an earlier create may still have made. Null if it did
    * not wait.
@@ -100,12 +115,12 @@ export interface WorkWriter extends WorkReader {
   renew(lease: Lease, until: number): Promise<boolean>;
   /**
    * Releases the lease. `later`: when and with which cookie the same step continues. A wait or a hold that `later` does
-   * not mention has ended.
+   * not mention has ended. Without `progress`, that of the lease is kept.
    */
   release(
     lease: Lease,
     later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> &
-      Partial<Pick<Work, 'attempt' | 'waitedAttempt' | 'isHeld'>>,
+      Partial<Pick<Work, 'attempt' | 'waitedAttempt' | 'isHeld' | 'progress'>>,
   ): Promise<void>;
   /** Extends the deadline of every open step on a platform by `byMs`, such as the length of its outage. */
   extendDeadlines(platform: string, byMs: number): Promise<void>;

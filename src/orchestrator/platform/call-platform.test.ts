@@ -89,6 +89,23 @@ describe('text from the platform', () => {
     });
   });
 
+  it.each([
+    [
+      { phase: ' spawn\ning\u202e', deadlineAt: 7.4 },
+      { phase: 'spawn ing', deadlineAt: 7 },
+    ],
+    [{ phase: 'spawning' }, { phase: 'spawning' }],
+    [{ phase: 'spawning', deadlineAt: Number.NaN }, { phase: 'spawning' }],
+    [{ phase: 'spawning', deadlineAt: 8.7e15 }, { phase: 'spawning' }],
+    [{ phase: '\n', deadlineAt: 7 }, undefined],
+  ])('of progress %j becomes %j', async (progress, shown) => {
+    const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: 1 } as const;
+    expect(await call(caller(), { ...pending, progress })).toEqual({
+      ...pending,
+      ...(shown !== undefined && { progress: shown }),
+    });
+  });
+
   it('about our credentials reaches the platform health', async () => {
     const context = caller();
     await call(context, { outcome: 'failed', code: 'auth', sideEffect: 'none', detail: 'expired' });

@@ -10,6 +10,7 @@ import type {
   ObservedMachine,
   Placing,
   Presence,
+  Progress,
   Step,
 } from '../model/platform-driver.ts';
 import { cleanText } from '../model/platform-resource.ts';
@@ -36,6 +37,8 @@ type Caller = Waiting &
 /** The longest pause that a platform may request. */
 const LONGEST_PAUSE_MS = 10 * 60_000;
 const DEFAULT_PAUSE_MS = 1_000;
+/** The last moment of a `Date`, in milliseconds since the epoch. */
+const LAST_DATE_MS = 8_640_000_000_000_000;
 
 /** The lease could expire during one more call. Its holder sends and writes nothing. */
 export class LeaseEnding extends Error {
@@ -162,8 +165,12 @@ export async function askInventory(context: Waiting, call: () => Promise<Invento
   const answer = await answerInTime(context, call, (inventory): Inventory => {
     if (inventory.answer === 'unknown') return cleaned(inventory, ['reason']);
     assertCounted(inventory);
-    const { hosts } = inventory;
-    return hosts === undefined ? inventory : { ...inventory, hosts: hosts.map(cleanedHost) };
+    const { hosts, limitedBy } = inventory;
+    return {
+      ...inventory,
+      ...(hosts !== undefined && { hosts: hosts.map(cleanedHost) }),
+      ...(limitedBy !== undefined && { limitedBy: limitedBy.map(cleanText) }),
+    };
   });
   const inventory: Inventory =
     'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
@@ -282,8 +289,10 @@ function sane<T>(step: Step<T>): Step<T> {
   switch (step.outcome) {
     case 'done':
       return { ...step, value: cleanedResource(step.value) };
-    case 'pending':
-      return { ...step, pollAfterMs: pauseOf(step.pollAfterMs) };
+    case 'pending': {
+      const { progress, ...pending } = step;
+      return { ...pending, pollAfterMs: pauseOf(step.pollAfterMs), ...withProgress(progress) };
+    }
     case 'failed': {
       const { retryAfterMs, ...failed } = cleaned(step, ['detail']);
       return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs: pauseOf(retryAfterMs) };
@@ -291,6 +300,15 @@ function sane<T>(step: Step<T>): Step<T> {
     default:
       throw new Error('the driver answered without an outcome');
   }
+}
+
+/** The progress with a clean text and a valid date. Without a text there is none. */
+function withProgress(progress: Progress | undefined): { progress?: Progress } {
+  if (progress === undefined) return {};
+  const phase = cleanText(progress.phase);
+  const deadlineAt = Math.round(progress.deadlineAt ?? Number.NaN);
+  const isDate = Math.abs(deadlineAt) <= LAST_DATE_MS;
+  return phase === '' ? {} : { progress: { phase, ...(isDate && { deadlineAt }) } };
 }
 
 function pauseOf(ms: number): number {

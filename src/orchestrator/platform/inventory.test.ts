@@ -159,6 +159,15 @@ describe('the units that can be sold', () => {
     expect([...inventory.freeUnits]).toEqual([['offer', 2]]);
   });
 
+  it('are shown with what limits them, in clean words, until a count does not name it', async () => {
+    const { driver, inventory } = counting({ ...counted(1), limitedBy: ['quota:\ncores 40 of 40'] });
+    await inventory.refresh(new Map());
+    expect(inventory.limitedBy).toEqual(['quota: cores 40 of 40']);
+    driver.inventory = async () => counted(1) as Inventory;
+    await inventory.refresh(new Map());
+    expect(inventory.limitedBy).toEqual([]);
+  });
+
   it('are none when a clock that was set back hides the age of the count', async () => {
     const { clock, driver, inventory, capacity } = counting(counted(3));
     await inventory.refresh(new Map());

@@ -38,6 +38,8 @@ export class PlatformInventory {
   freeUnits: ReadonlyMap<string, number> = new Map();
   /** The hosts in the last count. */
   hosts: readonly ObservedHost[] = [];
+  /** Why fewer units were free in the last count than the hosts have room for. */
+  limitedBy: readonly string[] = [];
   readonly #deps: Deps;
   /** Units that claims may take, including the taken ones. */
   #capacity: ReadonlyMap<string, number> = new Map();
@@ -97,6 +99,7 @@ export class PlatformInventory {
           : takenInCount([...before, ...after].filter(isHere), [...inventory.counted, ...unseen]);
       this.#keep(inventory.free, [...taken, ...after.filter((claim) => !isHere(claim) && stays(claim))]);
       this.hosts = inventory.hosts ?? [];
+      this.limitedBy = inventory.limitedBy ?? [];
       this.#countedAt = askedAt;
       alarms.end({ kind: 'inventory_unknown', subject: platform });
       if (this.#isUnknown) log.info({}, 'the platform counts its free units again');

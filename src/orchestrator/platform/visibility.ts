@@ -97,7 +97,8 @@ export async function markMachinesVisible(deps: Deps, ids: readonly string[]): P
 
 /**
  * Stores the current hosts of these instances. Losses are counted by host, and a host's answer can prove an end. A lost
- * instance stays counted for the host that lost it, even if it reappears on another.
+ * instance stays counted for the host that lost it, even if it reappears on another, until it is deleted: the host that
+ * then has its machine must prove the removal. A destroyed instance without open work has nothing left on a host.
  */
 export async function recordHosts(
   { store, clock }: Deps,
@@ -106,9 +107,12 @@ export async function recordHosts(
   for (let begin = 0; begin < hosts.length; begin += AT_ONCE) {
     const batch = new Map(hosts.slice(begin, begin + AT_ONCE));
     await store.transact(async (tx) => {
-      for (const [id, record] of await lockInstances(tx, batch.keys()))
-        if (record.status !== 'DESTROYED' && !(await tx.losses.includes(id)))
+      for (const [id, record] of await lockInstances(tx, batch.keys())) {
+        const isRemoved = record.status === 'DESTROYED' && (await tx.work.of(id)) === null;
+        const isCountedThere = record.destroyOrder === null && (await tx.losses.includes(id));
+        if (!isRemoved && !isCountedThere)
           await amend(tx, record, clock.now(), { host: batch.get(id) ?? record.host });
+      }
     });
   }
 }

@@ -3,13 +3,16 @@ import { raiseFolded } from '../alarms/fold.ts';
 import type { AlarmKind } from '../model/alarm.ts';
 import { idOf } from '../model/attempt.ts';
 import type { Leftover, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
+import { readNote } from '../model/platform-resource.ts';
 import { rowShownAs } from '../model/rows.ts';
 import type { Sighting } from '../model/sighting.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
-import { removeAgain, removeOtherAttempt } from '../platform/superseded-attempts.ts';
+import { removeAgain, removeOtherAttempt, removeRowless } from '../platform/superseded-attempts.ts';
+import { OrphanPolicy } from './orphan-policy.ts';
+import { anyNote } from './rowless.ts';
 
 type Shown = Pick<Seen, 'name' | 'ref'> & { host?: string | undefined; problem?: string | undefined };
 
@@ -20,16 +23,18 @@ const COPIED =
   'a machine or a volume of ours was copied together with its tag: the copy is never counted, adopted or removed. Delete it, or remove ' +
   'the tag from it';
 const LEFT =
-  'disks have the name of a machine or a volume of ours that is missing: they may hold data. Their ' +
+  'parts of a machine or a volume of ours remain that is missing from the platform: they may hold data. Their ' +
   'removal was not requested, so they stay';
 
 /** Renamed resources, copies and leftovers in the listings of one kind. Each is recorded and raises an alarm. */
 export class Deviations {
   readonly #context: ReconcileContext;
   readonly #kind: ResourceKind;
+  readonly #policy: OrphanPolicy;
 
   constructor(context: ReconcileContext, kind: ResourceKind) {
     this.#context = context;
+    this.#policy = new OrphanPolicy(context);
     this.#kind = kind;
   }
 
@@ -47,23 +52,41 @@ export class Deviations {
         if (renamedTo !== undefined)
           renamed.push({ name: renamedTo, ref, host, problem: `it is called ${renamedTo}` });
     const left: Shown[] = [];
-    for (const leftover of leftovers) left.push(await this.#judgeLeftover(leftover, begunAt));
+    for (const leftover of leftovers)
+      if (!this.#isForeign(leftover)) left.push(await this.#judgeLeftover(leftover, begunAt));
     await this.#record('renamed', renamed, hosts.silent);
     const copied = copies.map(({ name, ref, host }) => ({ name, ref, host, problem: `of ${ref}` }));
     await this.#record('copy', copied, hosts.silent);
     await this.#record('leftover', left, hosts.silent);
     await this.#alarm('renamed', 'resource_renamed', RENAMED, ({ resourceId }) => resourceId);
     await this.#alarm('copy', 'resource_copied', COPIED, ({ name }) => name);
-    await this.#alarm('leftover', 'disk_left', LEFT, ({ ref }) => ref);
+    await this.#alarm('leftover', 'leftover', LEFT, ({ ref }) => ref);
+  }
+
+  #isForeign(leftover: Leftover): boolean {
+    const { installationId, otherPlatforms } = this.#context;
+    return readNote(leftover, installationId, anyNote, otherPlatforms).owner === 'foreign';
   }
 
   /** Judges a leftover. No problem is reported while only one listing has shown it, or while it is being removed. */
   async #judgeLeftover(leftover: Leftover, begunAt: number): Promise<Shown> {
     const { ref, host, detail } = leftover;
     const since = this.#context.sightings.since({ resourceKind: this.#kind, what: 'leftover', name: ref });
-    const isListedAgain = since !== undefined && since < begunAt;
-    const problem = isListedAgain && !(await this.#remove(ref)) ? detail : undefined;
-    return { name: ref, ref, host, problem };
+    if (since === undefined || since >= begunAt) return { name: ref, ref, host };
+    const owner = await this.#remove(ref, begunAt);
+    if (owner === 'none') await this.#actOnOrphan(leftover, since);
+    return { name: ref, ref, host, problem: owner === 'ordered' ? undefined : detail };
+  }
+
+  /** Applies `reconcile.orphans` to parts of a machine that nothing owns. Only a person decides about volumes. */
+  async #actOnOrphan({ ref, note }: Leftover, since: number): Promise<void> {
+    const { clock, options, sightings } = this.#context;
+    const isYoung = clock.now() - since < options.orphanGraceMs;
+    // After a restore, the row was more likely lost.
+    if (this.#kind !== 'instance' || isYoung || sightings.isRestored) return;
+    await this.#policy.act(
+      this.#policy.judge({ ref, power: 'stopped', ...(note !== undefined && { note }) }),
+    );
   }
 
   async #record(what: Sighting['what'], shown: readonly Shown[], silent: ReadonlySet<string>): Promise<void> {
@@ -80,7 +103,7 @@ export class Deviations {
   /** Raises the alarms for machines and volumes together, since both use the same kind of alarm. */
   async #alarm(
     what: Sighting['what'],
-    kind: Extract<AlarmKind, 'resource_renamed' | 'resource_copied' | 'disk_left'>,
+    kind: Extract<AlarmKind, 'resource_renamed' | 'resource_copied' | 'leftover'>,
     text: string,
     subjectOf: (sighting: Sighting) => string,
   ): Promise<void> {
@@ -101,21 +124,24 @@ export class Deviations {
   }
 
   /**
-   * Removes a leftover under the order of its resource or attempt. Returns false if there is no order: the leftover
-   * stays.
+   * Removes a leftover under the order of its resource or attempt. `row`: its row has no order, so the leftover stays.
+   * `none`: nothing owns it.
    */
-  async #remove(ref: OwnerRef): Promise<boolean> {
+  async #remove(ref: OwnerRef, begunAt: number): Promise<'ordered' | 'row' | 'none'> {
     const { store, platform, log } = this.#context;
     const row = await rowShownAs(store.read, this.#kind, ref);
-    if (row === null || row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return false;
-    if (row.ownerRef !== ref)
-      return (await removeOtherAttempt(this.#context, this.#kind, { id: row.id, ref })) !== 'later';
-    if (row.destroyOrder === null) return false;
+    if (row === null) return (await removeRowless(this.#context, ref, begunAt)) ? 'ordered' : 'none';
+    if (row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return 'row';
+    if (row.ownerRef !== ref) {
+      const other = await removeOtherAttempt(this.#context, this.#kind, { id: row.id, ref });
+      return other === 'later' ? 'row' : 'ordered';
+    }
+    if (row.destroyOrder === null) return 'row';
     if (await removeAgain(this.#context, this.#kind, row.id))
       log.warn(
         { ref, [this.#kind]: row.id },
-        'disks of a removed machine or volume are still there: they are removed',
+        'parts of a removed machine or volume are still there: they are removed',
       );
-    return true;
+    return 'ordered';
   }
 }

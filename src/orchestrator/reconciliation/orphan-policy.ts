@@ -10,7 +10,7 @@ export interface Orphan extends Pick<ObservedMachine, 'ref' | 'power'> {
   action: 'log' | 'stop' | 'reap';
 }
 
-/** Applies `reconcile.orphans` to machines with Berth's tag whose row is missing and cannot be restored. */
+/** Applies `reconcile.orphans` to machines, or parts of machines, with Berth's tag whose row is missing and cannot be restored. */
 export class OrphanPolicy {
   readonly #context: ReconcileContext;
   /** Machines with a call in progress. */
@@ -24,7 +24,7 @@ export class OrphanPolicy {
    * Chooses the action. If the platform keeps notes, a machine without a note of this installation may belong to
    * another installation and is only logged.
    */
-  judge(machine: ObservedMachine): Orphan {
+  judge(machine: Pick<ObservedMachine, 'ref' | 'power' | 'note'>): Orphan {
     const { driver, options, installationId } = this.#context;
     const { ref, power } = machine;
     const isOurs = !driver.manifest.keepsNotes || readNote(machine, installationId, anyNote).owner === 'ours';

@@ -29,9 +29,29 @@ export interface Unadopted extends SightingDetail {
 /** Accepts every note with an id. `readNote` checks the owner. */
 export const anyNote = z.looseObject({ id: z.string() });
 
+type WhoseContext = Pick<ReconcileContext, 'driver' | 'installationId' | 'otherPlatforms' | 'sightings'>;
+
 const ROW_LOST =
   'the platform has a resource with our tag but no row, and the row cannot be restored: its id answers 503 until it can, ' +
   'or until the resource is proved gone';
+
+/**
+ * The sighting of a listed resource without a row. Undefined if it may belong to another installation, whose absence of
+ * ids stays proved. If the platform keeps notes, that is also a resource without a note of this installation.
+ */
+export function toSighting(
+  { driver, installationId, otherPlatforms, sightings }: WhoseContext,
+  resourceKind: ResourceKind,
+  resource: ObservedMachine | ObservedVolume,
+  detail: SightingDetail,
+): Seen | undefined {
+  const { ref, renamedTo: name = ref, host = null } = resource;
+  const resourceId = idOf(ref);
+  const { owner } = readNote(resource, installationId, anyNote, otherPlatforms);
+  const mayBeOurs = owner === 'unknown' && (!driver.manifest.keepsNotes || sightings.isRestored);
+  if (!ISSUED_ID.test(resourceId) || !(owner === 'ours' || mayBeOurs)) return undefined;
+  return { resourceKind, what: 'no_row', name, ref, resourceId, host, detail };
+}
 
 /** The listed resources of one kind that have no row. */
 export class Rowless<T extends ObservedMachine | ObservedVolume> {
@@ -74,33 +94,13 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
    * incomplete, so that the resource may not be Berth's, and it is old enough to be an orphan.
    */
   async adopt(resource: T): Promise<boolean> {
-    const { ref, createdAt, host = null } = resource;
     const { clock, options } = this.#context;
     const adopted = await this.#adopt(resource);
     if (adopted === 'foreign' || adopted === 'adopted') return false;
     const { isWhole, ...detail } = adopted;
-    const resourceId = idOf(ref);
-    if (ISSUED_ID.test(resourceId) && this.#isOurs(resource))
-      this.#seen.push({
-        resourceKind: this.#kind,
-        what: 'no_row',
-        name: resource.renamedTo ?? ref,
-        ref,
-        resourceId,
-        host,
-        detail,
-      });
-    return !isWhole && clock.now() - createdAt >= options.orphanGraceMs;
-  }
-
-  /**
-   * Whether the resource belongs to this installation. If the platform keeps notes, a resource without such a note may
-   * belong to another one. The absence of this installation's ids stays proved.
-   */
-  #isOurs(resource: T): boolean {
-    const { driver, installationId, sightings } = this.#context;
-    if (!driver.manifest.keepsNotes || sightings.isRestored) return true;
-    return readNote(resource, installationId, anyNote).owner === 'ours';
+    const sighting = toSighting(this.#context, this.#kind, resource, detail);
+    if (sighting !== undefined) this.#seen.push(sighting);
+    return !isWhole && clock.now() - resource.createdAt >= options.orphanGraceMs;
   }
 
   /**

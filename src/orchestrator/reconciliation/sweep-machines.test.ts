@@ -107,8 +107,10 @@ async function setUp({
     isListed = true,
     isTrusted = true,
     silent = [] as string[],
+    host = undefined as string | undefined,
   } = {}): Promise<void> => {
-    const shown = isListed ? [...platform.machines.values()] : [];
+    const machines = isListed ? [...platform.machines.values()] : [];
+    const shown = machines.map((machine) => (host === undefined ? machine : { ...machine, host }));
     await sweep.sweep({
       items: new Map(shown.map((machine): [string, ObservedMachine] => [machine.ref, machine])),
       ...{ begunAt: clock.now(), copies: [], leftovers: [] },
@@ -230,6 +232,24 @@ it('a machine whose removal is in progress is left alone, whatever the orphan po
   expect([orders(), standing()]).toEqual([[], []]);
   expect(await store.read.work.of(ID)).toMatchObject({ cookie: 'under way' });
 });
+
+it.each([
+  ['whose disks are still kept', true, 'renamed'],
+  ['that was removed, and is listed late', false, 'n1'],
+])(
+  'a deleted instance %s has the host that its machine is listed on only while its removal is open [destroyed-host-renamed]',
+  async (_what, isOpen, host) => {
+    const row = { status: 'DESTROYED', destroyOrder: anOrder, host: 'n1' } as const;
+    const { listing } = await setUp({ row });
+    const work = { resourceId: ID, resourceKind: 'instance', kind: 'destroy', deadlineAt: null } as const;
+    await store.transact(async (tx) => {
+      await tx.losses.add({ instanceId: ID, at: clock.now() });
+      if (isOpen) await tx.work.put({ ...work, notBefore: clock.now() + 60_000 });
+    });
+    await listing({ host: 'renamed' });
+    expect(await store.read.instances.byId(ID)).toMatchObject({ status: 'DESTROYED', host });
+  },
+);
 
 it('the remains of an earlier attempt are removed under an order that names the attempt; the newest stays', async () => {
   const { listing, workOf } = await setUp({ row: { status: 'ONLINE', ownerRef: `${REF}-g1` } });

@@ -15,6 +15,7 @@ import {
   removeRowless,
   supersede,
 } from '../platform/superseded-attempts.ts';
+import { recordHosts } from '../platform/visibility.ts';
 import { adoptMachine } from './adopt-machine.ts';
 import { Deviations } from './deviations.ts';
 import { type Orphan, OrphanPolicy } from './orphan-policy.ts';
@@ -118,6 +119,9 @@ export class MachineSweep {
     // Another instance adopted the machine, or its name was given up.
     if (idOf(row.ownerRef) !== idOf(machine.ref)) return;
     if (row.ownerRef !== machine.ref) return this.#judgeAttempt(row, machine, isListedAgain);
+    // The host that has its kept disks must later prove their removal. It may have another name by then.
+    if (row.status === 'DESTROYED' && machine.host !== undefined && machine.host !== row.host)
+      await recordHosts(this.#context, [[row.id, machine.host]]);
     if (!isListedAgain) return;
     if (row.destroyOrder !== null) {
       // A late create made it after its absence was proved.

@@ -23,7 +23,7 @@ import { type StepContext, volumesOf } from './context.ts';
 import { endAttachCycle } from './instance/attach-cycle.ts';
 import { isDown } from './instance/stop.ts';
 import { LONGEST_REST_MS, retry, retryFailed } from './retry.ts';
-import { finish, type Next, settleAttempt, settleInstance, settleVolume } from './settle.ts';
+import { finish, type Next, settleAttempt, settleInstance, settleVolume, whilePending } from './settle.ts';
 
 /** The driver's answer to a destroy, and the result of a read after it. */
 export interface Removal {
@@ -80,7 +80,7 @@ function unproved(
   { createOpenUntil }: Pick<PlatformResource, 'createOpenUntil'>,
   { step, found }: Removal,
 ): Next | undefined {
-  if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+  if (step.outcome === 'pending') return whilePending(step);
   if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
   if (found?.answer === 'unknown') return retry(context, lease, `it is not proved gone: ${found.reason}`);
   if (found?.answer !== 'gone')
@@ -152,7 +152,7 @@ async function switchOff(
       if (waitMs > 0) return { step: 'again', afterMs: waitMs };
       return (await othersLeft(context, lease, tx, current)) ?? endInstance(context, tx, current);
     }
-    if (step?.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step?.outcome === 'pending') return whilePending(step);
     if (step?.outcome === 'failed') return retryFailed(context, lease, step);
     await endInstance(context, tx, current);
     const afterMs = Math.min(LONGEST_REST_MS, Math.max(0, keepDisksUntil - clock.now()));

@@ -167,7 +167,7 @@ async function hostOfVolumes(
 
 const ANOTHER = 'an attempt to create it failed: the next one starts under another name';
 /** Nothing was sent under the new name, so no search for an earlier create is needed. */
-const NEXT_ATTEMPT: Next = { step: 'again', afterMs: 0, attempt: 0 };
+const NEXT_ATTEMPT: Next = { step: 'again', afterMs: 0, attempt: 0, progress: null };
 
 /** The parts that differ between the kinds of resources. */
 interface Opening {

@@ -9,16 +9,20 @@ import type { Store, Transaction } from '../model/store.ts';
 import type { Lease, Work } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
-import { finish, type Next, releaseLease, settleInstance } from './settle.ts';
+import { finish, type Next, releaseLease, settleInstance, whilePending } from './settle.ts';
 
 let store: Store;
 let health: { isUp: boolean };
 let warnings: object[];
+let errors: object[];
+let alarms: ReturnType<typeof unstoredAlarms>;
 
 beforeEach(async () => {
   store = await openTestStore();
   health = { isUp: true };
   warnings = [];
+  errors = [];
+  alarms = unstoredAlarms({ now: () => now });
   await store.transact(async (tx) => {
     await tx.credentials.insertAccount(account);
     await tx.instances.insert(instance('a'));
@@ -26,14 +30,18 @@ beforeEach(async () => {
 });
 
 function context(): ReconcileContext {
-  const log = { warn: (fields: object) => void warnings.push(fields) };
+  const log = {
+    warn: (fields: object) => void warnings.push(fields),
+    error: (fields: object) => void errors.push(fields),
+    info: () => undefined,
+  };
   return {
     ...{
       store,
       health,
       log,
       clock: { now: () => now },
-      alarms: unstoredAlarms({ now: () => now }),
+      alarms,
       options: { leaseMs: 1_000 },
       failpoint: () => undefined,
     },
@@ -195,5 +203,68 @@ describe('while the platform is not trusted', () => {
       'ERROR',
       { kind: 'create', cookie: 'c', notBefore: now + 3, attempt: 1 },
     ]);
+  });
+});
+
+describe('the progress of a platform', () => {
+  const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: 0 } as const;
+  const wait = async (next: Next) => {
+    const lease = await claimed();
+    await settleInstance(context(), lease, async () => next);
+  };
+  const progress = async () => (await work())?.progress;
+  const overdue = { phase: 'spawning', deadlineAt: now - 1 };
+
+  it('keeps when its phase began, until another phase', async () => {
+    await put();
+    const lease = await claimed();
+    const begun = {
+      cookie: null,
+      notBefore: now,
+      lastError: null,
+      progress: { phase: 'spawning', since: now - 5 },
+    };
+    await store.transact((tx) => tx.work.release(lease, begun));
+    await wait(whilePending({ ...pending, progress: { phase: 'spawning', deadlineAt: now + 9 } }));
+    expect(await progress()).toEqual({ phase: 'spawning', since: now - 5, deadlineAt: now + 9 });
+    await wait(whilePending({ ...pending, progress: { phase: 'networking' } }));
+    expect(await progress()).toEqual({ phase: 'networking', since: now });
+  });
+
+  it('is kept after a failure, and ends with a pending answer that does not give it', async () => {
+    await put();
+    await wait(whilePending({ ...pending, progress: overdue }));
+    await wait({ step: 'again', afterMs: 0, problem: 'transient: no answer' });
+    expect(await progress()).toMatchObject(overdue);
+    expect(alarms.listOpen()).toHaveLength(1);
+    await wait(whilePending(pending));
+    expect(await progress()).toBeNull();
+  });
+
+  it.each<[string, Next]>([
+    [
+      'its phase has more time',
+      whilePending({ ...pending, progress: { phase: 'spawning', deadlineAt: now + 1 } }),
+    ],
+    ['another phase begins', whilePending({ ...pending, progress: { phase: 'networking' } })],
+    ['the step ends', { step: 'verify' }],
+    ['the work ends', finish],
+  ])('raises an alarm when it is overdue, until %s', async (_when, next) => {
+    await put();
+    await wait(whilePending({ ...pending, progress: { ...overdue, deadlineAt: now + 1 } }));
+    expect(alarms.listOpen()).toEqual([]);
+    await wait(whilePending({ ...pending, progress: overdue }));
+    const at = new Date(now).toISOString();
+    const due = new Date(now - 1).toISOString();
+    expect(alarms.listOpen()).toMatchObject([
+      {
+        kind: 'phase_overdue',
+        subject: 'a',
+        text: expect.stringContaining(`(create: “spawning” since ${at}, due ${due})`),
+      },
+    ]);
+    expect(errors).toMatchObject([{ instance: 'a', step: 'create', phase: 'spawning' }]);
+    await wait(next);
+    expect(alarms.listOpen()).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { isClockInSync } from '../../work/lease-time.ts';
 import { amend } from '../instances/transition.ts';
 import { type Attempt, isRef } from '../model/attempt.ts';
+import type { Progress, Step } from '../model/platform-driver.ts';
 import {
   type InstanceRecord,
   instanceLogNames,
@@ -9,7 +10,14 @@ import {
 } from '../model/records.ts';
 import { lockInstances, lockVolumesOf, rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
-import type { InstanceWorkKind, Lease, LeaseState, Work } from '../model/work.ts';
+import {
+  type InstanceWorkKind,
+  isOverdue,
+  type Lease,
+  type LeaseState,
+  type Work,
+  type WorkProgress,
+} from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { StepTrace } from '../platform/step-trace.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
@@ -22,6 +30,7 @@ export const ALARM_AFTER_ATTEMPTS = 10;
 const FAILING_FOR_MS = 15 * 60_000;
 
 const KEEPS_FAILING = 'a step keeps failing and is tried again: check the platform';
+const OVERDUE = 'a phase of the platform takes longer than the platform itself allows: check it there';
 const inLogAlready = { error: () => undefined };
 
 /** The continuation after a step. */
@@ -34,7 +43,8 @@ export type Next =
 
 /**
  * The same step runs again. `attempt` resets the count, if this claim must not count. `isAlarm`: the step keeps
- * failing, so the operator gets an alarm.
+ * failing, so the operator gets an alarm. `progress`: what the platform says; null if it says nothing. Without it, the
+ * last progress is kept, such as after a lost answer.
  */
 export interface Again {
   step: 'again';
@@ -45,6 +55,15 @@ export interface Again {
   attempt?: number;
   waitedAttempt?: number;
   isHeld?: boolean;
+  progress?: Progress | null;
+}
+
+/** The continuation of a pending call. `cookie` is what the step stores, if it adds to the driver's cookie. */
+export function whilePending(
+  { cookie: given, pollAfterMs, progress }: Extract<Step<unknown>, { outcome: 'pending' }>,
+  cookie: string = given,
+): Again {
+  return { step: 'again', afterMs: pollAfterMs, cookie, progress: progress ?? null };
 }
 
 export const finish: Next = { step: 'finish' };
@@ -174,6 +193,7 @@ async function settle<Row>(
   let names: object = {};
   let failure: { fields: object; reason: string; isAlarm: boolean } | undefined;
   let isOver = false;
+  let progress: WorkProgress | null = null;
   const writing = store.transact(async (tx) => {
     failure = undefined;
     isOver = false;
@@ -192,6 +212,7 @@ async function settle<Row>(
       if (lease.resourceKind === 'instance' && !isRef(lease.resourceId))
         await addToHistory(context, tx, lease, next);
       isOver = next.step !== 'again';
+      progress = toProgress(lease, next, clock.now());
       trace.settle(next);
       if (next.step === 'again' && next.problem !== undefined)
         failure = {
@@ -217,6 +238,7 @@ async function settle<Row>(
     else log.info(fields, 'a step failed; it will be retried');
   }
   if (isOver) context.alarms.end({ kind: 'step_failing', subject: lease.resourceId });
+  if (state === 'held') alarmOverdue(context, lease, progress);
   if (isOver && lease.kind === 'destroy')
     context.alarms.end({ kind: 'start_failed', subject: lease.resourceId });
   failpoint(`${lease.kind}:settled`);
@@ -276,6 +298,34 @@ export function raiseFailing(
   alarms.raise({ kind: 'step_failing', subject, platform, text: KEEPS_FAILING, detail, forMs }, inLogAlready);
 }
 
+/** The progress of the step after `next`: its phase began when it was first reported. */
+function toProgress({ progress: known }: Lease, next: Next, now: number): WorkProgress | null {
+  if (next.step !== 'again') return null;
+  const { progress = known } = next;
+  if (progress === null) return null;
+  return { ...progress, since: progress.phase === known?.phase ? known.since : now };
+}
+
+/** Raises the alarm of a phase that takes longer than the platform's own deadline, and ends it with the phase. */
+function alarmOverdue(
+  { alarms, platform, clock, log }: ReconcileContext,
+  { resourceId: subject, resourceKind, kind: step }: Lease,
+  progress: WorkProgress | null,
+): void {
+  if (!isOverdue(progress, clock.now())) {
+    alarms.end({ kind: 'phase_overdue', subject });
+    return;
+  }
+  const { phase } = progress;
+  const [since, due] = [progress.since, progress.deadlineAt].map((at) => new Date(at).toISOString());
+  const detail = `${step}: “${phase}” since ${since}, due ${due}`;
+  const fields = { [resourceKind]: subject, step, phase, since, due };
+  alarms.raise(
+    { kind: 'phase_overdue', subject, platform, text: OVERDUE, detail, fields, forMs: FAILING_FOR_MS },
+    log,
+  );
+}
+
 /**
  * Whether the step ends a resource: its machine or volume is destroyed, kept or released next, or that has just
  * finished.
@@ -306,6 +356,7 @@ async function applyNext(
     lastError: problem,
     waitedAttempt,
     isHeld,
+    progress: toProgress(lease, next, now),
     ...(attempt !== undefined && { attempt }),
   });
 }

@@ -18,6 +18,7 @@ import type { Store } from '../../orchestrator/model/store.ts';
 import type { InstanceWorkKind, Lease, Work, WorkReader, WorkWriter } from '../../orchestrator/model/work.ts';
 import { FARTHEST_MS } from '../../work/lease-time.ts';
 import type { Connection } from './connection.ts';
+import { asEncoded, encodeRow } from './encoded-row.ts';
 import { prepared, preparedWrite } from './prepared.ts';
 import { firstOf } from './rows.ts';
 
@@ -79,7 +80,7 @@ export function workReader(connection: Connection): WorkReader {
 }
 
 const noWait = { waitedAttempt: null, isHeld: false };
-const newStep = { cookie: null, attempt: 0, lastError: null, ...noWait };
+const newStep = { cookie: null, attempt: 0, lastError: null, progress: null, ...noWait };
 const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
 
 const releaseLease = preparedWrite(({ db, work }: Connection, lease: Pick<Lease, 'resourceId' | 'token'>) =>
@@ -94,15 +95,21 @@ const continueLater = preparedWrite(
       resourceId,
       token,
       attempt,
+      progress,
       ...step
     }: Pick<Lease, 'resourceId' | 'token'> &
-      Pick<Work, 'cookie' | 'notBefore' | 'lastError' | 'waitedAttempt' | 'isHeld'> & {
+      Pick<Work, 'cookie' | 'notBefore' | 'lastError' | 'progress' | 'waitedAttempt' | 'isHeld'> & {
         attempt: number | null;
       },
   ) =>
     db
       .update(work)
-      .set({ ...step, attempt: sql`coalesce(${attempt}, ${work.attempt})`, ...noLease })
+      .set({
+        ...step,
+        ...asEncoded({ progress }),
+        attempt: sql`coalesce(${attempt}, ${work.attempt})`,
+        ...noLease,
+      })
       .where(isHeldBy(work, { resourceId, token })),
 );
 
@@ -179,9 +186,12 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
         .returning({ resourceId: work.resourceId });
       return rows.length > 0;
     },
-    release: async ({ resourceId, token }, later) => {
+    release: async ({ resourceId, token, progress }, later) => {
       if (later === undefined) await releaseLease(connection, { resourceId, token });
-      else await continueLater(connection, { attempt: null, ...noWait, ...later, resourceId, token });
+      else {
+        const step = { attempt: null, ...noWait, progress, ...later, resourceId, token };
+        await continueLater(connection, { ...step, ...encodeRow(work, { progress: step.progress }) });
+      }
       onWrite();
     },
     replace: async ({ resourceId, token }, { kind, notBefore, deadlineAt }) => {

@@ -9,7 +9,7 @@ import type { MarkName } from '../../orchestrator/model/marks.ts';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { AttachmentState, InstanceSpec } from '../../orchestrator/model/records.ts';
 import type { Sighting, SightingDetail } from '../../orchestrator/model/sighting.ts';
-import type { ResourceKind, Work } from '../../orchestrator/model/work.ts';
+import type { ResourceKind, Work, WorkProgress } from '../../orchestrator/model/work.ts';
 import { operatorTables } from './operators.ts';
 import type { Dialect } from './postgres.ts';
 
@@ -190,6 +190,7 @@ export function orchestratorTables(dialect: Dialect) {
       notBefore: bigint('not_before').notNull(),
       deadlineAt: bigint('deadline_at'),
       lastError: text('last_error'),
+      progress: json('progress').$type<WorkProgress>(),
       leaseToken: text('lease_token'),
       leaseOwner: text('lease_owner'),
       leaseUntil: bigint('lease_until').notNull(),

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { about } from '../../../src/drivers/incus/about.ts';
 import { incus } from '../../../src/drivers/incus/driver.ts';
 import { type IncusConfig, incusConfigSchema } from '../../../src/drivers/incus/options.ts';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
@@ -43,6 +44,11 @@ async function removeReleased(ref: string): Promise<string[]> {
   while ((await api.instanceNames()).includes(ref)) await sleep(100);
   return [`the disk of ${instance.name}`];
 }
+
+it('runs on the version that docs/drivers.md names', async () => {
+  const { server_version: version } = (await cluster.api.server()).environment;
+  expect(about.provedOn).toContain(`Incus ${version}, `);
+});
 
 describeDriver('a cluster of Incus', {
   setup: async () =>

@@ -54,11 +54,11 @@ it('follows a machine that was renamed or undefined and defined again: its data 
   const definition = host.virsh('dumpxml', '--inactive', nameOf(undefined_));
   host.virsh('undefine', nameOf(undefined_));
   await expect.poll(alarms).toMatch(new RegExp(`resource_renamed +${idOf(renamed)} .*db-of-the-shop`, 's'));
-  await expect.poll(alarms).toMatch(new RegExp(`disk_left +${nameOf(undefined_)} `));
+  await expect.poll(alarms).toMatch(new RegExp(`leftover +${nameOf(undefined_)} `));
   expect(await Promise.all([renamed, undefined_].map(statusOf))).toEqual(['STOPPED', 'STOPPED']);
   host.run('sh', '-c', 'printf %s "$1" >/run/domain.xml', 'domain', definition);
   host.virsh('define', '/run/domain.xml');
-  await expect.poll(alarms).not.toContain('disk_left');
+  await expect.poll(alarms).not.toContain('leftover');
   await Promise.all([renamed, undefined_].map(startsWithText));
   expect(await alarms()).toContain('resource_renamed');
   await Promise.all([renamed, undefined_].map((path) => server.destroy(path)));

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
+import { about } from '../../../src/drivers/libvirt/about.ts';
 import { openLibvirt } from '../../../src/drivers/libvirt/open.ts';
 import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
@@ -50,6 +51,12 @@ async function removeReleased(driver: PlatformDriver, ref: string): Promise<stri
   for (const name of files) host.virsh('vol-delete', '--pool', 'berth', name);
   return files.filter((name) => name.endsWith('.qcow2'));
 }
+
+it('runs on the versions that docs/drivers.md names', () => {
+  const [, libvirt] = /daemon: (\S+)/.exec(host.virsh('version', '--daemon')) ?? [];
+  const [, qemu] = /QEMU (\d+\.\d+)/.exec(host.virsh('version')) ?? [];
+  expect(about.provedOn).toContain(`libvirt ${libvirt} and QEMU ${qemu} `);
+});
 
 describeDriver('a host with libvirt', {
   setup: async () => {

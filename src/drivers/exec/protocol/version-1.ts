@@ -16,7 +16,7 @@ const cookie = z
   .string()
   .regex(/^\P{Cc}{1,1000}$/u)
   .describe('A value that the driver chooses; Berth passes it back when it repeats the step.');
-const note = z.string().max(8 * 1024);
+export const note = z.string().max(8 * 1024);
 const sizeGb = z.number().positive();
 
 export const avoidHosts = z
@@ -241,6 +241,17 @@ export const listingOf = <T extends z.ZodType, H extends z.ZodRawShape>(item: T,
     unknown,
   ]);
 
+const progress = z
+  .object({
+    phase: text.min(1).describe('What the platform is doing, in its own words, such as `spawning`.'),
+    deadline_at: millis
+      .exactOptional()
+      .describe('When this phase is overdue: Berth raises an alarm then. Absent: never.'),
+  })
+  .meta({ id: 'Progress' })
+  .exactOptional()
+  .describe('Shown to operators; Berth decides nothing by it. Absent: the platform does not say.');
+
 const codes = z.enum(failureCodes).exclude(['elsewhere', 'unfinished']);
 
 export const stepOf = <T extends z.ZodType, C extends z.ZodType>(value: T, code: C) =>
@@ -250,6 +261,7 @@ export const stepOf = <T extends z.ZodType, C extends z.ZodType>(value: T, code:
       outcome: z.literal('pending'),
       cookie: cookie.default('begun'),
       poll_after_ms: millis.default(1_000),
+      progress,
     }),
     z.object({
       outcome: z.literal('failed'),
@@ -292,6 +304,13 @@ const inventory = z.discriminatedUnion('answer', [
       .union([units, z.array(z.object({ offer_id: z.string(), datacenter: z.string(), units })).max(100_000)])
       .describe(
         'Free units by offer and datacenter. A single number applies to each offer in each of its datacenters.',
+      ),
+    limited_by: z
+      .array(text.min(1))
+      .max(100)
+      .exactOptional()
+      .describe(
+        'Why fewer units are free than the hosts have room for, such as `quota: cores 40 of 40`; for the operator only.',
       ),
     hosts: z
       .array(observedHost)

@@ -113,11 +113,18 @@ const copies = z
     'Copies of listed machines or volumes that carry the mark of the original: the ref in the mark, and the name of the copy. Berth raises an alarm, and never counts or destroys them.',
   );
 const leftovers = z
-  .array(z.object({ ref, host: hostName.exactOptional(), detail: one.text }))
+  .array(
+    z.object({
+      ref,
+      host: hostName.exactOptional(),
+      detail: one.text,
+      note: one.note.exactOptional().describe('`spec.note` of the create, if a part keeps it.'),
+    }),
+  )
   .max(one.MAX_LISTED)
   .exactOptional()
   .describe(
-    'Disks with a name that Berth chose, but without a listed machine or volume; `detail`: a description.',
+    'Parts with a ref of Berth, such as disks, ports or addresses, whose machine or volume is missing although nobody ordered its removal. One entry for each ref; `detail` names each part and its id.',
   );
 const hosts = one.hosts.exactOptional();
 const listedBeside = { hosts, copies, leftovers };

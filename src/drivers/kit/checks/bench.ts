@@ -9,10 +9,12 @@ import type {
   OwnerRef,
   PlatformDriver,
   Presence,
+  Progress,
   Step,
   VolumeDriver,
   VolumeSpec,
 } from '../../../orchestrator/model/platform-driver.ts';
+import { cleanText } from '../../../orchestrator/model/platform-resource.ts';
 import { withCalls } from './with-calls.ts';
 
 /** The platform and the access that checks need. A check that needs an absent option is reported as untried. */
@@ -64,6 +66,8 @@ export const TRIAL_ORDER = recordedOrder({ reason: 'operator', by: 'berth driver
 const DEFAULT_PATIENCE_MS = 10 * 60_000;
 const MAX_POLLS = 5_000;
 const LOOK_AGAIN_MS = 1_000;
+/** No phase of a platform takes longer, in milliseconds. */
+const LONGEST_PHASE_MS = 30 * 24 * 60 * 60_000;
 /** The longest limit that the core gives a call. */
 const CALL_MS = 20_000;
 
@@ -179,11 +183,24 @@ export class Bench {
         throw new CheckFailure(
           `${what} gave the cookie ${show(step.cookie)}: expected 1 to 1000 characters without control characters`,
         );
+      this.#checkProgress(what, step.progress);
       cookie = step.cookie;
       waitedMs += step.pollAfterMs;
       await this.context.wait(step.pollAfterMs);
     }
     throw new CheckFailure(`${what} is still pending after ${Math.round(waitedMs / 1000)} s`);
+  }
+
+  /** A deadline in other units, such as seconds, would raise an alarm at each call, or never. */
+  #checkProgress(what: string, progress: Progress | undefined): void {
+    if (progress === undefined) return;
+    const { phase, deadlineAt } = progress;
+    if (phase === '' || cleanText(phase) !== phase)
+      throw new CheckFailure(`${what} gave the phase ${show(phase)}: expected some words on one line`);
+    if (deadlineAt !== undefined && Math.abs(deadlineAt - this.context.now()) > LONGEST_PHASE_MS)
+      throw new CheckFailure(
+        `${what} gave ${deadlineAt} as the deadline of “${phase}”: expected milliseconds since the epoch`,
+      );
   }
 
   /** Repeats a step from its beginning, as the core does after a crash that lost the first answer. */

@@ -1,5 +1,5 @@
 import { anOrder } from '../../../../testing/orchestrator-rows.ts';
-import type { Step } from '../../../orchestrator/model/platform-driver.ts';
+import type { PlatformDriver, Step } from '../../../orchestrator/model/platform-driver.ts';
 import {
   type Break,
   broken,
@@ -11,6 +11,16 @@ import {
 } from './breaks.fixture.ts';
 
 let copies = 0;
+
+/** A driver whose creates are in this phase while they are pending. */
+function withProgress(driver: PlatformDriver, phase: string, deadlineAt: number): Partial<PlatformDriver> {
+  return {
+    create: async (spec, cookie) => {
+      const step = await driver.create(spec, cookie);
+      return step.outcome === 'pending' ? { ...step, progress: { phase, deadlineAt } } : step;
+    },
+  };
+}
 
 /** Defects of a driver, by the check that must detect them. */
 export const machineDefects: Record<string, [defect: string, breaks: Break][]> = {
@@ -48,6 +58,8 @@ export const machineDefects: Record<string, [defect: string, breaks: Break][]> =
   ],
   'avoid-hosts': [['has one host for all', (driver) => onHostThatIsNotAsked(driver)]],
   create: [
+    ['gives a deadline in seconds', (driver, clock) => withProgress(driver, 'spawning', clock.now() / 1000)],
+    ['gives a phase on two lines', (driver, clock) => withProgress(driver, 'a\nb', clock.now())],
     [
       'is done before it runs',
       (driver) => ({
@@ -92,6 +104,20 @@ export const machineDefects: Record<string, [defect: string, breaks: Break][]> =
   ],
   destroy: [
     ['says done and does nothing', () => ({ destroy: async () => done })],
+    [
+      'leaves a port',
+      (driver) => {
+        const left: { ref: string; detail: string }[] = [];
+        return {
+          destroy: async (ref, cookie) => {
+            const step = await driver.destroy(ref, cookie, anOrder);
+            if (step.outcome === 'done') left.push({ ref, detail: 'a port' });
+            return step;
+          },
+          list: async () => ({ ...(await driver.list()), leftovers: left }),
+        };
+      },
+    ],
     ['does not report that the host of the machine has answered', (driver) => onHostThatIsNotAsked(driver)],
   ],
   'destroy-again': [

@@ -202,6 +202,10 @@ export const machineChecks: readonly DriverCheck[] = [
         throw new CheckFailure(
           `get says gone, and ${host}, which had the machine, is not in hosts.answered: Berth ignores the answer`,
         );
+      const listing = await bench.driver.list();
+      const { leftovers = [] } = listing.answer === 'listed' ? listing : {};
+      const left = leftovers.find((one) => one.ref === ref);
+      if (left !== undefined) throw new CheckFailure(`list has it among its leftovers: ${left.detail}`);
     },
   },
   {

@@ -119,7 +119,12 @@ const failed = z.object({
   detail: z.string(),
   retryAfterMs: z.number().exactOptional(),
 });
-const pending = z.object({ outcome: z.literal('pending'), cookie: z.string(), pollAfterMs: z.number() });
+const pending = z.object({
+  outcome: z.literal('pending'),
+  cookie: z.string(),
+  pollAfterMs: z.number(),
+  progress: z.object({ phase: z.string(), deadlineAt: z.number().exactOptional() }).exactOptional(),
+});
 
 function stepOf<T>(value: z.ZodType<T>): z.ZodType<Step<T>> {
   const done = z.object({ outcome: z.literal('done'), value });

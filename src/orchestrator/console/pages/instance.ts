@@ -23,7 +23,7 @@ import { type Diagnosis, diagnose, readTrouble, wordsOfStep } from '../../operat
 import { type Dossier, isFine, toDossier } from '../../operate/views/dossier.ts';
 import { createdEvent, describeBy } from '../../operate/views/instances.ts';
 import type { Page } from '../deps.ts';
-import { statusBadge, toneOf } from '../instance-parts.ts';
+import { phaseOf, statusBadge, toneOf } from '../instance-parts.ts';
 
 /** One instance: why it is in its state, what to do, and its history. */
 export const instancePage: Page = async ({ store: { read } }, { params, now }) => {
@@ -103,6 +103,7 @@ function openWork(
     ['Deadline', work.deadlineAt === null ? 'none' : ago(work.deadlineAt, now)],
     ['Fails since', failing === undefined ? '' : ago(failing.since, now)],
     ['Acknowledged by', given(failing?.acknowledgedBy)],
+    ['On the platform', phaseOf(work.progress, now)],
     ['Held', work.isHeld ? 'yes: over the cap on losses' : ''],
     ['Last problem', given(work.lastError)],
   ])}`;

@@ -12,7 +12,12 @@ import { listOrphans, type Orphan } from '../../operate/views/alarms.ts';
 import { remedyOf } from '../../operate/views/remedies.ts';
 import type { Page } from '../deps.ts';
 
-const ALARMS = { machine: 'orphan_machine', volume: 'orphan_volume', row_lost: 'row_lost' } as const;
+const ALARMS = {
+  machine: 'orphan_machine',
+  volume: 'orphan_volume',
+  row_lost: 'row_lost',
+  leftover: 'leftover',
+} as const;
 
 /** Resources with Berth's tag on a platform that no row owns. */
 export const orphansPage: Page = async ({ store: { read } }, { now }) => {

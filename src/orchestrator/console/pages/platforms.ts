@@ -67,6 +67,7 @@ ${facts([
   ['Restored from a backup of', ago(platform.restored_from, now)],
   ['Capacity counted', inventory === null ? 'not counted' : ago(now - inventory.age_s * 1000, now)],
 ])}
+${inventory?.limited_by.map((limit) => html`<p class="small">Limited by ${given(limit)}</p>`) ?? ''}
 ${table(
   [
     {

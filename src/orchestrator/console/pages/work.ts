@@ -11,7 +11,7 @@ import {
 import type { OpenWork } from '../../model/work.ts';
 import { wordsOfStep } from '../../operate/views/diagnosis.ts';
 import type { Page } from '../deps.ts';
-import { instanceLink } from '../instance-parts.ts';
+import { instanceLink, phaseOf } from '../instance-parts.ts';
 
 const SHOWN = 200;
 
@@ -42,10 +42,10 @@ function columnsAt(now: number): readonly Column<OpenWork>[] {
     },
     {
       head: 'Step',
-      cell: ({ kind, lastError }) =>
+      cell: ({ kind, lastError, progress }) =>
         html`${kind} <span class="soft small">${wordsOfStep(kind)}</span>${
-          lastError === null ? '' : html`<span class="why">${given(lastError)}</span>`
-        }`,
+          progress === null ? '' : html`<span class="why">${phaseOf(progress, now)}</span>`
+        }${lastError === null ? '' : html`<span class="why">${given(lastError)}</span>`}`,
     },
     { head: 'Platform', cell: ({ platform }) => platform },
     { head: 'Try', cell: ({ attempt }) => attempt, isNumber: true },

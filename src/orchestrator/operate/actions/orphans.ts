@@ -46,7 +46,7 @@ const EFFECTS: Readonly<Record<OrphanAction, string>> = {
   destroy: 'it is removed, and all data on it is lost',
 };
 
-const UNOWNED: ReadonlySet<string> = new Set(['orphan_machine', 'orphan_volume', 'row_lost']);
+const UNOWNED: ReadonlySet<string> = new Set(['orphan_machine', 'orphan_volume', 'row_lost', 'leftover']);
 const isVolume = (ref: string): boolean => ref.startsWith('berth-vol-');
 /** The actions that a server carries out, since they need a driver. */
 const byServer = ['adopt', 'release'] as const;
@@ -100,6 +100,10 @@ async function plan(read: Read, ref: string, action: OrphanAction, done: boolean
     throw new ActionRefused(
       `${ref} is a volume, and only machines can be adopted or released: \`berth orphans rm ${ref}\` shows the options.`,
     );
+  if (orphan.kind === 'leftover' && action !== 'destroy')
+    throw new ActionRefused(
+      `Only parts of ${ref} are left, and only a whole machine can be adopted or released: \`berth orphans rm ${ref}\` shows the options.`,
+    );
   // The order is checked before the rows: a server that adopts writes the row first and removes the order later.
   const before = await orderedBefore(read, ref);
   if (before !== null && before !== action)
@@ -140,7 +144,7 @@ export const decideOrphan = defineAction({
   path: '/orphans/{ref}/{action}',
   summary: 'Resolve an orphan: a machine without a live instance, or a volume without a row',
   description:
-    '`adopt`: a server makes it a new instance of its account, from the note on the machine. `release`: a server removes our tag from it, and it is yours. `destroy`: it is removed with its disks; a volume can only be destroyed. A second, different decision is refused until the first has ended. The audit log has how it ended.',
+    '`adopt`: a server makes it a new instance of its account, from the note on the machine. `release`: a server removes our tag from it, and it is yours. `destroy`: it is removed with its disks; a volume or a leftover can only be destroyed. A second, different decision is refused until the first has ended. The audit log has how it ended.',
   input: { ref: z.string(), action: z.enum(orphanActions) },
   reply: ['The effect.', orphanPlanSchema],
   commands: [
@@ -154,7 +158,7 @@ export const decideOrphan = defineAction({
       'release',
       'remove the mark of Berth from such a machine, if it is shut off: Berth then leaves it and its disks to you',
     ),
-    command('rm', 'destroy', 'remove such a machine, or such a volume, with its data'),
+    command('rm', 'destroy', 'remove such a machine, such a volume or leftover parts, with their data'),
   ],
   audit: ({ ref, action }) => ({ action: `${isVolume(ref) ? 'volume' : 'machine'}.${action}`, subject: ref }),
   dryRun: ({ store }: Deps, { ref, action }) => plan(store.read, ref, action, false),

@@ -41,7 +41,9 @@ export function toAlarmRow(alarm: AlarmRecord): AlarmRow {
 /** A resource on a platform without an owning row, or a resource whose row was lost. */
 const orphanSchema = z
   .object({
-    kind: z.enum(['machine', 'volume', 'row_lost']),
+    kind: z.enum(['machine', 'volume', 'row_lost', 'leftover']).meta({
+      description: '`leftover`: parts, such as disks or ports, whose machine or volume is missing.',
+    }),
     ref: z.string().meta({ description: 'Its name on the platform.' }),
     platform: z.string().nullable(),
     since: timestampSchema,
@@ -52,7 +54,12 @@ export type Orphan = z.infer<typeof orphanSchema>;
 
 const orphanListSchema = z.object({ orphans: z.array(orphanSchema) }).meta({ id: 'OrphanList' });
 
-const orphanKinds = { orphan_machine: 'machine', orphan_volume: 'volume', row_lost: 'row_lost' } as const;
+const orphanKinds = {
+  orphan_machine: 'machine',
+  orphan_volume: 'volume',
+  row_lost: 'row_lost',
+  leftover: 'leftover',
+} as const;
 
 /** Lists orphans. Each is an alarm while the platform shows it. */
 export async function listOrphans(read: Pick<Reader, 'alarms'>): Promise<Orphan[]> {
@@ -83,7 +90,7 @@ export const orphansView = defineView({
   name: 'listOrphans',
   tag: 'Views',
   path: '/orphans',
-  summary: 'Machines and volumes without a row, and rows that were lost',
+  summary: 'Machines and volumes without a row, rows that were lost, and leftover parts',
   description: 'Each has an open alarm as long as the platform shows it.',
   reply: ['The orphans.', orphanListSchema],
   read: async ({ store }: Deps) => ({ orphans: await listOrphans(store.read) }),

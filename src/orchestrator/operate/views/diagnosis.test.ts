@@ -22,6 +22,7 @@ const work: Work = {
   notBefore: now + 30_000,
   deadlineAt: null,
   lastError: 'conflict: still attached',
+  progress: null,
   waitedAttempt: null,
   isHeld: false,
 };
@@ -50,6 +51,19 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
     'busy',
     /^In progress: “destroy”/,
     /^$/,
+  ],
+  [
+    'a phase of the platform that is overdue',
+    {
+      work: {
+        ...work,
+        lastError: null,
+        progress: { phase: 'spawning', since: now - 60_000, deadlineAt: now - 1 },
+      },
+    },
+    'bad',
+    /^In progress: “destroy”/,
+    /^Look on the platform/,
   ],
   ['a try after a failure', { work }, 'wait', /^In progress/, /^$/],
   [
@@ -134,4 +148,19 @@ it('says why the last start of a stopped instance failed', () => {
   expect(because(failedStart)).toEqual(['The last start failed: kvm-1 is full']);
   const request: HistoryEvent = { ...event, cause: 'request', next: null, calls: [] };
   expect(because([...failedStart, request, ...failedStart.slice(1)])).toEqual([]);
+});
+
+it.each([
+  [undefined, '“spawning” for 4 min'],
+  [now + 120_000, '“spawning” for 4 min, due in 2 min'],
+  [now, '“spawning” for 4 min, overdue for 0 s'],
+  [now - 120_000, '“spawning” for 4 min, overdue for 2 min'],
+])('says what the platform is doing, due at %s', (deadlineAt, words) => {
+  const progress = {
+    phase: 'spawning',
+    since: now - 240_000,
+    ...(deadlineAt !== undefined && { deadlineAt }),
+  };
+  const { because } = diagnose(known({ work: { ...work, progress } }), now);
+  expect(because[0]).toBe(`The platform reports ${words}.`);
 });

@@ -5,7 +5,7 @@ import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import { markOf } from '../../model/marks.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Reader } from '../../model/store.ts';
-import type { Work } from '../../model/work.ts';
+import { isOverdue, type Work, type WorkProgress } from '../../model/work.ts';
 import { remedyOf } from './remedies.ts';
 
 /** The data about one instance. */
@@ -91,6 +91,14 @@ const STEP_WORDS: Readonly<Record<string, string>> = {
 
 export function wordsOfStep(kind: string): string {
   return STEP_WORDS[kind] ?? kind;
+}
+
+/** A phase of the platform in words: since when, and until when it should take. */
+function wordsOfProgress(progress: WorkProgress, now: number): string {
+  const { phase, since, deadlineAt } = progress;
+  const begun = `“${phase}” for ${span(Math.max(0, now - since))}`;
+  if (isOverdue(progress, now)) return `${begun}, overdue for ${span(now - progress.deadlineAt)}`;
+  return deadlineAt === undefined ? begun : `${begun}, due in ${span(deadlineAt - now)}`;
 }
 
 /** Diagnoses an instance from its row, its open step and its history, for the operator on call. */
@@ -201,6 +209,7 @@ function whyStartFailed(events: readonly HistoryEvent[]): string | undefined {
 function underWay({ events, alarms }: Known, work: Work, now: number): Diagnosis {
   const failing = alarms.find(({ kind }) => kind === 'step_failing');
   const because: string[] = [];
+  if (work.progress !== null) because.push(`The platform reports ${wordsOfProgress(work.progress, now)}.`);
   if (work.lastError !== null) because.push(`Last attempt: ${work.lastError}`);
   if (work.notBefore > now) because.push(`The next try is in ${span(work.notBefore - now)}.`);
   if (work.deadlineAt !== null)
@@ -212,9 +221,11 @@ function underWay({ events, alarms }: Known, work: Work, now: number): Diagnosis
   const ssh = work.kind === 'verify' ? lastSsh(events) : undefined;
   const todo = ssh === undefined ? [] : toSshTodo(ssh, because);
   if (failing !== undefined && todo.length === 0) todo.push(...(REMEDIES[work.kind] ?? [MEND]));
+  const isLate = isOverdue(work.progress, now);
+  if (isLate) todo.push(remedyOf('phase_overdue'));
   const step = `“${work.kind}”, to ${wordsOfStep(work.kind)}`;
   return {
-    tone: failing === undefined ? (work.lastError === null ? 'busy' : 'wait') : 'bad',
+    tone: failing !== undefined || isLate ? 'bad' : work.lastError === null ? 'busy' : 'wait',
     headline: failing ? `Stuck at ${step}: ${work.attempt} attempts have failed` : `In progress: ${step}`,
     because,
     todo,

@@ -21,6 +21,7 @@ import type { Work } from '../../model/work.ts';
 import { idOfAccount } from './accounts.ts';
 import { diagnose, diagnosisSchema, keptUntil, readTrouble } from './diagnosis.ts';
 import { dossierSchema, toDossier } from './dossier.ts';
+import { phaseFields, toPhase } from './work.ts';
 
 /** An instance in the list of the operator API. */
 const instanceRowSchema = z
@@ -181,6 +182,7 @@ const instanceDetailSchema = instanceRowSchema
     next_try_at: timeOrNullSchema,
     deadline_at: timeOrNullSchema,
     last_problem: z.string().nullable(),
+    ...phaseFields,
     held: z.boolean().nullable().meta({ description: 'Whether it waits for an operator to accept a loss.' }),
     kept_until: timeOrNullSchema.meta({
       description:
@@ -257,6 +259,7 @@ function toWorkFacts(record: InstanceRecord, work: Work | null) {
     next_try_at: toTime(work?.notBefore ?? null),
     deadline_at: toTime(work?.deadlineAt ?? null),
     last_problem: work?.lastError ?? null,
+    ...toPhase(work?.progress),
     held: work?.isHeld ?? null,
     kept_until: toTime(work === null ? null : keptUntil(work)),
   };

@@ -55,6 +55,10 @@ const platformViewSchema = z
       .object({
         age_s: z.number().meta({ description: 'Age of the last count.' }),
         free_units: z.record(z.string(), z.int()).meta({ description: 'By offer.' }),
+        limited_by: z.array(z.string()).meta({
+          description:
+            'Why fewer units are free than the hosts have room for, such as `quota: cores 40 of 40`; empty: nothing else limits them, or the driver does not say.',
+        }),
       })
       .nullable()
       .meta({ description: "The platform's own count. Null: it does not count, or has not counted yet." }),
@@ -74,6 +78,7 @@ export interface PlatformFacts {
   inventory?: {
     readonly freeUnits: ReadonlyMap<string, number>;
     readonly hosts: readonly ObservedHost[];
+    readonly limitedBy: readonly string[];
     readonly ageMs: number;
   };
 }
@@ -139,7 +144,8 @@ function toHostRows(
 
 function toInventory(inventory: PlatformFacts['inventory']): PlatformView['inventory'] {
   if (inventory === undefined || !Number.isFinite(inventory.ageMs)) return null;
-  return { age_s: inventory.ageMs / 1000, free_units: Object.fromEntries(inventory.freeUnits) };
+  const { ageMs, freeUnits, limitedBy } = inventory;
+  return { age_s: ageMs / 1000, free_units: Object.fromEntries(freeUnits), limited_by: [...limitedBy] };
 }
 
 export const platformsView = defineView({

@@ -21,13 +21,15 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
     'Restore its name when you can. Meanwhile Berth tracks it under the new name, and its DELETE works.',
   resource_copied:
     'Delete the copy, or remove Berth’s tag from it. Berth never counts, adopts or removes it.',
-  disk_left:
-    'Inspect the disks that it names. Berth removes disks only when their machine or volume was deleted on request.',
+  leftover:
+    'Inspect the parts that it names: they may hold data. They are removed with the DELETE of what they belonged to; if nothing owns them, by `berth orphans rm`.',
   endpoint_shared:
     'Find out on the platform which machine has the address, and correct the endpoint of the other.',
   disk_lost: 'Find out what removed it, and check whether other machines on its host still have their disks.',
   start_failed: 'Find the cause on the platform. The alarm ends after a successful start, or after a day.',
   step_failing: 'Fix the cause given by the last attempt; the step then continues by itself.',
+  phase_overdue:
+    'Look on the platform why this phase takes so long. Berth keeps asking; the alarm ends with the phase.',
   call_stuck: 'Check the platform. If its driver hangs, restart the server that the alarm names.',
   clock_skew: 'Check NTP on this server and on the database server. No work is done meanwhile.',
   certificate_ending: 'Renew it. The API and providers need no restart; the files of Incus do.',

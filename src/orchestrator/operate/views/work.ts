@@ -4,6 +4,26 @@ import { defineView } from '../../../operator-kit/operation.ts';
 import { limitSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operator-kit/views/values.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Reader, Store } from '../../model/store.ts';
+import type { WorkProgress } from '../../model/work.ts';
+
+/** What the platform is doing in a step, as it says itself. */
+export const phaseFields = {
+  phase: z.string().nullable().meta({
+    description: 'What the platform is doing, in its own words, such as `spawning`; null: it does not say.',
+  }),
+  phase_since: timeOrNullSchema.meta({ description: 'When the platform first reported the phase.' }),
+  phase_due_at: timeOrNullSchema.meta({
+    description: 'When the phase is overdue: an alarm is raised; null: never.',
+  }),
+};
+
+export function toPhase(progress: WorkProgress | null | undefined) {
+  return {
+    phase: progress?.phase ?? null,
+    phase_since: toTime(progress?.since ?? null),
+    phase_due_at: toTime(progress?.deadlineAt ?? null),
+  };
+}
 
 const workRowSchema = z
   .object({
@@ -16,6 +36,7 @@ const workRowSchema = z
     deadline_at: timeOrNullSchema.meta({ description: 'When the step counts as failed; null: never.' }),
     runs_now: z.boolean(),
     held: z.boolean().meta({ description: 'Whether it waits for an operator to accept a loss.' }),
+    ...phaseFields,
     last_problem: z.string().nullable(),
   })
   .meta({ id: 'OpenWork' });
@@ -39,6 +60,7 @@ export async function listWork(read: Pick<Reader, 'work'>, now: number, limit: n
     deadline_at: toTime(row.deadlineAt),
     runs_now: row.leaseUntil > now,
     held: row.isHeld,
+    ...toPhase(row.progress),
     last_problem: row.lastError,
   }));
   return { work, total: count };

@@ -14,7 +14,7 @@ import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate } from '../fail.ts';
 import { alone, openNextAttempt, placeInstance } from '../place.ts';
 import { describeFailure, type Failed, isPastDeadline, isRepeated, retry, retryFailed } from '../retry.ts';
-import { type Next, settleInstance } from '../settle.ts';
+import { type Next, settleInstance, whilePending } from '../settle.ts';
 
 const BUILDING_POLL_MS = 500;
 
@@ -37,7 +37,7 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
         case 'unknown':
           return retry(context, lease, attempted.reason);
         case 'pending':
-          return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
+          return whilePending(attempted);
         case 'building':
           return { step: 'again', afterMs: BUILDING_POLL_MS };
         case 'absent':

@@ -13,7 +13,7 @@ import type { StepContext } from '../context.ts';
 import { onMachineFailed, onMachineGone } from '../fail.ts';
 import { probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
 import { describeFailure, isFinal, isInconclusive, isPastDeadline, retryFailed } from '../retry.ts';
-import { finish, type Next, settleInstance } from '../settle.ts';
+import { finish, type Next, settleInstance, whilePending } from '../settle.ts';
 
 /**
  * Resets the machine of an instance that stays ONLINE; observations are ignored meanwhile. The order has an id, so it
@@ -44,14 +44,12 @@ async function sendRestart(
   const mustConfirm = step.outcome === 'failed' && !isInconclusive(step);
   const found = mustConfirm ? await confirmMachine(context, record) : undefined;
   const decide = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
-    if (step.outcome === 'pending') {
-      const cookie = restartCookie.encode({ ...restart, driver: step.cookie });
-      return { step: 'again', afterMs: step.pollAfterMs, cookie };
-    }
+    if (step.outcome === 'pending')
+      return whilePending(step, restartCookie.encode({ ...restart, driver: step.cookie }));
     if (step.outcome === 'done') {
       await amend(tx, current, clock.now(), { endpoint: step.value.endpoint ?? current.endpoint });
       const cookie = restartCookie.encode({ ...restart, phase: 'prove', driver: null });
-      return { step: 'again', afterMs: 0, cookie };
+      return { step: 'again', afterMs: 0, cookie, progress: null };
     }
     if (found?.answer === 'gone')
       return withCookie(restart, lease, await onMachineGone(context, lease, tx, current, found.observedAt));

@@ -18,7 +18,7 @@ import {
   retry,
   retryFailed,
 } from '../retry.ts';
-import { type Next, settleInstance } from '../settle.ts';
+import { type Next, settleInstance, whilePending } from '../settle.ts';
 
 const STARTING_POLL_MS = 500;
 const NO_ROOM: ReadonlySet<FailureCode> = new Set(['capacity', 'quota']);
@@ -52,7 +52,7 @@ export async function stepStart(context: StepContext, lease: Lease, record: Inst
         return retry(context, lease, attempted.reason);
       case 'pending':
         if (isLate) break;
-        return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
+        return whilePending(attempted);
       case 'starting':
         if (isLate) break;
         return { step: 'again', afterMs: STARTING_POLL_MS, problem: 'the machine is starting' };

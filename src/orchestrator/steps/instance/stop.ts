@@ -11,7 +11,7 @@ import { afterObservation, type Observation } from '../../platform/visibility.ts
 import type { StepContext } from '../context.ts';
 import { failInstance, onMachineFailed, onMachineGone } from '../fail.ts';
 import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
-import { type Next, settleInstance } from '../settle.ts';
+import { type Next, settleInstance, whilePending } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';
 
 const STOPPING_POLL_MS = 500;
@@ -30,7 +30,7 @@ export async function stepStop(context: StepContext, lease: Lease, record: Insta
   const { step, found } = await findOrStop(context, lease, record);
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     if (step?.outcome === 'done') return stopped(context, tx, current);
-    if (step?.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step?.outcome === 'pending') return whilePending(step);
     if (found?.answer === 'gone') return onMachineGone(context, lease, tx, current, found.observedAt);
     if (found?.answer === 'observed' && isDown(found.value))
       return current.status === 'STOPPING' && found.value.power === 'failed'

@@ -17,7 +17,7 @@ import { updateAttachmentStatus } from '../../volumes/transition.ts';
 import { type StepContext, volumesOf } from '../context.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
 import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
-import { finish, type Next, settleVolume } from '../settle.ts';
+import { finish, type Next, settleVolume, whilePending } from '../settle.ts';
 import { abandonMove, beginMove, moveVolume } from './move.ts';
 
 const WAIT_FOR_INSTANCE_MS = 2_000;
@@ -63,9 +63,12 @@ export async function stepAttach(context: StepContext, lease: Lease, record: Vol
     });
   const cannotSucceed =
     step.outcome === 'failed' &&
-    (isFinal(step) || step.code === 'elsewhere' || (await hasFailed(context, instance, step)));
+    (isFinal(step) ||
+      step.code === 'elsewhere' ||
+      (await hasFailed(context, instance, step)) ||
+      (await isGone(context, record, step)));
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
-    if (step.outcome === 'pending') return pending(open, step);
+    if (step.outcome === 'pending') return whilePending(step, `${open.instanceId} ${step.cookie}`);
     if (step.outcome === 'failed' && !cannotSucceed && !isOverdue(context, instance))
       return retryFailed(context, lease, step);
     if (step.outcome === 'failed')
@@ -92,6 +95,20 @@ async function hasFailed(
 }
 
 /**
+ * Whether the refusal is due to a missing volume. A row has none if the database has lost its deletion, or a person
+ * removed it.
+ */
+async function isGone(
+  context: ReconcileContext,
+  { ownerRef, createOpenUntil }: VolumeRecord,
+  { code }: Failed,
+): Promise<boolean> {
+  if (code !== 'gone') return false;
+  const found = await confirmVolume(context, ownerRef);
+  return found.answer === 'gone' && mayAppearForMs(context, createOpenUntil, found.observedAt) === 0;
+}
+
+/**
  * Picks the attachment with a call in progress, else a removal, else one whose instance is ready. So no attachment
  * waits for another one's instance.
  */
@@ -112,14 +129,7 @@ async function pickOpen(
   return open[0];
 }
 
-/** The continuation of a pending call. Its cookie begins with the id of the attachment's instance. */
-function pending(
-  { instanceId }: Attachment,
-  { cookie, pollAfterMs }: Extract<Step<null>, { outcome: 'pending' }>,
-): Next {
-  return { step: 'again', afterMs: pollAfterMs, cookie: `${instanceId} ${cookie}` };
-}
-
+/** The driver's cookie. Before it, the stored cookie has the id of the attachment's instance. */
 function cookieOf({ cookie }: Lease, { instanceId }: Attachment): string | null {
   return cookie?.startsWith(`${instanceId} `) ? cookie.slice(instanceId.length + 1) : null;
 }
@@ -148,7 +158,7 @@ async function detach(
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const found = isClaimedGone ? await confirmVolume(context, record.ownerRef) : undefined;
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
-    if (step.outcome === 'pending') return pending(open, step);
+    if (step.outcome === 'pending') return whilePending(step, `${open.instanceId} ${step.cookie}`);
     if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
     const waitMs =
       found?.answer === 'gone' ? mayAppearForMs(context, current.createOpenUntil, found.observedAt) : 0;

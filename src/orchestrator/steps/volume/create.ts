@@ -10,7 +10,7 @@ import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../ad
 import { type StepContext, volumesOf } from '../context.ts';
 import { alone, openNextAttempt, placeVolume } from '../place.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
-import { finish, type Next, settleVolume } from '../settle.ts';
+import { finish, type Next, settleVolume, whilePending } from '../settle.ts';
 
 /** CREATING → AVAILABLE, then the attachments requested with the create. */
 export async function stepCreateVolume(
@@ -27,7 +27,7 @@ export async function stepCreateVolume(
         case 'open':
           return attempted.next;
         case 'pending':
-          return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
+          return whilePending(attempted);
         case 'done':
           return made(tx, current, attempted.value);
         case 'failed':

@@ -9,7 +9,7 @@ import type { ReconcileContext } from '../../platform/context.ts';
 import { supersede } from '../../platform/superseded-attempts.ts';
 import { nextRefOf } from '../place.ts';
 import { describeFailure, isFinal, retryFailed } from '../retry.ts';
-import { type Again, type Next, settleVolume } from '../settle.ts';
+import { type Again, type Next, settleVolume, whilePending } from '../settle.ts';
 import { toVolumeSpec } from './create.ts';
 
 function goOn({ instanceId }: Attachment, move: VolumeMove, afterMs: number): Again {
@@ -62,7 +62,8 @@ export async function moveVolume(
     context,
     lease,
     async (tx, current): Promise<Next> => {
-      if (step.outcome === 'pending') return goOn(open, { ...move, driver: step.cookie }, step.pollAfterMs);
+      if (step.outcome === 'pending')
+        return whilePending(step, toVolumeMoveCookie(open.instanceId, { ...move, driver: step.cookie }));
       const isBeingRemoved = (await tx.work.of(move.target)) !== null;
       if (step.outcome === 'done' && !isBeingRemoved) {
         await tx.attempts.remove(move.target);

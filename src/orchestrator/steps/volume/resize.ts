@@ -10,7 +10,7 @@ import { afterObservation, mayAppearForMs } from '../../platform/visibility.ts';
 import { claimActualSize } from '../../volumes/storage.ts';
 import { type StepContext, volumesOf } from '../context.ts';
 import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
-import { type Next, settleVolume } from '../settle.ts';
+import { type Next, settleVolume, whilePending } from '../settle.ts';
 
 const LATE = 'the platform has not finished the resize in time, and reports that it is still in progress';
 const NOT_SHOWN = 'the platform may not show the volume yet';
@@ -48,9 +48,7 @@ export async function stepResize(context: StepContext, lease: Lease, record: Vol
     if (reason !== undefined) return giveUp(context, tx, current, reason);
     if (step.outcome === 'pending')
       return {
-        step: 'again',
-        afterMs: step.pollAfterMs,
-        cookie: resizeCookie.encode({ ...resize, driver: step.cookie }),
+        ...whilePending(step, resizeCookie.encode({ ...resize, driver: step.cookie })),
         ...(isLate && { problem: LATE }),
       };
     return { ...again, ...retryFailed(context, lease, step) };

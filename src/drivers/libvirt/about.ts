@@ -1,0 +1,22 @@
+import type { DriverAbout } from '../kit/driver-definition.ts';
+
+/** What docs/drivers.md says of the driver besides its manifest. */
+export const about: DriverAbout = {
+  provedOn: 'libvirt 9.0.0 and QEMU 7.2 of Debian 12, with emulated guests',
+  provedBy: [
+    'test/lab/libvirt/driver.lab.test.ts',
+    'test/lab/libvirt/fleet.lab.test.ts',
+    'test/lab/libvirt/behind.lab.test.ts',
+    'test/lab/libvirt/interrupted.lab.test.ts',
+  ],
+  traps: [
+    'KVM, bridges to an existing network and GPUs were not tried on a real host.',
+    'A stopped machine starts only on the host that has its disk: if its capacity was sold meanwhile, the start is refused.',
+    'A volume is a file of one host: a machine of another host cannot attach it.',
+    'Disks are overlays of their image: never change or delete an image that machines were made from.',
+    'A restart cuts the power: what the guest has not written to its disk is lost.',
+    'A delete waits for external snapshots that Berth did not make, and raises an alarm.',
+    '`nft flush ruleset` removes the port forwards of running machines until libvirtd is restarted.',
+  ],
+  guide: 'how-to/libvirt.md',
+};

@@ -1,0 +1,18 @@
+import type { DriverAbout } from '../kit/driver-definition.ts';
+
+export const about: DriverAbout = {
+  provedOn: 'a cloud in memory that answers as Nova, Neutron, Cinder, Glance, Keystone and Placement do',
+  provedBy: ['src/drivers/openstack/driver.test.ts', 'src/drivers/openstack/behind.test.ts'],
+  traps: [
+    'It was not tried on a cloud of somebody.',
+    'A machine that is stopped and shelved still counts in the quota of its project.',
+    'Without an administrator’s rights, Berth sees the quota but not how much room the hosts have: a create may fail for want of one.',
+    'Placement counts PCI devices only if the flavor names a resource class: with an alias alone, the units of the catalog limit them.',
+    'With `on_stop: release` a stop copies the disk into an image of Glance, unless the offer has a `boot_volume`: that takes time and room.',
+    'A stopped machine keeps its GPUs if the cloud does not offload it at once (`shelved_offload_time`).',
+    'A locked server is not removed.',
+    'Volumes must be reachable from every zone (`cross_az_attach`).',
+    'Two requests of one attempt, of which the first is late, make two servers on one port: one fails, and goes with the attempt.',
+  ],
+  guide: 'how-to/openstack.md',
+};

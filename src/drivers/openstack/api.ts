@@ -1,0 +1,239 @@
+import type { CloudClient, Json } from './client.ts';
+import { isForbidden, isNotFound } from './errors.ts';
+
+export interface Server {
+  id: string;
+  name: string;
+  status: string;
+  /** ISO 8601. */
+  created: string;
+  /** When its state last changed. */
+  updated?: string;
+  /** Absent while the cell of the server is down. */
+  metadata?: Readonly<Record<string, string>>;
+  tags?: readonly string[];
+  locked?: boolean;
+  fault?: { message?: string };
+  image?: { id: string } | '';
+  'OS-EXT-STS:task_state'?: string | null;
+  'OS-EXT-STS:vm_state'?: string;
+  /** 0 none, 1 running, 3 paused, 4 shut down, 6 crashed, 7 suspended. */
+  'OS-EXT-STS:power_state'?: number;
+  'OS-EXT-AZ:availability_zone'?: string;
+}
+
+export interface Port {
+  id: string;
+  name: string;
+  description: string;
+  /** The server that it is plugged into, or ''. */
+  device_id: string;
+  created_at?: string;
+  fixed_ips: readonly { ip_address: string }[];
+}
+
+export interface FloatingIp {
+  id: string;
+  description: string;
+  floating_ip_address: string;
+  port_id: string | null;
+}
+
+export interface Volume {
+  id: string;
+  name: string;
+  status: string;
+  /** GiB. */
+  size: number;
+  created_at: string;
+  metadata: Readonly<Record<string, string>>;
+  attachments: readonly { server_id: string; attachment_id: string }[];
+}
+
+export interface Image {
+  id: string;
+  name: string;
+  status: string;
+  instance_uuid?: string;
+  created_at?: string;
+}
+
+export interface Flavor {
+  id: string;
+  name: string;
+  vcpus: number;
+  /** MiB. */
+  ram: number;
+  /** GiB. */
+  disk: number;
+  extra_specs?: Readonly<Record<string, string>>;
+}
+
+export interface Zone {
+  name: string;
+  isAvailable: boolean;
+  /** Names of its compute hosts. Undefined if this project may not see them. */
+  hosts: readonly string[] | undefined;
+}
+
+export interface Named {
+  id: string;
+  name: string;
+}
+
+/** How much of a quota is left: what it limits, and undefined for no limit. */
+export type QuotaLeft = Readonly<
+  Record<
+    'instances' | 'cores' | 'ramMib' | 'ports' | 'floatingIps' | 'volumes' | 'gigabytes',
+    number | undefined
+  >
+>;
+
+/** The requests of the driver. @throws as {@link CloudClient} */
+export class CloudApi {
+  readonly client: CloudClient;
+
+  constructor(client: CloudClient) {
+    this.client = client;
+  }
+
+  async servers(query: Readonly<Record<string, string>> = {}): Promise<Server[]> {
+    return (await this.client.list('compute', '/servers/detail', 'servers', query)) as unknown as Server[];
+  }
+
+  server(id: string): Promise<Server | undefined> {
+    return this.#one('compute', `/servers/${id}`, 'server');
+  }
+
+  async ports(query: Readonly<Record<string, string>> = {}): Promise<Port[]> {
+    return (await this.client.list('network', '/ports', 'ports', {
+      ...query,
+      ...(await this.#ofProject()),
+    })) as unknown as Port[];
+  }
+
+  async floatingIps(query: Readonly<Record<string, string>> = {}): Promise<FloatingIp[]> {
+    const ofProject = await this.#ofProject();
+    return (await this.client.list('network', '/floatingips', 'floatingips', {
+      ...query,
+      ...ofProject,
+    })) as unknown as FloatingIp[];
+  }
+
+  async volumes(query: Readonly<Record<string, string>> = {}): Promise<Volume[]> {
+    return (await this.client.list('volume', '/volumes/detail', 'volumes', query)) as unknown as Volume[];
+  }
+
+  volume(id: string): Promise<Volume | undefined> {
+    return this.#one('volume', `/volumes/${id}`, 'volume');
+  }
+
+  async images(query: Readonly<Record<string, string>>): Promise<Image[]> {
+    return (await this.client.list('image', '/images', 'images', query)) as unknown as Image[];
+  }
+
+  /** The image with that id or name; of several with one name the newest. */
+  async image(idOrName: string): Promise<Image | undefined> {
+    const found = [
+      ...(isUuid(idOrName) ? await this.images({ id: idOrName }) : []),
+      ...(await this.images({ name: idOrName })),
+    ];
+    return found
+      .filter(({ status }) => status === 'active')
+      .sort((a, b) => (b.created_at ?? '').localeCompare(a.created_at ?? ''))[0];
+  }
+
+  async flavors(): Promise<Flavor[]> {
+    return (await this.client.list('compute', '/flavors/detail', 'flavors')) as unknown as Flavor[];
+  }
+
+  /** A network or security group by id or name. Undefined if there is none, or several with that name. */
+  async named(kind: 'networks' | 'security-groups', idOrName: string): Promise<Named | undefined> {
+    const key = kind.replace('-', '_');
+    const all = (await this.client.list('network', `/${kind}`, key)) as unknown as Named[];
+    const byName = all.filter(({ name }) => name === idOrName);
+    return all.find(({ id }) => id === idOrName) ?? (byName.length === 1 ? byName[0] : undefined);
+  }
+
+  /** Zones of compute hosts, with their hosts if this project may see them. */
+  async zones(): Promise<Zone[]> {
+    const path = '/os-availability-zone';
+    const body = await this.client.get('compute', `${path}/detail`).catch((error) => {
+      if (isForbidden(error)) return this.client.get('compute', path);
+      throw error;
+    });
+    const found = body['availabilityZoneInfo'] as {
+      zoneName: string;
+      zoneState: { available: boolean };
+      hosts: Record<string, Json> | null;
+    }[];
+    return found
+      .filter(({ hosts }) => hosts === null || Object.values(hosts).some((of) => 'nova-compute' in of))
+      .map(({ zoneName, zoneState, hosts }) => ({
+        name: zoneName,
+        isAvailable: zoneState.available,
+        hosts:
+          hosts === null
+            ? undefined
+            : Object.entries(hosts).flatMap(([name, of]) => (isUp(of) ? [name] : [])),
+      }));
+  }
+
+  async quotaLeft(): Promise<QuotaLeft> {
+    const { project } = await this.client.session();
+    const [compute, network, volume] = await Promise.all([
+      this.client.get('compute', '/limits'),
+      this.client.get('network', `/quotas/${project.id}/details.json`),
+      this.client.get('volume', '/limits').catch(() => undefined),
+    ]);
+    const [nova, cinder] = [compute, volume].map(
+      (body) => (body?.['limits'] as { absolute?: Record<string, number> })?.absolute ?? {},
+    );
+    const neutron = (network['quota'] ?? {}) as Record<
+      string,
+      { limit: number; used: number; reserved: number }
+    >;
+    const left = (max: number | undefined, used = 0) =>
+      max === undefined || max < 0 ? undefined : Math.max(0, max - used);
+    const ofNetwork = (name: string) =>
+      left(neutron[name]?.limit, (neutron[name]?.used ?? 0) + (neutron[name]?.reserved ?? 0));
+    return {
+      instances: left(nova?.['maxTotalInstances'], nova?.['totalInstancesUsed']),
+      cores: left(nova?.['maxTotalCores'], nova?.['totalCoresUsed']),
+      ramMib: left(nova?.['maxTotalRAMSize'], nova?.['totalRAMUsed']),
+      ports: ofNetwork('port'),
+      floatingIps: ofNetwork('floatingip'),
+      volumes: left(cinder?.['maxTotalVolumes'], cinder?.['totalVolumesUsed']),
+      gigabytes: left(cinder?.['maxTotalVolumeGigabytes'], cinder?.['totalGigabytesUsed']),
+    };
+  }
+
+  /** Actions on a server, newest first. */
+  async actions(id: string): Promise<{ action: string; message: string | null; start_time: string }[]> {
+    const body = await this.client.get('compute', `/servers/${id}/os-instance-actions`);
+    return body['instanceActions'] as { action: string; message: string | null; start_time: string }[];
+  }
+
+  /** Neutron shows an administrator the ports of all projects. */
+  async #ofProject(): Promise<{ project_id: string }> {
+    return { project_id: (await this.client.session()).project.id };
+  }
+
+  async #one<T>(service: 'compute' | 'volume', path: string, key: string): Promise<T | undefined> {
+    try {
+      return (await this.client.get(service, path))[key] as T;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+}
+
+function isUp(services: Json): boolean {
+  const compute = services['nova-compute'] as { active?: boolean; available?: boolean } | undefined;
+  return compute?.active === true && compute.available === true;
+}
+
+function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/.test(text);
+}

@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import { OTHER, TOKEN_MS, URLS } from '../../../simulation/engine/openstack/memory-cloud.fixture.ts';
+import { TRIAL_ORDER } from '../kit/checks/bench.ts';
+import { ended, openstackInMemory, specOf, withMachine } from './driver.fixture.ts';
+
+const MINUTE = 60_000;
+const { nova, neutron } = URLS;
+
+describe('what somebody does at the cloud', () => {
+  it.each([
+    ['stops it', [['os-stop']], 'stopped'],
+    ['pauses it', [['pause']], 'paused'],
+    ['suspends it', [['suspend']], 'paused'],
+    ['shelves it', [['shelve']], 'stopped'],
+    ['rescues it', [['rescue', {}]], 'starting'],
+    ['migrates it, and has not confirmed that', [['migrate']], 'running'],
+    ['migrates it', [['migrate'], ['confirmResize']], 'running'],
+  ] as [string, [string, object?][], string][])(
+    '%s: the machine is followed [openstack-followed]',
+    async (_what, actions, power) => {
+      const setting = await withMachine();
+      for (const [name, args] of actions) {
+        await setting.act(name, args ?? null);
+        await setting.wait(3 * MINUTE);
+      }
+      expect(await setting.power()).toBe(power);
+      const listed = await setting.driver.list();
+      expect(listed).toMatchObject({ items: [{ ref: setting.ref, power }] });
+    },
+  );
+
+  it('renames it: it is known by its mark, and removed by its id', async () => {
+    const setting = await withMachine();
+    await setting.ask('PUT', `${nova}/servers/${setting.id}`, { server: { name: 'db-of-the-shop' } });
+    expect(await setting.driver.get(setting.ref)).toMatchObject({
+      value: { power: 'running', renamedTo: 'db-of-the-shop' },
+    });
+    const step = await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
+    expect(step).toMatchObject({ outcome: 'done' });
+    expect(setting.cloud.servers.size + setting.cloud.ports.size).toBe(0);
+  });
+
+  it('deletes it: it is gone, and its port and address are named as leftovers [openstack-leftovers]', async () => {
+    const setting = await withMachine({ floating: true, bootsFromVolume: true });
+    await setting.ask('DELETE', `${nova}/servers/${setting.id}`);
+    await setting.wait(MINUTE);
+    expect(await setting.power()).toBe('gone');
+    const [port] = [...setting.cloud.ports.keys()];
+    const listed = await setting.driver.list();
+    expect(listed).toMatchObject({ items: [], leftovers: [{ ref: setting.ref }] });
+    expect(JSON.stringify(listed)).toContain(`port ${port}, floating IP 203.0.113.`);
+    expect(
+      await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER)),
+    ).toMatchObject({
+      outcome: 'done',
+    });
+    const { ports, floatingIps, volumes } = setting.cloud;
+    expect(ports.size + floatingIps.size + volumes.size).toBe(0);
+  });
+
+  it('makes another server with its metadata: it is a copy, and no order touches it', async () => {
+    const setting = await withMachine();
+    const { metadata } = setting.cloud.servers.get(setting.id) as { metadata: Record<string, string> };
+    const [flavor, image] = [[...setting.cloud.flavors.keys()][0], [...setting.cloud.images.keys()][0]];
+    const server = {
+      name: 'copy',
+      flavorRef: flavor,
+      imageRef: image,
+      networks: 'none',
+      metadata: { ...metadata },
+    };
+    await setting.ask('POST', `${nova}/servers`, { server });
+    await setting.wait(MINUTE);
+    const listed = await setting.driver.list();
+    expect(listed).toMatchObject({ items: [{ ref: setting.ref }], copies: [{ ref: setting.ref }] });
+    await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
+    expect([...setting.cloud.servers.values()].map(({ name }) => name)).toEqual(['copy']);
+  });
+
+  it('removes its mark but not its tag: nothing is concluded', async () => {
+    const setting = await withMachine();
+    await setting.ask('PUT', `${nova}/servers/${setting.id}/metadata`, { metadata: {} });
+    expect(await setting.power()).toBe('unknown');
+  });
+
+  it('takes its port away: it runs, but cannot be reached', async () => {
+    const setting = await withMachine();
+    for (const id of setting.cloud.ports.keys()) await setting.ask('DELETE', `${neutron}/ports/${id}`);
+    expect(await setting.power()).toBe('starting');
+  });
+});
+
+describe('a cloud that keeps deleted servers for a while', () => {
+  it('shows one as stopping until it is reaped, and running once it is restored [openstack-restored]', async () => {
+    const setting = await withMachine({ cloud: { reclaimMs: 60 * MINUTE } });
+    await setting.ask('DELETE', `${nova}/servers/${setting.id}`);
+    await setting.wait(MINUTE);
+    expect(await setting.power()).toBe('stopping');
+    expect(await setting.driver.list()).toMatchObject({ items: [{ power: 'stopping' }] });
+    await setting.act('restore');
+    await setting.wait(MINUTE);
+    expect(await setting.power()).toBe('running');
+    await setting.ask('DELETE', `${nova}/servers/${setting.id}`);
+    await setting.wait(3 * 60 * MINUTE);
+    expect(await setting.power()).toBe('gone');
+  });
+
+  it('is asked to delete them for good by an order alone [openstack-soft-deleted]', async () => {
+    const setting = await withMachine({ cloud: { reclaimMs: 60 * MINUTE } });
+    expect(
+      await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER)),
+    ).toMatchObject({
+      outcome: 'done',
+    });
+    expect(setting.cloud.servers.size).toBe(0);
+  });
+});
+
+describe('a start of a shelved machine', () => {
+  it('for which Nova finds no host leaves it shelved, with the code capacity [openstack-no-valid-host]', async () => {
+    const setting = await withMachine({ onStop: 'release' });
+    const { driver, ref } = setting;
+    expect(await ended(setting, (cookie) => driver.stop(ref, cookie))).toMatchObject({ outcome: 'done' });
+    for (const compute of setting.cloud.computes) compute.isDisabled = true;
+    const step = await ended(setting, (cookie) => driver.start(ref, cookie));
+    expect(step).toMatchObject({ outcome: 'failed', code: 'capacity', sideEffect: 'none' });
+    expect(await setting.power()).toBe('stopped');
+    for (const compute of setting.cloud.computes) compute.isDisabled = false;
+    expect(await ended(setting, (cookie) => driver.start(ref, cookie))).toMatchObject({ outcome: 'done' });
+  });
+});
+
+describe('a create', () => {
+  it('for which Nova finds no host fails with capacity, and its order removes its parts', async () => {
+    const setting = openstackInMemory();
+    const driver = setting.open();
+    const steps = ended(setting, (cookie) => driver.create(specOf('berth-inst-1'), cookie));
+    for (const compute of setting.cloud.computes)
+      compute.inventories['VCPU'] = { total: 0, reserved: 0, allocationRatio: 1 };
+    expect(await steps).toMatchObject({ outcome: 'failed', code: 'capacity', sideEffect: 'certain' });
+    await ended(setting, (cookie) => driver.destroy('berth-inst-1', cookie, TRIAL_ORDER));
+    expect(setting.cloud.servers.size + setting.cloud.ports.size).toBe(0);
+  });
+
+  it('beyond the quota fails with quota, and is not counted as room', async () => {
+    const setting = await withMachine();
+    setting.cloud.quota.instances = 1;
+    const step = await ended(setting, (cookie) => setting.driver.create(specOf('berth-inst-2'), cookie));
+    expect(step).toMatchObject({ outcome: 'failed', code: 'quota', sideEffect: 'certain' });
+    expect(await setting.driver.inventory?.()).toMatchObject({ free: [{ offerId: 'h100', units: 0 }] });
+    expect(await setting.driver.place?.(specOf('berth-inst-2'), [])).toMatchObject({
+      answer: 'refused',
+      code: 'capacity',
+    });
+  });
+});
+
+describe('a credential', () => {
+  it('gets a new token before the old one expires, and after it was revoked', async () => {
+    const setting = await withMachine();
+    await setting.wait(2 * TOKEN_MS);
+    expect(await setting.power()).toBe('running');
+    for (let issued = 1; issued < 9; issued += 1) setting.identity.revoke(`gAAAAA-${issued}`);
+    expect(await setting.power()).toBe('running');
+  });
+
+  it('that was revoked proves nothing, and a change fails with auth [openstack-revoked]', async () => {
+    const setting = await withMachine();
+    setting.identity.revokeCredential('berth');
+    expect(await setting.driver.list()).toMatchObject({ answer: 'unknown' });
+    expect(await setting.power()).toBe('unknown');
+    const step = await setting.driver.stop(setting.ref, null);
+    expect(step).toMatchObject({ outcome: 'failed', code: 'auth', sideEffect: 'none' });
+    expect(JSON.stringify(step)).not.toContain('a secret');
+  });
+
+  it('of another project sees nothing, and names other hosts: no machine is proved gone [openstack-other-project]', async () => {
+    const setting = await withMachine();
+    const other = openstackInMemory({ as: OTHER });
+    const [own, foreign] = [await setting.driver.get(setting.ref), await other.open().get(setting.ref)];
+    const host = own.answer === 'observed' ? own.value.host : undefined;
+    expect(foreign).toMatchObject({ answer: 'gone' });
+    expect(host).toMatch(/^nova@[0-9a-f]{8}$/);
+    expect(JSON.stringify(foreign)).not.toContain(host);
+  });
+});

@@ -1,0 +1,304 @@
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
+import type { Call } from '../../orchestrator/model/platform-driver.ts';
+import { NotReached } from '../../ports/errors.ts';
+import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
+import type { Asking } from '../kit/asking.ts';
+import type { Cloud } from './clouds.ts';
+import { CloudRefusal } from './errors.ts';
+import { type Service, type Session, services, toSession } from './session.ts';
+import { type Answer, httpTransport, type Sent, type Transport } from './transport.ts';
+
+export interface Connection {
+  cloud: Cloud;
+  /** Present under `berth doctor`. */
+  asking?: Asking | undefined;
+  /** Milliseconds since the epoch, on the clock of {@link Call.deadline}. The default is this machine's clock. */
+  now?: () => number;
+  /** The default is HTTP. */
+  transport?: Transport;
+}
+
+type Change = 'POST' | 'PUT' | 'PATCH';
+type Method = Change | 'GET' | 'DELETE';
+type Query = Readonly<Record<string, string>>;
+
+export interface SendOptions {
+  body?: unknown;
+  query?: Query;
+  /** Limits of the change. After its deadline or abort nothing is sent, and no answer is awaited. */
+  call?: Call | undefined;
+}
+
+/** The reason for a removal. `keepsData`: what it removes is a mark or an attachment. */
+export type Removal = { order: DestroyOrder } | { keepsData: true };
+
+/** An object of an answer. */
+export type Json = Record<string, unknown>;
+
+const REQUEST_TIMEOUT_MS = DEFAULT_CALL_MS - 1_000;
+/** A token is replaced this long before it expires. */
+const TOKEN_SPARE_MS = 60_000;
+const MOST_PAGES = 1_000;
+/** Errors of a connection that was never made, so nothing was sent. */
+const NO_CONNECTION = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+]);
+
+/** Requests to the services of one project in one region, with a token that is renewed. */
+export class CloudClient {
+  readonly #cloud: Cloud;
+  readonly #asking: Asking | undefined;
+  readonly #now: () => number;
+  readonly #transport: Transport;
+  #session: Promise<Session> | undefined;
+
+  constructor({ cloud, asking, now = Date.now, transport }: Connection) {
+    this.#cloud = cloud;
+    this.#asking = asking;
+    this.#now = now;
+    this.#transport = transport ?? httpTransport(cloud, REQUEST_TIMEOUT_MS);
+  }
+
+  /** The project and the region. @throws as `get` */
+  async session(): Promise<Session> {
+    return this.#current(this.#limit(undefined).signal);
+  }
+
+  /** @throws {CloudRefusal} | {NotReached} | {Error} if the answer is lost or is not the service's */
+  async get(service: Service, path: string, query: Query = {}): Promise<Json> {
+    return (await this.#request('GET', service, path, { query })).body;
+  }
+
+  /** All pages of a list, as long as the service makes them: with a limit, Nova omits servers of cells that are down. @throws as `get` */
+  async list(service: Service, path: string, key: string, query: Query = {}): Promise<Json[]> {
+    const items: Json[] = [];
+    let more: Query | undefined = query;
+    for (let page = 0; more !== undefined; page += 1) {
+      const body: Json = await this.get(service, path, more);
+      const found = body[key];
+      if (!Array.isArray(found)) throw new Error(`${service} answered ${path} without ${key}`);
+      if (page === MOST_PAGES)
+        throw new Error(`${service} answered ${path} with more than ${MOST_PAGES} pages`);
+      items.push(...(found as Json[]));
+      const marker = nextMarker(body, key) ?? undefined;
+      more = marker === undefined ? undefined : { ...more, marker };
+    }
+    return items;
+  }
+
+  /**
+   * Sends a change. Every change goes through here; a removal carries its order.
+   *
+   * @throws {NotReached} if nothing was sent
+   * @throws {CloudRefusal} if the service refused it
+   * @throws {Error} if the answer is lost or is not the service's
+   */
+  async send(method: Change, service: Service, path: string, options?: SendOptions): Promise<Json>;
+  async send(method: 'DELETE', service: Service, path: string, options: SendOptions & Removal): Promise<Json>;
+  async send(
+    method: Change | 'DELETE',
+    service: Service,
+    path: string,
+    options: SendOptions = {},
+  ): Promise<Json> {
+    return (await this.#request(method, service, path, options)).body;
+  }
+
+  /** The versions that a service offers, and the `Date` of its answer. @throws as `get` */
+  async versions(service: Service): Promise<{ body: Json; date: string | undefined }> {
+    const { signal, end } = this.#limit(undefined);
+    try {
+      const session = await this.#current(signal);
+      const root = session.urlOf(service).replace(/(\/v[\d.]+)\/.*$/, '$1');
+      const answer = await this.#exchange({
+        method: 'GET',
+        url: `${root}/`,
+        headers: { 'x-auth-token': session.token, accept: 'application/json' },
+        body: undefined,
+        signal,
+      });
+      return { body: parse(answer, service), date: answer.headers['date'] };
+    } finally {
+      end();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  async #request(method: Method, service: Service, path: string, options: SendOptions) {
+    const { call } = options;
+    if (call !== undefined && (call.signal.aborted || this.#now() >= call.deadline))
+      throw new NotReached('the time of this call is over: nothing was sent');
+    const { signal, end } = this.#limit(call);
+    try {
+      const session = await this.#current(signal);
+      const answer = await this.#ask(session, method, service, path, options, signal);
+      if (answer.status !== 401) return this.#read(answer, service);
+      // The token was revoked or expired early. A 401 has no effect, so the request may be sent again.
+      this.#session = undefined;
+      const renewed = await this.#current(signal);
+      return this.#read(await this.#ask(renewed, method, service, path, options, signal), service);
+    } finally {
+      end();
+    }
+  }
+
+  #ask(
+    session: Session,
+    method: Method,
+    service: Service,
+    path: string,
+    { query = {}, body, call }: SendOptions,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    if (call !== undefined && (call.signal.aborted || this.#now() >= call.deadline))
+      throw new NotReached('the time of this call is over: nothing was sent');
+    const search = new URLSearchParams(query).toString();
+    const { microversion } = services[service];
+    return this.#exchange({
+      method,
+      url: `${session.urlOf(service)}${path}${search === '' ? '' : `?${search}`}`,
+      headers: {
+        'x-auth-token': session.token,
+        accept: 'application/json',
+        ...(microversion && { [microversion[0]]: `${microversion[1]} ${microversion[2]}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
+  }
+
+  #read(answer: Answer, service: Service): { body: Json; headers: Answer['headers'] } {
+    if (answer.status >= 400) throw toRefusal(answer, service);
+    return { body: answer.text === '' ? {} : parse(answer, service), headers: answer.headers };
+  }
+
+  /** The session, made anew shortly before its token expires. Requests share one request for a token. */
+  async #current(signal: AbortSignal): Promise<Session> {
+    const known = await this.#session?.catch(() => undefined);
+    if (known !== undefined && known.expiresAt - TOKEN_SPARE_MS > this.#now()) return known;
+    if (known !== undefined || this.#session === undefined) this.#begin();
+    const session = this.#session as Promise<Session>;
+    const isOver = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(new NotReached(String(signal.reason))), { once: true });
+    });
+    return Promise.race([session, isOver]);
+  }
+
+  #begin(): void {
+    const session = this.#authenticate();
+    this.#session = session;
+    // The next request tries again.
+    session.catch(() => {
+      if (this.#session === session) this.#session = undefined;
+    });
+  }
+
+  /** @throws {CloudRefusal} if the credential is refused; {NotReached} for any other failure: a token changes nothing */
+  async #authenticate(): Promise<Session> {
+    const { signal, end } = this.#limit(undefined);
+    const { authUrl, auth } = this.#cloud;
+    try {
+      const answer = await this.#exchange({
+        method: 'POST',
+        url: `${authUrl}/auth/tokens`,
+        headers: { accept: 'application/json', 'content-type': 'application/json' },
+        body: JSON.stringify({ auth }),
+        signal,
+      });
+      if (answer.status === 401 || answer.status === 403)
+        throw new CloudRefusal(401, `Keystone refuses the credential (${answer.status})`);
+      if (answer.status >= 400)
+        throw new NotReached(`Keystone answers ${answer.status} to the request for a token`);
+      return toSession(answer.headers['x-subject-token'], parse(answer, 'identity'), this.#cloud);
+    } catch (error) {
+      if (error instanceof CloudRefusal || error instanceof NotReached) throw error;
+      throw new NotReached(`Keystone: ${(error as Error).message}`);
+    } finally {
+      end();
+    }
+  }
+
+  /** @throws {NotReached} if no connection was made */
+  async #exchange(sent: Sent): Promise<Answer> {
+    try {
+      return await this.#transport.send(sent);
+    } catch (error) {
+      const { origin } = new URL(sent.url);
+      if (codesOf(error).some((code) => NO_CONNECTION.has(code)) || sent.method === 'GET')
+        throw new NotReached(`${origin} does not answer (${(error as Error).message})`);
+      throw new Error(`${origin}: the answer is lost (${(error as Error).message})`);
+    }
+  }
+
+  #limit(call: Call | undefined): { signal: AbortSignal; end: () => void } {
+    const over = new AbortController();
+    const withinMs = this.#asking?.withinMs ?? REQUEST_TIMEOUT_MS;
+    const timer = setTimeout(() => over.abort(new Error(`no answer within ${withinMs} ms`)), withinMs);
+    const ends = [this.#asking?.signal, call?.signal].filter((one) => one !== undefined);
+    return { signal: AbortSignal.any([over.signal, ...ends]), end: () => clearTimeout(timer) };
+  }
+}
+
+/** The marker of the next page. Nova and Cinder give `KEY_links`, Glance `next`; Neutron's lists are whole without. */
+function nextMarker(body: Json, key: string): string | null {
+  const links = body[`${key}_links`] as { rel: string; href: string }[] | undefined;
+  const next = links?.find(({ rel }) => rel === 'next')?.href ?? (body['next'] as string | undefined);
+  return next === undefined ? null : new URL(next, 'http://cloud').searchParams.get('marker');
+}
+
+function parse({ text, status }: Answer, service: string): Json {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value as Json;
+  } catch {}
+  throw new Error(`${service} answered ${status} with a body that is not JSON: ${text.slice(0, 200)}`);
+}
+
+/** @throws {Error} if another server, such as a proxy, has answered: its 404 does not mean that something is gone */
+function toRefusal(answer: Answer, service: Service): CloudRefusal {
+  const seconds = Number(answer.headers['retry-after']);
+  const retryAfterMs = seconds > 0 ? seconds * 1000 : undefined;
+  const isThrottled = answer.status === 429 || answer.status === 503;
+  const message = messageOf(answer);
+  if (message === undefined && !isThrottled && answer.status !== 401)
+    throw new Error(
+      `${service} answered ${answer.status} with an unexpected body: ${answer.text.slice(0, 200)}`,
+    );
+  return new CloudRefusal(answer.status, `${service}: ${message ?? `status ${answer.status}`}`, retryAfterMs);
+}
+
+/** The message of `{"itemNotFound": {"message": …}}`, `{"NeutronError": …}`, `{"errors": [{"detail": …}]}`. */
+function messageOf({ text }: Answer): string | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const [first] = Object.values((value ?? {}) as Json);
+  const fault = (Array.isArray(first) ? first[0] : first) as Json | string | undefined;
+  if (typeof fault === 'string') return fault;
+  const message = fault?.['message'] ?? fault?.['detail'];
+  return typeof message === 'string' ? message.replaceAll(/\s+/g, ' ').trim() : undefined;
+}
+
+function codesOf(error: unknown): string[] {
+  if (error instanceof AggregateError) return error.errors.flatMap(codesOf);
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  return [String(code), ...(cause instanceof Error ? codesOf(cause) : [])];
+}

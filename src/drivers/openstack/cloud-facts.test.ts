@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { URLS } from '../../../simulation/engine/openstack/memory-cloud.fixture.ts';
+import { TRIAL_ORDER } from '../kit/checks/bench.ts';
+import { ended, withMachine } from './driver.fixture.ts';
+
+const MINUTE = 60_000;
+const { nova } = URLS;
+
+type Setting = Awaited<ReturnType<typeof withMachine>>;
+
+async function withVolume(setting: Setting, ref = 'berth-vol-1') {
+  const { volumes } = setting.driver;
+  if (volumes === undefined) throw new Error('it has no volumes');
+  const spec = { ref, datacenter: 'fra', sizeGb: 5, type: undefined, note: 'a note' };
+  const made = await ended(setting, (cookie) => volumes.create(spec, cookie));
+  expect(made).toMatchObject({ outcome: 'done' });
+  const step = (of: 'attach' | 'detach') => ended(setting, (cookie) => volumes[of](ref, setting.ref, cookie));
+  return { volumes, ref, step };
+}
+
+// nova/api/openstack/compute/servers.py, _is_cell_down_supported: with `limit` or a filter the servers of a cell that is
+// down are left out; without, they are UNKNOWN.
+describe('a cell of Nova that is down', () => {
+  it('proves no machine gone', async () => {
+    const { cloud, driver, ref } = await withMachine();
+    cloud.isCellDown = true;
+    expect(await driver.get(ref)).toMatchObject({ answer: 'unknown' });
+    expect(await driver.list()).toMatchObject({ answer: 'unknown' });
+    cloud.isCellDown = false;
+    expect(await driver.get(ref)).toMatchObject({ answer: 'observed' });
+  });
+});
+
+// nova/compute/manager.py, _terminate_volume_connections: an offloaded server reserves its volumes, and Cinder lists only
+// attachments that are attached. `os-volume_attachments` shows them.
+describe('a volume of a shelved machine', () => {
+  it('is still shown as attached', async () => {
+    const setting = await withMachine({ onStop: 'release' });
+    const { volumes, ref, step } = await withVolume(setting);
+    expect(await step('attach')).toMatchObject({ outcome: 'done' });
+    await ended(setting, (cookie) => setting.driver.stop(setting.ref, cookie));
+    expect(await volumes.get(ref)).toMatchObject({ value: { attachedTo: [setting.ref] } });
+  });
+
+  it('is detached before the step is done', async () => {
+    const setting = await withMachine({ onStop: 'release' });
+    const { step } = await withVolume(setting);
+    await step('attach');
+    await ended(setting, (cookie) => setting.driver.stop(setting.ref, cookie));
+    expect(await step('detach')).toMatchObject({ outcome: 'done' });
+    expect(setting.cloud.servers.get(setting.id)?.mappings).toEqual([]);
+  });
+});
+
+it('a volume is attached to the machine, not to a second server of a lost create', async () => {
+  const setting = await withMachine();
+  const { step } = await withVolume(setting);
+  const server = {
+    name: setting.ref,
+    flavorRef: [...setting.cloud.flavors.keys()][0],
+    imageRef: [...setting.cloud.images.keys()][0],
+    networks: 'none',
+    tags: [setting.ref],
+    metadata: { berth_ref: setting.ref },
+  };
+  await setting.ask('POST', `${nova}/servers`, { server });
+  await setting.wait(MINUTE);
+  await step('attach');
+  expect(setting.cloud.servers.get(setting.id)?.mappings).toHaveLength(1);
+});
+
+// cinder/volume/api.py, delete: `error_deleting` is not deletable; an administrator may force it or reset it.
+it('a volume in error_deleting is not asked to be deleted in vain', async () => {
+  const setting = await withMachine();
+  const { volumes, ref } = await withVolume(setting);
+  for (const volume of setting.cloud.volumes.values()) volume.status = 'error_deleting';
+  const step = await ended(setting, (cookie) => volumes.destroy(ref, cookie, TRIAL_ORDER));
+  expect(step).not.toMatchObject({ code: 'invalid' });
+});
+
+// nova/compute/api.py, update_instance_metadata: ACTIVE, PAUSED, SUSPENDED and STOPPED only.
+it('a shelved machine is disowned whole, or not at all', async () => {
+  const setting = await withMachine({ onStop: 'release' });
+  const { driver, ref, cloud } = setting;
+  await ended(setting, (cookie) => driver.stop(ref, cookie));
+  const step = await ended(setting, async (cookie) => (await driver.disown?.(ref, cookie)) as never);
+  const isWhole = [...cloud.ports.values()].every(({ description }) => description.includes(ref));
+  expect(step.outcome === 'done' || isWhole, JSON.stringify(step)).toBe(true);
+});
+
+it('the image of a machine that was renamed and shelved goes with it, also if cookies are lost', async () => {
+  const setting = await withMachine({ onStop: 'release' });
+  const { driver, ref, id, cloud } = setting;
+  await setting.ask('PUT', `${nova}/servers/${id}`, { server: { name: 'db-of-the-shop' } });
+  await ended(setting, (cookie) => driver.stop(ref, cookie));
+  const snapshot = [...cloud.images.values()].find(({ properties }) => properties['instance_uuid'] === id);
+  if (snapshot === undefined) throw new Error('there is no snapshot');
+  // Nova tries to delete it once: this one is what it leaves.
+  const left = { ...snapshot, id: cloud.id() };
+  cloud.images.set(left.id, left);
+  await ended(setting, () => driver.destroy(ref, null, TRIAL_ORDER));
+  expect([...cloud.images.keys()]).not.toContain(left.id);
+});

@@ -1,0 +1,248 @@
+import { renderOneDocument } from '../../orchestrator/cloud-init/render.ts';
+import type {
+  MachineSpec,
+  ObservedMachine,
+  OwnerRef,
+  Step,
+} from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
+import { orFailure } from '../kit/answers.ts';
+import type { FloatingIp, Port, Server, Volume } from './api.ts';
+import { classify, toFailure } from './errors.ts';
+import { endpointIn, floatingOf, portOf, showMachine } from './machines.ts';
+import { type Attempt, phaseOf, readAttempt } from './objects.ts';
+import { flavorOf, zonesFor } from './placement.ts';
+import { type MachineMethod, offerOf, type Platform, POLL_MS, waitForServer } from './platform.ts';
+import {
+  detailOf,
+  imageOf,
+  isName,
+  mark,
+  taskOf,
+  toDescription,
+  toNoteMetadata,
+  zoneOf,
+} from './translate.ts';
+
+/** The most user data that Nova accepts, before base64. */
+const MAX_USER_DATA_BYTES = 49_149;
+const GROUP = 'berth';
+
+/** Makes the port, the boot volume, the server, and the floating IP, one a call. */
+export const createMachine: MachineMethod<'create'> = async (platform, spec, cookie) => {
+  if (!isName(spec.ref)) return failed('invalid', `${spec.ref} is not a valid tag of Nova`);
+  const attempt = await readAttempt(platform, spec.ref);
+  if (attempt.server !== undefined) return finish(platform, spec, attempt, attempt.server);
+  if (phaseOf(attempt) === 'destroying') return failed('conflict', `${spec.ref} is being removed`, 'certain');
+  if (cookie?.startsWith('server:'))
+    return unfinished(`the server ${cookie.slice('server:'.length)} has vanished`);
+  const step = await orFailure(() => make(platform, spec, attempt), toFailure);
+  // The port may have been made in this call or an earlier one.
+  return step.outcome === 'failed' && step.sideEffect === 'none' && (await hasPort(platform, spec.ref))
+    ? { ...step, sideEffect: 'certain' }
+    : step;
+};
+
+/** Whether a port of the attempt may be there. */
+async function hasPort({ api }: Platform, ref: OwnerRef): Promise<boolean> {
+  return api.ports({ name: ref }).then(
+    (ports) => ports.length > 0,
+    () => true,
+  );
+}
+
+async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Promise<Step<ObservedMachine>> {
+  const { api, options, call } = platform;
+  const offer = offerOf(platform, spec.offerId);
+  const { name: imageName, loginUser } = imageOf(spec.image, offer, options);
+  const userData = Buffer.from(renderOneDocument(spec, { loginUser }));
+  if (userData.length > MAX_USER_DATA_BYTES)
+    return failed(
+      'invalid',
+      `its user data has ${userData.length} bytes, and Nova accepts ${MAX_USER_DATA_BYTES}`,
+    );
+  const zone = spec.host === undefined ? (await zonesFor(platform, spec, offer))[0] : zoneOf(spec.host);
+  if (zone === undefined) return failed('capacity', 'no availability zone is open for it');
+  const [flavor, image] = await Promise.all([flavorOf(platform, offer), api.image(imageName)]);
+  if (flavor === undefined) return failed('invalid', `the cloud has no flavor ${offer.flavor}`);
+  if (image === undefined) return failed('image_missing', `the cloud has no active image ${imageName}`);
+  const port = attempt.ports[0] ?? (await makePort(platform, spec.ref, offer.network ?? options.network));
+  if ('outcome' in port) return port;
+  const boot =
+    offer.boot_volume && (attempt.bootVolumes[0] ?? (await makeBootVolume(platform, spec, image.id)));
+  if (boot?.status === 'error') return unfinished(`Cinder could not make the boot volume ${boot.id}`);
+  if (boot !== undefined && boot.status !== 'available')
+    return pending(`boot:${boot.id}`, POLL_MS, `boot volume ${boot.status}`);
+  const server = {
+    name: spec.ref,
+    flavorRef: flavor.id,
+    ...(boot === undefined ? { imageRef: image.id } : { block_device_mapping_v2: [bootFrom(boot)] }),
+    networks: [{ port: port.id }],
+    availability_zone: zone,
+    user_data: userData.toString('base64'),
+    config_drive: true,
+    tags: [spec.ref],
+    metadata: {
+      [mark.ref]: spec.ref,
+      [mark.offer]: spec.offerId,
+      [mark.loginUser]: loginUser,
+      [mark.onStop]: platform.catalog.offers.get(spec.offerId)?.onStop ?? 'hold',
+      ...toNoteMetadata(spec.note),
+    },
+  };
+  const answer = await api.client.send('POST', 'compute', '/servers', { body: { server }, call });
+  return pending(`server:${(answer['server'] as { id: string }).id}`, POLL_MS);
+}
+
+/** The port keeps its address while the server is shelved, and Nova plugs no second server into it. */
+async function makePort(platform: Platform, ref: OwnerRef, network: string): Promise<Port | Step<never>> {
+  const { api, call } = platform;
+  const on = await api.named('networks', network);
+  if (on === undefined)
+    return failed('invalid', `the cloud has no network ${network}, or several of that name`);
+  const groups = await securityGroups(platform);
+  if (typeof groups === 'string') return failed('invalid', groups);
+  const port = {
+    name: ref,
+    description: toDescription(ref, 'making'),
+    network_id: on.id,
+    security_groups: groups,
+  };
+  return (await api.client.send('POST', 'network', '/ports', { body: { port }, call }))['port'] as Port;
+}
+
+/** Ids of the security groups of machines; a sentence if one is missing. */
+async function securityGroups(platform: Platform): Promise<string[] | string> {
+  const { api, options, call } = platform;
+  const ids: string[] = [];
+  for (const name of options.security_groups ?? []) {
+    const found = await api.named('security-groups', name);
+    if (found === undefined) return `the project has no security group ${name}, or several of that name`;
+    ids.push(found.id);
+  }
+  if (options.security_groups !== undefined) return ids;
+  const known = await api.named('security-groups', GROUP);
+  if (known !== undefined) return [known.id];
+  const description = 'Machines of Berth: SSH and ping from everywhere';
+  const body = { security_group: { name: GROUP, description } };
+  const { id } = (await api.client.send('POST', 'network', '/security-groups', { body, call }))[
+    'security_group'
+  ] as { id: string };
+  const both = ['IPv4', 'IPv6'].flatMap((ethertype) => [
+    { ethertype, protocol: 'tcp', port_range_min: 22, port_range_max: 22 },
+    { ethertype, protocol: ethertype === 'IPv4' ? 'icmp' : 'ipv6-icmp' },
+  ]);
+  for (const rule of both) {
+    const security_group_rule = { ...rule, direction: 'ingress', security_group_id: id };
+    await api.client.send('POST', 'network', '/security-group-rules', {
+      body: { security_group_rule },
+      call,
+    });
+  }
+  return [id];
+}
+
+async function makeBootVolume(platform: Platform, spec: MachineSpec, imageId: string): Promise<Volume> {
+  const { api, options, call } = platform;
+  const { boot_volume: wanted } = offerOf(platform, spec.offerId);
+  const zone = options.datacenters[spec.datacenter]?.volume_zone;
+  const volume = {
+    name: spec.ref,
+    size: spec.rootDiskGb,
+    imageRef: imageId,
+    ...(wanted?.type !== undefined && { volume_type: wanted.type }),
+    ...(zone !== undefined && { availability_zone: zone }),
+    metadata: { [mark.bootOf]: spec.ref, ...toNoteMetadata(spec.note) },
+  };
+  return (await api.client.send('POST', 'volume', '/volumes', { body: { volume }, call }))[
+    'volume'
+  ] as Volume;
+}
+
+function bootFrom({ id }: Volume): object {
+  return {
+    source_type: 'volume',
+    destination_type: 'volume',
+    uuid: id,
+    boot_index: 0,
+    delete_on_termination: false,
+  };
+}
+
+async function finish(
+  platform: Platform,
+  { ref }: MachineSpec,
+  attempt: Attempt,
+  server: Server,
+): Promise<Step<ObservedMachine>> {
+  const { api, options, call } = platform;
+  const isComplete = server.metadata?.[mark.id] === server.id;
+  const cookie = `server:${server.id}`;
+  if (server.status === 'ERROR' && !isComplete) return failedBuild(server);
+  if (taskOf(server) === 'deleting' || server.status === 'SOFT_DELETED')
+    return unfinished(`the server ${server.id} is being deleted`);
+  // The guest switched itself off before it was reached.
+  if (server.status === 'SHUTOFF' && taskOf(server) === undefined) {
+    await api.client.send('POST', 'compute', `/servers/${server.id}/action`, {
+      body: { 'os-start': null },
+      call,
+    });
+    return pending(cookie, POLL_MS);
+  }
+  if (server.status !== 'ACTIVE') return waitForServer(cookie, server);
+  const port = portOf(server, attempt.ports);
+  if (port === undefined)
+    return failed('boot_failed', `the port of the server ${server.id} is gone`, 'certain');
+  let floatingIps: readonly FloatingIp[] = attempt.floatingIps;
+  if (options.floating_network !== undefined && floatingOf(port, floatingIps) === undefined) {
+    const floating = await makeFloatingIp(platform, ref, port, attempt.floatingIps);
+    if ('outcome' in floating) return floating;
+    floatingIps = [floating];
+  }
+  if (endpointIn(platform, server, { ports: [port], floatingIps }) === undefined)
+    return pending(cookie, POLL_MS);
+  if (!isComplete) {
+    await api.client.send('PUT', 'network', `/ports/${port.id}`, {
+      body: { port: { description: toDescription(ref, 'made', server.id) } },
+      call,
+    });
+    const metadata = { [mark.id]: server.id };
+    await api.client.send('POST', 'compute', `/servers/${server.id}/metadata`, { body: { metadata }, call });
+  }
+  const complete = { ...server, metadata: { ...server.metadata, [mark.id]: server.id } };
+  return done(await showMachine(platform, ref, complete, { ports: [port], floatingIps }));
+}
+
+/** Nova reports no capacity after it accepted the create, as a fault. */
+function failedBuild(server: Server): Step<never> {
+  const code = classify(undefined, detailOf(server));
+  return failed(code === 'capacity' || code === 'quota' ? code : 'boot_failed', detailOf(server), 'certain');
+}
+
+async function makeFloatingIp(
+  platform: Platform,
+  ref: OwnerRef,
+  port: Port,
+  known: readonly FloatingIp[],
+): Promise<FloatingIp | Step<never>> {
+  const { api, options, call } = platform;
+  const [loose] = known;
+  if (loose !== undefined) {
+    const body = { floatingip: { port_id: port.id } };
+    return (await api.client.send('PUT', 'network', `/floatingips/${loose.id}`, { body, call }))[
+      'floatingip'
+    ] as FloatingIp;
+  }
+  const name = options.floating_network ?? '';
+  const network = await api.named('networks', name);
+  if (network === undefined)
+    return failed('invalid', `the cloud has no network ${name}, or several of that name`, 'certain');
+  const floatingip = {
+    floating_network_id: network.id,
+    port_id: port.id,
+    description: toDescription(ref, 'made'),
+  };
+  return (await api.client.send('POST', 'network', '/floatingips', { body: { floatingip }, call }))[
+    'floatingip'
+  ] as FloatingIp;
+}

@@ -1,0 +1,179 @@
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
+import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending } from '../../platform-model/steps.ts';
+import type { Server, Volume } from './api.ts';
+import { unlessConflict } from './errors.ts';
+import { type Attempt, NOTHING, readEverything, shelveImages } from './objects.ts';
+import { type MachineMethod, type Platform, POLL_MS } from './platform.ts';
+import { isCopy, isMarkKey, mark, readDescription, refOf, toDescription, usersOf } from './translate.ts';
+
+const COOKIE = 'server:';
+
+/**
+ * Removes everything of an attempt. Its port goes last: while it is there, `get` shows the machine as being destroyed,
+ * and the port names the server, also one that Nova keeps as soft-deleted and does not list.
+ */
+export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, cookie, order) => {
+  const { attempts } = await readEverything(platform);
+  const attempt = attempts.get(ref) ?? NOTHING;
+  await markPorts(platform, ref, attempt);
+  const ids = serverIds(attempt, cookie);
+  const servers = (await Promise.all(ids.map((id) => platform.api.server(id)))).filter(
+    (one): one is Server =>
+      one !== undefined && refOf(one) === ref && !isCopy(one) && one.status !== 'DELETED',
+  );
+  const locked = servers.find((server) => server.locked);
+  if (locked !== undefined)
+    return failed('conflict', `the server ${locked.id} is locked: \`openstack server unlock ${locked.id}\``);
+  for (const server of servers) await removeServer(platform, server, order);
+  const waiting = pending(`${COOKIE}${ids.join(',')}`, POLL_MS);
+  if (servers.length > 0) return waiting;
+  const stuck = attempt.bootVolumes.find(isStuck);
+  if (stuck !== undefined) return stuckVolume(stuck);
+  const left = [
+    await removeFloatingIps(platform, attempt, order),
+    await removeBootVolumes(platform, attempt.bootVolumes, order),
+    await removeImages(platform, ref, ids, order),
+  ].some(Boolean);
+  if (left) return waiting;
+  for (const { id } of attempt.ports)
+    await platform.api.client.send('DELETE', 'network', `/ports/${id}`, { order, call: platform.call });
+  return attempt.ports.length > 0 ? waiting : done(null);
+};
+
+function serverIds({ server, duplicates, ports }: Attempt, cookie: string | null): string[] {
+  const noted = cookie?.startsWith(COOKIE) ? cookie.slice(COOKIE.length).split(',') : [];
+  const plugged = ports.flatMap((port) => [port.device_id, readDescription(port)?.serverId]);
+  const known = [server?.id, ...duplicates.map(({ id }) => id), ...noted, ...plugged];
+  return [...new Set(known.filter((id): id is string => id !== undefined && id !== ''))];
+}
+
+async function markPorts({ api, call }: Platform, ref: OwnerRef, { ports, server }: Attempt): Promise<void> {
+  for (const one of ports) {
+    const known = readDescription(one);
+    if (known?.phase === 'destroying') continue;
+    const port = { description: toDescription(ref, 'destroying', known?.serverId ?? server?.id) };
+    await api.client.send('PUT', 'network', `/ports/${one.id}`, { body: { port }, call });
+  }
+}
+
+async function removeServer(
+  { api, call }: Platform,
+  { id, status, ...server }: Server,
+  order: DestroyOrder,
+): Promise<void> {
+  if (server['OS-EXT-STS:task_state'] === 'deleting') return;
+  const path = `/servers/${id}`;
+  // Nova may keep a deleted server for a while, to restore it.
+  const sending =
+    status === 'SOFT_DELETED'
+      ? api.client.send('POST', 'compute', `${path}/action`, { body: { forceDelete: null }, call })
+      : api.client.send('DELETE', 'compute', path, { order, call });
+  await unlessConflict(sending);
+}
+
+/** Each of these returns whether something is left. */
+async function removeFloatingIps(
+  { api, call }: Platform,
+  { floatingIps }: Attempt,
+  order: DestroyOrder,
+): Promise<boolean> {
+  for (const { id } of floatingIps)
+    await unlessConflict(api.client.send('DELETE', 'network', `/floatingips/${id}`, { order, call }));
+  return floatingIps.length > 0;
+}
+
+async function removeBootVolumes(
+  platform: Platform,
+  volumes: readonly Volume[],
+  order: DestroyOrder,
+): Promise<boolean> {
+  for (const volume of volumes) await removeVolume(platform, volume, order);
+  return volumes.length > 0;
+}
+
+const REMOVABLE = new Set(['available', 'error', 'error_extending', 'error_restoring']);
+
+/** Whether Cinder failed to delete it, and takes no further order until an administrator has looked. */
+export const isStuck = ({ status }: Volume): boolean => status === 'error_deleting';
+
+export function stuckVolume({ id }: Volume): Step<never> {
+  const remedy = `\`openstack volume set --state error ${id}\``;
+  return failed(
+    'internal',
+    `Cinder could not delete the volume ${id}: find the cause, then ${remedy}`,
+    'certain',
+  );
+}
+
+/** Takes a volume from its servers, and deletes it once nothing uses it. */
+export async function removeVolume(platform: Platform, volume: Volume, order: DestroyOrder): Promise<void> {
+  const { api, call } = platform;
+  const users = usersOf(volume);
+  for (const server of users) await detachFrom(platform, volume, server);
+  if (users.length === 0 && REMOVABLE.has(volume.status))
+    await unlessConflict(api.client.send('DELETE', 'volume', `/volumes/${volume.id}`, { order, call }));
+}
+
+/** Takes a volume from a server, or removes the attachment that outlived its server. */
+export async function detachFrom({ api, call }: Platform, volume: Volume, server: string): Promise<void> {
+  const { id, status, attachments } = volume;
+  const keepsData = { keepsData: true, call } as const;
+  if ((await api.server(server)) !== undefined) {
+    if (status === 'in-use' || status === 'reserved')
+      await unlessConflict(
+        api.client.send('DELETE', 'compute', `/servers/${server}/os-volume_attachments/${id}`, keepsData),
+      );
+    return;
+  }
+  for (const { attachment_id: attachment } of attachments.filter((one) => one.server_id === server))
+    await unlessConflict(api.client.send('DELETE', 'volume', `/attachments/${attachment}`, keepsData));
+}
+
+async function removeImages(
+  platform: Platform,
+  ref: OwnerRef,
+  serverIds: readonly string[],
+  order: DestroyOrder,
+): Promise<boolean> {
+  const images = await shelveImages(platform, ref, serverIds);
+  for (const { id } of images)
+    await unlessConflict(
+      platform.api.client.send('DELETE', 'image', `/images/${id}`, { order, call: platform.call }),
+    );
+  return images.length > 0;
+}
+
+/** Removes Berth's mark from a server that is shut off, and from its other objects. */
+export const disownMachine: MachineMethod<'disown'> = async (platform, ref) => {
+  const { api, call } = platform;
+  const { server, duplicates, ports, floatingIps, bootVolumes } =
+    (await readEverything(platform)).attempts.get(ref) ?? NOTHING;
+  if (server !== undefined && server.status !== 'SHUTOFF')
+    return failed(
+      'conflict',
+      server.status.startsWith('SHELVED')
+        ? `Nova keeps the marks of a shelved server: \`openstack server unshelve ${server.id}\`, then \`openstack server stop\``
+        : `the server ${server.id} is not shut off`,
+    );
+  if (duplicates.length > 0)
+    return failed('conflict', `${duplicates.map(({ id }) => id).join(', ')} also has the mark of ${ref}`);
+  const unmarked = { description: '' };
+  for (const { id } of floatingIps)
+    await api.client.send('PUT', 'network', `/floatingips/${id}`, { body: { floatingip: unmarked }, call });
+  for (const { id } of ports)
+    await api.client.send('PUT', 'network', `/ports/${id}`, { body: { port: unmarked }, call });
+  for (const { id } of bootVolumes)
+    await api.client.send('DELETE', 'volume', `/volumes/${id}/metadata/${mark.bootOf}`, {
+      keepsData: true,
+      call,
+    });
+  if (server === undefined) return done(null) as Step<null>;
+  await unlessConflict(
+    api.client.send('DELETE', 'compute', `/servers/${server.id}/tags/${ref}`, { keepsData: true, call }),
+  );
+  const kept = Object.entries(server.metadata ?? {}).filter(([key]) => !isMarkKey(key));
+  const metadata = Object.fromEntries(kept);
+  await api.client.send('PUT', 'compute', `/servers/${server.id}/metadata`, { body: { metadata }, call });
+  return done(null);
+};

@@ -1,0 +1,126 @@
+import type {
+  AskedHosts,
+  Endpoint,
+  ObservedMachine,
+  OwnerRef,
+  Presence,
+} from '../../orchestrator/model/platform-driver.ts';
+import type { FloatingIp, Port, Server } from './api.ts';
+import { type Attempt, CellIsDown, partsOf, phaseOf, readAttempt, readEverything } from './objects.ts';
+import type { MachineMethod, Platform } from './platform.ts';
+import { endpointOf, fromPlatform, noteOf, toHost } from './translate.ts';
+
+export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
+  let attempt: Attempt;
+  try {
+    attempt = await readAttempt(platform, ref);
+  } catch (error) {
+    if (error instanceof CellIsDown) return unknownBehind(platform, error);
+    throw error;
+  }
+  const value = await observe(platform, ref, attempt);
+  return value === undefined
+    ? { answer: 'gone', hosts: await answered(platform, []) }
+    : { answer: 'observed', value };
+};
+
+/** All machines of the project. What a server left behind and no order removes is a leftover. */
+export const listMachines: MachineMethod<'list'> = async (platform) => {
+  const { attempts, zones } = await readEverything(platform);
+  const items: ObservedMachine[] = [];
+  const leftovers: { ref: OwnerRef; detail: string }[] = [];
+  const copies: { ref: OwnerRef; name: string }[] = [];
+  for (const [ref, attempt] of attempts) {
+    const value = await observe(platform, ref, attempt);
+    if (value !== undefined) items.push(value);
+    const parts = value === undefined ? partsOf(attempt) : attempt.duplicates.map(({ id }) => `server ${id}`);
+    if (parts.length > 0) leftovers.push({ ref, detail: parts.join(', ') });
+    copies.push(...attempt.copies.map(({ id, name }) => ({ ref, name: `${name} (${id})` })));
+  }
+  return { answer: 'listed', items, leftovers, copies, hosts: await answered(platform, zones) };
+};
+
+/**
+ * The machine of an attempt. Without its server it is being made or removed, as its port says; undefined if it is gone,
+ * whatever else is left of it.
+ */
+async function observe(
+  platform: Platform,
+  ref: OwnerRef,
+  attempt: Attempt,
+): Promise<ObservedMachine | undefined> {
+  const { server } = attempt;
+  const phase = phaseOf(attempt);
+  if (server !== undefined) {
+    const machine = await showMachine(platform, ref, server, attempt);
+    return phase === 'destroying' ? { ...machine, power: 'destroying' } : machine;
+  }
+  if (phase !== 'making' && phase !== 'destroying') return undefined;
+  const times = attempt.ports
+    .map(({ created_at: at }) => Date.parse(at ?? ''))
+    .filter((at) => !Number.isNaN(at));
+  // A boot volume is made before its server, and has the note too.
+  const note = noteOf(attempt.bootVolumes[0]?.metadata ?? {});
+  const power = phase === 'making' ? 'building' : 'destroying';
+  return { ref, power, createdAt: times[0] ?? 0, ...(note !== undefined && { note }) };
+}
+
+export async function showMachine(
+  platform: Platform,
+  ref: OwnerRef,
+  server: Server,
+  attempt: Pick<Attempt, 'ports' | 'floatingIps'>,
+): Promise<ObservedMachine> {
+  const zone = server['OS-EXT-AZ:availability_zone'];
+  const host = zone ? toHost(zone, await platform.api.client.session()) : undefined;
+  return fromPlatform(server, ref, endpointIn(platform, server, attempt), host);
+}
+
+export function endpointIn(
+  { options }: Platform,
+  server: Server,
+  attempt: Pick<Attempt, 'ports' | 'floatingIps'>,
+): Endpoint | undefined {
+  const port = portOf(server, attempt.ports);
+  return endpointOf(
+    server,
+    port,
+    floatingOf(port, attempt.floatingIps),
+    options.floating_network !== undefined,
+  );
+}
+
+export function portOf({ id }: Server, ports: readonly Port[]): Port | undefined {
+  return (
+    ports.find(({ device_id: plugged }) => plugged === id) ??
+    ports.find(({ device_id: plugged }) => plugged === '')
+  );
+}
+
+export function floatingOf(
+  port: Port | undefined,
+  floatingIps: readonly FloatingIp[],
+): FloatingIp | undefined {
+  return port && floatingIps.find(({ port_id: id }) => id === port.id);
+}
+
+/** The zones behind an answer: the API answers for all of them. */
+async function answered({ api }: Platform, shown: readonly string[]): Promise<AskedHosts> {
+  const [zones, session] = await Promise.all([api.zones(), api.client.session()]);
+  const names = new Set([...zones.map(({ name }) => name), ...shown]);
+  return { answered: [...names].map((zone) => toHost(zone, session)), silent: [] };
+}
+
+async function unknownBehind(platform: Platform, { message }: CellIsDown): Promise<Presence<never>> {
+  const { answered: zones } = await answered(platform, []);
+  return { answer: 'unknown', reason: message, hosts: { answered: [], silent: zones } };
+}
+
+export async function readConsole({ api }: Platform, ref: OwnerRef, lines: number): Promise<string> {
+  const [server] = (await api.servers({ tags: ref })).filter(({ status }) => status === 'ACTIVE');
+  if (server === undefined) return '';
+  const body = { 'os-getConsoleOutput': { length: lines } };
+  return String(
+    (await api.client.send('POST', 'compute', `/servers/${server.id}/action`, { body }))['output'] ?? '',
+  );
+}

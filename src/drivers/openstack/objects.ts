@@ -1,0 +1,172 @@
+import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { CloudApi, FloatingIp, Image, Port, Server, Volume } from './api.ts';
+import type { Platform } from './platform.ts';
+import { isCopy, isCreated, mark, type Phase, readDescription, refOf } from './translate.ts';
+
+/** Everything of one attempt. Names are not unique, and a lost answer may have made an object twice. */
+export interface Attempt {
+  /** The machine itself. */
+  server: Server | undefined;
+  /** Other servers that a create of this attempt made. They never ran for a tenant. */
+  duplicates: readonly Server[];
+  /** Servers that somebody made with the metadata of the machine. Never touched. */
+  copies: readonly Server[];
+  ports: readonly Port[];
+  floatingIps: readonly FloatingIp[];
+  bootVolumes: readonly Volume[];
+}
+
+/** All objects with marks of Berth, by attempt. */
+export interface Everything {
+  attempts: ReadonlyMap<OwnerRef, Attempt>;
+  /** Refs of machines by the ids of their servers. */
+  refs: ReadonlyMap<string, OwnerRef>;
+  /** Zones of the servers that are shown. */
+  zones: readonly string[];
+}
+
+/** The servers of a down cell are shown without metadata: an answer with one proves no absence. */
+export class CellIsDown extends Error {
+  override readonly name = 'CellIsDown';
+}
+
+/** Of several servers with one mark: the one whose creation was completed, or the one on the machine's port, or the oldest. */
+function identify(
+  marked: readonly Server[],
+  ports: readonly Port[],
+): Pick<Attempt, 'server' | 'duplicates' | 'copies'> {
+  const copies = marked.filter(isCopy);
+  const own = marked
+    .filter((one) => !isCopy(one))
+    .toSorted((a, b) => a.created.localeCompare(b.created) || a.id.localeCompare(b.id));
+  const plugged = new Set(ports.map(({ device_id: id }) => id));
+  const server = own.find(isCreated) ?? own.find(({ id }) => plugged.has(id)) ?? own[0];
+  return { server, duplicates: own.filter((one) => one !== server), copies };
+}
+
+/** Reads everything in the project. @throws {CellIsDown}, or as {@link CloudApi} */
+export async function readEverything({ api, options }: Platform): Promise<Everything> {
+  const [servers, ports, floatingIps, volumes] = await Promise.all([
+    api.servers(),
+    api.ports(),
+    options.floating_network === undefined ? [] : api.floatingIps(),
+    api.volumes(),
+  ]);
+  return group([...servers, ...(await unlisted(api, servers, ports))], ports, floatingIps, volumes);
+}
+
+/**
+ * The servers on marked ports that a list omits: Nova lists no server that it keeps as soft-deleted, and may restore. A
+ * server that was made between the two lists is among them too.
+ */
+async function unlisted(
+  api: CloudApi,
+  servers: readonly Server[],
+  ports: readonly Port[],
+): Promise<Server[]> {
+  const listed = new Set(servers.map(({ id }) => id));
+  const marked = ports.filter((port) => readDescription(port) !== undefined && port.device_id !== '');
+  const ids = new Set(marked.map(({ device_id: id }) => id).filter((id) => !listed.has(id)));
+  const found = await Promise.all([...ids].map((id) => api.server(id)));
+  return found.filter((one): one is Server => one !== undefined && one.status !== 'DELETED');
+}
+
+function group(
+  servers: readonly Server[],
+  ports: readonly Port[],
+  floatingIps: readonly FloatingIp[],
+  volumes: readonly Volume[],
+): Everything {
+  const hidden = servers.find(({ metadata }) => metadata === undefined);
+  if (hidden !== undefined)
+    throw new CellIsDown(`Nova cannot show the server ${hidden.id}: its cell is down`);
+  const byRef = <T>(items: readonly T[], ofItem: (item: T) => OwnerRef | undefined) =>
+    Map.groupBy(
+      items.filter((item) => ofItem(item) !== undefined),
+      (item) => ofItem(item) as OwnerRef,
+    );
+  const grouped = {
+    servers: byRef(servers, refOf),
+    ports: byRef(ports, (one) => readDescription(one)?.ref),
+    floatingIps: byRef(floatingIps, (one) => readDescription(one)?.ref),
+    bootVolumes: byRef(volumes, ({ metadata }) => metadata[mark.bootOf]),
+  };
+  const refs = new Set(Object.values(grouped).flatMap((map) => [...map.keys()]));
+  const attempts = new Map<OwnerRef, Attempt>();
+  for (const ref of refs) {
+    const own = grouped.ports.get(ref) ?? [];
+    attempts.set(ref, {
+      ...identify(grouped.servers.get(ref) ?? [], own),
+      ports: own,
+      floatingIps: grouped.floatingIps.get(ref) ?? [],
+      bootVolumes: grouped.bootVolumes.get(ref) ?? [],
+    });
+  }
+  const named = [...attempts].flatMap(([ref, { server, duplicates }]) =>
+    [server, ...duplicates].flatMap((one) => (one === undefined ? [] : [[one.id, ref] as const])),
+  );
+  const zones = servers.flatMap((server) => server['OS-EXT-AZ:availability_zone'] || []);
+  return { attempts, refs: new Map(named), zones: [...new Set(zones)] };
+}
+
+/**
+ * Reads what there is of one attempt: by its tag and names, and if no server has its tag, among all servers. A part of
+ * the mark on a server is no absence.
+ *
+ * @throws {CellIsDown}, or as {@link CloudApi}
+ */
+export async function readAttempt({ api, options }: Platform, ref: OwnerRef): Promise<Attempt> {
+  const [tagged, ports, floatingIps, volumes] = await Promise.all([
+    api.servers({ tags: ref }),
+    api.ports({ name: ref }),
+    options.floating_network === undefined ? [] : api.floatingIps(),
+    api.volumes({ name: ref }),
+  ]);
+  const servers = tagged.some((one) => refOf(one) === ref) ? tagged : await api.servers();
+  const partly = tagged.find((one) => one.metadata !== undefined && refOf(one) === undefined);
+  if (partly !== undefined)
+    throw new Error(`the server ${partly.id} has the tag ${ref} without the metadata ${mark.ref}`);
+  const server = servers.find((one) => refOf(one) === ref);
+  // Somebody may have renamed its port.
+  const found = ports.length > 0 || server === undefined ? ports : await api.ports({ device_id: server.id });
+  const all = [...servers, ...(await unlisted(api, servers, found))];
+  return group(all, found, floatingIps, volumes).attempts.get(ref) ?? NOTHING;
+}
+
+export const NOTHING: Attempt = {
+  server: undefined,
+  duplicates: [],
+  copies: [],
+  ports: [],
+  floatingIps: [],
+  bootVolumes: [],
+};
+
+/** How far its port has got. Undefined if it has none. */
+export function phaseOf({ ports }: Attempt): Phase | undefined {
+  const found = ports.flatMap((port) => readDescription(port)?.phase ?? []);
+  return found.find((phase) => phase === 'destroying') ?? found.find((phase) => phase === 'made') ?? found[0];
+}
+
+/** The objects of an attempt besides its machine, as words for an operator. */
+export function partsOf(attempt: Attempt): string[] {
+  return [
+    ...attempt.duplicates.map(({ id }) => `server ${id}`),
+    ...attempt.ports.map(({ id }) => `port ${id}`),
+    ...attempt.floatingIps.map(({ id, floating_ip_address: address }) => `floating IP ${address} (${id})`),
+    ...attempt.bootVolumes.map(({ id }) => `boot volume ${id}`),
+  ];
+}
+
+/** Images that shelved servers left behind: Nova names them after the server, and tries once to delete them with it. */
+export async function shelveImages(
+  { api }: Platform,
+  ref: OwnerRef,
+  serverIds: readonly string[],
+): Promise<Image[]> {
+  const named = api.images({ name: `${ref}-shelved` });
+  const ofServers = serverIds.map((id) => api.images({ instance_uuid: id, image_type: 'snapshot' }));
+  const found = (await Promise.all([named, ...ofServers])).flat();
+  const shelved = found.filter(({ name }) => name.endsWith('-shelved'));
+  return [...new Map(shelved.map((image) => [image.id, image])).values()];
+}

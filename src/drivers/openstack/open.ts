@@ -1,0 +1,98 @@
+import type {
+  Call,
+  DriverManifest,
+  PlatformDriver,
+  Step,
+  VolumeDriver,
+} from '../../orchestrator/model/platform-driver.ts';
+import { orFailure, orUnknown } from '../kit/answers.ts';
+import type { DriverSetting } from '../kit/driver-definition.ts';
+import { CloudApi } from './api.ts';
+import { CloudClient, type Connection } from './client.ts';
+import { createMachine } from './create.ts';
+import { destroyMachine, disownMachine } from './destroy.ts';
+import { toFailure } from './errors.ts';
+import { getMachine, listMachines, readConsole } from './machines.ts';
+import type { OpenStackConfig } from './options.ts';
+import { placeMachine, readInventory } from './placement.ts';
+import type { Platform } from './platform.ts';
+import { restartMachine, startMachine, stopMachine } from './power.ts';
+import {
+  attachVolume,
+  createVolume,
+  destroyVolume,
+  detachVolume,
+  getVolume,
+  listVolumes,
+  resizeVolume,
+} from './volumes.ts';
+
+/** A request whose answer is lost may still reach the service through its proxies. */
+const ON_ITS_WAY_MS = 30_000;
+/** Nova accepts 48 KiB of user data, which holds the provider's part too. */
+const MAX_CLOUD_INIT_BYTES = 32 * 1024;
+const CONSOLE_LINES = 200;
+const MAX_CONSOLE_BYTES = 16 * 1024;
+
+export function openOpenStack(
+  options: OpenStackConfig,
+  connection: Connection,
+  { catalog, clock }: Pick<DriverSetting, 'catalog' | 'clock'>,
+): PlatformDriver {
+  const now = (): number => clock.now();
+  const client = new CloudClient({ ...connection, now });
+  const driver = driverOf({ api: new CloudApi(client), options, catalog });
+  return { ...driver, close: () => client.close() };
+}
+
+type OpenStackDriver = Required<Omit<PlatformDriver, 'close' | 'volumes'>> & {
+  volumes: Omit<VolumeDriver, 'place' | 'copy'>;
+};
+
+function driverOf(platform: Platform): OpenStackDriver {
+  const change = <T>(call: Call | undefined, task: (platform: Platform) => Promise<Step<T>>) =>
+    orFailure(() => task({ ...platform, call }), toFailure);
+  return {
+    manifest,
+    get: (ref) => orUnknown(() => getMachine(platform, ref)),
+    list: () => orUnknown(() => listMachines(platform)),
+    place: (spec, avoidHosts) => orUnknown(() => placeMachine(platform, spec, avoidHosts)),
+    create: (spec, cookie, call) => change(call, (within) => createMachine(within, spec, cookie)),
+    stop: (ref, cookie, call) => change(call, (within) => stopMachine(within, ref, cookie)),
+    start: (ref, cookie, call) => change(call, (within) => startMachine(within, ref, cookie)),
+    restart: (ref, id, cookie, call) => change(call, (within) => restartMachine(within, ref, id, cookie)),
+    destroy: (ref, cookie, order, call) =>
+      change(call, (within) => destroyMachine(within, ref, cookie, order)),
+    disown: (ref, cookie, call) => change(call, (within) => disownMachine(within, ref, cookie)),
+    volumes: {
+      get: (ref) => orUnknown(() => getVolume(platform, ref)),
+      list: () => orUnknown(() => listVolumes(platform)),
+      create: (spec, cookie, call) => change(call, (within) => createVolume(within, spec, cookie)),
+      attach: (ref, machine, cookie, call) =>
+        change(call, (within) => attachVolume(within, ref, machine, cookie)),
+      detach: (ref, machine, cookie, call) =>
+        change(call, (within) => detachVolume(within, ref, machine, cookie)),
+      resize: (ref, sizeGb, cookie, call) =>
+        change(call, (within) => resizeVolume(within, ref, sizeGb, cookie)),
+      destroy: (ref, cookie, order, call) =>
+        change(call, (within) => destroyVolume(within, ref, cookie, order)),
+    },
+    inventory: (avoidHosts) => orUnknown(() => readInventory(platform, avoidHosts)),
+    async consoleTail(ref) {
+      const log = Buffer.from(await readConsole(platform, ref, CONSOLE_LINES));
+      return log.length === 0 ? undefined : log.subarray(-MAX_CONSOLE_BYTES).toString();
+    },
+  };
+}
+
+export const manifest: DriverManifest = {
+  name: 'openstack',
+  stop: true,
+  resume: true,
+  restart: true,
+  attachVolume: 'hot',
+  resizeVolume: 'detached',
+  createVisibleWithinMs: ON_ITS_WAY_MS,
+  keepsNotes: true,
+  cloudInitBytes: MAX_CLOUD_INIT_BYTES,
+};

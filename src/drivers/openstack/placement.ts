@@ -1,0 +1,230 @@
+import type { FreeUnits, ObservedHost } from '../../orchestrator/model/inventory.ts';
+import type { Placement } from '../../orchestrator/model/platform-driver.ts';
+import type { Flavor, QuotaLeft, Zone } from './api.ts';
+import type { Json } from './client.ts';
+import { CloudRefusal } from './errors.ts';
+import { readEverything } from './objects.ts';
+import type { OpenStackOffer } from './options.ts';
+import { type MachineMethod, offerOf, type Platform } from './platform.ts';
+import { imageOf, isName, toHost } from './translate.ts';
+
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
+
+export async function flavorOf({ api }: Platform, offer: OpenStackOffer): Promise<Flavor | undefined> {
+  return findFlavor(await api.flavors(), offer);
+}
+
+export function findFlavor(all: readonly Flavor[], { flavor }: OpenStackOffer): Flavor | undefined {
+  return all.find(({ id }) => id === flavor) ?? all.find(({ name }) => name === flavor);
+}
+
+interface Wanted {
+  datacenter: string;
+  avoidHosts?: readonly string[];
+}
+
+/** The available zones where the machine may be, without cordoned ones. */
+export async function zonesFor(platform: Platform, wanted: Wanted, offer: OpenStackOffer): Promise<string[]> {
+  const [zones, session] = await Promise.all([platform.api.zones(), platform.api.client.session()]);
+  return eligible(platform, zones, wanted, offer, (zone) => toHost(zone, session)).map(({ name }) => name);
+}
+
+function eligible(
+  { options }: Platform,
+  zones: readonly Zone[],
+  { datacenter, avoidHosts = [] }: Wanted,
+  offer: OpenStackOffer,
+  hostOf: (zone: string) => string,
+): Zone[] {
+  const among = [options.datacenters[datacenter]?.zones, offer.zones].filter((names) => names !== undefined);
+  return zones.filter(
+    ({ name, isAvailable }) =>
+      isAvailable && among.every((names) => names.includes(name)) && !avoidHosts.includes(hostOf(name)),
+  );
+}
+
+/** How many machines of a flavor fit into each zone, or undefined if Placement does not tell this project. */
+type Room = (flavor: Flavor, offer: OpenStackOffer, zone: Zone) => Promise<number | undefined>;
+
+/** The room in zones, by Placement: what its providers have left, with the traits that the flavor asks for. */
+async function roomOf(platform: Platform): Promise<Room> {
+  const hostsById = await hypervisors(platform);
+  const asked = new Map<string, Promise<Map<string, number>>>();
+  return async (flavor, offer, { hosts }) => {
+    if (hostsById === undefined || hosts === undefined) return undefined;
+    const query = candidatesQuery(flavor, offer);
+    const key = JSON.stringify(query);
+    const asking = asked.get(key) ?? unitsByProvider(platform, query);
+    asked.set(key, asking);
+    const units = await asking;
+    return [...units].reduce(
+      (sum, [id, count]) => (hosts.includes(hostsById.get(id) ?? '') ? sum + count : sum),
+      0,
+    );
+  };
+}
+
+/** Compute hosts by the ids of their resource providers. Undefined if this project may not see them. */
+async function hypervisors({ api }: Platform): Promise<Map<string, string> | undefined> {
+  try {
+    const all = await api.client.list('compute', '/os-hypervisors/detail', 'hypervisors');
+    return new Map(all.map(({ id, service }) => [String(id), String((service as Json)['host'])]));
+  } catch (error) {
+    if (isNotOurs(error)) return undefined;
+    throw error;
+  }
+}
+
+function isNotOurs(error: unknown): boolean {
+  return error instanceof CloudRefusal && (error.status === 403 || error.status === 406);
+}
+
+interface Candidates {
+  resources: Readonly<Record<string, number>>;
+  required: readonly string[];
+}
+
+/** What Nova asks Placement for a flavor. */
+function candidatesQuery(
+  { vcpus, ram, disk, extra_specs: specs = {} }: Flavor,
+  offer: OpenStackOffer,
+): Candidates {
+  const resources: Record<string, number> = {
+    VCPU: vcpus,
+    MEMORY_MB: ram,
+    DISK_GB: offer.boot_volume ? 0 : disk,
+  };
+  const required = ['!COMPUTE_STATUS_DISABLED'];
+  for (const [key, value] of Object.entries(specs)) {
+    const [kind, name = ''] = key.split(':');
+    if (kind === 'resources') resources[name] = Number(value);
+    if (kind === 'trait') required.push(value === 'forbidden' ? `!${name}` : name);
+  }
+  return {
+    resources: Object.fromEntries(Object.entries(resources).filter(([, amount]) => amount > 0)),
+    required,
+  };
+}
+
+async function unitsByProvider(
+  { api }: Platform,
+  { resources, required }: Candidates,
+): Promise<Map<string, number>> {
+  const asked = Object.entries(resources).map(([name, amount]) => `${name}:${amount}`);
+  const query = { resources: asked.join(','), required: required.join(',') };
+  const body = await api.client.get('placement', '/allocation_candidates', query);
+  const summaries = Object.values(body['provider_summaries'] as Record<string, Summary>);
+  const trees = Map.groupBy(summaries, ({ root_provider_uuid: root }) => root);
+  return new Map([...trees].map(([root, tree]) => [root, unitsIn(tree, resources)]));
+}
+
+interface Summary {
+  root_provider_uuid: string;
+  resources: Readonly<Record<string, { capacity: number; used: number }>>;
+}
+
+function unitsIn(tree: readonly Summary[], resources: Candidates['resources']): number {
+  const units = Object.entries(resources).map(([name, amount]) => {
+    const left = tree.reduce(
+      (sum, one) => sum + (one.resources[name]?.capacity ?? 0) - (one.resources[name]?.used ?? 0),
+      0,
+    );
+    return Math.floor(left / amount);
+  });
+  return Math.max(0, Math.min(...units));
+}
+
+/** How many machines the project's quota still allows, and the quota that says so. */
+function unitsOfQuota(
+  left: QuotaLeft,
+  flavor: Flavor,
+  offer: OpenStackOffer,
+  hasFloatingIp: boolean,
+): { units: number; by: string } {
+  const of = (quota: number | undefined, amount: number) =>
+    quota === undefined || amount === 0 ? UNLIMITED : Math.floor(quota / amount);
+  const limits: [string, number][] = [
+    ['instances', of(left.instances, 1)],
+    ['cores', of(left.cores, flavor.vcpus)],
+    ['RAM', of(left.ramMib, flavor.ram)],
+    ['ports', of(left.ports, 1)],
+    ['floating IPs', hasFloatingIp ? of(left.floatingIps, 1) : UNLIMITED],
+    ['volumes', offer.boot_volume ? of(left.volumes, 1) : UNLIMITED],
+    ['gigabytes of volumes', offer.boot_volume ? of(left.gigabytes, flavor.disk) : UNLIMITED],
+  ];
+  const [by, units] = limits.reduce((least, one) => (one[1] < least[1] ? one : least));
+  return { units, by };
+}
+
+export const placeMachine: MachineMethod<'place'> = async (platform, spec, avoidHosts) => {
+  if (!isName(spec.ref))
+    return { answer: 'refused', code: 'invalid', detail: `${spec.ref} is not a valid tag of Nova` };
+  const { api, options } = platform;
+  const offer = offerOf(platform, spec.offerId);
+  const { name } = imageOf(spec.image, offer, options);
+  const [flavor, image, zones, session, left, room, { refs }] = await Promise.all([
+    flavorOf(platform, offer),
+    api.image(name),
+    api.zones(),
+    api.client.session(),
+    api.quotaLeft(),
+    roomOf(platform),
+    readEverything(platform),
+  ]);
+  if (flavor === undefined)
+    return { answer: 'refused', code: 'invalid', detail: `the cloud has no flavor ${offer.flavor}` };
+  if (image === undefined)
+    return { answer: 'refused', code: 'image_missing', detail: `the cloud has no active image ${name}` };
+  const quota = unitsOfQuota(left, flavor, offer, options.floating_network !== undefined);
+  if (quota.units < 1)
+    return { answer: 'refused', code: 'capacity', detail: `the project's quota of ${quota.by} is used up` };
+  const hostOf = (zone: string): string => toHost(zone, session);
+  const counted = [...refs.values()];
+  const hosts: Placement[] = [];
+  for (const zone of eligible(platform, zones, { ...spec, avoidHosts }, offer, hostOf)) {
+    const units = Math.min((await room(flavor, offer, zone)) ?? UNLIMITED, quota.units);
+    if (units > 0) hosts.push({ host: hostOf(zone.name), units, counted });
+  }
+  if (hosts.length === 0)
+    return { answer: 'refused', code: 'capacity', detail: 'no availability zone has room for it' };
+  return { answer: 'placed', hosts: hosts.toSorted((a, b) => b.units - a.units) };
+};
+
+export const readInventory: MachineMethod<'inventory'> = async (platform, avoidHosts = []) => {
+  const { api, catalog, options } = platform;
+  const [flavors, zones, session, left, room, { refs }] = await Promise.all([
+    api.flavors(),
+    api.zones(),
+    api.client.session(),
+    api.quotaLeft(),
+    roomOf(platform),
+    readEverything(platform),
+  ]);
+  const hostOf = (zone: string): string => toHost(zone, session);
+  const free: FreeUnits[] = [];
+  const limits = new Set<string>();
+  for (const [offerId, { placements }] of catalog.offers) {
+    const offer = offerOf(platform, offerId);
+    const flavor = findFlavor(flavors, offer);
+    const quota = flavor && unitsOfQuota(left, flavor, offer, options.floating_network !== undefined);
+    for (const datacenter of new Set(
+      placements.map(({ region }) => catalog.regions.get(region)?.datacenter ?? region),
+    )) {
+      let units = 0;
+      for (const zone of flavor === undefined
+        ? []
+        : eligible(platform, zones, { datacenter, avoidHosts }, offer, hostOf))
+        units += (await room(flavor as Flavor, offer, zone)) ?? quota?.units ?? 0;
+      if (quota !== undefined && quota.units < units) limits.add(`quota of ${quota.by}`);
+      free.push({ offerId, datacenter, units: Math.min(units, quota?.units ?? 0) });
+    }
+  }
+  const hosts = zones.map(
+    ({ name, isAvailable }): ObservedHost => ({
+      host: hostOf(name),
+      state: isAvailable ? 'open' : 'closed',
+      ...(!isAvailable && { detail: 'no compute host of the zone is enabled and up' }),
+    }),
+  );
+  return { answer: 'counted', free, counted: [...refs.values()], limitedBy: [...limits], hosts };
+};

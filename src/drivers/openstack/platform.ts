@@ -1,0 +1,36 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { Call, PlatformDriver, Step, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
+import { pending } from '../../platform-model/steps.ts';
+import type * as port from '../kit/method.ts';
+import type { CloudApi, Server } from './api.ts';
+import { type OpenStackConfig, type OpenStackOffer, openstackOfferSchema } from './options.ts';
+
+export interface Platform {
+  api: CloudApi;
+  options: OpenStackConfig;
+  catalog: Catalog;
+  /** The limits of the driver's call that makes the change. Absent for a read, or when a person tries the driver. */
+  call?: Call | undefined;
+}
+
+export type MachineMethod<Name extends keyof PlatformDriver> = port.MachineMethod<Platform, Name>;
+export type VolumeMethod<Name extends keyof VolumeDriver> = port.VolumeMethod<Platform, Name>;
+
+/** How soon a step that waits for the cloud looks again, in milliseconds. */
+export const POLL_MS = 2_000;
+
+/** An offer's `machine:`. @throws {Error} if the catalog no longer has the offer */
+export function offerOf({ catalog }: Pick<Platform, 'catalog'>, offerId: string): OpenStackOffer {
+  return openstackOfferSchema.parse(catalog.offers.get(offerId)?.machine);
+}
+
+/** How long Nova may take for one task, in milliseconds. Then an operator should look. */
+const TASK_WITHIN_MS = 20 * 60_000;
+
+/** The next call of a step that waits for a server, in Nova's own words for what it is doing. */
+export function waitForServer(cookie: string, { status, updated, ...server }: Server): Step<never> {
+  const task = server['OS-EXT-STS:task_state'];
+  const since = Date.parse(updated ?? '');
+  const phase = task ? `${status}, ${task}` : status;
+  return pending(cookie, POLL_MS, phase, Number.isNaN(since) ? undefined : since + TASK_WITHIN_MS);
+}

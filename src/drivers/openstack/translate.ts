@@ -1,0 +1,262 @@
+import { createHash } from 'node:crypto';
+import type {
+  Endpoint,
+  MachineFault,
+  ObservedMachine,
+  ObservedVolume,
+  OwnerRef,
+  Power,
+} from '../../orchestrator/model/platform-driver.ts';
+import type { FloatingIp, Port, Server, Volume } from './api.ts';
+import type { OpenStackConfig, OpenStackOffer } from './options.ts';
+
+/** Berth's mark in the metadata of servers and volumes. Without `ref` one is never touched. */
+export const mark = {
+  ref: 'berth_ref',
+  /** The id of the server that was made for the ref, written when its creation is complete. A copy has another id. */
+  id: 'berth_id',
+  offer: 'berth_offer',
+  loginUser: 'berth_login_user',
+  /** `release` or `hold`: whether a stop shelves the server. */
+  onStop: 'berth_on_stop',
+  restart: 'berth_restart',
+  /** On a boot volume: the ref of its machine. Such a volume has no `ref`. */
+  bootOf: 'berth_boot_of',
+  /** On a volume, with the id of a server appended: the ref of that server's machine. */
+  server: 'berth_server_',
+} as const;
+
+const MARK_PREFIX = 'berth_';
+const NOTE_PREFIX = 'berth_note_';
+/** The longest value of metadata in Nova and Cinder. */
+const VALUE_LENGTH = 255;
+
+export const isMarkKey = (key: string): boolean => key.startsWith(MARK_PREFIX);
+
+/** Whether the ref may be a name, and a tag of Nova, which has at most 60 characters. */
+export function isName(ref: OwnerRef): boolean {
+  return /^[a-z][a-z0-9-]{0,59}$/.test(ref);
+}
+
+/** A note as metadata: in pieces, with everything but printable ASCII escaped as in a URL. */
+export function toNoteMetadata(note: string): Record<string, string> {
+  const text = note.replaceAll(/[^!-$&-~]+/g, encodeURIComponent);
+  const pieces = text.match(new RegExp(`.{1,${VALUE_LENGTH}}`, 'g')) ?? [];
+  return Object.fromEntries(pieces.map((piece, index) => [`${NOTE_PREFIX}${index}`, piece]));
+}
+
+export function noteOf(metadata: Readonly<Record<string, string>>): string | undefined {
+  const pieces: string[] = [];
+  for (let index = 0; ; index += 1) {
+    const piece = metadata[`${NOTE_PREFIX}${index}`];
+    if (piece === undefined) break;
+    pieces.push(piece);
+  }
+  try {
+    return pieces.length === 0 ? undefined : decodeURIComponent(pieces.join(''));
+  } catch {
+    return undefined;
+  }
+}
+
+export const refOf = ({ metadata }: Pick<Server, 'metadata'>): OwnerRef | undefined => metadata?.[mark.ref];
+
+/** Whether the server's creation is complete, and it is not a copy. */
+export const isCreated = ({ id, metadata }: Server): boolean => metadata?.[mark.id] === id;
+
+export const isCopy = (server: Server): boolean =>
+  server.metadata?.[mark.id] !== undefined && !isCreated(server);
+
+export const taskOf = (server: Server): string | undefined => server['OS-EXT-STS:task_state'] ?? undefined;
+
+/** What the description of a port or a floating IP says, which have no metadata: `berth REF PHASE SERVER`. */
+export const phases = ['making', 'made', 'destroying'] as const;
+export type Phase = (typeof phases)[number];
+const DESCRIPTION_BY = 'berth';
+
+export function toDescription(ref: OwnerRef, phase: Phase, serverId?: string): string {
+  return [DESCRIPTION_BY, ref, phase, ...(serverId === undefined ? [] : [serverId])].join(' ');
+}
+
+export function readDescription({
+  description,
+}: Pick<Port, 'description'>): { ref: OwnerRef; phase: Phase; serverId: string | undefined } | undefined {
+  const [by, ref, phase, serverId] = (description ?? '').split(' ');
+  const known = phases.find((one) => one === phase);
+  return by === DESCRIPTION_BY && ref !== undefined && known !== undefined
+    ? { ref, phase: known, serverId }
+    : undefined;
+}
+
+const LOGIN_USERS: readonly [RegExp, string][] = [
+  [/ubuntu/i, 'ubuntu'],
+  [/debian/i, 'debian'],
+  [/alma/i, 'almalinux'],
+  [/rocky/i, 'rocky'],
+  [/fedora/i, 'fedora'],
+];
+
+export function imageOf(image: string, offer: OpenStackOffer, { images }: OpenStackConfig) {
+  const { image: name = image, login_user: user } = offer.images[image] ?? images[image] ?? {};
+  const usual = LOGIN_USERS.find(([pattern]) => pattern.test(image))?.[1] ?? 'root';
+  return { name, loginUser: user ?? usual };
+}
+
+/**
+ * The name of a zone as a host: the zone, and four bytes that stand for the project and the region. Another project
+ * never proves that a machine of this one is gone.
+ */
+export function toHost(
+  zone: string,
+  { project, region }: { project: { id: string }; region: string },
+): string {
+  return `${zone}@${createHash('sha256').update(`${region} ${project.id}`).digest('hex').slice(0, 8)}`;
+}
+
+export const zoneOf = (host: string): string => host.replace(/@[0-9a-f]{8}$/, '');
+
+const POWERED_ON = 1;
+const POWERED_OFF = 4;
+const hasPower = (server: Server, state: number): boolean => server['OS-EXT-STS:power_state'] === state;
+
+/** The power of a complete server by its status. `task` is what Nova is doing with it now. */
+const powers: Readonly<Record<string, (task: string, server: Server) => Power>> = {
+  ACTIVE: (task) => ofRunning(task),
+  PASSWORD: (task) => ofRunning(task),
+  MIGRATING: (_task, server) => (hasPower(server, POWERED_OFF) ? 'stopped' : 'running'),
+  VERIFY_RESIZE: (_task, server) => (hasPower(server, POWERED_OFF) ? 'stopped' : 'running'),
+  SHUTOFF: (task) => (task === '' || /^(resize|migrating|shelving)/.test(task) ? 'stopped' : 'starting'),
+  SHELVED: ofShelved,
+  SHELVED_OFFLOADED: ofShelved,
+  PAUSED: () => 'paused',
+  SUSPENDED: () => 'paused',
+  // Somebody may restore it. Once Nova has reaped it, it is gone.
+  SOFT_DELETED: () => 'stopping',
+  ERROR: (_task, server) => (hasPower(server, POWERED_ON) ? 'running' : 'paused'),
+};
+
+function ofRunning(task: string): Power {
+  if (/^(powering-off|shelving|suspending|pausing)/.test(task)) return 'stopping';
+  return /^(reboot|rebuild)/.test(task) ? 'starting' : 'running';
+}
+
+function ofShelved(task: string): Power {
+  if (task === '') return 'stopped';
+  return task.startsWith('shelving') ? 'stopping' : 'starting';
+}
+
+/**
+ * The power of a server. Any other status, such as REBOOT, REBUILD, RESIZE, RESCUE and those of a later Nova, reads as
+ * one that is about to run: it ends nothing.
+ */
+function powerOf(server: Server): Power {
+  const { status } = server;
+  const task = taskOf(server) ?? '';
+  if (task === 'deleting' || status === 'DELETED') return 'destroying';
+  if (!isCreated(server)) return status === 'ERROR' ? 'failed' : 'building';
+  return powers[status]?.(task, server) ?? 'starting';
+}
+
+/** What an operator should know of a server that somebody changed at the cloud. */
+function faultOf(server: Server): MachineFault | undefined {
+  const id = server.id;
+  switch (server.status) {
+    case 'ERROR':
+      return {
+        finding: `Nova shows it in ERROR: ${detailOf(server)}`,
+        remedy: `Find the cause, then \`openstack server set --state active ${id}\`.`,
+      };
+    case 'VERIFY_RESIZE':
+      return {
+        finding: 'A resize or a migration waits for its confirmation',
+        remedy: `\`openstack server resize confirm ${id}\`, or revert.`,
+      };
+    case 'RESCUE':
+      return {
+        finding: 'Somebody booted it into rescue mode',
+        remedy: `\`openstack server unrescue ${id}\`.`,
+      };
+    case 'SHELVED':
+      return taskOf(server) === undefined
+        ? {
+            finding: 'It is shelved but still on its host, and holds its GPUs',
+            remedy: 'Set `shelved_offload_time = 0` in nova.conf, or allow Berth shelveOffload.',
+          }
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+export function detailOf({ status, fault }: Server): string {
+  return fault?.message ?? `Nova shows ${status}`;
+}
+
+export function fromPlatform(
+  server: Server,
+  ref: OwnerRef,
+  endpoint: Endpoint | undefined,
+  host: string | undefined,
+): ObservedMachine {
+  const power = powerOf(server);
+  const note = noteOf(server.metadata ?? {});
+  const fault = isCreated(server) ? faultOf(server) : undefined;
+  return {
+    ref,
+    power: power === 'running' && endpoint === undefined ? 'starting' : power,
+    createdAt: Date.parse(server.created),
+    ...((power === 'failed' || power === 'paused') && { detail: detailOf(server) }),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(host !== undefined && { host }),
+    ...(fault !== undefined && { fault }),
+    ...(server.name !== ref && { renamedTo: server.name }),
+    ...(note !== undefined && { note }),
+  };
+}
+
+export function endpointOf(
+  server: Server,
+  port: Port | undefined,
+  floating: FloatingIp | undefined,
+  needsFloating: boolean,
+): Endpoint | undefined {
+  const addresses = port?.fixed_ips.map(({ ip_address: address }) => address) ?? [];
+  const fixed = addresses.find((address) => !address.includes(':')) ?? addresses[0];
+  const publicIp = needsFloating ? floating?.floating_ip_address : fixed;
+  if (publicIp === undefined) return undefined;
+  return {
+    publicIp,
+    ...(needsFloating && fixed !== undefined && { privateIp: fixed }),
+    sshPort: 22,
+    sshUsername: server.metadata?.[mark.loginUser] ?? 'root',
+  };
+}
+
+/**
+ * The ids of the servers that a volume is attached to. Cinder lists no attachment of a server that is shelved: the volume
+ * is reserved for it.
+ */
+export function usersOf({ attachments, metadata, status }: Volume): string[] {
+  const reserved =
+    status === 'reserved' ? Object.keys(metadata).filter((key) => key.startsWith(mark.server)) : [];
+  const listed = attachments.map(({ server_id: id }) => id);
+  return [...new Set([...listed, ...reserved.map((key) => key.slice(mark.server.length))])];
+}
+
+/** Converts a volume. `refs` are the machines by the ids of their servers. */
+export function fromPlatformVolume(
+  volume: Volume,
+  ref: OwnerRef,
+  refs: ReadonlyMap<string, OwnerRef>,
+): ObservedVolume {
+  const note = noteOf(volume.metadata);
+  const users = usersOf(volume).flatMap((id) => refs.get(id) ?? volume.metadata[`${mark.server}${id}`] ?? []);
+  return {
+    ref,
+    attachedTo: [...new Set(users)],
+    createdAt: Date.parse(`${volume.created_at.replace(/Z$/, '')}Z`),
+    sizeGb: volume.size,
+    ...(volume.name !== ref && { renamedTo: volume.name }),
+    ...(note !== undefined && { note }),
+  };
+}

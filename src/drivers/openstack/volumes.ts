@@ -1,0 +1,157 @@
+import type { ObservedVolume, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending } from '../../platform-model/steps.ts';
+import type { Server, Volume } from './api.ts';
+import { detachFrom, isStuck, removeVolume, stuckVolume } from './destroy.ts';
+import { unlessConflict } from './errors.ts';
+import { readAttempt } from './objects.ts';
+import { type Platform, POLL_MS, type VolumeMethod } from './platform.ts';
+import { fromPlatformVolume, isCopy, mark, refOf, toNoteMetadata, usersOf } from './translate.ts';
+
+/** The volumes of a ref, oldest first: a create whose answer was lost may have made two. */
+async function find({ api }: Platform, ref: OwnerRef): Promise<Volume[]> {
+  const isOf = ({ metadata }: Volume): boolean => metadata[mark.ref] === ref;
+  const named = (await api.volumes({ name: ref })).filter(isOf);
+  const found = named.length > 0 ? named : (await api.volumes()).filter(isOf);
+  return found.toSorted((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
+}
+
+/** Refs of machines by the ids of their servers. */
+async function machineRefs({ api }: Platform): Promise<Map<string, OwnerRef>> {
+  const servers = (await api.servers()).filter((server) => !isCopy(server));
+  return new Map(
+    servers
+      .flatMap((server) => [[server.id, refOf(server)] as const])
+      .filter((pair): pair is [string, OwnerRef] => pair[1] !== undefined),
+  );
+}
+
+async function show(platform: Platform, ref: OwnerRef, volume: Volume): Promise<ObservedVolume> {
+  return fromPlatformVolume(
+    volume,
+    ref,
+    usersOf(volume).length === 0 ? new Map() : await machineRefs(platform),
+  );
+}
+
+export const getVolume: VolumeMethod<'get'> = async (platform, ref) => {
+  const [volume] = await find(platform, ref);
+  return volume === undefined
+    ? { answer: 'gone' }
+    : { answer: 'observed', value: await show(platform, ref, volume) };
+};
+
+export const listVolumes: VolumeMethod<'list'> = async (platform) => {
+  const [all, refs] = await Promise.all([platform.api.volumes(), machineRefs(platform)]);
+  const oldest = all.toSorted((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
+  const byRef = Map.groupBy(
+    oldest.filter(({ metadata }) => metadata[mark.ref] !== undefined),
+    ({ metadata }) => metadata[mark.ref] as OwnerRef,
+  );
+  const items: ObservedVolume[] = [];
+  const leftovers: { ref: OwnerRef; detail: string }[] = [];
+  for (const [ref, [first, ...others]] of byRef) {
+    if (first !== undefined) items.push(fromPlatformVolume(first, ref, refs));
+    if (others.length > 0) leftovers.push({ ref, detail: others.map(({ id }) => `volume ${id}`).join(', ') });
+  }
+  return { answer: 'listed', items, leftovers };
+};
+
+export const createVolume: VolumeMethod<'create'> = async (platform, spec, cookie) => {
+  const { api, options, call } = platform;
+  const [known] = await find(platform, spec.ref);
+  if (known?.status === 'error')
+    return failed('capacity', `Cinder could not make the volume ${known.id}`, 'certain');
+  if (known?.status === 'available' || known?.status === 'in-use')
+    return done(await show(platform, spec.ref, known));
+  if (known !== undefined) return pending(`volume:${known.id}`, POLL_MS);
+  if (cookie !== null)
+    return failed('unfinished', `the volume ${cookie.slice('volume:'.length)} has vanished`, 'certain');
+  const zone = options.datacenters[spec.datacenter]?.volume_zone;
+  const type = spec.type === undefined ? undefined : (options.volume_types[spec.type] ?? spec.type);
+  const volume = {
+    name: spec.ref,
+    size: spec.sizeGb,
+    ...(zone !== undefined && { availability_zone: zone }),
+    ...(type !== undefined && { volume_type: type }),
+    metadata: { [mark.ref]: spec.ref, ...toNoteMetadata(spec.note) },
+  };
+  const made = (await api.client.send('POST', 'volume', '/volumes', { body: { volume }, call }))[
+    'volume'
+  ] as Volume;
+  return pending(`volume:${made.id}`, POLL_MS);
+};
+
+type Failure = Step<never> & { outcome: 'failed' };
+
+async function findBoth(
+  platform: Platform,
+  ref: OwnerRef,
+  machine: OwnerRef,
+): Promise<{ volume: Volume; server: Server | undefined } | Failure> {
+  const [[volume], { server }] = await Promise.all([find(platform, ref), readAttempt(platform, machine)]);
+  if (volume === undefined) return failed('gone', `there is no volume ${ref}`) as Failure;
+  return { volume, server };
+}
+
+export const attachVolume: VolumeMethod<'attach'> = async (platform, ref, machine, cookie) => {
+  const found = await findBoth(platform, ref, machine);
+  if ('outcome' in found) return found;
+  const { volume, server } = found;
+  const { api, call } = platform;
+  if (server === undefined) return failed('gone', `there is no server of ${machine}`);
+  const isShelved = server.status === 'SHELVED_OFFLOADED';
+  if (usersOf(volume).includes(server.id) && (volume.status === 'in-use' || isShelved)) return done(null);
+  if (/^(reserved|attaching|detaching)$/.test(volume.status)) return pending(cookie ?? 'attach', POLL_MS);
+  // Nova had accepted it, and its host could not.
+  if (cookie === 'attached' && volume.status === 'available')
+    return failed('internal', `Nova could not attach ${volume.id} to ${server.id}`);
+  if (volume.status !== 'available' && volume.status !== 'in-use')
+    return failed('conflict', `the volume ${volume.id} is ${volume.status}`);
+  // Kept with the volume: its attachment may outlive the server.
+  const metadata = { [`${mark.server}${server.id}`]: machine };
+  await api.client.send('POST', 'volume', `/volumes/${volume.id}/metadata`, { body: { metadata }, call });
+  const body = { volumeAttachment: { volumeId: volume.id } };
+  await api.client.send('POST', 'compute', `/servers/${server.id}/os-volume_attachments`, { body, call });
+  return pending('attached', POLL_MS);
+};
+
+export const detachVolume: VolumeMethod<'detach'> = async (platform, ref, machine, cookie) => {
+  const found = await findBoth(platform, ref, machine);
+  if ('outcome' in found) return found.code === 'gone' ? done(null) : found;
+  const { volume, server } = found;
+  const { api, call } = platform;
+  const ids = Object.entries(volume.metadata).flatMap(([key, of]) =>
+    key.startsWith(mark.server) && of === machine ? [key.slice(mark.server.length)] : [],
+  );
+  const its = usersOf(volume).filter((id) => id === server?.id || ids.includes(id));
+  for (const id of its) await detachFrom(platform, volume, id);
+  if (its.length > 0) return pending(cookie ?? 'detach', POLL_MS);
+  for (const id of ids) {
+    const path = `/volumes/${volume.id}/metadata/${mark.server}${id}`;
+    await unlessConflict(api.client.send('DELETE', 'volume', path, { keepsData: true, call }));
+  }
+  return done(null);
+};
+
+export const resizeVolume: VolumeMethod<'resize'> = async (platform, ref, sizeGb, cookie) => {
+  const [volume] = await find(platform, ref);
+  if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
+  const { id, size, status } = volume;
+  if (status === 'error_extending')
+    return failed('internal', `Cinder could not extend the volume ${id}`, 'certain');
+  if (status === 'extending') return pending(cookie ?? 'extend', POLL_MS);
+  if (size === sizeGb) return done(await show(platform, ref, volume));
+  if (size > sizeGb) return failed('invalid', `the volume ${id} has ${size} GiB and cannot shrink`);
+  if (status !== 'available') return failed('conflict', `the volume ${id} is ${status}`);
+  const body = { 'os-extend': { new_size: sizeGb } };
+  await platform.api.client.send('POST', 'volume', `/volumes/${id}/action`, { body, call: platform.call });
+  return pending('extend', POLL_MS);
+};
+
+export const destroyVolume: VolumeMethod<'destroy'> = async (platform, ref, _cookie, order) => {
+  const volumes = await find(platform, ref);
+  const stuck = volumes.find(isStuck);
+  if (stuck !== undefined) return stuckVolume(stuck);
+  for (const volume of volumes) await removeVolume(platform, volume, order);
+  return volumes.length === 0 ? done(null) : pending('destroy', POLL_MS);
+};

@@ -1,0 +1,13 @@
+import type { DriverAbout } from '../kit/driver-definition.ts';
+
+/** What docs/drivers.md says of the driver besides its manifest. */
+export const about: DriverAbout = {
+  provedOn: 'this version of Berth: it has no other platform behind it',
+  provedBy: ['src/drivers/simulator/driver.test.ts', 'src/drivers/simulator/platform/platform.test.ts'],
+  traps: [
+    'Its machines are SSH servers of Berth’s own, with a small disk and some thirty commands: it is for trials and tests.',
+    'After a power cut the last writes of its state may be missing.',
+    'It has no hosts: it neither places machines nor reports where they are.',
+  ],
+  guide: 'simulator.md',
+};

@@ -1,0 +1,171 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { silentLog } from '../../../testing/log.ts';
+import { account, anOrder, instance } from '../../../testing/orchestrator-rows.ts';
+import { openTestStore } from '../../../testing/stores.ts';
+import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import type { Leftover } from '../model/platform-driver.ts';
+import type { InstanceRecord } from '../model/records.ts';
+import type { Store } from '../model/store.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import type { ReconcileOptions } from '../platform/options.ts';
+import { Sightings } from '../platform/sightings.ts';
+import { Deviations } from './deviations.ts';
+
+const GRACE_MS = 60_000;
+const ID = `inst-${'1'.repeat(32)}`;
+const FIRST = `berth-${ID}`;
+const SECOND = `${FIRST}-g1`;
+const PARTS = 'port berth-inst-1 (6f2c), floating IP 203.0.113.7 (91aa)';
+const noteOf = (installation: string) => JSON.stringify({ installation, id: ID });
+
+let clock: VirtualClock;
+let store: Store;
+beforeEach(async () => {
+  clock = new VirtualClock(Date.UTC(2026, 10, 21));
+  store = await openTestStore();
+  await store.transact((tx) => tx.credentials.insertAccount(account));
+});
+
+interface Setting {
+  orphans?: ReconcileOptions['orphans'];
+  keepsNotes?: boolean;
+  isRestored?: boolean;
+  row?: Partial<InstanceRecord>;
+}
+
+async function setUp({ orphans = 'reap', keepsNotes = true, isRestored = false, row }: Setting = {}) {
+  const updatedAt = clock.now() - 1;
+  if (row !== undefined)
+    await store.transact((tx) => tx.instances.insert(instance(ID, { updatedAt, ...row })));
+  const alarms = unstoredAlarms(clock);
+  const options = {
+    orphans,
+    orphanGraceMs: GRACE_MS,
+    callTimeoutMs: 1_000,
+    leaseMs: 4_000,
+    restoreDoubtMs: 600_000,
+  };
+  const sightings = new Sightings({ store, clock, platform: 'default', options });
+  sightings.isRestored = isRestored;
+  const destroyed: string[] = [];
+  const driver = {
+    manifest: { keepsNotes },
+    destroy: async (ref: string) => {
+      destroyed.push(ref);
+      return { outcome: 'done', value: null };
+    },
+  };
+  const context = {
+    ...{ driver, clock, store, alarms, sightings, options, platform: 'default', installationId: 'here' },
+    ...{ otherPlatforms: new Set(), log: silentLog },
+  } as unknown as ReconcileContext;
+  const deviations = new Deviations(context, 'instance');
+  return {
+    destroyed,
+    alarms: () => alarms.listOpen().map(({ kind, subject, text }) => ({ kind, subject, text })),
+    workOf: async (id: string) => (await store.read.work.of(id))?.kind,
+    /** One listing that shows these parts, and no machine. */
+    listing: async (...leftovers: Leftover[]) => {
+      await deviations.sweep({
+        ...{
+          items: new Map(),
+          copies: [],
+          leftovers,
+          begunAt: clock.now(),
+          isTrusted: true,
+          isComplete: true,
+        },
+        hosts: { answered: 'all', silent: new Set() },
+      });
+      await clock.advance(1);
+    },
+  };
+}
+
+const left = (changes: Partial<Leftover> = {}): Leftover => ({
+  ref: FIRST,
+  host: 'az1',
+  detail: PARTS,
+  ...changes,
+});
+
+describe('parts of a machine that is missing from the platform', () => {
+  it('raise an alarm that names them and their place, after two listings and until they are gone', async () => {
+    const { listing, alarms, destroyed } = await setUp({ row: { status: 'ONLINE', ownerRef: FIRST } });
+    await listing(left());
+    expect(alarms()).toEqual([]);
+    await listing(left());
+    expect(alarms()).toMatchObject([
+      { kind: 'leftover', subject: FIRST, text: expect.stringContaining(`(${PARTS}, on az1)`) },
+    ]);
+    await clock.advance(GRACE_MS);
+    await listing(left({ note: noteOf('here') }));
+    await listing();
+    expect([alarms(), destroyed]).toEqual([[], []]);
+  });
+
+  it('are removed under the order of their instance', async () => {
+    const { listing, alarms, workOf } = await setUp({
+      row: { status: 'DESTROYED', ownerRef: FIRST, destroyOrder: anOrder },
+    });
+    await listing(left());
+    expect(await workOf(ID)).toBeUndefined();
+    await listing(left());
+    expect([await workOf(ID), alarms()]).toEqual(['destroy', []]);
+  });
+
+  it('are removed under the order of a superseded attempt of a live instance', async () => {
+    const { listing, alarms, workOf } = await setUp({ row: { status: 'ONLINE', ownerRef: SECOND } });
+    await listing(left());
+    await listing(left());
+    expect([await workOf(FIRST), await workOf(ID), alarms()]).toEqual(['destroy', undefined, []]);
+    expect(await store.read.attempts.byRef(FIRST)).toMatchObject({
+      closedAt: null,
+      destroyOrder: { reason: 'failed_create' },
+    });
+  });
+
+  it('are removed under the order of an attempt whose instance has no row any more', async () => {
+    const { listing, alarms, workOf } = await setUp();
+    await store.transact((tx) =>
+      tx.attempts.put({
+        ...{ resourceId: ID, resourceKind: 'instance', platform: 'default', ref: FIRST, host: null },
+        ...{ openedAt: 1, closedAt: 2, destroyOrder: anOrder },
+      }),
+    );
+    await listing(left());
+    await listing(left());
+    expect([await workOf(FIRST), alarms()]).toEqual(['destroy', []]);
+  });
+});
+
+describe('parts that nothing owns', () => {
+  it.each([
+    ['by a policy that reaps, if their note is ours', {}, 'here', [FIRST]],
+    ['by a policy that reaps, where the platform keeps no notes', { keepsNotes: false }, undefined, [FIRST]],
+    ['by no policy, if they have no note', {}, undefined, []],
+    ['by no policy, while the database is not compared after a restore', { isRestored: true }, 'here', []],
+    ['by no policy that stops', { orphans: 'stop' }, 'here', []],
+    ['by no policy that logs', { orphans: 'log' }, 'here', []],
+  ] as const)('are removed %s', async (_by, setting, installation, removed) => {
+    const { listing, alarms, destroyed } = await setUp(setting);
+    const shown = left(installation === undefined ? {} : { note: noteOf(installation) });
+    await listing(shown);
+    await clock.advance(GRACE_MS - 2);
+    await listing(shown);
+    expect([destroyed, alarms()]).toMatchObject([[], [{ kind: 'leftover', subject: FIRST }]]);
+    await clock.advance(1);
+    await listing(shown);
+    expect(destroyed).toEqual(removed);
+  });
+
+  it('of another installation are neither reported nor removed', async () => {
+    const { listing, alarms, destroyed } = await setUp();
+    const shown = left({ note: noteOf('elsewhere') });
+    await listing(shown);
+    await clock.advance(GRACE_MS);
+    await listing(shown);
+    expect([destroyed, alarms()]).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,2 @@
+ALTER TABLE `work` ADD `progress` text;
+UPDATE `alarms` SET `kind` = 'leftover' WHERE `kind` = 'disk_left';
