@@ -146,8 +146,8 @@ function ofShelved(task: string): Power {
 }
 
 /**
- * The power of a server. A delete by somebody ends nothing until Nova has carried it out. Any other status, such as REBOOT, REBUILD, RESIZE, RESCUE and those of a later Nova, reads as
- * one that is about to run: it ends nothing.
+ * The power of a server. A delete by somebody ends nothing until Nova has carried it out. Any other status, such as
+ * REBOOT, REBUILD, RESIZE, RESCUE and those of a later Nova, reads as one that is about to run: it ends nothing.
  */
 function powerOf(server: Server): Power {
   const { status } = server;
