@@ -146,14 +146,14 @@ function ofShelved(task: string): Power {
 }
 
 /**
- * The power of a server. Any other status, such as REBOOT, REBUILD, RESIZE, RESCUE and those of a later Nova, reads as
- * one that is about to run: it ends nothing.
+ * The power of a server. A delete by somebody ends nothing until Nova has carried it out. Any other status, such as
+ * REBOOT, REBUILD, RESIZE, RESCUE and those of a later Nova, reads as one that is about to run: it ends nothing.
  */
 function powerOf(server: Server): Power {
   const { status } = server;
   const task = taskOf(server) ?? '';
-  if (task === 'deleting' || status === 'DELETED') return 'destroying';
   if (!isCreated(server)) return status === 'ERROR' ? 'failed' : 'building';
+  if (task === 'deleting') return 'stopping';
   return powers[status]?.(task, server) ?? 'starting';
 }
 
