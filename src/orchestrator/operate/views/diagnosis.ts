@@ -94,7 +94,7 @@ export function wordsOfStep(kind: string): string {
 }
 
 /** A phase of the platform in words: since when, and until when it should take. */
-export function wordsOfProgress(progress: WorkProgress, now: number): string {
+function wordsOfProgress(progress: WorkProgress, now: number): string {
   const { phase, since, deadlineAt } = progress;
   const begun = `“${phase}” for ${span(Math.max(0, now - since))}`;
   if (isOverdue(progress, now)) return `${begun}, overdue for ${span(now - progress.deadlineAt)}`;
