@@ -24,3 +24,19 @@ it('an older SQLite database keeps the record of creates that may still show up'
   db.close();
   expect([rows, volumes]).toEqual(rowsOfBefore(CREATE_IS_OPEN));
 });
+
+it('an alarm about leftover disks keeps its acknowledgement under its new name', () => {
+  const db = new Database(':memory:');
+  const insert = `INSERT INTO alarms (kind, subject, platform, text, since, last_seen_at, acknowledged_by)
+    VALUES ('disk_left', 'berth-a', 'default', 'disks', 1, 2, 'ann'), ('step_failing', 'a', 'default', '', 1, 2, NULL)`;
+  for (const { sql } of readMigrations('sqlite')) {
+    if (sql.includes("'disk_left'")) db.exec(insert);
+    db.exec(sql);
+  }
+  const rows = db.prepare('SELECT kind, subject, acknowledged_by FROM alarms ORDER BY kind').raw().all();
+  db.close();
+  expect(rows).toEqual([
+    ['leftover', 'berth-a', 'ann'],
+    ['step_failing', 'a', null],
+  ]);
+});

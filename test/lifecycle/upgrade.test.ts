@@ -23,6 +23,7 @@ function downgrade(path: string, change: (db: Database.Database) => void): void 
       ALTER TABLE volumes DROP COLUMN host;
       ALTER TABLE volumes DROP COLUMN destroy_order;
       ALTER TABLE work DROP COLUMN fence;
+      ALTER TABLE work DROP COLUMN progress;
     `);
     db.pragma(`user_version = ${BEFORE}`);
     change(db);
