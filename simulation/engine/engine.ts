@@ -47,7 +47,8 @@ export interface Machine {
   readonly ref: OwnerRef | undefined;
   /** It has our mark and the identity of another machine: somebody copied it. */
   readonly isCopy: boolean;
-  readonly power: 'running' | 'paused' | 'stopped';
+  /** `destroying`: the engine is removing it, or keeps it for a while after it was removed. */
+  readonly power: 'running' | 'paused' | 'stopped' | 'destroying';
   /** Where its guest is reached while it runs. */
   readonly address: { host: string; port: number } | undefined;
   /** Its own disk; undefined: it is not there. */

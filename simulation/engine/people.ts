@@ -39,8 +39,7 @@ export class People {
   act(): void {
     const canMeddle = this.#world.engine.hands.meddle !== undefined;
     const deeds = (Object.keys(this.#rates) as Deed[]).filter((deed) => canMeddle || deed !== 'meddle');
-    for (const deed of deeds)
-      if (this.#chance.happens(this.#rates[deed])) this.#do(deed);
+    for (const deed of deeds) if (this.#chance.happens(this.#rates[deed])) this.#do(deed);
   }
 
   #do(deed: Deed): void {

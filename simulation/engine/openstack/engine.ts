@@ -146,8 +146,11 @@ export class OpenStackEngine implements Engine {
     this.hands.rest();
   }
 
+  /** Without servers that Nova could not build: they never ran, and are traces. */
   machines(): Machine[] {
-    return [...this.cloud.servers.values()].map((one) => this.#machineOf(one));
+    const wasBuilt = ({ vmState, launchedAt }: Server): boolean =>
+      vmState !== 'error' || launchedAt !== undefined;
+    return [...this.cloud.servers.values()].filter(wasBuilt).map((one) => this.#machineOf(one));
   }
 
   disks(): Disk[] {
@@ -221,7 +224,7 @@ export class OpenStackEngine implements Engine {
         isCopy: server.isCopy,
       },
       ref: refOf(server),
-      power: server.vmState === 'paused' ? 'paused' : server.isRunning ? 'running' : 'stopped',
+      power: powerOf(server),
       address: server.isRunning ? this.#addressOf(server) : undefined,
       ...{
         disk,
@@ -260,7 +263,7 @@ export class OpenStackEngine implements Engine {
     const { observer } = this.#parts;
     this.#bootGuests();
     const [machinesBefore, disksBefore] = [this.#machines, this.#disks];
-    this.#machines = new Map(this.machines().map((machine) => [machine.identity, machine]));
+    this.#machines = new Map([...this.cloud.servers.values()].map((one) => [one.id, this.#machineOf(one)]));
     this.#disks = new Map(this.#bytes());
     for (const [identity, machine] of machinesBefore)
       if (!this.#machines.has(identity)) observer.changed({ what: 'machine removed', machine }, by);
@@ -301,6 +304,11 @@ export class OpenStackEngine implements Engine {
 }
 
 const withFlavor = (offer: Offer): Offer => ({ ...offer, machine: { flavor: offer.id } });
+
+function powerOf({ vmState, taskState, isRunning }: Server): Machine['power'] {
+  if (vmState === 'soft-delete' || /^(soft-)?deleting$/.test(taskState ?? '')) return 'destroying';
+  return vmState === 'paused' ? 'paused' : isRunning ? 'running' : 'stopped';
+}
 
 function refOf({ metadata }: Server): OwnerRef | undefined {
   return metadata[mark.ref];
