@@ -11,6 +11,7 @@ export const about: DriverAbout = {
     'With `on_stop: release` a stop copies the disk into an image of Glance, unless the offer has a `boot_volume`: that takes time and room.',
     'A stopped machine keeps its GPUs if the cloud does not offload it at once (`shelved_offload_time`).',
     'A locked server is not removed.',
+    'A server that is deleted while its host is down leaves its disk there until the host is back.',
     'Volumes must be reachable from every zone (`cross_az_attach`).',
     'Two requests of one attempt, of which the first is late, make two servers on one port: one fails, and goes with the attempt.',
   ],
