@@ -147,6 +147,11 @@ export const leakMutants: readonly Mutant[] = [
         find: 'const unowned = await this.#unowned(listed.items.values());',
         replace: 'const unowned: ObservedMachine[] = [];',
       },
+      {
+        file: 'src/orchestrator/reconciliation/record-rowless.ts',
+        find: 'if (hasRow(ref)) continue;',
+        replace: 'if (ref !== undefined) continue;',
+      },
     ],
   },
   {
