@@ -54,7 +54,7 @@ async function removeReleased(driver: PlatformDriver, ref: string): Promise<stri
 
 it('runs on the versions that docs/drivers.md names', () => {
   const [, libvirt] = /daemon: (\S+)/.exec(host.virsh('version', '--daemon')) ?? [];
-  const [, qemu] = /QEMU (\d+\.\d+)/.exec(host.virsh('version')) ?? [];
+  const [, qemu] = /hypervisor: QEMU (\d+\.\d+)/.exec(host.virsh('version')) ?? [];
   expect(about.provedOn).toContain(`libvirt ${libvirt} and QEMU ${qemu} `);
 });
 
