@@ -3,6 +3,7 @@ import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { NotReached } from '../../ports/errors.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { Asking } from '../kit/asking.ts';
+import { hasCode, NO_CONNECTION } from '../kit/connection-errors.ts';
 import { IncusRefusal } from './errors.ts';
 import { type Answer, httpTransport, type Tls, type Transport } from './transport.ts';
 
@@ -56,21 +57,8 @@ export type Removal = { order: DestroyOrder } | { unpackedImage: true };
 const REQUEST_TIMEOUT_MS = DEFAULT_CALL_MS - 1_000;
 /** A read without an answer for this time is sent to the next member too: the first may be down. */
 const HEDGE_MS = 1_500;
-/** Errors of a connection that was never made, so nothing was sent. */
-const NO_CONNECTION = new Set([
-  'ECONNREFUSED',
-  'ENOENT',
-  'EACCES',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]);
+/** Errors of a connection that was never made, so nothing was sent; the added ones are of a Unix socket. */
+const UNSENT = new Set<string>([...NO_CONNECTION, 'ENOENT', 'EACCES']);
 
 interface Target {
   address: string;
@@ -171,7 +159,7 @@ export class IncusClient {
       return await this.#send(target, method, path, options, signal);
     } catch (error) {
       const problem = `${target.address}: ${reasonOf(error)}`;
-      if (method === 'GET' || isUnsent(error)) throw new NotReached(problem);
+      if (method === 'GET' || hasCode(error, UNSENT)) throw new NotReached(problem);
       throw new Error(`the answer of Incus was lost (${problem})`, { cause: error });
     }
   }
@@ -242,16 +230,6 @@ function parse(text: string, status: number): Envelope {
     if (typeof envelope === 'object' && envelope !== null) return envelope;
   } catch {}
   throw new Error(`Incus answers ${status} with a body that is not JSON: ${text.slice(0, 200)}`);
-}
-
-function isUnsent(error: unknown): boolean {
-  return codesOf(error).some((code) => NO_CONNECTION.has(code));
-}
-
-function codesOf(error: unknown): string[] {
-  if (error instanceof AggregateError) return error.errors.flatMap(codesOf);
-  const { code, cause } = error as { code?: unknown; cause?: unknown };
-  return [String(code), ...(cause instanceof Error ? codesOf(cause) : [])];
 }
 
 function reasonOf(error: unknown): string {

@@ -9,6 +9,7 @@ import type {
   Power,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
+import { usualLoginUser } from '../kit/login-user.ts';
 import { type ForwardPort, type Instance, SINGLE, type Volume } from './api.ts';
 import type { IncusConfig, IncusOffer } from './options.ts';
 
@@ -126,18 +127,9 @@ export interface ImageChoice {
   loginUser: string;
 }
 
-const LOGIN_USERS: readonly [RegExp, string][] = [
-  [/ubuntu/i, 'ubuntu'],
-  [/debian/i, 'debian'],
-  [/alma/i, 'almalinux'],
-  [/rocky/i, 'rocky'],
-  [/fedora/i, 'fedora'],
-];
-
 export function imageOf(image: string, offer: IncusOffer, { images }: IncusConfig): ImageChoice {
   const { alias = image, login_user: user } = offer.images[image] ?? images[image] ?? {};
-  const usual = LOGIN_USERS.find(([name]) => name.test(image))?.[1] ?? 'root';
-  return { alias, loginUser: user ?? usual };
+  return { alias, loginUser: user ?? usualLoginUser(image) };
 }
 
 export function toPlatform(

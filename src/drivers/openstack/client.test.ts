@@ -22,7 +22,7 @@ const token = {
   catalog: [{ type: 'compute', endpoints }],
 };
 
-function clientOver(answerOf: (sent: Sent) => Partial<Answer> | Error) {
+function clientOver(answerOf: (sent: Sent) => Partial<Answer> | Error, now = () => 0) {
   const sent: Sent[] = [];
   const transport = {
     async send(request: Sent): Promise<Answer> {
@@ -39,7 +39,7 @@ function clientOver(answerOf: (sent: Sent) => Partial<Answer> | Error) {
     },
     close: async () => undefined,
   };
-  return { client: new CloudClient({ cloud, transport, now: () => 0 }), sent };
+  return { client: new CloudClient({ cloud, transport, now }), sent };
 }
 const refusal = (error: unknown): CloudRefusal => error as CloudRefusal;
 
@@ -53,6 +53,24 @@ describe('requests to a cloud', () => {
       'https://nova/v2.1/b',
     ]);
     expect(sent[1]?.headers).toMatchObject({ 'x-auth-token': 't1', 'OpenStack-API-Version': 'compute 2.79' });
+  });
+
+  it('that find the token refused or expired at once share one request for the next', async () => {
+    let nowMs = 0;
+    let refused = '';
+    const { client, sent } = clientOver(
+      ({ headers }) => (headers['x-auth-token'] === refused ? { status: 401, text: '{}' } : {}),
+      () => nowMs,
+    );
+    const three = () => Promise.all(['/a', '/b', '/c'].map((path) => client.get('compute', path)));
+    const tokens = () => sent.filter(({ url }) => url.endsWith('/auth/tokens')).length;
+    await three();
+    refused = 't1';
+    await three();
+    expect(tokens()).toBe(2);
+    nowMs = Date.parse(token.expires_at);
+    await three();
+    expect(tokens()).toBe(3);
   });
 
   it('are sent once more with a new token after a 401, and then refused', async () => {

@@ -3,6 +3,7 @@ import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { NotReached } from '../../ports/errors.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { Asking } from '../kit/asking.ts';
+import { hasCode, NO_CONNECTION } from '../kit/connection-errors.ts';
 import type { Cloud } from './clouds.ts';
 import { CloudRefusal } from './errors.ts';
 import { type Service, type Session, services, toSession } from './session.ts';
@@ -40,20 +41,7 @@ const REQUEST_TIMEOUT_MS = DEFAULT_CALL_MS - 1_000;
 const TOKEN_SPARE_MS = 60_000;
 const MOST_PAGES = 1_000;
 /** Errors of a connection that was never made, so nothing was sent. */
-const NO_CONNECTION = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-]);
+const UNSENT = new Set<string>([...NO_CONNECTION, 'CERT_HAS_EXPIRED', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY']);
 
 /** Requests to the services of one project in one region, with a token that is renewed. */
 export class CloudClient {
@@ -72,15 +60,24 @@ export class CloudClient {
 
   /** The project and the region. @throws as `get` */
   async session(): Promise<Session> {
-    return this.#current(this.#limit(undefined).signal);
+    const { signal, end } = this.#limit(undefined);
+    try {
+      return await this.#current(signal);
+    } finally {
+      end();
+    }
   }
 
   /** @throws {CloudRefusal} | {NotReached} | {Error} if the answer is lost or is not the service's */
   async get(service: Service, path: string, query: Query = {}): Promise<Json> {
-    return (await this.#request('GET', service, path, { query })).body;
+    return this.#request('GET', service, path, { query });
   }
 
-  /** All pages of a list, as long as the service makes them: with a limit, Nova omits servers of cells that are down. @throws as `get` */
+  /**
+   * All pages of a list. The service chooses their length: with a limit, Nova omits servers of cells that are down.
+   *
+   * @throws as `get`
+   */
   async list(service: Service, path: string, key: string, query: Query = {}): Promise<Json[]> {
     const items: Json[] = [];
     let more: Query | undefined = query;
@@ -112,7 +109,7 @@ export class CloudClient {
     path: string,
     options: SendOptions = {},
   ): Promise<Json> {
-    return (await this.#request(method, service, path, options)).body;
+    return this.#request(method, service, path, options);
   }
 
   /** The versions that a service offers, and the `Date` of its answer. @throws as `get` */
@@ -138,7 +135,7 @@ export class CloudClient {
     return this.#transport.close();
   }
 
-  async #request(method: Method, service: Service, path: string, options: SendOptions) {
+  async #request(method: Method, service: Service, path: string, options: SendOptions): Promise<Json> {
     const { call } = options;
     if (call !== undefined && (call.signal.aborted || this.#now() >= call.deadline))
       throw new NotReached('the time of this call is over: nothing was sent');
@@ -148,8 +145,7 @@ export class CloudClient {
       const answer = await this.#ask(session, method, service, path, options, signal);
       if (answer.status !== 401) return this.#read(answer, service);
       // The token was revoked or expired early. A 401 has no effect, so the request may be sent again.
-      this.#session = undefined;
-      const renewed = await this.#current(signal);
+      const renewed = await this.#current(signal, session);
       return this.#read(await this.#ask(renewed, method, service, path, options, signal), service);
     } finally {
       end();
@@ -182,16 +178,22 @@ export class CloudClient {
     });
   }
 
-  #read(answer: Answer, service: Service): { body: Json; headers: Answer['headers'] } {
+  #read(answer: Answer, service: Service): Json {
     if (answer.status >= 400) throw toRefusal(answer, service);
-    return { body: answer.text === '' ? {} : parse(answer, service), headers: answer.headers };
+    return answer.text === '' ? {} : parse(answer, service);
   }
 
-  /** The session, made anew shortly before its token expires. Requests share one request for a token. */
-  async #current(signal: AbortSignal): Promise<Session> {
-    const known = await this.#session?.catch(() => undefined);
-    if (known !== undefined && known.expiresAt - TOKEN_SPARE_MS > this.#now()) return known;
-    if (known !== undefined || this.#session === undefined) this.#begin();
+  /**
+   * The session, made anew shortly before its token expires, or once its token was `refused`. Requests share one request
+   * for a token.
+   */
+  async #current(signal: AbortSignal, refused?: Session): Promise<Session> {
+    const asked = this.#session;
+    const known = await asked?.catch(() => undefined);
+    const isGood = known !== undefined && known !== refused;
+    if (isGood && known.expiresAt - TOKEN_SPARE_MS > this.#now()) return known;
+    // Another request may have begun one meanwhile.
+    if (this.#session === asked) this.#begin();
     const session = this.#session as Promise<Session>;
     const isOver = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(new NotReached(String(signal.reason))), { once: true });
@@ -239,7 +241,7 @@ export class CloudClient {
       return await this.#transport.send(sent);
     } catch (error) {
       const { origin } = new URL(sent.url);
-      if (codesOf(error).some((code) => NO_CONNECTION.has(code)) || sent.method === 'GET')
+      if (hasCode(error, UNSENT) || sent.method === 'GET')
         throw new NotReached(`${origin} does not answer (${(error as Error).message})`);
       throw new Error(`${origin}: the answer is lost (${(error as Error).message})`);
     }
@@ -295,10 +297,4 @@ function messageOf({ text }: Answer): string | undefined {
   if (typeof fault === 'string') return fault;
   const message = fault?.['message'] ?? fault?.['detail'];
   return typeof message === 'string' ? message.replaceAll(/\s+/g, ' ').trim() : undefined;
-}
-
-function codesOf(error: unknown): string[] {
-  if (error instanceof AggregateError) return error.errors.flatMap(codesOf);
-  const { code, cause } = error as { code?: unknown; cause?: unknown };
-  return [String(code), ...(cause instanceof Error ? codesOf(cause) : [])];
 }

@@ -7,6 +7,7 @@ import type {
   OwnerRef,
   Power,
 } from '../../orchestrator/model/platform-driver.ts';
+import { usualLoginUser } from '../kit/login-user.ts';
 import type { FloatingIp, Port, Server, Volume } from './api.ts';
 import type { OpenStackConfig, OpenStackOffer } from './options.ts';
 
@@ -88,18 +89,9 @@ export function readDescription({
     : undefined;
 }
 
-const LOGIN_USERS: readonly [RegExp, string][] = [
-  [/ubuntu/i, 'ubuntu'],
-  [/debian/i, 'debian'],
-  [/alma/i, 'almalinux'],
-  [/rocky/i, 'rocky'],
-  [/fedora/i, 'fedora'],
-];
-
 export function imageOf(image: string, offer: OpenStackOffer, { images }: OpenStackConfig) {
   const { image: name = image, login_user: user } = offer.images[image] ?? images[image] ?? {};
-  const usual = LOGIN_USERS.find(([pattern]) => pattern.test(image))?.[1] ?? 'root';
-  return { name, loginUser: user ?? usual };
+  return { name, loginUser: user ?? usualLoginUser(image) };
 }
 
 /**
