@@ -1,5 +1,5 @@
 import type { CloudClient, Json } from './client.ts';
-import { isForbidden, isNotFound } from './errors.ts';
+import { isNotFound, isWithheld } from './errors.ts';
 
 export interface Server {
   id: string;
@@ -54,6 +54,8 @@ export interface Image {
   id: string;
   name: string;
   status: string;
+  owner: string;
+  visibility: string;
   instance_uuid?: string;
   created_at?: string;
 }
@@ -79,6 +81,11 @@ export interface Zone {
 export interface Named {
   id: string;
   name: string;
+  project_id: string;
+  shared?: boolean;
+  'router:external'?: boolean;
+  /** Of a security group. */
+  security_group_rules?: readonly { direction: string }[];
 }
 
 /** How much of a quota is left: what it limits, and undefined for no limit. */
@@ -132,13 +139,16 @@ export class CloudApi {
     return (await this.client.list('image', '/images', 'images', query)) as unknown as Image[];
   }
 
-  /** The image with that id or name; of several with one name the newest. */
+  /**
+   * The image with that id or name; of several with one name the newest. By name only a public image or one of the project:
+   * an administrator is shown those of strangers too.
+   */
   async image(idOrName: string): Promise<Image | undefined> {
-    const found = [
-      ...(isUuid(idOrName) ? await this.images({ id: idOrName }) : []),
-      ...(await this.images({ name: idOrName })),
-    ];
-    return found
+    const { id: project } = (await this.client.session()).project;
+    const byId = isUuid(idOrName) ? await this.images({ id: idOrName }) : [];
+    const byName = await this.images({ name: idOrName });
+    const trusted = byName.filter(({ owner, visibility }) => visibility === 'public' || owner === project);
+    return [...byId, ...trusted]
       .filter(({ status }) => status === 'active')
       .sort((a, b) => (b.created_at ?? '').localeCompare(a.created_at ?? ''))[0];
   }
@@ -147,19 +157,24 @@ export class CloudApi {
     return (await this.client.list('compute', '/flavors/detail', 'flavors')) as unknown as Flavor[];
   }
 
-  /** A network or security group by id or name. Undefined if there is none, or several with that name. */
+  /**
+   * A network or security group by id or name, of the project, shared or external. Undefined if there is none, or several
+   * with that name. An administrator is shown those of strangers too.
+   */
   async named(kind: 'networks' | 'security-groups', idOrName: string): Promise<Named | undefined> {
+    const { id: project } = (await this.client.session()).project;
     const key = kind.replace('-', '_');
     const all = (await this.client.list('network', `/${kind}`, key)) as unknown as Named[];
-    const byName = all.filter(({ name }) => name === idOrName);
-    return all.find(({ id }) => id === idOrName) ?? (byName.length === 1 ? byName[0] : undefined);
+    const usable = all.filter((one) => one.project_id === project || one.shared || one['router:external']);
+    const byName = usable.filter(({ name }) => name === idOrName);
+    return usable.find(({ id }) => id === idOrName) ?? (byName.length === 1 ? byName[0] : undefined);
   }
 
   /** Zones of compute hosts, with their hosts if this project may see them. */
   async zones(): Promise<Zone[]> {
     const path = '/os-availability-zone';
     const body = await this.client.get('compute', `${path}/detail`).catch((error) => {
-      if (isForbidden(error)) return this.client.get('compute', path);
+      if (isWithheld(error)) return this.client.get('compute', path);
       throw error;
     });
     const found = body['availabilityZoneInfo'] as {
@@ -184,7 +199,7 @@ export class CloudApi {
     const [compute, network, volume] = await Promise.all([
       this.client.get('compute', '/limits'),
       this.client.get('network', `/quotas/${project.id}/details.json`),
-      this.client.get('volume', '/limits').catch(() => undefined),
+      this.client.get('volume', '/limits'),
     ]);
     const [nova, cinder] = [compute, volume].map(
       (body) => (body?.['limits'] as { absolute?: Record<string, number> })?.absolute ?? {},

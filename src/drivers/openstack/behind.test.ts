@@ -142,6 +142,34 @@ describe('a create', () => {
     expect(setting.cloud.servers.size + setting.cloud.ports.size).toBe(0);
   });
 
+  it('whose server vanished after it was complete is not made once more under the same ref', async () => {
+    const setting = await withMachine();
+    await setting.ask('DELETE', `${nova}/servers/${setting.id}`);
+    await setting.wait(MINUTE);
+    expect(await setting.driver.create(specOf(setting.ref), null)).toMatchObject({
+      outcome: 'failed',
+      code: 'unfinished',
+    });
+    expect(setting.cloud.servers.size).toBe(0);
+  });
+
+  it('completes a security group whose creation was interrupted', async () => {
+    const setting = openstackInMemory();
+    const group = {
+      id: setting.cloud.id(),
+      name: 'berth',
+      project: 'berth',
+      description: '',
+      tags: [],
+      rules: [],
+    };
+    setting.cloud.groups.set(group.id, group);
+    const driver = setting.open();
+    await ended(setting, (cookie) => driver.create(specOf('berth-inst-1'), cookie));
+    const { rules } = setting.cloud.groups.get(group.id) as { rules: object[] };
+    expect(rules).toContainEqual(expect.objectContaining({ direction: 'ingress', port_range_min: 22 }));
+  });
+
   it('beyond the quota fails with quota, and is not counted as room', async () => {
     const setting = await withMachine();
     setting.cloud.quota.instances = 1;
@@ -152,6 +180,23 @@ describe('a create', () => {
       answer: 'refused',
       code: 'capacity',
     });
+  });
+});
+
+describe('what strangers of the cloud made', () => {
+  it('is not used by its name: no image, and no security group [openstack-strangers]', async () => {
+    const setting = openstackInMemory();
+    const driver = setting.open();
+    const { cloud } = setting;
+    const [own] = [...cloud.images.values()];
+    const planted = { ...cloud.image('ubuntu-24.04'), isPublic: false, project: 'other' };
+    cloud.images.set(planted.id, { ...planted, createdAt: planted.createdAt + MINUTE });
+    const group = { id: cloud.id(), name: 'berth', project: 'other', description: '', tags: [], rules: [] };
+    cloud.groups.set(group.id, group);
+    const made = await ended(setting, (cookie) => driver.create(specOf('berth-inst-1'), cookie));
+    expect(made).toMatchObject({ outcome: 'done' });
+    expect([...cloud.servers.values()].map(({ image }) => image)).toEqual([own?.id]);
+    expect([...cloud.ports.values()].flatMap(({ securityGroups }) => securityGroups)).not.toContain(group.id);
   });
 });
 

@@ -8,7 +8,7 @@ import type {
 import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
 import { orFailure } from '../kit/answers.ts';
 import type { FloatingIp, Port, Server, Volume } from './api.ts';
-import { classify, toFailure } from './errors.ts';
+import { classify, toFailure, unlessConflict } from './errors.ts';
 import { endpointIn, floatingOf, portOf, showMachine } from './machines.ts';
 import { type Attempt, phaseOf, readAttempt } from './objects.ts';
 import { flavorOf, zonesFor } from './placement.ts';
@@ -34,8 +34,8 @@ export const createMachine: MachineMethod<'create'> = async (platform, spec, coo
   const attempt = await readAttempt(platform, spec.ref);
   if (attempt.server !== undefined) return finish(platform, spec, attempt, attempt.server);
   if (phaseOf(attempt) === 'destroying') return failed('conflict', `${spec.ref} is being removed`, 'certain');
-  if (cookie?.startsWith('server:'))
-    return unfinished(`the server ${cookie.slice('server:'.length)} has vanished`);
+  if (cookie?.startsWith('server:') || phaseOf(attempt) === 'made')
+    return unfinished(`the server of ${spec.ref} has vanished`);
   const step = await orFailure(() => make(platform, spec, attempt), toFailure);
   // The port may have been made in this call or an earlier one.
   return step.outcome === 'failed' && step.sideEffect === 'none' && (await hasPort(platform, spec.ref))
@@ -122,24 +122,27 @@ async function securityGroups(platform: Platform): Promise<string[] | string> {
   }
   if (options.security_groups !== undefined) return ids;
   const known = await api.named('security-groups', GROUP);
-  if (known !== undefined) return [known.id];
-  const description = 'Machines of Berth: SSH and ping from everywhere';
-  const body = { security_group: { name: GROUP, description } };
-  const { id } = (await api.client.send('POST', 'network', '/security-groups', { body, call }))[
-    'security_group'
-  ] as { id: string };
+  // Without a rule, its creation was interrupted.
+  if (known?.security_group_rules?.some(({ direction }) => direction === 'ingress')) return [known.id];
+  const id = known?.id ?? (await makeGroup(platform));
   const both = ['IPv4', 'IPv6'].flatMap((ethertype) => [
     { ethertype, protocol: 'tcp', port_range_min: 22, port_range_max: 22 },
     { ethertype, protocol: ethertype === 'IPv4' ? 'icmp' : 'ipv6-icmp' },
   ]);
   for (const rule of both) {
     const security_group_rule = { ...rule, direction: 'ingress', security_group_id: id };
-    await api.client.send('POST', 'network', '/security-group-rules', {
-      body: { security_group_rule },
-      call,
-    });
+    await unlessConflict(
+      api.client.send('POST', 'network', '/security-group-rules', { body: { security_group_rule }, call }),
+    );
   }
   return [id];
+}
+
+async function makeGroup({ api, call }: Platform): Promise<string> {
+  const description = 'Machines of Berth: SSH and ping from everywhere';
+  const body = { security_group: { name: GROUP, description } };
+  const answer = await api.client.send('POST', 'network', '/security-groups', { body, call });
+  return (answer['security_group'] as { id: string }).id;
 }
 
 async function makeBootVolume(platform: Platform, spec: MachineSpec, imageId: string): Promise<Volume> {

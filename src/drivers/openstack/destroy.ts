@@ -3,7 +3,7 @@ import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server, Volume } from './api.ts';
 import { unlessConflict } from './errors.ts';
-import { type Attempt, NOTHING, readEverything, shelveImages } from './objects.ts';
+import { type Attempt, CellIsDown, NOTHING, readEverything, shelveImages } from './objects.ts';
 import { type MachineMethod, type Platform, POLL_MS } from './platform.ts';
 import { isCopy, isMarkKey, mark, readDescription, refOf, toDescription, usersOf } from './translate.ts';
 
@@ -18,10 +18,12 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
   const attempt = attempts.get(ref) ?? NOTHING;
   await markPorts(platform, ref, attempt);
   const ids = serverIds(attempt, cookie);
-  const servers = (await Promise.all(ids.map((id) => platform.api.server(id)))).filter(
-    (one): one is Server =>
-      one !== undefined && refOf(one) === ref && !isCopy(one) && one.status !== 'DELETED',
+  const found = (await Promise.all(ids.map((id) => platform.api.server(id)))).filter(
+    (one): one is Server => one !== undefined && one.status !== 'DELETED',
   );
+  const hidden = found.find(({ metadata }) => metadata === undefined);
+  if (hidden !== undefined) throw new CellIsDown(hidden);
+  const servers = found.filter((one) => refOf(one) === ref && !isCopy(one));
   const locked = servers.find((server) => server.locked);
   if (locked !== undefined)
     return failed('conflict', `the server ${locked.id} is locked: \`openstack server unlock ${locked.id}\``);
@@ -168,7 +170,7 @@ export const disownMachine: MachineMethod<'disown'> = async (platform, ref) => {
       keepsData: true,
       call,
     });
-  if (server === undefined) return done(null) as Step<null>;
+  if (server === undefined) return done(null);
   await unlessConflict(
     api.client.send('DELETE', 'compute', `/servers/${server.id}/tags/${ref}`, { keepsData: true, call }),
   );

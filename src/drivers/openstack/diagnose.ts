@@ -107,9 +107,8 @@ async function* versionOf(
       ? `${speaks}.`
       : broken(subject, `${speaks}.`, 'Upgrade the cloud to OpenStack Train or later.');
   });
-  if (service === 'compute' || found.verdict === 'ok') yield found;
-  else if (service === 'volume') yield warning(subject, found.finding, 'Without it there are no volumes.');
-  else yield warning(subject, found.finding, 'Without it only quotas limit sales.');
+  const isOptional = service === 'placement' && found.verdict !== 'ok';
+  yield isOptional ? warning(subject, found.finding, 'Without it only quotas limit sales.') : found;
   if (service === 'compute' && date !== undefined) yield clockOf(Date.parse(date), begunAt, now());
 }
 

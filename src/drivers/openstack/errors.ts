@@ -90,8 +90,9 @@ function isConflict(error: unknown): boolean {
   return error instanceof CloudRefusal && error.status === 409;
 }
 
-export function isForbidden(error: unknown): boolean {
-  return error instanceof CloudRefusal && error.status === 403;
+/** Whether this project may not ask that, or the region has no such service. */
+export function isWithheld(error: unknown): boolean {
+  return error instanceof CloudRefusal && (error.status === 403 || error.status === 406);
 }
 
 /** The answer, or undefined if the resource is gone or its state does not allow the request. */

@@ -116,9 +116,10 @@ async function unknownBehind(platform: Platform, { message }: CellIsDown): Promi
   return { answer: 'unknown', reason: message, hosts: { answered: [], silent: zones } };
 }
 
-export async function readConsole({ api }: Platform, ref: OwnerRef, lines: number): Promise<string> {
-  const [server] = (await api.servers({ tags: ref })).filter(({ status }) => status === 'ACTIVE');
-  if (server === undefined) return '';
+export async function readConsole(platform: Platform, ref: OwnerRef, lines: number): Promise<string> {
+  const { api } = platform;
+  const { server } = await readAttempt(platform, ref);
+  if (server?.status !== 'ACTIVE') return '';
   const body = { 'os-getConsoleOutput': { length: lines } };
   return String(
     (await api.client.send('POST', 'compute', `/servers/${server.id}/action`, { body }))['output'] ?? '',

@@ -28,6 +28,10 @@ export interface Everything {
 /** The servers of a down cell are shown without metadata: an answer with one proves no absence. */
 export class CellIsDown extends Error {
   override readonly name = 'CellIsDown';
+
+  constructor({ id }: Pick<Server, 'id'>) {
+    super(`Nova cannot show the server ${id}: its cell is down`);
+  }
 }
 
 /** Of several servers with one mark: the one whose creation was completed, or the one on the machine's port, or the oldest. */
@@ -78,8 +82,7 @@ function group(
   volumes: readonly Volume[],
 ): Everything {
   const hidden = servers.find(({ metadata }) => metadata === undefined);
-  if (hidden !== undefined)
-    throw new CellIsDown(`Nova cannot show the server ${hidden.id}: its cell is down`);
+  if (hidden !== undefined) throw new CellIsDown(hidden);
   const byRef = <T>(items: readonly T[], ofItem: (item: T) => OwnerRef | undefined) =>
     Map.groupBy(
       items.filter((item) => ofItem(item) !== undefined),

@@ -2,7 +2,7 @@ import type { FreeUnits, ObservedHost } from '../../orchestrator/model/inventory
 import type { Placement } from '../../orchestrator/model/platform-driver.ts';
 import type { Flavor, QuotaLeft, Zone } from './api.ts';
 import type { Json } from './client.ts';
-import { CloudRefusal } from './errors.ts';
+import { isWithheld } from './errors.ts';
 import { readEverything } from './objects.ts';
 import type { OpenStackOffer } from './options.ts';
 import { type MachineMethod, offerOf, type Platform } from './platform.ts';
@@ -70,13 +70,9 @@ async function hypervisors({ api }: Platform): Promise<Map<string, string> | und
     const all = await api.client.list('compute', '/os-hypervisors/detail', 'hypervisors');
     return new Map(all.map(({ id, service }) => [String(id), String((service as Json)['host'])]));
   } catch (error) {
-    if (isNotOurs(error)) return undefined;
+    if (isWithheld(error)) return undefined;
     throw error;
   }
-}
-
-function isNotOurs(error: unknown): boolean {
-  return error instanceof CloudRefusal && (error.status === 403 || error.status === 406);
 }
 
 interface Candidates {

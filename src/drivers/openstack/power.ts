@@ -1,7 +1,7 @@
 import type { ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server } from './api.ts';
-import { classify, isForbidden, unlessConflict } from './errors.ts';
+import { classify, isWithheld, unlessConflict } from './errors.ts';
 import { showMachine } from './machines.ts';
 import { type Attempt, readAttempt } from './objects.ts';
 import { type MachineMethod, type Platform, POLL_MS, waitForServer } from './platform.ts';
@@ -78,7 +78,7 @@ async function offload(platform: Platform, server: Server): Promise<Step<never>>
   try {
     return await act(platform, server, { shelveOffload: null }, 'shelve');
   } catch (error) {
-    if (isForbidden(error)) return pending('shelved', POLL_MS);
+    if (isWithheld(error)) return pending('shelved', POLL_MS);
     throw error;
   }
 }
