@@ -197,7 +197,7 @@ export class TargetClient {
     token.renew(this.#record(exchange));
   }
 
-  /** Records the request at which the run was interrupted, and throws the reason. Without an answer it is no evidence. */
+  /** Records the interrupted request and throws the reason. A request without an answer is not judged. */
   #throwIfAborted(exchange: Exchange, signal: AbortSignal | undefined): void {
     if (!signal?.aborted) return;
     this.#record(exchange.answer === undefined ? { ...exchange, superseded: true } : exchange);

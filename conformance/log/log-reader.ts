@@ -32,7 +32,7 @@ function isFolder(path: string): boolean {
   }
 }
 
-/** Undefined if there is no such file. @throws {LogUnavailable} */
+/** Reads a file of the log. Undefined if it does not exist. @throws {LogUnavailable} */
 export function readLogFile(path: string, maxBytes: number): Buffer | undefined {
   try {
     const stat = statSync(path);

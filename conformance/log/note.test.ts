@@ -84,7 +84,7 @@ describe('a checkpoint', () => {
     expect(open(text, { ...logKey.open, name: ORIGIN })).toEqual(checkpoint);
   });
 
-  it('may have signatures of keys that nobody asks about', () => {
+  it('may have signatures of other keys', () => {
     const other = signCheckpoint(ORIGIN, 0, EMPTY_ROOT, newKey().secret).note.signatures;
     const more = formatNote({ ...checkpoint.note, signatures: [...other, ...checkpoint.note.signatures] });
     expect(open(more).size).toBe(0);
@@ -145,7 +145,7 @@ describe('a cosignature', () => {
     expect(() => cosignatureOf(short, witnessKey.open)).toThrow('cut short');
   });
 
-  it('is no signature of the log, and the log signature is no cosignature', () => {
+  it('does not count as a signature of the log, nor the log’s signature as a cosignature', () => {
     const { secret, open: both } = logKey;
     const asLog = {
       ...cosign(checkpoint, ORIGIN, secret, at),

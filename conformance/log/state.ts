@@ -6,7 +6,7 @@ import { LogDisk } from './log-disk.ts';
 import { readLogFile } from './log-reader.ts';
 import type { NoteKey } from './note.ts';
 
-/** The checkpoint of a state file; undefined if there is no file. @throws {CertificateError} @throws {LogUnavailable} */
+/** Reads the checkpoint in a state file. Undefined if the file does not exist. @throws {CertificateError} @throws {LogUnavailable} */
 function readState(path: string, key: NoteKey): Checkpoint | undefined {
   const bytes = readLogFile(path, MAX_CHECKPOINT_BYTES);
   if (bytes === undefined) return undefined;

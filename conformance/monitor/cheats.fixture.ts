@@ -33,7 +33,7 @@ function whenever(isBad: (clock: AutoClock) => boolean, cheat: Behave): Behave {
   };
 }
 
-/** Machines let nobody in once they are older than that, and still read ONLINE. */
+/** After `minutes`, machines refuse every login and still read ONLINE. */
 const deadAfter =
   (minutes: number): Behave =>
   (rules, clock) => ({

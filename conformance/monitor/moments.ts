@@ -12,8 +12,8 @@ export function exponential(fraction: number, mean: number): number {
 }
 
 /**
- * Drawn moments of one kind of probe. They come from the secret seed of the state, so that nobody else can tell the next
- * one, and a restart neither repeats nor shifts one. A moment that passed while the monitor was down is not made up.
+ * The moments of one kind of probe. They are drawn from the secret seed of the state: a target cannot predict them, and a
+ * restart neither repeats nor shifts one. A moment that passed while the monitor was down is skipped.
  */
 export class Moments {
   readonly #state: State;

@@ -178,7 +178,7 @@ export class Monitor {
     const { state, clock } = this.#parts;
     while (!signal.aborted) {
       await clock.sleep(RENEW_MS, signal).catch(() => {});
-      // While the database does not answer, nobody else can take the state either.
+      // While the database does not answer, no other monitor can take the lease either.
       const isHeld = signal.aborted || (await state.lease.renew(clock.wall()).catch(() => true));
       if (!isHeld) lost.abort(new LeaseLost());
     }

@@ -76,7 +76,7 @@ it('an unknown rule, or a share above 1, is refused', () => {
   expect(rule.safeParse({ revoke_when: 'fail', of: 'SSH-.+' }).success).toBe(false);
 });
 
-it('a star stands for any characters', () => {
+it('a star matches any characters', () => {
   expect(isOf('*', 'SSH-LIVE-001')).toBe(true);
   expect(isOf('SSH-*', 'SSH-LIVE-001')).toBe(true);
   expect(isOf('SSH', 'SSH-LIVE-001')).toBe(false);

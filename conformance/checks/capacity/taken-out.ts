@@ -10,7 +10,7 @@ import { raced } from './place.ts';
 /** A stale list is seen in the read that follows the second refusal, at the latest so long after the sale. */
 const SEEN_AFTER_MS = FRESH_MS + 2000;
 
-/** The offer is no longer listed some seconds after its last unit was sold: in the race, and once more after it. */
+/** Judges whether the offer leaves the list within seconds once its last unit is sold. The run sells it out twice. */
 export function judgeTakenOut(evidence: Evidence): Finding {
   const [first, second] = [judgeRace(evidence), judgeRefill(evidence)];
   if (first.verdict !== 'pass') return first;

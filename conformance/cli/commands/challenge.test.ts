@@ -134,7 +134,7 @@ describe('a run for a challenge', () => {
     expect(out).toContain('only a run of your own cannot be invented');
   });
 
-  it('is told where it may take longer than the challenge is valid', async () => {
+  it('begins with a warning if it may take longer than the challenge is valid', async () => {
     const short = await setup.issue('short', '--valid-hours', '0.1');
     const transcript = folder.file('short.ndjson');
     const args = [

@@ -15,7 +15,7 @@ describe('the state in SQLite', () => {
 
   testState(async () => `sqlite:${join(folder, `${++count}.db`)}`);
 
-  it('refuses a file that is no database, and says what to do', async () => {
+  it('refuses a file that is not a database, and says what to do', async () => {
     const path = join(folder, 'text');
     writeFileSync(path, 'this is text, and long enough to be looked at as a database header of SQLite');
     await expect(openState(`sqlite:${path}`)).rejects.toThrow(/cannot be opened .*: name a file/);

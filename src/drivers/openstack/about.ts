@@ -4,7 +4,8 @@ export const about: DriverAbout = {
   provedOn: 'a cloud in memory that answers as Nova, Neutron, Cinder, Glance, Keystone and Placement do',
   provedBy: ['src/drivers/openstack/driver.test.ts', 'src/drivers/openstack/behind.test.ts'],
   traps: [
-    'It was not tried on a cloud of somebody.',
+    'It was not tried on a real cloud.',
+    'A credential of another project is taken for this one’s as far as volumes go: they read as gone. Machines do not.',
     'A machine that is stopped and shelved still counts in the quota of its project.',
     'Without an administrator’s rights, Berth sees the quota but not how much room the hosts have: a create may fail for want of one.',
     'Placement counts PCI devices only if the flavor names a resource class: with an alias alone, the units of the catalog limit them.',
