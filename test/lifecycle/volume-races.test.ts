@@ -113,6 +113,8 @@ it('the attachment of a volume that the platform does not have is taken back [at
     await startWithVolumeFaults();
   await using _ = orchestrator;
   const machine = await online();
+  // One that stays: a listing without the only volume there was is not believed for a while.
+  await available();
   const id = await available();
   await settled(id);
   const { volumes } = orchestrator.simulator;
