@@ -146,7 +146,7 @@ describe('what happens behind the back', () => {
     await lab.server.client.waitFor(stopped, 'STOPPED');
     // Its disk is there: it is not lost, and its end was not requested.
     const disk = `${nameOf(deleted)}.qcow2`;
-    await expect.poll(() => lab.server.log).toContain('disks have the name of a machine');
+    await expect.poll(() => lab.server.log).toContain('parts of a machine or a volume of ours remain');
     expect(lab.host.contents()).toContain(disk);
     expect((await lab.server.client.request('GET', deleted)).body['status']).toBe('STOPPED');
     for (const file of lab.host.contents().filter((name) => name.startsWith(`${nameOf(deleted)}.`)))
