@@ -95,6 +95,43 @@ it('a row that was lost without a restore is not called younger than a backup in
 });
 
 describe('in a database that was restored from a backup', () => {
+  it('a machine that its platform is removing is DESTROYING and ends without an order, or by the next DELETE [restore-removing]', async () => {
+    await using first = await startFirst();
+    const restore = await backUp(first);
+    const [removed, stuck] = [await make(first), await make(first)];
+    const refOf = async (id: string) => (await first.store.read.instances.byId(id))?.ownerRef;
+    const [removedRef, stuckRef] = [await refOf(removed), await refOf(stuck)];
+    let isRemoved = false;
+    const ordered = new Set<unknown>();
+    const shown = (machine: ObservedMachine): ObservedMachine =>
+      ordered.has(machine.ref) ? machine : { ...machine, power: 'destroying' };
+    await using restored = await restore({
+      wrapDriver: (driver) => ({
+        ...withListing(driver, (items) =>
+          items.filter(({ ref }) => !isRemoved || ref !== removedRef).map(shown),
+        ),
+        get: async (...args) => {
+          if (isRemoved && args[0] === removedRef) return { answer: 'gone' };
+          const found = await driver.get(...args);
+          return found.answer === 'observed' ? { ...found, value: shown(found.value) } : found;
+        },
+        destroy: async (...args) => {
+          ordered.add(args[0]);
+          return driver.destroy(...args);
+        },
+      }),
+    });
+    for (const id of [removed, stuck]) {
+      expect(await restored.read(`/instances/${id}`)).toBe('DESTROYING');
+      expect((await restored.store.read.instances.byId(id))?.destroyOrder).toBeNull();
+    }
+    isRemoved = true;
+    await restored.send('DELETE', `/instances/${stuck}`);
+    for (const id of [removed, stuck])
+      await until('it is gone', async () => (await restored.read(`/instances/${id}`)) === '404');
+    expect(ordered).toEqual(new Set([stuckRef]));
+  });
+
   it('what is younger than the backup has its row again, before the first request is answered', async () => {
     await using first = await startFirst();
     const restore = await backUp(first);

@@ -200,7 +200,9 @@ export class CloudHands implements HandsOn {
       'migrate without confirm': () => this.act(server, 'migrate', {}, 'confirmResize'),
       'migrate and revert': () => this.act(server, 'migrate', {}, 'revertResize'),
       lock: () => this.act(server, 'lock', {}, 'unlock'),
-      'reset to ERROR': () => this.act(server, 'os-resetState', { state: 'error' }, 'reboot'),
+      // Nova cannot reboot one that has no host.
+      'reset to ERROR': () =>
+        server.host !== undefined && this.act(server, 'os-resetState', { state: 'error' }, 'reboot'),
       'disable the host': () => {
         this.disable(machine.host);
         return true;

@@ -164,7 +164,7 @@ async function planAdoption(
     case 'paused':
       return { status: 'STOPPED', ...endless };
     case 'destroying':
-      return { status: 'DESTROYING', work: 'destroy', ...endless };
+      return { status: 'DESTROYING', work: 'release', ...endless };
   }
 }
 
