@@ -45,7 +45,7 @@ export async function liveThroughInterruptions(stage: Stage): Promise<void> {
     await servers.waitFor(volume, 'AVAILABLE');
   };
   const says = (machine: Machine, line: string) =>
-    expect.poll(async () => (await servers.login(machine, line)).stdout.trim(), { timeout: 30_000 });
+    expect.poll(async () => (await servers.login(machine, line)).stdout.trim());
 
   interruptions.begin('make a volume');
   const volume = await servers.create('/volumes', stage.volume);

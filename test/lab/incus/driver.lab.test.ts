@@ -69,7 +69,7 @@ describeDriver('a cluster of Incus', {
     await driver.close();
     expect(await cluster.contents()).toEqual([]);
   },
-  timeoutMs: 240_000,
+  timeoutMs: 900_000,
 });
 
 describe('the diagnosis of a cluster', () => {

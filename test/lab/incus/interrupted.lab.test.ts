@@ -72,9 +72,6 @@ const ways = waysOf('incus');
 // Each waits for leases most of the time.
 it.concurrent.for(ways)(
   'a server that is %s each request that changes something: nothing is lost, and nothing is left [incus-interrupted]',
-  {
-    timeout: 10 * 60_000,
-  },
   async (way, { expect }) => {
     const { interrupted } = await live(way, expect);
     for (const [phase, commands] of Object.entries(interrupted))

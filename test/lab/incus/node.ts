@@ -10,7 +10,7 @@ import type { IncusApi } from '../../../src/drivers/incus/api.ts';
 
 const nodeInit = fileURLToPath(new URL('./node-init.sh', import.meta.url));
 export const imageFile = join(process.env['BERTH_LAB_GUESTS'] ?? '', 'incus.tar.gz');
-const WAIT_MS = 60_000;
+const WAIT_MS = 180_000;
 
 export const lan = {
   gateway: '10.77.0.1',

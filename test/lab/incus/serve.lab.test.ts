@@ -66,14 +66,11 @@ async function startsWithText(path: string): Promise<void> {
  */
 const comesBack = (path: string, command: string, text: string) =>
   expect
-    .poll(
-      async () => {
-        const { body } = await server.client.request('GET', path);
-        if (body['status'] === 'STOPPED') await server.client.request('POST', `${path}/start`);
-        return body['status'] === 'ONLINE' ? (await server.login(body, command)).stdout : body['status'];
-      },
-      { timeout: 300_000 },
-    )
+    .poll(async () => {
+      const { body } = await server.client.request('GET', path);
+      if (body['status'] === 'STOPPED') await server.client.request('POST', `${path}/start`);
+      return body['status'] === 'ONLINE' ? (await server.login(body, command)).stdout : body['status'];
+    })
     .toBe(text);
 
 /** For how long at most the offer was not available. */
@@ -319,9 +316,7 @@ describe('what happens behind the back', () => {
 });
 
 describe('the conformance suite', () => {
-  it('finds berth serve on Incus CONFORMANT at level full [incus-conformance]', {
-    timeout: 10 * 60_000,
-  }, async () => {
+  it('finds berth serve on Incus CONFORMANT at level full [incus-conformance]', async () => {
     const ran = await server.conformance('--poll-interval-ms', '500', '--race', 'small=6');
     expect(ran.stdout, ran.stderr).toMatch(/^CONFORMANT: /m);
     expect(ran.code).toBe(0);

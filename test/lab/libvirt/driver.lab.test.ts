@@ -72,5 +72,5 @@ describeDriver('a host with libvirt', {
     await driver.close();
     expect(host.contents()).toEqual([]);
   },
-  timeoutMs: 240_000,
+  timeoutMs: 900_000,
 });

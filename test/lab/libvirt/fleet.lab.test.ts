@@ -33,9 +33,7 @@ const statusOf = async (path: string) => (await server.client.request('GET', pat
 /** `down`: packets to the host are dropped silently. */
 const cable = (state: 'down' | 'up'): Buffer => execFileSync('ip', ['link', 'set', 'lab2', state]);
 
-it('sells machines of two hosts, one of them over OpenSSH and on a bridge, and rides out the loss of that one [libvirt-fleet]', {
-  timeout: 10 * 60_000,
-}, async () => {
+it('sells machines of two hosts, one of them over OpenSSH and on a bridge, and rides out the loss of that one [libvirt-fleet]', async () => {
   const { client } = server;
   const paths = [await create(), await create()];
   const machines = await Promise.all(paths.map((path) => client.waitFor(path, 'ONLINE')));

@@ -56,9 +56,6 @@ afterAll(async () => {
 // Each waits for leases most of the time.
 it.concurrent.for(ways)(
   'a server that is %s each command that changes something: nothing is lost, and nothing is left [libvirt-interrupted]',
-  {
-    timeout: 10 * 60_000,
-  },
   async (way, { expect }) => {
     const host = hosts.get(way);
     if (host === undefined) throw new Error(`there is no host for ${way}`);
