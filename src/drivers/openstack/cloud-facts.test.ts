@@ -101,3 +101,22 @@ it('the image of a machine that was renamed and shelved goes with it, also if co
   await ended(setting, () => driver.destroy(ref, null, TRIAL_ORDER));
   expect([...cloud.images.keys()]).not.toContain(left.id);
 });
+
+// neutron 21: another call of the same order has removed the port since this one read it.
+it.each(['PUT', 'DELETE'])('a port that is gone before the %s of a destroy is no failure', async (method) => {
+  let removePort: ((id: string) => boolean) | undefined;
+  const setting = await withMachine({
+    transport: (own) => ({
+      send: (sent) => {
+        const [, id] = /\/ports\/([^/?]+)$/.exec(sent.url) ?? [];
+        if (id !== undefined && sent.method === method) removePort?.(id);
+        return own.send(sent);
+      },
+      close: () => own.close(),
+    }),
+  });
+  removePort = (id) => setting.cloud.ports.delete(id);
+  const step = await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
+  expect(step).toMatchObject({ outcome: 'done' });
+  expect(await setting.power()).toBe('gone');
+});

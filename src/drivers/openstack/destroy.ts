@@ -2,7 +2,7 @@ import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server, Volume } from './api.ts';
-import { unlessConflict } from './errors.ts';
+import { unlessConflict, unlessGone } from './errors.ts';
 import { type Attempt, CellIsDown, NOTHING, readEverything, shelveImages } from './objects.ts';
 import { type MachineMethod, type Platform, POLL_MS } from './platform.ts';
 import { isCopy, isMarkKey, mark, readDescription, refOf, toDescription, usersOf } from './translate.ts';
@@ -39,7 +39,9 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
   ].some(Boolean);
   if (left) return waiting;
   for (const { id } of attempt.ports)
-    await platform.api.client.send('DELETE', 'network', `/ports/${id}`, { order, call: platform.call });
+    await unlessGone(
+      platform.api.client.send('DELETE', 'network', `/ports/${id}`, { order, call: platform.call }),
+    );
   return attempt.ports.length > 0 ? waiting : done(null);
 };
 
@@ -55,7 +57,8 @@ async function markPorts({ api, call }: Platform, ref: OwnerRef, { ports, server
     const known = readDescription(one);
     if (known?.phase === 'destroying') continue;
     const port = { description: toDescription(ref, 'destroying', known?.serverId ?? server?.id) };
-    await api.client.send('PUT', 'network', `/ports/${one.id}`, { body: { port }, call });
+    // Another call of the same order may have removed it.
+    await unlessGone(api.client.send('PUT', 'network', `/ports/${one.id}`, { body: { port }, call }));
   }
 }
 

@@ -95,10 +95,19 @@ export function isWithheld(error: unknown): boolean {
   return error instanceof CloudRefusal && (error.status === 403 || error.status === 406);
 }
 
+/** The answer, or undefined if the resource is gone. */
+export function unlessGone<T>(reply: Promise<T>): Promise<T | undefined> {
+  return unless(isNotFound, reply);
+}
+
 /** The answer, or undefined if the resource is gone or its state does not allow the request. */
 export function unlessConflict<T>(reply: Promise<T>): Promise<T | undefined> {
+  return unless(isConflict, unlessGone(reply));
+}
+
+function unless<T>(isExpected: (error: unknown) => boolean, reply: Promise<T>): Promise<T | undefined> {
   return reply.catch((error) => {
-    if (isConflict(error) || isNotFound(error)) return undefined;
+    if (isExpected(error)) return undefined;
     throw error;
   });
 }
