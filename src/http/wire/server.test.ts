@@ -5,6 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../../conformance/http/certificates.fixture.ts';
 import { silentLog } from '../../../testing/log.ts';
+import { PATIENCE_MS, until } from '../../../testing/until.ts';
 import { HttpServer, type ServerOptions } from './server.ts';
 
 const MB = 1024 * 1024;
@@ -24,7 +25,7 @@ async function start(
   const options: ServerOptions = {
     host: '127.0.0.1',
     port: 0,
-    requestTimeoutMs: 10_000,
+    requestTimeoutMs: PATIENCE_MS,
     log,
     nextId: () => 'id',
     ...setting,
@@ -40,6 +41,8 @@ interface Client {
   socket: Socket;
   /** All received text. */
   text(): string;
+  /** Whether the received text ends so. Cheaper than to ask `text()` each time. */
+  endsWith(end: string): boolean;
   closed: Promise<void>;
 }
 
@@ -47,23 +50,18 @@ async function open(port: number, isTls = false): Promise<Client> {
   const address = { port, host: '127.0.0.1' };
   const socket = isTls ? connectTls({ ...address, rejectUnauthorized: false }) : connect(address);
   let text = '';
+  let last = '';
   socket.setNoDelay(true);
   socket.on('data', (bytes) => {
-    text += bytes.toString('latin1');
+    const received = bytes.toString('latin1');
+    text += received;
+    last = (last + received).slice(-100);
   });
   socket.on('error', nothing);
   const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()));
   await once(socket, isTls ? 'secureConnect' : 'connect');
   undo.push(() => socket.destroy());
-  return { socket, text: () => text, closed };
-}
-
-/** Waits for events of the system. The limit only ends a test that would hang. */
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  for (const deadline = performance.now() + 15_000; !isSo(); ) {
-    if (performance.now() > deadline) throw new Error(`not in time: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  return { socket, text: () => text, endsWith: (end) => last.endsWith(end), closed };
 }
 
 const get = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
@@ -195,7 +193,7 @@ describe.each(kinds)('requests on one connection, %s', (_name, setting, isTls) =
     await until('another client is answered', () => begun.length === 2);
     expect(begun).toEqual(['/big', '/other']);
     client.socket.resume();
-    await until('the second reply', () => client.text().endsWith('<small>'));
+    await until('the second reply', () => client.endsWith('<small>'));
     expect(client.text()).not.toContain('Connection: close');
   });
 
