@@ -71,7 +71,7 @@ export const incusMutants: readonly Mutant[] = [
         file: 'src/drivers/incus/create.ts',
         find: "  return unfinished('its creation was interrupted, and its disk may be incomplete');",
         replace:
-          "  await api.client.send('DELETE', '/1.0/instances/' + name, { call: platform.call } as never);\n  return pending('make', POLL_MS);",
+          "  await api.client.send('DELETE', '/1.0/instances/' + name, { call: platform.call } as never);\n  return underWay('make');",
       },
     ],
   },
