@@ -1,7 +1,7 @@
 #!/bin/bash
 # Drivers against the engines that they drive: `npm run test:lab -- [FILE…]`. It installs Debian packages, builds the
-# guests that are not there yet, and runs the tests where nothing of them can leave or stay: those of libvirt beside
-# those of Incus, since each of them waits much. It fails if any of them does.
+# guests that are not there yet, and runs the tests where nothing of them can leave or stay: those of one
+# engine beside those of another, since each of them waits much. It fails if any of them does.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -12,13 +12,17 @@ mkdir -p "$guests"
 build() {
   (
     flock 9
-    [[ $guests/$2 -nt $1 ]] || { rm -f "$guests/$2" && "$1" "$guests/$2"; }
+    [[ $guests/$2 -nt $1 ]] || { rm -rf "$guests/$2" && "$1" "$guests/$2"; }
   ) 9>"$guests/$2.lock"
 }
 
 engines=()
-for engine in libvirt incus; do
-  [[ "$*" == *test/lab/* && "$*" != *test/lab/$engine* ]] || engines+=("$engine")
+for engine in libvirt incus openstack; do
+  if [[ "$*" == *test/lab/* ]]; then
+    [[ "$*" != *test/lab/$engine* ]] || engines+=("$engine")
+  elif [[ $engine != openstack ]]; then
+    engines+=("$engine")
+  fi
 done
 build_guests() {
   case $1 in
@@ -27,6 +31,14 @@ build_guests() {
       build test/lab/guests/cloud-init.sh cloud-init.qcow2
       ;;
     incus) build test/lab/incus/image.sh incus.tar.gz ;;
+    openstack)
+      build test/lab/guests/tiny.sh tiny.qcow2
+      build test/lab/openstack/packages.sh openstack
+      for part in settings catalog prepare; do
+        [[ $guests/openstack-site -nt test/lab/openstack/$part.ts ]] || rm -rf "$guests/openstack-site"
+      done
+      build test/lab/openstack/site.sh openstack-site
+      ;;
   esac
 }
 

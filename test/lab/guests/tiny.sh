@@ -1,6 +1,6 @@
 #!/bin/bash
-# The tiny guest, in seconds: Debian's cloud kernel, busybox, dropbear, and a first boot that reads a NoCloud disk as
-# cloud-init does, as far as the documents are JSON. usage: tiny.sh OUT.qcow2
+# The tiny guest, in seconds: Debian's cloud kernel, busybox, dropbear, and a first boot that reads a NoCloud disk or
+# a config drive as cloud-init does, as far as the documents are JSON. usage: tiny.sh OUT.qcow2
 set -euo pipefail
 out=$(realpath -m "$1")
 here=$(realpath "$(dirname "$0")")
@@ -51,6 +51,6 @@ cp -r "$here/first-boot" etc/first-boot
 chmod +x etc/first-boot/*.sh
 chown -R 0:0 .
 
-"$here/initrd.sh" "$work/kernel" "$version" "$work/initrd" virtio_pci virtio_blk virtio_net virtio_rng isofs evdev button ext4
+"$here/initrd.sh" "$work/kernel" "$version" "$work/initrd" virtio_pci virtio_blk virtio_net virtio_rng isofs ata_piix sr_mod evdev button ext4
 "$here/disk.sh" "$work/root" "$work/kernel/boot/vmlinuz-$version" "$work/initrd" "$out" 96 \
   'console=ttyS0 quiet net.ifnames=0 mitigations=off tsc=reliable no_timer_check random.trust_cpu=on'

@@ -1,9 +1,15 @@
 #!/bin/sh
-# Reads the NoCloud disk. The network is set up at each boot, all else once for each instance-id.
+# Reads the NoCloud disk, or OpenStack's config drive. The network is set up at each boot, all else once for each instance-id.
 dir=/var/lib/cloud
 for disk in /dev/vd? /dev/sr?; do
   [ -b "$disk" ] && mount -o ro -t iso9660 "$disk" /mnt 2>/dev/null || continue
   [ -e /mnt/meta-data ] && cp /mnt/* "$dir/"
+  latest=/mnt/openstack/latest
+  if [ -e "$latest/meta_data.json" ]; then
+    jq '{"instance-id": .uuid}' "$latest/meta_data.json" >"$dir/meta-data"
+    cp "$latest/user_data" "$dir/user-data" 2>/dev/null
+    jq -f /etc/first-boot/network-data.jq "$latest/network_data.json" >"$dir/network-config"
+  fi
   umount /mnt
 done
 

@@ -1,0 +1,184 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
+import { openstack } from '../../../src/drivers/openstack/driver.ts';
+import { type OpenStackConfig, openstackConfigSchema } from '../../../src/drivers/openstack/options.ts';
+import type {
+  ObservedMachine,
+  PlatformDriver,
+  Presence,
+  Step,
+} from '../../../src/orchestrator/model/platform-driver.ts';
+import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { contextOf, type LabMachine, settingOf, specOf } from '../driver-context.ts';
+import type { Answer } from './api.ts';
+import { image, networks } from './catalog.ts';
+import { Cloud } from './cloud.ts';
+
+let cloud: Cloud;
+let cloudsFile: string;
+beforeAll(async () => {
+  cloud = await Cloud.start();
+  cloudsFile = join(cloud.site.folder, 'clouds.yaml');
+  writeFileSync(cloudsFile, stringify({ clouds: { lab: cloud.entry } }), { mode: 0o600 });
+});
+afterAll(() => cloud?.[Symbol.asyncDispose]());
+
+/** A host has room for two of them, and each zone has one host. */
+const machine: LabMachine = { datacenter: 'fra', image: image.name, vcpus: 4, memoryGb: 1 };
+const offer = { flavor: 'large' };
+
+const optionsOf = (more: object = {}): OpenStackConfig =>
+  openstackConfigSchema.parse({
+    ...{ driver: 'openstack', cloud: 'lab', clouds_file: cloudsFile, network: networks.tenants.name },
+    datacenters: { fra: { zones: ['az1'] } },
+    ...more,
+  });
+const open = (more?: object): Promise<PlatformDriver> =>
+  openstack.open(optionsOf(more), settingOf(machine, offer));
+
+async function done<T>(call: (cookie: string | null) => Promise<Step<T>>): Promise<T> {
+  let cookie: string | null = null;
+  for (;;) {
+    const step: Step<T> = await call(cookie);
+    if (step.outcome === 'done') return step.value;
+    if (step.outcome === 'failed') throw new Error(JSON.stringify(step));
+    ({ cookie } = step);
+    await sleep(step.pollAfterMs);
+  }
+}
+
+async function removeAll(driver: PlatformDriver): Promise<void> {
+  const listing = await driver.list();
+  for (const { ref } of listing.answer === 'listed' ? listing.items : [])
+    await done((cookie) => driver.destroy(ref, cookie, anOrder));
+  const volumes = await driver.volumes?.list();
+  for (const { ref } of volumes?.answer === 'listed' ? volumes.items : [])
+    await done((cookie) => driver.volumes?.destroy(ref, cookie, anOrder) ?? Promise.reject());
+  await driver.close();
+  expect(await cloud.contents()).toEqual([]);
+}
+
+/** As the operator does who has it now. */
+async function removeReleased(ref: string): Promise<string[]> {
+  const { own, operator } = cloud;
+  const { servers } = await own.send('nova-api', 'GET', `/servers/detail?name=${ref}`);
+  const [{ id, metadata }] = servers;
+  expect(Object.keys(metadata).filter((key) => key.startsWith('berth'))).toEqual([]);
+  const { ports } = await own.send('neutron', 'GET', `/ports?device_id=${id}`);
+  await operator.remove(id);
+  for (const port of ports) await own.send('neutron', 'DELETE', `/ports/${port.id}`);
+  const { images } = await own.send('glance', 'GET', '/images?visibility=private');
+  for (const one of images) await own.send('glance', 'DELETE', `/images/${one.id}`);
+  return [`the disk of ${ref}`];
+}
+
+describe.each([
+  ['machines that are shelved when they are stopped', {}],
+  ['boot volumes and floating IPs', { floating_network: networks.outside.name }],
+] as const)('OpenStack with %s', (_what, options) => {
+  describeDriver('the services of a cloud', {
+    setup: async () => {
+      const { guest: _, ...context } = contextOf(machine, undefined, {
+        driver: await open(options),
+        reopen: () => open(options),
+        removeReleased,
+        openUnreachable: async () => {
+          const file = join(cloud.site.folder, 'nowhere.yaml');
+          const entry = { ...cloud.entry, auth: { ...cloud.entry.auth, auth_url: 'http://127.0.0.1:1/v3' } };
+          writeFileSync(file, stringify({ clouds: { lab: entry } }), { mode: 0o600 });
+          return open({ ...options, clouds_file: file });
+        },
+      });
+      return { ...context, volumeSpec: (ref) => ({ ...context.volumeSpec(ref), sizeGb: 1 }) };
+    },
+    teardown: ({ driver }) => removeAll(driver),
+    timeoutMs: 900_000,
+  });
+});
+
+describe('what happens behind the back of the driver', () => {
+  const REF = 'berth-inst-0123456789abcdef0123456789abcdef';
+  let driver: PlatformDriver;
+  let server: Answer;
+  const power = async (): Promise<string> => {
+    const found: Presence<ObservedMachine> = await driver.get(REF);
+    return found.answer === 'observed' ? found.value.power : found.answer;
+  };
+
+  /** Works with one machine of the driver, and removes what is left. */
+  async function withMachine(work: () => Promise<void>): Promise<void> {
+    driver = await open();
+    await done((cookie) => driver.create(specOf(REF, machine), cookie));
+    // The administrator sees its host.
+    const { servers } = await cloud.admin.send('nova-api', 'GET', `/servers/detail?name=${REF}`);
+    [server] = servers;
+    await work();
+    await removeAll(driver);
+  }
+
+  it('a machine that was renamed is the same one, and goes by its own order', () =>
+    withMachine(async () => {
+      await cloud.operator.rename(server.id, 'renamed');
+      expect(await driver.get(REF)).toMatchObject({
+        answer: 'observed',
+        value: { power: 'running', renamedTo: 'renamed' },
+      });
+    }));
+
+  it('a rebuild, a rescue and a resize are followed', () =>
+    withMachine(async () => {
+      const imageRef = await cloud.idOf('images', image.name);
+      await cloud.operator.rebuild(server.id, imageRef);
+      expect(await power()).toBe('running');
+      await cloud.operator.rescue(server.id);
+      expect(await power()).not.toBe('gone');
+      await cloud.operator.unrescue(server.id);
+      expect(await power()).toBe('running');
+      await cloud.operator.pause(server.id);
+      expect(await power()).toBe('paused');
+    }));
+
+  it('a machine that was deleted is gone, and its port is a leftover that goes with its order', () =>
+    withMachine(async () => {
+      await cloud.operator.remove(server.id);
+      expect(await power()).toBe('gone');
+      expect(await driver.list()).toMatchObject({ answer: 'listed', items: [], leftovers: [{ ref: REF }] });
+      await done((cookie) => driver.destroy(REF, cookie, anOrder));
+    }));
+
+  it('tokens that expired are replaced, and an API that was killed is unknown until it answers again', () =>
+    withMachine(async () => {
+      await cloud.expireTokens();
+      expect(await power()).toBe('running');
+      await cloud.kill('nova-api');
+      expect(await power()).toBe('unknown');
+      expect(await driver.list()).toMatchObject({ answer: 'unknown' });
+      await cloud.restart('nova-api');
+      expect(await power()).toBe('running');
+    }));
+
+  it('a machine whose host was killed is not gone, and is removed when the host is back', () =>
+    withMachine(async () => {
+      await cloud.killCompute('cn1');
+      await cloud.shown('cn1', 'down');
+      expect(['gone', 'unknown']).not.toContain(await power());
+      expect(await driver.list()).toMatchObject({ answer: 'listed', items: [{ ref: REF }] });
+      await cloud.startCompute('cn1');
+      expect(await power()).toBe('running');
+    }));
+
+  it('a machine that was migrated is the same one', async () => {
+    await cloud.moveHost('cn2', 'az1');
+    await withMachine(async () => {
+      await cloud.operator.migrate(server.id);
+      const { 'OS-EXT-SRV-ATTR:host': host } = await cloud.operator.server(server.id);
+      expect(host).not.toBe(server['OS-EXT-SRV-ATTR:host']);
+      expect(await power()).toBe('running');
+    });
+    await cloud.moveHost('cn2', 'az2');
+  });
+});

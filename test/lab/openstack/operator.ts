@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, type Api, ApiError } from './api.ts';
+
+/** Servers and volumes change in a second or two here; a busy machine is slower. */
+const PATIENCE_MS = 300_000;
+
+/** What somebody at the cloud does with Berth's servers, whom they name by id. */
+export class Operator {
+  readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  async server(id: string): Promise<Answer> {
+    return (await this.api.send('nova-api', 'GET', `/servers/${id}`)).server;
+  }
+
+  /** Until it has this status and nothing is being done with it. @throws {Error} if it becomes ERROR instead */
+  async becomes(id: string, status: string): Promise<Answer> {
+    const deadline = Date.now() + PATIENCE_MS;
+    while (true) {
+      const server = await this.server(id);
+      const task = server['OS-EXT-STS:task_state'];
+      if (server.status === status && task === null) return server;
+      if (server.status === 'ERROR' || Date.now() > deadline)
+        throw new Error(
+          `${id} is ${server.status} (${task}), not ${status}: ${JSON.stringify(server.fault)}`,
+        );
+      await sleep(300);
+    }
+  }
+
+  async isGone(id: string): Promise<void> {
+    const deadline = Date.now() + PATIENCE_MS;
+    while (Date.now() < deadline) {
+      const found = await this.server(id).catch((error) => {
+        if (error instanceof ApiError && error.status === 404) return undefined;
+        throw error;
+      });
+      if (found === undefined) return;
+      await sleep(300);
+    }
+    throw new Error(`${id} is still there`);
+  }
+
+  async #act(id: string, body: object): Promise<void> {
+    await this.api.send('nova-api', 'POST', `/servers/${id}/action`, body);
+  }
+
+  async rename(id: string, name: string): Promise<void> {
+    await this.api.send('nova-api', 'PUT', `/servers/${id}`, { server: { name } });
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.api.send('nova-api', 'DELETE', `/servers/${id}`);
+    await this.isGone(id);
+  }
+
+  async stop(id: string): Promise<void> {
+    await this.#act(id, { 'os-stop': null });
+    await this.becomes(id, 'SHUTOFF');
+  }
+
+  async start(id: string): Promise<void> {
+    await this.#act(id, { 'os-start': null });
+    await this.becomes(id, 'ACTIVE');
+  }
+
+  /** To another host of its zone, if there is one, and confirms it. `host` may be in another zone. */
+  async migrate(id: string, host?: string): Promise<void> {
+    await this.#act(id, { migrate: host === undefined ? null : { host } });
+    await this.becomes(id, 'VERIFY_RESIZE');
+    await this.confirm(id);
+  }
+
+  /** Leaves it as VERIFY_RESIZE, until it is confirmed or reverted. */
+  async resize(id: string, flavorRef: string): Promise<void> {
+    await this.#act(id, { resize: { flavorRef } });
+    await this.becomes(id, 'VERIFY_RESIZE');
+  }
+
+  async confirm(id: string): Promise<void> {
+    await this.#act(id, { confirmResize: null });
+    await this.becomes(id, 'ACTIVE');
+  }
+
+  async revert(id: string): Promise<void> {
+    await this.#act(id, { revertResize: null });
+    await this.becomes(id, 'ACTIVE');
+  }
+
+  async rebuild(id: string, imageRef: string): Promise<void> {
+    await this.#act(id, { rebuild: { imageRef } });
+    await this.becomes(id, 'ACTIVE');
+  }
+
+  async rescue(id: string): Promise<void> {
+    await this.#act(id, { rescue: {} });
+    await this.becomes(id, 'RESCUE');
+  }
+
+  async unrescue(id: string): Promise<void> {
+    await this.#act(id, { unrescue: null });
+    await this.becomes(id, 'ACTIVE');
+  }
+
+  /** The services offload at once. */
+  async shelve(id: string): Promise<void> {
+    await this.#act(id, { shelve: null });
+    await this.becomes(id, 'SHELVED_OFFLOADED');
+  }
+
+  async unshelve(id: string): Promise<void> {
+    await this.#act(id, { unshelve: null });
+    await this.becomes(id, 'ACTIVE');
+  }
+
+  async pause(id: string): Promise<void> {
+    await this.#act(id, { pause: null });
+    await this.becomes(id, 'PAUSED');
+  }
+
+  async suspend(id: string): Promise<void> {
+    await this.#act(id, { suspend: null });
+    await this.becomes(id, 'SUSPENDED');
+  }
+}
