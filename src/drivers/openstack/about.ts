@@ -1,10 +1,17 @@
 import type { DriverAbout } from '../kit/driver-definition.ts';
 
 export const about: DriverAbout = {
-  provedOn: 'a cloud in memory that answers as Nova, Neutron, Cinder, Glance, Keystone and Placement do',
-  provedBy: ['src/drivers/openstack/driver.test.ts', 'src/drivers/openstack/behind.test.ts'],
+  provedOn:
+    'the services of OpenStack Zed (Keystone 22, Nova 26, Neutron 21, Glance 25, Placement 8, Cinder 21), with Nova’s ' +
+    'fake hypervisor and with QEMU 7.2 under libvirt 9.0',
+  provedBy: [
+    'test/lab/openstack/driver.lab.test.ts',
+    'test/lab/openstack/serve.lab.test.ts',
+    'src/drivers/openstack/driver.test.ts',
+    'src/drivers/openstack/behind.test.ts',
+  ],
   traps: [
-    'It was not tried on a real cloud.',
+    'GPUs, Cinder with a storage system, floating IPs that route and an agent of Neutron were not tried: the lab has none.',
     'A credential of another project is taken for this one’s as far as volumes go: they read as gone. Machines do not.',
     'A machine that is stopped and shelved still counts in the quota of its project.',
     'Without an administrator’s rights, Berth sees the quota but not how much room the hosts have: a create may fail for want of one.',
