@@ -16,7 +16,7 @@ const versions: Record<string, string> = {
 // biome-ignore lint/suspicious/noExplicitAny: what the services answer is looked at, not trusted
 export type Answer = any;
 
-/** An answer that is no success. */
+/** A response whose status is not 2xx. */
 export class ApiError extends Error {
   readonly status: number;
 

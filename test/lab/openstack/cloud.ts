@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stringify } from 'yaml';
 import { type Answer, type Api, userOf } from './api.ts';
 import { type ComputeName, computes, networks, owner } from './catalog.ts';
 import { Operator } from './operator.ts';
@@ -16,7 +17,7 @@ export class Cloud implements AsyncDisposable {
   readonly site: Site;
   readonly authUrl = authUrl;
   readonly region = region;
-  /** What the user `berth` lends to a program. */
+  /** An application credential of the user `berth`. */
   readonly applicationCredential: { id: string; secret: string };
   /** The cloud's administrator, in the project `berth`. */
   readonly admin: Api = userOf('admin', owner.project);
@@ -62,6 +63,13 @@ export class Cloud implements AsyncDisposable {
     };
   }
 
+  /** Writes a clouds.yaml with one entry, `lab`. Returns its path. */
+  writeCloudsFile(name = 'clouds.yaml', entry: object = this.entry): string {
+    const file = join(this.site.folder, name);
+    writeFileSync(file, stringify({ clouds: { lab: entry } }), { mode: 0o600 });
+    return file;
+  }
+
   async #volumesAreServed(): Promise<void> {
     await this.site.isSo('cinder-volume', async () => {
       const { services } = await this.admin.send('cinder-api', 'GET', '/os-services');
@@ -80,7 +88,7 @@ export class Cloud implements AsyncDisposable {
     await this.shown(name, 'up');
   }
 
-  /** Until Nova shows a host so. */
+  /** Waits until Nova shows the host in this state. */
   async shown(host: string, state: 'up' | 'down'): Promise<void> {
     await this.site.isSo('nova-api', async () => {
       const { services } = await this.admin.send(
@@ -111,7 +119,10 @@ export class Cloud implements AsyncDisposable {
     await sleep(TOKEN_CACHE_S * 1000 + 500);
   }
 
-  /** All that machines and volumes can leave behind in a project, by kind and name. Not the group that admits SSH: it is made once. */
+  /**
+   * Everything that machines and volumes can leave behind in the project, by kind and name. The security group is left
+   * out: it is made once.
+   */
   async contents(): Promise<string[]> {
     const { admin } = this;
     const list = async (service: ApiName, path: string, kind: string): Promise<Answer[]> =>
@@ -142,29 +153,7 @@ export class Cloud implements AsyncDisposable {
     ].sort();
   }
 
-  /** Moves a host without machines to another zone. */
-  async moveHost(host: ComputeName, zone: string): Promise<void> {
-    const { aggregates } = await this.admin.send('nova-api', 'GET', '/os-aggregates');
-    const act = ({ id }: Answer, action: 'add_host' | 'remove_host'): Promise<unknown> =>
-      this.admin.send('nova-api', 'POST', `/os-aggregates/${id}/action`, { [action]: { host } });
-    for (const one of aggregates) if (one.hosts.includes(host)) await act(one, 'remove_host');
-    await act(
-      aggregates.find(({ availability_zone }: Answer) => availability_zone === zone),
-      'add_host',
-    );
-  }
-
-  /** Makes a host a zone of its own. */
-  async addZone(host: string, zone: string): Promise<void> {
-    const { aggregate } = await this.admin.send('nova-api', 'POST', '/os-aggregates', {
-      aggregate: { name: zone, availability_zone: zone },
-    });
-    await this.admin.send('nova-api', 'POST', `/os-aggregates/${aggregate.id}/action`, {
-      add_host: { host },
-    });
-  }
-
-  /** The id of what has a name. */
+  /** The id of the network or image with this name. */
   async idOf(kind: 'networks' | 'images', name: string): Promise<string> {
     const service = kind === 'networks' ? 'neutron' : 'glance';
     const found = (await this.admin.send(service, 'GET', `/${kind}?name=${name}`))[kind];

@@ -16,9 +16,9 @@ export interface LibvirtCompute extends AsyncDisposable {
   zone: string;
   /** The image of the tiny guest, by its id. */
   image: string;
-  /** What nova-compute has logged last. */
+  /** The end of nova-compute's log. */
   log(): string;
-  /** What a server has written to its serial console, of those that are there. */
+  /** The serial console of a server that exists. */
   console(server: string): string;
 }
 
@@ -60,7 +60,7 @@ export async function startLibvirtCompute(cloud: Cloud): Promise<LibvirtCompute>
     return services.some(({ state }: Answer) => state === 'up');
   });
   await cloud.site.run('nova-manage', '--config-file', `${SITE}/etc/nova.conf`, 'cell_v2', 'discover_hosts');
-  await cloud.addZone(name, zone);
+  await cloud.operator.addZone(name, zone);
   const made = await cloud.admin.send('glance', 'POST', '/images', {
     ...{ name: 'tiny', disk_format: 'qcow2', container_format: 'bare', visibility: 'public' },
   });

@@ -4,7 +4,7 @@ import { type Answer, type Api, ApiError } from './api.ts';
 /** Servers and volumes change in a second or two here; a busy machine is slower. */
 const PATIENCE_MS = 300_000;
 
-/** What somebody at the cloud does with Berth's servers, whom they name by id. */
+/** Changes that an administrator of the cloud makes, to servers by their ids. */
 export class Operator {
   readonly api: Api;
 
@@ -119,6 +119,27 @@ export class Operator {
   async pause(id: string): Promise<void> {
     await this.#act(id, { pause: null });
     await this.becomes(id, 'PAUSED');
+  }
+
+  /** Makes a host a zone of its own. */
+  async addZone(host: string, zone: string): Promise<void> {
+    const { aggregate } = await this.api.send('nova-api', 'POST', '/os-aggregates', {
+      aggregate: { name: zone, availability_zone: zone },
+    });
+    await this.#changeAggregate(aggregate, 'add_host', host);
+  }
+
+  /** Moves a host without machines to another zone. */
+  async moveHost(host: string, zone: string): Promise<void> {
+    const { aggregates } = await this.api.send('nova-api', 'GET', '/os-aggregates');
+    for (const one of aggregates)
+      if (one.hosts.includes(host)) await this.#changeAggregate(one, 'remove_host', host);
+    const target = aggregates.find(({ availability_zone }: Answer) => availability_zone === zone);
+    await this.#changeAggregate(target, 'add_host', host);
+  }
+
+  async #changeAggregate({ id }: Answer, action: 'add_host' | 'remove_host', host: string): Promise<void> {
+    await this.api.send('nova-api', 'POST', `/os-aggregates/${id}/action`, { [action]: { host } });
   }
 
   async suspend(id: string): Promise<void> {

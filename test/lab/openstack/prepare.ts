@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Api, userOf } from './api.ts';
 import { computes, flavors, image, networks, owner } from './catalog.ts';
+import { Operator } from './operator.ts';
 import { Site, TEMPLATE } from './services.ts';
 import { authUrl, database, databases, region, SECRET, urlOf } from './settings.ts';
 
@@ -162,12 +163,8 @@ async function addZones(admin: Api): Promise<void> {
     );
   });
   await site.run('nova-manage', '--config-file', '/srv/etc/nova.conf', 'cell_v2', 'discover_hosts');
-  for (const [host, name] of Object.entries(computes)) {
-    const { aggregate } = await admin.send('nova-api', 'POST', '/os-aggregates', {
-      aggregate: { name, availability_zone: name },
-    });
-    await admin.send('nova-api', 'POST', `/os-aggregates/${aggregate.id}/action`, { add_host: { host } });
-  }
+  const operator = new Operator(admin);
+  for (const [host, zone] of Object.entries(computes)) await operator.addZone(host, zone);
 }
 
 try {

@@ -1,7 +1,4 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { stringify } from 'yaml';
 import { runBerth } from '../../support/processes/process.ts';
 import { LabServer } from '../lab-server.ts';
 import { networks } from './catalog.ts';
@@ -36,10 +33,13 @@ let server: LabServer;
 beforeAll(async () => {
   cloud = await Cloud.start();
   compute = await startLibvirtCompute(cloud);
-  const file = join(cloud.site.folder, 'clouds.yaml');
-  writeFileSync(file, stringify({ clouds: { lab: cloud.entry } }), { mode: 0o600 });
   const platform = {
-    ...{ driver: 'openstack', cloud: 'lab', clouds_file: file, network: networks.tenants.name },
+    ...{
+      driver: 'openstack',
+      cloud: 'lab',
+      clouds_file: cloud.writeCloudsFile(),
+      network: networks.tenants.name,
+    },
     datacenters: { lab1: { zones: [compute.zone] } },
     images: { tiny: { login_user: 'debian' } },
   };
