@@ -29,7 +29,10 @@ export function waysOf(engine: 'libvirt' | 'incus'): readonly Way[] {
   return engine === 'libvirt' ? ['killed after', 'paused before'] : ['killed before', 'paused after'];
 }
 
-/** Of a server that is paused: the shorter, the sooner another goes on. It is four times what a call takes beside guests on a slow machine. */
+/**
+ * The lease where a server is paused: the shorter, the sooner another server continues. It is four times as long as a
+ * call takes beside guests on a slow machine.
+ */
 const PAUSED_LEASE_S = 12;
 
 /** What `way` needs: two servers where one is paused, since the other goes on; one where it is killed and the next goes on at once. */

@@ -41,7 +41,7 @@ interface Client {
   socket: Socket;
   /** All received text. */
   text(): string;
-  /** Whether the received text ends so. Cheaper than to ask `text()` each time. */
+  /** Whether the received text ends with `end`. Unlike `text()`, it does not join the whole text. */
   endsWith(end: string): boolean;
   closed: Promise<void>;
 }

@@ -131,7 +131,8 @@ interface Plan {
 /**
  * Chooses a state for which there is proof. A running machine is first proved by SSH, so a client that saw ONLINE sees
  * it again. Without proof it is PROVISIONING: within its window like a create, later without a deadline, since it was
- * ONLINE once. A failed machine may have been ONLINE too: it ends as a loss, under the cap.
+ * ONLINE once. A failed machine may have been ONLINE too: it ends as a loss, under the cap. A
+ * machine that is being removed is not ordered to be: it ends when it is gone, or by the next DELETE.
  */
 async function planAdoption(
   context: ReconcileContext,

@@ -29,7 +29,7 @@ afterEach(async () => {
 const create = (): Promise<string> => server.create();
 const hostOf = (path: string): number =>
   hosts.findIndex((host) => host.virsh('list', '--all', '--name').includes(nameOf(path)));
-/** A host that is slow to answer gets no machine: then the next is on it. */
+/** Creates machines until one is on that host: a host that is slow to answer gets none. */
 async function createOn(host: number): Promise<string> {
   for (;;) {
     const path = await create();
