@@ -15,3 +15,12 @@ it('takes flags that name several, at once or one after another', async () => {
   const args = ['test', '--env', 'PATH,HOME', '--env', 'NOT_SET_HERE', '/nowhere/driver'];
   await expect(driverCommand().parseAsync(args, { from: 'user' })).rejects.toThrow('names NOT_SET_HERE');
 });
+
+it.each([
+  [['--config', 'berth.yaml', './driver'], 'Name one driver'],
+  [['--platform', 'paris', './driver'], 'add --config'],
+  [['--config', 'berth.yaml', '--timeout-s', '3'], '--timeout-s and --env are in berth.yaml'],
+  [[], 'Name one driver'],
+])('refuses %s', async (flags, message) => {
+  await expect(driverCommand().parseAsync(['test', ...flags], { from: 'user' })).rejects.toThrow(message);
+});

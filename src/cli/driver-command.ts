@@ -1,27 +1,40 @@
 import { Command } from 'commander';
-import { type CheckReport, type DriverTest, openDriverTest } from '../compose/drivers/driver-test.ts';
+import {
+  type CheckReport,
+  type DriverTest,
+  type DriverTestOptions,
+  openDriverTest,
+} from '../compose/drivers/driver-test.ts';
 import { bundledCatalogFile } from '../config/load.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printError, printLine } from '../runtime/print.ts';
 import { onFirstSignal } from '../runtime/signals.ts';
 import { remedyOf } from './driver-remedies.ts';
+import { loadFor } from './orchestrator-database.ts';
 import { parseCount } from './parse.ts';
 import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
 interface Flags extends OutputFlag {
   url?: string;
   env: string[];
+  config?: string;
+  platform?: string;
   catalog?: string;
   offer?: string;
   units?: string;
   patienceS: string;
-  timeoutS: string;
+  timeoutS?: string;
   only: string[];
 }
 
 const MAX_SHOWN = 600;
 
-/** `berth driver test`: checks a driver, a program or an HTTP service, against Berth's requirements. */
+const DEFAULT_TIMEOUT_S = '7';
+
+/**
+ * `berth driver test`: checks a driver against Berth's requirements, on the platform that it drives: a program, an HTTP
+ * service, or the driver of a platform of berth.yaml.
+ */
 export function driverCommand(): Command {
   return new Command('driver').enablePositionalOptions().addCommand(testCommand());
 }
@@ -41,28 +54,22 @@ function testCommand(): Command {
       addNames,
       [],
     )
+    .option('--config <file>', 'berth.yaml: tests the driver of its platform, with its catalog')
+    .option('--platform <name>', 'which platform of berth.yaml, if there are several')
     .option('--catalog <file>', 'the catalog whose offers it makes; default the bundled one')
     .option('--offer <id>', 'the offer to make machines of; default the first')
     .option('--units <count>', 'how many machines the platform can hold: tries to create one more')
     .option('--patience-s <seconds>', 'how long a step may take, from its first call to its end', '300')
-    .option('--timeout-s <seconds>', 'how long one request may take', '7')
+    .option('--timeout-s <seconds>', `how long one request may take; default ${DEFAULT_TIMEOUT_S}`)
     .option('--only <ids>', 'run these checks only, such as notes,destroy', addNames, [])
     .passThroughOptions()
-    .action(async (program: string | undefined, args: string[], flags: Flags) => {
-      if ((program === undefined) === (flags.url === undefined))
-        throw new Fatal(
-          'Name either a program, such as ./my-driver, or --url: see `berth driver test --help`.',
-        );
+    .action(async (program: string | undefined, args: string[], flags: Flags, command: Command) => {
       const test = await openDriverTest({
-        command: program === undefined ? undefined : [program, ...args],
-        url: flags.url,
+        tested: testedBy(program === undefined ? undefined : [program, ...args], flags, command),
         env: process.env,
-        environment: flags.env,
-        catalogFile: flags.catalog ?? bundledCatalogFile(),
         offerId: flags.offer,
         units: flags.units === undefined ? undefined : parseCount('--units', flags.units),
         patienceMs: parseCount('--patience-s', flags.patienceS) * 1000,
-        timeoutMs: parseCount('--timeout-s', flags.timeoutS) * 1000,
         only: flags.only,
       });
       try {
@@ -71,6 +78,31 @@ function testCommand(): Command {
         await test.close();
       }
     });
+}
+
+/** @throws {Fatal} if the flags do not name one driver */
+function testedBy(
+  program: readonly string[] | undefined,
+  { url, config, platform, catalog, timeoutS, env }: Flags,
+  command: Command,
+): DriverTestOptions['tested'] {
+  if ([program, url, config].filter((named) => named !== undefined).length !== 1)
+    throw new Fatal(
+      'Name one driver: a program, such as ./my-driver, or --url, or --config with berth.yaml: see `berth driver test --help`.',
+    );
+  if (config === undefined) {
+    if (platform !== undefined) throw new Fatal('--platform is a platform of berth.yaml: add --config.');
+    return {
+      command: program,
+      url,
+      environment: env,
+      catalogFile: catalog ?? bundledCatalogFile(),
+      timeoutMs: parseCount('--timeout-s', timeoutS ?? DEFAULT_TIMEOUT_S) * 1000,
+    };
+  }
+  if (catalog !== undefined || timeoutS !== undefined || env.length > 0)
+    throw new Fatal('--catalog, --timeout-s and --env are in berth.yaml: leave them out, or --config.');
+  return { config: loadFor(command), platform };
 }
 
 /** Collects the names of a flag that can be repeated. It takes one word, so that it cannot take the program. */
@@ -87,8 +119,8 @@ async function runTest(test: DriverTest, flags: OutputFlag): Promise<void> {
   if (!isData(flags)) printHead(test);
   for await (const report of test.run()) {
     reports.push(report);
-    if (isData(flags)) printData(flags, toJson(report));
-    else printReport(report);
+    if (isData(flags)) printData(flags, toJson(report, test.isExec));
+    else printReport(report, test.isExec);
     if (isInterrupted) break;
   }
   const leftovers = await test.findLeftovers();
@@ -124,16 +156,16 @@ function printHead({ driverName, offer, abilities, found }: DriverTest): void {
   printLine('');
 }
 
-function toJson({ id, title, why, result, exchanges }: CheckReport): object {
+function toJson({ id, title, why, result, exchanges }: CheckReport, isExec: boolean): object {
   return {
     id,
     title,
     ...result,
-    ...(result.outcome === 'failed' && { why, remedy: remedyOf(id, result), exchanges }),
+    ...(result.outcome === 'failed' && { why, remedy: remedyOf(id, result, isExec), exchanges }),
   };
 }
 
-function printReport({ id, title, why, result, exchanges }: CheckReport): void {
+function printReport({ id, title, why, result, exchanges }: CheckReport, isExec: boolean): void {
   switch (result.outcome) {
     case 'passed':
       printLine(`ok         ${id}: ${title}`);
@@ -149,7 +181,7 @@ function printReport({ id, title, why, result, exchanges }: CheckReport): void {
         printLine(`  answered:    ${shorten(answered)}`);
       }
       printLine(`  consequence: ${why}`);
-      printLine(`  change:      ${remedyOf(id, result)}`);
+      printLine(`  change:      ${remedyOf(id, result, isExec)}`);
   }
 }
 

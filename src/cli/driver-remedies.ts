@@ -97,8 +97,13 @@ const lossRemedies: Readonly<Record<NonNullable<FailedCheck['loss']>, string>> =
     'Correct the field that is named; openapi/driver-protocol.v1.json has each answer, such as `create.answer` and `Machine`.',
 };
 
+/** For a driver that comes with Berth, whose user can change only the platform. */
+const OF_BERTH =
+  'Run `berth doctor` with the same configuration. If it finds nothing, report this output as a fault of Berth.';
+
 /** Returns how to correct a failed check. For a check without a remedy it is a link to the guide. */
-export function remedyOf(id: string, result: Pick<FailedCheck, 'during' | 'loss'>): string {
+export function remedyOf(id: string, result: Pick<FailedCheck, 'during' | 'loss'>, isExec: boolean): string {
+  if (!isExec) return OF_BERTH;
   if (result.loss !== undefined) return lossRemedies[result.loss];
   const about = result.during === 'removal' ? 'destroy-again' : id;
   return remedies[about] ?? 'See docs/how-to/driver-in-any-language.md.';

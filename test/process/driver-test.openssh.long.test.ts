@@ -4,7 +4,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
-import { runBerth } from '../support/processes/process.ts';
+import { runBerth, temporaryFolder } from '../support/processes/process.ts';
 import { driverFile, full, newSite, type Site, template, UNITS } from './exec-driver.fixture.ts';
 
 describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
@@ -52,6 +52,25 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     await once(server, 'close');
     expect(refused.stderr).toContain('cannot be used: the driver answers 401: no token was sent');
     expect(refused.code).toBe(1);
+  });
+
+  it('tests the platform of berth.yaml, with the offers of its catalog [driver-test-config]', async () => {
+    using folder = temporaryFolder();
+    const config = join(folder.path, 'berth.yaml');
+    const driver = ['driver', 'test', '--config', config];
+    const only = ['--only', 'create,stop-start,keys,volume-attach,destroy,inventory'];
+    const lastLine = ({ stdout }: { stdout: string }) => stdout.trim().split('\n').at(-1);
+
+    writeFileSync(config, JSON.stringify({ database: 'sqlite:berth.db', platform: { driver: 'simulator' } }));
+    const tested = await runBerth([...driver, ...only, '--units', '400']);
+    expect([tested.code, lastLine(tested)]).toEqual([0, '6 passed, 0 failed, 0 not tried.']);
+    const counted = await runBerth([...driver, '--only', 'inventory', '--units', '3']);
+    expect(counted.stdout).toContain('expected 3, got 400');
+    expect(counted.stdout).toContain('Run `berth doctor`');
+    expect(counted.code).toBe(1);
+
+    const elsewhere = await runBerth([...driver, '--platform', 'elsewhere']);
+    expect(elsewhere.stderr).toContain('There is no platform elsewhere; there is default.');
   });
 
   it('explains to whoever wrote a driver what is wrong with it [exec-explained]', async () => {

@@ -6,6 +6,7 @@ import { driverNamed } from '../../drivers/registry.ts';
 import { type Catalog, catalogOf } from '../../orchestrator/catalog/catalog.ts';
 import type { Cordonable } from '../../orchestrator/operate/actions/cordons.ts';
 import type { CertificateUse } from '../../ports/certificates.ts';
+import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Certificates } from '../../runtime/certificates.ts';
 
@@ -46,6 +47,21 @@ export function configuredDrivers(
       }),
     },
   }));
+}
+
+/** The named platform of a configuration, or its only one. @throws {Fatal} */
+export function configuredDriver(
+  config: Config,
+  platform: string | undefined,
+  started: Parameters<typeof configuredDrivers>[1],
+): ConfiguredDriver {
+  const drivers = configuredDrivers(config, started);
+  const names = drivers.map((one) => one.platform).join(', ');
+  if (platform === undefined && drivers.length > 1)
+    throw new Fatal(`Name the platform: --platform with one of ${names}.`);
+  const driver = drivers.find((one) => one.platform === (platform ?? one.platform));
+  if (driver === undefined) throw new Fatal(`There is no platform ${platform}; there is ${names}.`);
+  return driver;
 }
 
 /** The log of one of `count` platforms. If there are several, each line names its platform. */

@@ -2,13 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import ssh2 from 'ssh2';
 import { loadCatalog } from '../../config/load.ts';
+import { sellingPlatforms } from '../../config/platforms.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Environment } from '../../config/settings.ts';
 import type { Channel } from '../../drivers/exec/channel.ts';
-import { protocolChecks } from '../../drivers/exec/checks.ts';
+import { type ProtocolContext, protocolChecks } from '../../drivers/exec/checks.ts';
 import { exec, openExec } from '../../drivers/exec/driver.ts';
 import { AnswerLost, type Loss } from '../../drivers/exec/errors.ts';
+import type { ExecConfig } from '../../drivers/exec/options.ts';
 import type { Bench, DriverContext } from '../../drivers/kit/checks/bench.ts';
 import { type CheckResult, type DriverCheck, runCheck } from '../../drivers/kit/checks/check.ts';
 import { driverChecks } from '../../drivers/kit/checks/index.ts';
+import type { DriverOptions } from '../../drivers/kit/driver-definition.ts';
 import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
 import type {
   MachineSpec,
@@ -21,20 +26,32 @@ import { withOverrides } from '../../ports/with-overrides.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { runInGuest } from '../../ssh/guest-login.ts';
 import { createSshProbe } from '../../ssh/probe.ts';
+import { type ConfiguredDriver, configuredDriver } from './driver-settings.ts';
 
-export interface DriverTestOptions {
+/** A driver of exec: a program or an HTTP service, with the offers of a catalog. */
+export interface TestedProgram {
   /** The program and its arguments, unless `url` is given. */
   command: readonly string[] | undefined;
   url: string | undefined;
-  env: Readonly<Record<string, string | undefined>>;
   /** Names of variables that are passed to the program. */
   environment: readonly string[];
   catalogFile: string;
+  timeoutMs: number;
+}
+
+/** A platform of berth.yaml: the named one, or the only one. */
+export interface TestedPlatform {
+  config: Config;
+  platform: string | undefined;
+}
+
+export interface DriverTestOptions {
+  tested: TestedProgram | TestedPlatform;
+  env: Environment;
   /** The offer of the catalog to create; by default the first. */
   offerId: string | undefined;
   units: number | undefined;
   patienceMs: number;
-  timeoutMs: number;
   only: readonly string[];
 }
 
@@ -63,6 +80,8 @@ export interface CheckReport {
 
 export interface DriverTest {
   driverName: string;
+  /** Whether it is a driver in any language, whose author reads the reports. */
+  isExec: boolean;
   offer: string;
   /** The driver's capabilities, in the protocol's words. */
   abilities: { has: readonly string[]; hasNot: readonly string[] };
@@ -79,20 +98,30 @@ const SHOWN_EXCHANGES = 4;
 /** Opens a driver to check Berth's requirements on it. @throws {Fatal} with a sentence for its author */
 export async function openDriverTest(options: DriverTestOptions): Promise<DriverTest> {
   const prefix = `berth-test-${randomBytes(4).toString('hex')}`;
-  const catalog = loadCatalog(options.catalogFile);
-  const offer = offerOf(catalog, options.offerId);
   const exchanges: Exchange[] = [];
   const logged: string[] = [];
-  const subject = new Subject(options, catalog, exchanges, logged);
+  const record = (fields: object, message: string): void => {
+    logged.push(message);
+    if ('line' in fields) exchanges.push({ asked: '(its standard error)', answered: String(fields.line) });
+  };
+  const log = { debug: record, info: record, warn: record, error: record };
+  const driver = testedDriver(options, log);
+  const { catalog } = driver.setting;
+  const offer = offerOf(catalog, options.offerId);
+  const subject = new Subject(driver, exchanges);
   await subject.open();
   const context = contextOf(subject, options, { catalog, offer, prefix });
-  const checks = [...driverChecks, ...protocolChecks({ ...subject.ports, logged: () => logged })];
+  const { ports } = subject;
+  const isExec = ports !== undefined;
+  const checks = [...driverChecks, ...(isExec ? protocolChecks({ ...ports, logged: () => logged }) : [])];
+  const inWords = isExec ? inWordsOfTheProtocol : (problem: string) => problem;
   const findMachines = async (): Promise<string[]> => {
     const listing = await subject.driver.list();
     return listing.answer === 'listed' ? listing.items.map(({ ref }) => ref) : [];
   };
   return {
     driverName: subject.driver.manifest.name,
+    isExec,
     offer: offer.id,
     abilities: abilitiesOf(subject.driver),
     found: await findMachines(),
@@ -111,7 +140,10 @@ export async function openDriverTest(options: DriverTestOptions): Promise<Driver
             shown = exchanges.slice(0 - SHOWN_EXCHANGES);
             throw error;
           });
-        const result = toResult(await runCheck({ ...check, run }, { ...context, driver: subject.facade }));
+        const result = toResult(
+          await runCheck({ ...check, run }, { ...context, driver: subject.facade }),
+          inWords,
+        );
         if (id === 'create' && result.outcome === 'failed') isCreating = false;
         yield { id, title, why, result, exchanges: shown ?? exchanges.slice(0 - SHOWN_EXCHANGES) };
       }
@@ -163,7 +195,7 @@ function abilitiesOf({
   return { has: names(true), hasNot: names(false) };
 }
 
-function toResult(result: CheckResult): CheckReport['result'] {
+function toResult(result: CheckResult, inWords: (problem: string) => string): CheckReport['result'] {
   if (result.outcome !== 'failed') return result;
   const { outcome, during, cause, problem } = result;
   const isLost = cause instanceof AnswerLost;
@@ -171,7 +203,7 @@ function toResult(result: CheckResult): CheckReport['result'] {
     outcome,
     during,
     loss: isLost ? cause.loss : undefined,
-    problem: inWordsOfTheProtocol(isLost ? problem.replace(/a call threw: [^:]*: /, '') : problem),
+    problem: inWords(isLost ? problem.replace(/a call threw: [^:]*: /, '') : problem),
   };
 }
 
@@ -198,24 +230,37 @@ function offerOf({ offers }: Catalog, id: string | undefined): Offer {
   return offer;
 }
 
+/** The driver under test, not yet opened. @throws {Fatal} */
+function testedDriver({ tested, env }: DriverTestOptions, log: Log): ConfiguredDriver {
+  const started = { env, clock: systemClock, log };
+  if ('config' in tested) {
+    const { config, platform } = tested;
+    const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
+    return configuredDriver(config, platform, { ...started, catalog });
+  }
+  const { command, url, environment, catalogFile, timeoutMs } = tested;
+  const parsed = exec.configSchema.safeParse({
+    driver: 'exec',
+    ...(url === undefined ? { command } : { url }),
+    environment,
+    timeout_s: timeoutMs / 1000,
+  });
+  if (!parsed.success) throw new Fatal(`${parsed.error.issues.map(({ message }) => message).join('; ')}.`);
+  const platform = 'default';
+  const setting = { ...started, platform, catalog: loadCatalog(catalogFile), databaseFile: undefined };
+  return { platform, options: parsed.data, definition: exec, setting };
+}
+
 /** The driver under test. Some checks stop and restart it. */
 class Subject {
-  readonly #options: DriverTestOptions;
-  readonly #catalog: Catalog;
+  readonly #tested: ConfiguredDriver;
   readonly #exchanges: Exchange[];
-  readonly #log: Log;
   #driver: PlatformDriver | undefined;
   #channel: Channel | undefined;
 
-  constructor(options: DriverTestOptions, catalog: Catalog, exchanges: Exchange[], logged: string[]) {
-    this.#options = options;
-    this.#catalog = catalog;
+  constructor(tested: ConfiguredDriver, exchanges: Exchange[]) {
+    this.#tested = tested;
     this.#exchanges = exchanges;
-    const record = (fields: object, message: string): void => {
-      logged.push(message);
-      if ('line' in fields) exchanges.push({ asked: '(its standard error)', answered: String(fields.line) });
-    };
-    this.#log = { debug: record, info: record, warn: record, error: record };
   }
 
   get driver(): PlatformDriver {
@@ -228,38 +273,23 @@ class Subject {
     return new Proxy(this.driver, { get: (_target, name) => Reflect.get(this.driver, name) as unknown });
   }
 
-  get ports() {
-    return {
-      channel: () => {
-        if (this.#channel === undefined) throw new Error('it was not opened');
-        return this.#channel;
-      },
-      now: () => systemClock.now(),
-    };
+  /** What the checks of the protocol need. Undefined for a driver that does not speak it. */
+  get ports(): Pick<ProtocolContext, 'channel' | 'now'> | undefined {
+    const channel = this.#channel;
+    if (channel === undefined) return undefined;
+    return { channel: () => this.#channel ?? channel, now: () => systemClock.now() };
   }
 
   async open(): Promise<void> {
-    const { command, url, environment, timeoutMs, env } = this.#options;
-    const parsed = exec.configSchema.safeParse({
-      driver: 'exec',
-      ...(url === undefined ? { command } : { url }),
-      environment,
-      timeout_s: timeoutMs / 1000,
-    });
-    if (!parsed.success) throw new Fatal(`${parsed.error.issues.map(({ message }) => message).join('; ')}.`);
-    const setting = {
-      platform: 'default',
-      catalog: this.#catalog,
-      databaseFile: undefined,
-      env,
-      clock: systemClock,
-      log: this.#log,
-    };
-    exec.check(parsed.data, setting);
-    this.#driver = await openExec(parsed.data, setting, (channel) => {
+    const { definition, options, setting } = this.#tested;
+    definition.check(options, setting);
+    const record = (channel: Channel): Channel => {
       this.#channel = this.#recorded(channel);
       return this.#channel;
-    });
+    };
+    this.#driver = isExecConfig(options)
+      ? await openExec(options, setting, record)
+      : await definition.open(options, setting);
   }
 
   /** Ends the process as Berth's shutdown does, and starts a new one. */
@@ -293,6 +323,8 @@ class Subject {
   }
 }
 
+const isExecConfig = (options: DriverOptions): options is ExecConfig => options.driver === exec.name;
+
 function toText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? 'undefined';
@@ -309,13 +341,16 @@ interface Tried {
 
 function contextOf(
   subject: Subject,
-  { units, patienceMs, url }: DriverTestOptions,
+  { units, patienceMs, tested }: DriverTestOptions,
   { catalog, offer, prefix }: Tried,
 ): DriverContext {
   const pairs = [newPair(), newPair()] as const;
   const [placement] = offer.placements;
   const datacenter = catalog.regions.get(placement?.region ?? '')?.datacenter ?? placement?.region ?? '';
-  const [volumeType] = [...catalog.regions.values()].flatMap(({ volumeTypes }) => volumeTypes);
+  const regions = [...catalog.regions.values()].sort(
+    (a, b) => Number(b.datacenter === datacenter) - Number(a.datacenter === datacenter),
+  );
+  const [volumeType] = regions.flatMap(({ volumeTypes }) => volumeTypes);
   const probe = createSshProbe();
   return {
     driver: subject.driver,
@@ -353,7 +388,7 @@ function contextOf(
       },
       run: (machine, line) => runInGuest(targetOf(machine), pairs[1].private, line),
     },
-    ...(url === undefined && { reopen: () => subject.reopen() }),
+    ...(!('url' in tested && tested.url !== undefined) && { reopen: () => subject.reopen() }),
   };
 }
 

@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { configuredDrivers } from './driver-settings.ts';
+import { configuredDriver } from './driver-settings.ts';
 
 /** Imports an image into the named platform, or into the only one. @throws {Fatal} */
 export function importImage(
@@ -16,13 +16,8 @@ export function importImage(
   { env, clock, log }: { env: Environment; clock: Clock; log: Log },
 ): AsyncIterable<Diagnosis> {
   const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
-  const drivers = configuredDrivers(config, { catalog, env, clock, log });
-  const names = drivers.map(({ platform }) => platform).join(', ');
-  if (image.platform === undefined && drivers.length > 1)
-    throw new Fatal(`Name the platform: --platform with one of ${names}.`);
-  const driver = drivers.find(({ platform }) => (image.platform ?? platform) === platform);
-  if (driver === undefined) throw new Fatal(`There is no platform ${image.platform}; there is ${names}.`);
-  const { definition, options, setting } = driver;
+  const started = { catalog, env, clock, log };
+  const { definition, options, setting } = configuredDriver(config, image.platform, started);
   if (definition.importImage === undefined)
     throw new Fatal(
       `The driver ${definition.name} cannot import images. ${definition.imageAdvice ?? ''}`.trim(),
