@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import type { Pace } from '../support/http/http-client.ts';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, runBerth } from '../support/processes/process.ts';
@@ -67,10 +68,10 @@ export class LabServer extends ServerLives {
     return ssh(machine, key, command);
   }
 
-  /** What `berth conformance` at level full says of it, with a second key. */
-  async conformance(...flags: string[]) {
-    const { stdout } = await runBerth(['keys', 'create', '--json', '--config', this.config]);
-    const { api_key: second } = JSON.parse(stdout) as { api_key: string };
+  /** `berth conformance` calls it CONFORMANT, at level full unless the flags say otherwise; it has a second key. */
+  async isConformant(...flags: string[]): Promise<void> {
+    const created = await runBerth(['keys', 'create', '--json', '--config', this.config]);
+    const { api_key: second } = JSON.parse(created.stdout) as { api_key: string };
     // Beside emulated guests it takes longer than a command may.
     await using suite = new BerthProcess(
       [
@@ -79,7 +80,10 @@ export class LabServer extends ServerLives {
       ],
       { cwd: this.folder, env: { BERTH_API_KEY: this.apiKey, BERTH_SECOND_API_KEY: second } },
     );
-    return await suite.ended;
+    const { code, stdout, stderr } = await suite.ended;
+    // The report first: it begins with what failed.
+    expect(stdout, `${stdout}\n${stderr}`).toMatch(/^CONFORMANT: /m);
+    expect(code).toBe(0);
   }
 
   async destroy(path: string): Promise<void> {
