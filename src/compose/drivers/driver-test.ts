@@ -289,7 +289,7 @@ class Subject {
     };
     this.#driver = isExecConfig(options)
       ? await openExec(options, setting, record)
-      : await definition.open(options, setting);
+      : repeatsLost(await definition.open(options, setting));
   }
 
   /** Ends the process as Berth's shutdown does, and starts a new one. */
@@ -321,6 +321,27 @@ class Subject {
       },
     };
   }
+}
+
+/** How often a call is tried whose answer is lost. */
+const MOST_TRIES = 3;
+
+/** Repeats a call whose answer was lost, as the core does: a platform that is busy loses some. */
+function repeatsLost<Methods extends object>(of: Methods): Methods {
+  const get = (methods: Methods, name: string | symbol): unknown => {
+    const value: unknown = Reflect.get(methods, name);
+    if (name === 'volumes' && value !== undefined) return repeatsLost(value as object);
+    if (typeof value !== 'function') return value;
+    return async (...args: unknown[]): Promise<unknown> => {
+      for (let left = MOST_TRIES - 1; ; left--)
+        try {
+          return await Reflect.apply(value, methods, args);
+        } catch (error) {
+          if (left === 0) throw error;
+        }
+    };
+  };
+  return new Proxy(of, { get });
 }
 
 const isExecConfig = (options: DriverOptions): options is ExecConfig => options.driver === exec.name;

@@ -7,6 +7,7 @@ export const about: DriverAbout = {
   provedBy: [
     'test/lab/openstack/driver.lab.test.ts',
     'test/lab/openstack/serve.lab.test.ts',
+    'test/lab/openstack/how-to.lab.test.ts',
     'src/drivers/openstack/driver.test.ts',
     'src/drivers/openstack/behind.test.ts',
   ],

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { commandsOf, readPage, root, shellBlocksOf } from '../../documents/pages.ts';
 import { type Namespace, openNamespace } from '../namespace.ts';
 
 /** Where `guests/*.sh` put what they built. */
-export const GUESTS = process.env['BERTH_LAB_GUESTS'] ?? 'node_modules/.cache/berth-lab';
+export const GUESTS = resolve(process.env['BERTH_LAB_GUESTS'] ?? 'node_modules/.cache/berth-lab');
 
 /** A host with libvirt alone. */
 export interface BareHost extends Namespace {

@@ -12,18 +12,17 @@ import {
 } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { GUESTS } from '../libvirt/lab-host.ts';
 import { type Namespace, openNamespace } from '../namespace.ts';
 import { type ApiName, address, index, ports, SITE, urlOf, writeSettings } from './settings.ts';
 
-/** Where `npm run test:lab` keeps what it built. */
-const BUILT = resolve(process.env['BERTH_LAB_GUESTS'] ?? 'node_modules/.cache/berth-lab');
 /** Debian's packages, unpacked by packages.sh. */
-const PACKAGES = join(BUILT, 'openstack/usr');
+const PACKAGES = join(GUESTS, 'openstack/usr');
 /** A site whose services have been set up and stopped. */
-export const TEMPLATE = join(BUILT, 'openstack-site');
+export const TEMPLATE = join(GUESTS, 'openstack-site');
 const PYTHON = fileURLToPath(new URL('./python', import.meta.url));
 /** A process that has to start on a busy machine. */
 const PATIENCE_MS = 600_000;
@@ -34,7 +33,7 @@ const environment: Record<string, string> = {
   LANG: 'C.UTF-8',
   PYTHONPATH: PYTHON,
   // Compiled once for all sites: the packages' own folders are read-only.
-  PYTHONPYCACHEPREFIX: join(BUILT, 'openstack-python'),
+  PYTHONPYCACHEPREFIX: join(GUESTS, 'openstack-python'),
   PYTHONWARNINGS: 'ignore',
   EVENTLET_NO_GREENDNS: 'yes',
   OS_PLACEMENT_CONFIG_DIR: `${SITE}/etc`,
