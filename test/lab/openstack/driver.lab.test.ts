@@ -33,8 +33,8 @@ const optionsOf = (more: object = {}): OpenStackConfig =>
     datacenters: { fra: { zones: ['az1'] } },
     ...more,
   });
-const open = (more?: object): Promise<PlatformDriver> =>
-  openstack.open(optionsOf(more), settingOf(machine, offer));
+const open = (more?: object, ofOffer?: object): Promise<PlatformDriver> =>
+  openstack.open(optionsOf(more), settingOf(machine, { ...offer, ...ofOffer }));
 
 async function done<T>(call: (cookie: string | null) => Promise<Step<T>>): Promise<T> {
   let cookie: string | null = null;
@@ -73,18 +73,19 @@ async function removeReleased(ref: string): Promise<string[]> {
 }
 
 describe.each([
-  ['fixed addresses', {}],
-  ['floating IPs', { floating_network: networks.outside.name }],
-] as const)('OpenStack with %s', (_what, options) => {
+  ['fixed addresses', {}, {}],
+  ['floating IPs', { floating_network: networks.outside.name }, {}],
+  ['boot volumes', {}, { boot_volume: {} }],
+] as const)('OpenStack with %s', (_what, options, ofOffer) => {
   describeDriver('the services of a cloud', {
     setup: async () => {
       const { guest: _, ...context } = contextOf(machine, undefined, {
-        driver: await open(options),
-        reopen: () => open(options),
+        driver: await open(options, ofOffer),
+        reopen: () => open(options, ofOffer),
         removeReleased,
         openUnreachable: async () => {
           const entry = { ...cloud.entry, auth: { ...cloud.entry.auth, auth_url: 'http://127.0.0.1:1/v3' } };
-          return open({ ...options, clouds_file: cloud.writeCloudsFile('nowhere.yaml', entry) });
+          return open({ ...options, clouds_file: cloud.writeCloudsFile('nowhere.yaml', entry) }, ofOffer);
         },
       });
       return { ...context, volumeSpec: (ref) => ({ ...context.volumeSpec(ref), sizeGb: 1 }) };
