@@ -33,6 +33,7 @@ it('plants each leak, and each guard that is easy to lose', () => {
     ...['created-over', 'copy-counted'],
   ];
   const ofIncus = ['R1', 'R2', 'I1', 'I2'];
+  const ofOpenStack = ['renamed-gone', 'copy-removed', 'image-left', 'address-left', 'removal-unmarked'];
   const ofMarketplace = [
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],
     ...['cut-confirms', 'listed-unchanged'],
@@ -41,7 +42,7 @@ it('plants each leak, and each guard that is easy to lose', () => {
     ...['roll-up-drops-last', 'roll-up-open-day', 'roll-up-charges'],
   ];
   expect(mutants.map(({ id }) => id)).toEqual([
-    ...[...leaks, ...guards, ...ofLibvirt, ...ofIncus, ...ofMarketplace],
+    ...[...leaks, ...guards, ...ofLibvirt, ...ofIncus, ...ofOpenStack, ...ofMarketplace],
   ]);
   for (const { title, patches } of mutants) {
     expect(title).not.toBe('');

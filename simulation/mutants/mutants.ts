@@ -3,6 +3,7 @@ import { leakMutants } from './leak-mutants.ts';
 import { libvirtMutants } from './libvirt-mutants.ts';
 import { marketplaceMutants } from './marketplace-mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { openstackMutants } from './openstack-mutants.ts';
 import { orchestratorMutants } from './orchestrator-mutants.ts';
 
 /** Every planted fault, in the order of seeds.md. */
@@ -11,5 +12,6 @@ export const mutants: readonly Mutant[] = [
   ...orchestratorMutants,
   ...libvirtMutants,
   ...incusMutants,
+  ...openstackMutants,
   ...marketplaceMutants,
 ];

@@ -1,0 +1,75 @@
+import type { Mutant } from './mutant.ts';
+
+/** Ways in which a driver of OpenStack takes a machine for gone, removes another's, or leaves objects behind. */
+export const openstackMutants: readonly Mutant[] = [
+  {
+    id: 'renamed-gone',
+    subject: 'openstack',
+    title: 'a server that somebody renamed counts as gone',
+    patches: [
+      {
+        file: 'src/drivers/openstack/objects.ts',
+        find: 'api.servers({ tags: ref }),',
+        replace: 'api.servers({ name: ref }),',
+      },
+      {
+        file: 'src/drivers/openstack/objects.ts',
+        find: 'tagged.some((one) => refOf(one) === ref) ? tagged : await api.servers();',
+        replace: 'tagged;',
+      },
+    ],
+  },
+  {
+    id: 'copy-removed',
+    subject: 'openstack',
+    title: 'a server with the metadata of a machine is removed with it, although somebody made it as a copy',
+    patches: [
+      {
+        file: 'src/drivers/openstack/objects.ts',
+        find: '    .filter((one) => !isCopy(one))',
+        replace: '    .filter(() => true)',
+      },
+      {
+        file: 'src/drivers/openstack/destroy.ts',
+        find: 'found.filter((one) => refOf(one) === ref && !isCopy(one));',
+        replace: 'found.filter((one) => refOf(one) === ref);',
+      },
+    ],
+  },
+  {
+    id: 'image-left',
+    subject: 'openstack',
+    title: 'the image of a shelved server is left when its machine is destroyed',
+    patches: [
+      {
+        file: 'src/drivers/openstack/destroy.ts',
+        find: '    await removeImages(platform, ref, ids, order),\n',
+        replace: '    ids.length < 0 && (await removeImages(platform, ref, ids, order)),\n',
+      },
+    ],
+  },
+  {
+    id: 'address-left',
+    subject: 'openstack',
+    title: 'the floating IP of a machine is left when it is destroyed',
+    patches: [
+      {
+        file: 'src/drivers/openstack/destroy.ts',
+        find: '    await removeFloatingIps(platform, attempt, order),\n',
+        replace: '    ids.length < 0 && (await removeFloatingIps(platform, attempt, order)),\n',
+      },
+    ],
+  },
+  {
+    id: 'removal-unmarked',
+    subject: 'openstack',
+    title: 'a port says nothing of a removal that has begun: without its server the machine counts as gone',
+    patches: [
+      {
+        file: 'src/drivers/openstack/destroy.ts',
+        find: '  await markPorts(platform, ref, attempt);\n',
+        replace: '  if (ref === "") await markPorts(platform, ref, attempt);\n',
+      },
+    ],
+  },
+];
