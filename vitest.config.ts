@@ -92,7 +92,7 @@ export default defineConfig({
     // Vitest leaves one core free, and of two that is half of them. The long tests wait for half of their time.
     maxWorkers: hasTime ? Math.ceil(1.5 * availableParallelism()) : '100%',
     // Last resorts against hanging, on a machine that has other work too: no test is about them.
-    testTimeout: hasTime ? 300_000 : 180_000,
+    testTimeout: hasTime ? 900_000 : 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: PATIENCE_MS } },
     reporters: hasTime ? ['default', './test/support/costs.ts'] : ['default'],

@@ -29,9 +29,6 @@ it
   .runIf(hasOpenSshServer)
   .each([{ name: 'JavaScript', program: [process.execPath, at('node/driver.mjs')], restart: 0 }])(
   'a machine of the driver in $name lives through kill -9 of Berth at each moment [exec-lifecycle]',
-  {
-    timeout: 5 * 60_000,
-  },
   async ({ program, restart }) => {
     await using server = new ServerLives((folder) => {
       const config = {

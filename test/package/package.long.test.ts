@@ -23,7 +23,7 @@ import {
 } from './install.ts';
 import { readJob } from './workflow.ts';
 
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });
+vi.setConfig({ hookTimeout: 900_000 });
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const folder = temporaryFolder();

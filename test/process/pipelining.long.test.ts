@@ -4,13 +4,11 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../conformance/http/certificates.fixture.ts';
 import { HttpServer, type ServerOptions } from '../../src/http/wire/server.ts';
 import { silentLog } from '../../testing/log.ts';
 import { startServing, temporaryFolder } from '../support/processes/process.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const MB = 1024;
 const CONNECTIONS = 150;

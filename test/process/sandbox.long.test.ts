@@ -85,7 +85,6 @@ it.skipIf(!hasCurl)('examples/sandbox/curl/run.sh lives through the life of a ma
   const { status, stdout, stderr } = spawnSync(`${root}examples/sandbox/curl/run.sh`, {
     env,
     encoding: 'utf8',
-    timeout: 120_000,
   });
   expect([status, stdout, stderr]).toEqual([0, 'PROVISIONING\nONLINE\n404\nONLINE\n404\n', '']);
 });

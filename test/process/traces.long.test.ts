@@ -1,11 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { instanceRequest } from '../../testing/requests.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const SECRET = 'what-nobody-may-find';
 

@@ -140,7 +140,7 @@ async function untilBoth(path: string, status: string): Promise<void> {
   await expectEqual(get(path));
 }
 
-describe('a sandbox answers as `berth serve` does', { timeout: 300_000 }, () => {
+describe('a sandbox answers as `berth serve` does', () => {
   it('while an instance and a volume live', async () => {
     const [a, b] = await expectEqual(post('create', '/instances', order));
     for (const [index, { body }] of [a, b].entries())

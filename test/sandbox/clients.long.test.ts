@@ -1,8 +1,7 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { helpers, run, runHelper, startJoined } from './other-languages.ts';
 
 // `npm run test:clients` repeats this on a busy machine.
-vi.setConfig({ testTimeout: 900_000 });
 
 it('suites of clients in TypeScript and Python pass side by side, their tests at the same time [sandbox-clients]', async ({
   skip,

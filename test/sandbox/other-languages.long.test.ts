@@ -1,8 +1,7 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { helpers, runHelper, startJoined } from './other-languages.ts';
 
 // Go first compiles its standard library for -race.
-vi.setConfig({ testTimeout: 900_000 });
 
 /** What the failing tests print, in each language. */
 const FAILURES = [
