@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
+import { orderDestroy } from '../../src/orchestrator/instances/destroy.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { Chance } from '../kernel/chance.ts';
@@ -142,6 +143,16 @@ export class EngineWorld extends OrchestratorWorld {
     this.database.writer = null;
     const until = Math.ceil(this.scheduler.now) + ACCEPTED_FOR_MS;
     await this.database.transact((tx) => tx.marks.put(markOf('default', 'losses_accepted_until'), until));
+  }
+
+  /** The operator removes what Berth has no order to remove, as the alarm about it says. */
+  async orderRemovals(): Promise<void> {
+    this.database.writer = null;
+    const now = Math.ceil(this.scheduler.now);
+    const requester = { reason: 'operator', by: 'an operator' } as const;
+    for (const record of this.inspector.history.instances())
+      if (record.status === 'DESTROYING' && record.destroyOrder === null)
+        await this.database.transact((tx) => orderDestroy(tx, record, now, requester));
   }
 
   #standStill(process: ServerProcess): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Endpoint, MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
+import type { Endpoint, MachineSpec, ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
 import { silentLog } from '../../testing/log.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { everyProbeWorks } from '../../testing/plain-platform.ts';
@@ -9,6 +9,7 @@ import { until } from '../../testing/until.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { withListing } from './recovery.fixture.ts';
 
 async function online(
   orchestrator: TestOrchestrator,
@@ -83,6 +84,45 @@ describe('what the platform does by itself', () => {
     await clock.skip(3_600_000);
     await until('it is gone', () => reads(undefined));
     expect(await store.read.claims.isHeldBy(String(id))).toBe(false);
+  });
+
+  it('a spot machine that its platform never finishes to remove raises an alarm, and goes by an order [reclaim-overdue]', async () => {
+    const clock = new VirtualClock();
+    let isReclaimed = false;
+    await using orchestrator = await startTestOrchestrator({
+      clock,
+      probe: everyProbeWorks,
+      reconcile: { accept_empty_after_s: 2 },
+      wrapDriver: (driver) => {
+        const shown = (machine: ObservedMachine): ObservedMachine =>
+          isReclaimed ? { ...machine, power: 'destroying' } : machine;
+        return {
+          ...withListing(driver, (items) => items.map(shown)),
+          get: async (ref) => {
+            const found = await driver.get(ref);
+            return found.answer === 'observed' ? { ...found, value: shown(found.value) } : found;
+          },
+        };
+      },
+    });
+    const { request, store } = orchestrator;
+    const body = instanceRequest({ configuration_id: 'a100-sxm-1x-spot' });
+    const { id } = (await request('POST', '/instances', { body })).body;
+    const reads = async (status: string | undefined) => {
+      await clock.advance(100);
+      return (await request('GET', `/instances/${id}`)).body['status'] === status;
+    };
+    await until('it is ONLINE', () => reads('ONLINE'));
+    isReclaimed = true;
+    await until('it is DESTROYING', () => reads('DESTROYING'));
+    await clock.advance(9 * 60_000);
+    expect(await store.read.alarms.list()).toEqual([]);
+    await clock.advance(3 * 60_000);
+    const text = expect.stringContaining('`berth instances rm` orders it');
+    expect(await store.read.alarms.list()).toMatchObject([{ kind: 'step_failing', subject: id, text }]);
+    await request('DELETE', `/instances/${id}`);
+    await until('it is gone', () => reads(undefined));
+    expect(await store.read.alarms.list()).toEqual([]);
   });
 
   it('a dedicated machine that is proved gone is ERROR, with a text', async () => {

@@ -44,7 +44,8 @@ export function orderNamesARequest(
   if (order === null || known !== null) return;
   const isTrue = {
     tenant: requests.isDeleteSent,
-    operator: false,
+    // An operator removes only what its platform does not remove by itself.
+    operator: before?.status === 'DESTROYING',
     failed_create: before?.status === 'PROVISIONING' || before?.status === 'CREATING',
     moved: false,
     policy: requests.isPolicySet && before?.status === 'ERROR',
