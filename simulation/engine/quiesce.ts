@@ -22,8 +22,6 @@ const MINUTE_MS = 60_000;
 /** Longer than every backoff, wrong clock and grace period. */
 const LONGEST_MS = 2 * 60 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
-/** When a removal without an order has raised its alarm. */
-const ALARM_AFTER_MS = 15 * MINUTE_MS;
 /** Longer than any call that is under way. */
 const LONGEST_CLOSE_MS = 60_000;
 
@@ -35,8 +33,10 @@ export async function quiesce(world: EngineWorld): Promise<void> {
   let problem = await findViolation(() => checkRest(world));
   while (problem !== undefined && scheduler.now < calmSince + LONGEST_MS) {
     await scheduler.runUntil(scheduler.now + STEP_MS);
-    if (scheduler.now - calmSince > OPERATOR_AFTER_MS) await world.acceptLosses();
-    if (scheduler.now - calmSince > ALARM_AFTER_MS) await world.orderRemovals();
+    if (scheduler.now - calmSince > OPERATOR_AFTER_MS) {
+      await world.acceptLosses();
+      await world.orderRemovals();
+    }
     inspector.assertHeld();
     problem = await findViolation(() => checkRest(world));
   }

@@ -54,6 +54,8 @@ export class EngineWorld extends OrchestratorWorld {
   readonly writers: Writers;
   readonly backups: Backups;
   readonly rollouts: Rollouts;
+  /** The ids of instances whose removal the operator ordered. */
+  readonly removedByOperator = new Set<string>();
   readonly key: string;
   readonly platforms: ReadonlyMap<string, PlatformAccess>;
   readonly replicas: readonly OrchestratorReplica[];
@@ -145,14 +147,19 @@ export class EngineWorld extends OrchestratorWorld {
     await this.database.transact((tx) => tx.marks.put(markOf('default', 'losses_accepted_until'), until));
   }
 
-  /** The operator removes what Berth has no order to remove, as the alarm about it says. */
+  /** The operator follows the alarm about a removal that has no order, with `berth instances rm`. */
   async orderRemovals(): Promise<void> {
     this.database.writer = null;
     const now = Math.ceil(this.scheduler.now);
-    const requester = { reason: 'operator', by: 'an operator' } as const;
-    for (const record of this.inspector.history.instances())
-      if (record.status === 'DESTROYING' && record.destroyOrder === null)
-        await this.database.transact((tx) => orderDestroy(tx, record, now, requester));
+    for (const { kind, subject: id } of await this.database.store.read.alarms.list()) {
+      if (kind !== 'step_failing') continue;
+      await this.database.transact(async (tx) => {
+        const record = await tx.instances.byId(id);
+        if (record?.status !== 'DESTROYING' || record.destroyOrder !== null) return;
+        this.removedByOperator.add(id);
+        await orderDestroy(tx, record, now, { reason: 'operator', by: 'an operator' });
+      });
+    }
   }
 
   #standStill(process: ServerProcess): void {

@@ -49,6 +49,8 @@ export interface InspectedWorld extends RowsWorld {
   readonly engine: Engine;
   readonly ssh: GuestSsh;
   readonly clients: Clients;
+  /** The ids of instances whose removal the operator ordered. */
+  readonly removedByOperator: ReadonlySet<string>;
 }
 
 /** For so long after a start nobody can tell of an id without a row that it never had one. */
@@ -222,7 +224,11 @@ export class EngineInspector
       hasSuffered: this.#wentBackAt > 0 || this.hasSuffered(after.id, 'undefine', 'remove'),
       isDeleteSent: clients.hasAskedToDelete(after.id),
     };
-    orderNamesARequest(written, { ...truth, isPolicySet: scenario.heldFailuresS !== null });
+    orderNamesARequest(written, {
+      ...truth,
+      isPolicySet: scenario.heldFailuresS !== null,
+      isOrderedByOperator: this.world.removedByOperator.has(after.id),
+    });
     endIsTrue(written, truth);
     // What people were moving to a host that is silent since is removed once it is shown.
     const isHidden = ({ host }: Machine): boolean =>

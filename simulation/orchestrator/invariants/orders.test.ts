@@ -30,6 +30,7 @@ it('I36: an order that is changed or taken back', () => {
 
 it.each([
   ['tenant', 'ONLINE', { isDeleteSent: true }],
+  ['operator', 'DESTROYING', { isOrderedByOperator: true }],
   ['failed_create', 'PROVISIONING', {}],
   ['policy', 'ERROR', { isPolicySet: true }],
 ] as const)('I36: an order by %s without such a request', (reason, status, there) => {

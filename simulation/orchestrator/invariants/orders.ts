@@ -17,6 +17,8 @@ interface Requests {
   isDeleteSent: boolean;
   /** Whether the configuration has machines of failed instances removed after a time. */
   isPolicySet: boolean;
+  /** Whether an operator ordered its removal. Absent where there is none. */
+  isOrderedByOperator?: boolean;
 }
 
 /** I36: an instance that was destroyed was asked to end, or is a SPOT instance that the platform took back. */
@@ -44,8 +46,7 @@ export function orderNamesARequest(
   if (order === null || known !== null) return;
   const isTrue = {
     tenant: requests.isDeleteSent,
-    // An operator removes only what its platform does not remove by itself.
-    operator: before?.status === 'DESTROYING',
+    operator: requests.isOrderedByOperator === true,
     failed_create: before?.status === 'PROVISIONING' || before?.status === 'CREATING',
     moved: false,
     policy: requests.isPolicySet && before?.status === 'ERROR',
