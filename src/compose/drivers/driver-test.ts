@@ -268,6 +268,12 @@ class Subject {
     return this.#driver;
   }
 
+  /** Whether the driver ends with this process: a server over HTTP goes on. */
+  get isOurs(): boolean {
+    const { options } = this.#tested;
+    return !isExecConfig(options) || options.url === undefined;
+  }
+
   /** Always forwards to the current process's driver. */
   get facade(): PlatformDriver {
     return new Proxy(this.driver, { get: (_target, name) => Reflect.get(this.driver, name) as unknown });
@@ -362,7 +368,7 @@ interface Tried {
 
 function contextOf(
   subject: Subject,
-  { units, patienceMs, tested }: DriverTestOptions,
+  { units, patienceMs }: DriverTestOptions,
   { catalog, offer, prefix }: Tried,
 ): DriverContext {
   const pairs = [newPair(), newPair()] as const;
@@ -409,7 +415,7 @@ function contextOf(
       },
       run: (machine, line) => runInGuest(targetOf(machine), pairs[1].private, line),
     },
-    ...(!('url' in tested && tested.url !== undefined) && { reopen: () => subject.reopen() }),
+    ...(subject.isOurs && { reopen: () => subject.reopen() }),
   };
 }
 
