@@ -17,10 +17,14 @@ export const pages = [
 
 export const readPage = (page: string): string => readFileSync(join(root, page), 'utf8');
 
-/** The blocks of shell commands of a page, in order. */
-export function shellBlocksOf(text: string): string[] {
-  return [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
+/** The blocks of a language of a page, in order. */
+export function blocksOf(language: 'sh' | 'yaml', text: string): string[] {
+  const fenced = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm');
+  return [...text.matchAll(fenced)].map(([, block = '']) => block);
 }
+
+/** The blocks of shell commands of a page, in order. */
+export const shellBlocksOf = (text: string): string[] => blocksOf('sh', text);
 
 /** The commands of a block, each as a reader would paste it: a quoted text or a here-document may have several lines. */
 export function commandsOf(block: string): string[] {

@@ -68,8 +68,8 @@ export class LabServer extends ServerLives {
     return ssh(machine, key, command);
   }
 
-  /** `berth conformance` calls it CONFORMANT, at level full unless the flags say otherwise; it has a second key. */
-  async isConformant(...flags: string[]): Promise<void> {
+  /** Expects CONFORMANT of `berth conformance` with a second key, at level full unless the flags name another. */
+  async expectConformant(...flags: string[]): Promise<void> {
     const created = await runBerth(['keys', 'create', '--json', '--config', this.config]);
     const { api_key: second } = JSON.parse(created.stdout) as { api_key: string };
     // Beside emulated guests it takes longer than a command may.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Endpoint, MachineSpec, ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
+import type { Endpoint, MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
 import { silentLog } from '../../testing/log.ts';
 import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { everyProbeWorks } from '../../testing/plain-platform.ts';
@@ -9,7 +9,7 @@ import { until } from '../../testing/until.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
-import { withListing } from './recovery.fixture.ts';
+import { withMachines } from './recovery.fixture.ts';
 
 async function online(
   orchestrator: TestOrchestrator,
@@ -24,6 +24,20 @@ async function online(
 /** Calls the platform behind the orchestrator's back until the step is done. */
 async function behind(call: () => Promise<{ outcome: string }>): Promise<void> {
   await until('the platform is done', async () => (await call()).outcome === 'done');
+}
+
+/** Makes an instance. `reads` lets some time pass, and tells whether its status is the given one. */
+async function make(
+  { request }: TestOrchestrator,
+  clock: VirtualClock,
+  overrides: Record<string, unknown> = {},
+) {
+  const { id } = (await request('POST', '/instances', { body: instanceRequest(overrides) })).body;
+  const reads = async (status: string | undefined): Promise<boolean> => {
+    await clock.advance(100);
+    return (await request('GET', `/instances/${id}`)).body['status'] === status;
+  };
+  return { id, reads };
 }
 
 const refOf = async ({ store }: TestOrchestrator, id: string): Promise<string> =>
@@ -50,11 +64,7 @@ describe('what the platform does by itself', () => {
       reconcile: { accept_empty_after_s: 2 },
     });
     const { request } = orchestrator;
-    const { id } = (await request('POST', '/instances', { body: instanceRequest() })).body;
-    const reads = async (status: string | undefined) => {
-      await clock.advance(100);
-      return (await request('GET', `/instances/${id}`)).body['status'] === status;
-    };
+    const { id, reads } = await make(orchestrator, clock);
     await until('it is ONLINE', () => reads('ONLINE'));
     await request('POST', `/instances/${id}/stop`);
     await until('it is STOPPED', () => reads('STOPPED'));
@@ -73,45 +83,26 @@ describe('what the platform does by itself', () => {
       platform: { reclaim_spot_after_s: [3_600, 3_600] },
       reconcile: { accept_empty_after_s: 2 },
     });
-    const { request, store } = orchestrator;
-    const body = instanceRequest({ configuration_id: 'a100-sxm-1x-spot' });
-    const { id } = (await request('POST', '/instances', { body })).body;
-    const reads = async (status: string | undefined) => {
-      await clock.advance(100);
-      return (await request('GET', `/instances/${id}`)).body['status'] === status;
-    };
+    const { store } = orchestrator;
+    const { id, reads } = await make(orchestrator, clock, { configuration_id: 'a100-sxm-1x-spot' });
     await until('it is ONLINE', () => reads('ONLINE'));
     await clock.skip(3_600_000);
     await until('it is gone', () => reads(undefined));
     expect(await store.read.claims.isHeldBy(String(id))).toBe(false);
   });
 
-  it('a spot machine that its platform never finishes to remove raises an alarm, and goes by an order [reclaim-overdue]', async () => {
+  it('a spot machine that its platform never finishes removing raises an alarm, and goes by an order [reclaim-overdue]', async () => {
     const clock = new VirtualClock();
     let isReclaimed = false;
     await using orchestrator = await startTestOrchestrator({
       clock,
       probe: everyProbeWorks,
       reconcile: { accept_empty_after_s: 2 },
-      wrapDriver: (driver) => {
-        const shown = (machine: ObservedMachine): ObservedMachine =>
-          isReclaimed ? { ...machine, power: 'destroying' } : machine;
-        return {
-          ...withListing(driver, (items) => items.map(shown)),
-          get: async (ref) => {
-            const found = await driver.get(ref);
-            return found.answer === 'observed' ? { ...found, value: shown(found.value) } : found;
-          },
-        };
-      },
+      wrapDriver: (driver) =>
+        withMachines(driver, (machine) => (isReclaimed ? { ...machine, power: 'destroying' } : machine)),
     });
     const { request, store } = orchestrator;
-    const body = instanceRequest({ configuration_id: 'a100-sxm-1x-spot' });
-    const { id } = (await request('POST', '/instances', { body })).body;
-    const reads = async (status: string | undefined) => {
-      await clock.advance(100);
-      return (await request('GET', `/instances/${id}`)).body['status'] === status;
-    };
+    const { id, reads } = await make(orchestrator, clock, { configuration_id: 'a100-sxm-1x-spot' });
     await until('it is ONLINE', () => reads('ONLINE'));
     isReclaimed = true;
     await until('it is DESTROYING', () => reads('DESTROYING'));

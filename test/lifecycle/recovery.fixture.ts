@@ -33,6 +33,20 @@ export async function stop(first: TestOrchestrator, id: string): Promise<void> {
   await first.waitFor(id, 'STOPPED');
 }
 
+/** Shows each machine as `change` does, in listings and in reads of one. */
+export function withMachines(
+  driver: PlatformDriver,
+  change: (machine: ObservedMachine) => ObservedMachine,
+): PlatformDriver {
+  return {
+    ...withListing(driver, (items) => items.map(change)),
+    get: async (ref) => {
+      const found = await driver.get(ref);
+      return found.answer === 'observed' ? { ...found, value: change(found.value) } : found;
+    },
+  };
+}
+
 /** Each look at the driver's listings goes through `change`. */
 export function withListing(
   driver: PlatformDriver,

@@ -17,6 +17,7 @@ import {
   untilReconciled,
   volumeOf,
   withListing,
+  withMachines,
 } from './recovery.fixture.ts';
 
 describe('an id without a row', () => {
@@ -285,13 +286,7 @@ describe('in a database that was restored from a backup', () => {
     await using restored = await restore({
       probe: unreachable,
       reconcile: { max_losses: { share: 0, least: 1, window_s: 3600, per_host: { share: 1, least: 1000 } } },
-      wrapDriver: (driver) => ({
-        ...withListing(driver, (items) => items.map(failed)),
-        get: async (ref) => {
-          const found = await driver.get(ref);
-          return found.answer === 'observed' ? { ...found, value: failed(found.value) } : found;
-        },
-      }),
+      wrapDriver: (driver) => withMachines(driver, failed),
     });
     const statuses = () => Promise.all(ids.map((id) => restored.read(`/instances/${id}`)));
     await until('the others are held', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { IncusApi } from '../../../src/drivers/incus/api.ts';
 import { IncusClient } from '../../../src/drivers/incus/client.ts';
-import { readPage, shellBlocksOf } from '../../documents/pages.ts';
+import { blocksOf, readPage, shellBlocksOf } from '../../documents/pages.ts';
 import { runBerth } from '../../support/processes/process.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
 import { catalogOf, offer, region } from './catalog.ts';
@@ -10,7 +10,7 @@ import { contentsOf, imageFile, ip, type Lan, Node, openLan } from './node.ts';
 
 /** A host with one incusd that is in no cluster, set up by the commands of the how-to, with its berth.yaml. */
 const page = readPage('docs/how-to/incus.md');
-const [, yaml = ''] = /^```yaml\n([\s\S]*?)^```/m.exec(page) ?? [];
+const [yaml = ''] = blocksOf('yaml', page);
 const { platform } = parse(yaml);
 /** What the lab has no Internet for, and what takes its place. */
 const OFFLINE: readonly [string, string][] = [
@@ -109,7 +109,7 @@ describe('a single daemon, set up by the commands of docs/how-to/incus.md', () =
   });
 
   it('is CONFORMANT at the level lifecycle [incus-single-conformance]', async () => {
-    await server.isConformant('--level', 'lifecycle', '--poll-interval-ms', '500');
+    await server.expectConformant('--level', 'lifecycle', '--poll-interval-ms', '500');
     await nothingIsLeft();
   });
 });
