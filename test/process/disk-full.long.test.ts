@@ -7,6 +7,8 @@ import { createClient, until } from '../support/http/http-client.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 
+/** More than the database and its journal ever take here: four megabytes of journal before it is used again, and one more. */
+const DISK = '16m';
 const LITTLE_BYTES = 512 * 1024;
 /** Longer than two of the writes that are tried every three seconds. */
 const TWO_TRIES_MS = 7_000;
@@ -43,7 +45,7 @@ function fill(data: string): void {
 
 const fullDisk: Shortage = {
   name: 'the disk is full',
-  prepare: (data) => isPossible('mount', '-t', 'tmpfs', '-o', 'size=3m', 'none', data),
+  prepare: (data) => isPossible('mount', '-t', 'tmpfs', '-o', `size=${DISK}`, 'none', data),
   begin: fill,
   goOn: fill,
   leaveLittle: (data) =>

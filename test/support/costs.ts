@@ -1,10 +1,13 @@
-import type { Reporter, TestModule } from 'vitest/node';
+import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
 const SHOWN = 20;
 
-/** Prints at the end of a run what each test file took, the dearest first. */
+/**
+ * Prints at the end of a run what each test file took, the dearest first, and once more the errors outside of tests:
+ * they fail the run, and a log that is cut in its middle shows its end.
+ */
 export default class Costs implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
     const costs = modules
       .map((module) => {
         const { collectDuration, setupDuration, duration } = module.diagnostic();
@@ -30,5 +33,7 @@ export default class Costs implements Reporter {
         line(seconds(sum('testsMs')), seconds(sum('loadMs')), `all ${costs.length}`),
       ].join(''),
     );
+    for (const error of unhandled)
+      process.stdout.write(`\nAn error outside of tests: ${(error.stack ?? error.message).slice(0, 1_600)}\n`);
   }
 }
