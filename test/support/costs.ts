@@ -34,6 +34,8 @@ export default class Costs implements Reporter {
       ].join(''),
     );
     for (const error of unhandled)
-      process.stdout.write(`\nAn error outside of tests: ${(error.stack ?? error.message).slice(0, 1_600)}\n`);
+      process.stdout.write(
+        `\nAn error outside of tests: ${(error.stack ?? error.message).slice(0, 1_600)}\n`,
+      );
   }
 }
