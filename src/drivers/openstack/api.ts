@@ -20,6 +20,7 @@ export interface Server {
   /** 0 none, 1 running, 3 paused, 4 shut down, 6 crashed, 7 suspended. */
   'OS-EXT-STS:power_state'?: number;
   'OS-EXT-AZ:availability_zone'?: string;
+  'OS-SRV-USG:launched_at'?: string | null;
 }
 
 export interface Port {

@@ -58,24 +58,34 @@ describe('what somebody does at the cloud', () => {
     expect(ports.size + floatingIps.size + volumes.size).toBe(0);
   });
 
-  it('makes another server with its metadata: it is a copy, and no order touches it', async () => {
-    const setting = await withMachine();
-    const { metadata } = setting.cloud.servers.get(setting.id) as { metadata: Record<string, string> };
-    const [flavor, image] = [[...setting.cloud.flavors.keys()][0], [...setting.cloud.images.keys()][0]];
-    const server = {
-      name: 'copy',
-      flavorRef: flavor,
-      imageRef: image,
-      networks: 'none',
-      metadata: { ...metadata },
-    };
-    await setting.ask('POST', `${nova}/servers`, { server });
-    await setting.wait(MINUTE);
-    const listed = await setting.driver.list();
-    expect(listed).toMatchObject({ items: [{ ref: setting.ref }], copies: [{ ref: setting.ref }] });
-    await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
-    expect([...setting.cloud.servers.values()].map(({ name }) => name)).toEqual(['copy']);
-  });
+  it.each([
+    ['once it is complete', {}],
+    ['before its creation is complete', { berth_id: undefined }],
+  ])(
+    'makes another server with its metadata, %s: it is a copy, and no order touches it [openstack-copy]',
+    async (_when, change) => {
+      const setting = await withMachine();
+      const { metadata } = setting.cloud.servers.get(setting.id) as { metadata: Record<string, string> };
+      const [flavor, image] = [[...setting.cloud.flavors.keys()][0], [...setting.cloud.images.keys()][0]];
+      const server = {
+        name: 'copy',
+        flavorRef: flavor,
+        imageRef: image,
+        networks: 'none',
+        metadata: { ...metadata, ...change },
+      };
+      await setting.ask('POST', `${nova}/servers`, { server });
+      await setting.wait(MINUTE);
+      const listed = await setting.driver.list();
+      expect(listed).toMatchObject({ items: [{ ref: setting.ref }], copies: [{ ref: setting.ref }] });
+      await setting.act('forceDelete');
+      await setting.wait(MINUTE);
+      expect(await setting.power()).toBe('gone');
+      expect(await setting.driver.list()).toMatchObject({ items: [], copies: [{ ref: setting.ref }] });
+      await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
+      expect([...setting.cloud.servers.values()].map(({ name }) => name)).toEqual(['copy']);
+    },
+  );
 
   it('removes its mark but not its tag: nothing is concluded', async () => {
     const setting = await withMachine();

@@ -1,7 +1,7 @@
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { CloudApi, FloatingIp, Image, Port, Server, Volume } from './api.ts';
 import type { Platform } from './platform.ts';
-import { isCopy, isCreated, mark, type Phase, readDescription, refOf } from './translate.ts';
+import { isCopy, isCreated, mark, type Phase, readDescription, refOf, wasLaunched } from './translate.ts';
 
 /** Everything of one attempt. Names are not unique, and a lost answer may have made an object twice. */
 export interface Attempt {
@@ -34,18 +34,22 @@ export class CellIsDown extends Error {
   }
 }
 
-/** Of several servers with one mark: the one whose creation was completed, or the one on the machine's port, or the oldest. */
+/**
+ * Of several servers with one mark: the one whose creation was completed, or the one on the machine's port, or the oldest.
+ * One that ran, and that no port of the machine names, is somebody's copy from before the creation was completed.
+ */
 function identify(
   marked: readonly Server[],
   ports: readonly Port[],
 ): Pick<Attempt, 'server' | 'duplicates' | 'copies'> {
-  const copies = marked.filter(isCopy);
-  const own = marked
-    .filter((one) => !isCopy(one))
-    .toSorted((a, b) => a.created.localeCompare(b.created) || a.id.localeCompare(b.id));
-  const plugged = new Set(ports.map(({ device_id: id }) => id));
-  const server = own.find(isCreated) ?? own.find(({ id }) => plugged.has(id)) ?? own[0];
-  return { server, duplicates: own.filter((one) => one !== server), copies };
+  const named = new Set(ports.flatMap((port) => [port.device_id, readDescription(port)?.serverId]));
+  const isOwn = (one: Server): boolean => isCreated(one) || named.has(one.id) || !wasLaunched(one);
+  const { copies = [], own = [] } = Object.groupBy(marked, (one) =>
+    isCopy(one) || !isOwn(one) ? 'copies' : 'own',
+  );
+  const oldest = own.toSorted((a, b) => a.created.localeCompare(b.created) || a.id.localeCompare(b.id));
+  const server = oldest.find(isCreated) ?? oldest.find(({ id }) => named.has(id)) ?? oldest[0];
+  return { server, duplicates: oldest.filter((one) => one !== server), copies };
 }
 
 /** Reads everything in the project. @throws {CellIsDown}, or as {@link CloudApi} */

@@ -68,6 +68,9 @@ export const isCreated = ({ id, metadata }: Server): boolean => metadata?.[mark.
 export const isCopy = (server: Server): boolean =>
   server.metadata?.[mark.id] !== undefined && !isCreated(server);
 
+/** Whether it ever ran. Nova starts no second server on a port. */
+export const wasLaunched = (server: Server): boolean => Boolean(server['OS-SRV-USG:launched_at']);
+
 export const taskOf = (server: Server): string | undefined => server['OS-EXT-STS:task_state'] ?? undefined;
 
 /** What the description of a port or a floating IP says, which have no metadata: `berth REF PHASE SERVER`. */
