@@ -180,6 +180,30 @@ describe('a create', () => {
     expect(rules).toContainEqual(expect.objectContaining({ direction: 'ingress', port_range_min: 22 }));
   });
 
+  it.each([
+    ['db', true],
+    ['a'.repeat(300), false],
+  ])(
+    'that got no further than its port says whose that is, if that fits [openstack-whose-port]',
+    async (platform, fits) => {
+      const setting = openstackInMemory();
+      setting.cloud.quota.instances = 0;
+      const driver = setting.open();
+      const whose = { installation: 'i-1', platform, id: 'inst-1' };
+      const spec = specOf('berth-inst-1', { note: JSON.stringify({ ...whose, name: 'db', sshKeys: [] }) });
+      await ended(setting, (cookie) => driver.create(spec, cookie));
+      const shown = async () => {
+        const listed = await driver.list();
+        if (listed.answer !== 'listed') throw new Error(listed.reason);
+        return listed.items.map(({ power, note }) => [power, note && JSON.parse(note)]);
+      };
+      expect(await shown()).toEqual([['building', fits ? whose : undefined]]);
+      await ended(setting, (cookie) => driver.destroy('berth-inst-1', cookie, TRIAL_ORDER));
+      expect(await shown()).toEqual([]);
+      expect(setting.cloud.ports.size).toBe(0);
+    },
+  );
+
   it('beyond the quota fails with quota, and is not counted as room', async () => {
     const setting = await withMachine();
     setting.cloud.quota.instances = 1;

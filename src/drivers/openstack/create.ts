@@ -66,7 +66,7 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
   const [flavor, image] = await Promise.all([flavorOf(platform, offer), api.image(imageName)]);
   if (flavor === undefined) return failed('invalid', `the cloud has no flavor ${offer.flavor}`);
   if (image === undefined) return failed('image_missing', `the cloud has no active image ${imageName}`);
-  const port = attempt.ports[0] ?? (await makePort(platform, spec.ref, offer.network ?? options.network));
+  const port = attempt.ports[0] ?? (await makePort(platform, spec, offer.network ?? options.network));
   if ('outcome' in port) return port;
   const boot =
     offer.boot_volume && (attempt.bootVolumes[0] ?? (await makeBootVolume(platform, spec, image.id)));
@@ -95,7 +95,11 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
 }
 
 /** The port keeps its address while the server is shelved, and Nova plugs no second server into it. */
-async function makePort(platform: Platform, ref: OwnerRef, network: string): Promise<Port | Step<never>> {
+async function makePort(
+  platform: Platform,
+  { ref, note }: MachineSpec,
+  network: string,
+): Promise<Port | Step<never>> {
   const { api, call } = platform;
   const on = await api.named('networks', network);
   if (on === undefined)
@@ -104,7 +108,7 @@ async function makePort(platform: Platform, ref: OwnerRef, network: string): Pro
   if (typeof groups === 'string') return failed('invalid', groups);
   const port = {
     name: ref,
-    description: toDescription(ref, 'making'),
+    description: toDescription({ ref, phase: 'making', serverId: undefined, note }),
     network_id: on.id,
     security_groups: groups,
   };
@@ -174,11 +178,12 @@ function bootFrom({ id }: Volume): object {
 
 async function finish(
   platform: Platform,
-  { ref }: MachineSpec,
+  spec: MachineSpec,
   attempt: Attempt,
   server: Server,
 ): Promise<Step<ObservedMachine>> {
   const { api, options, call } = platform;
+  const { ref, note } = spec;
   const isComplete = server.metadata?.[mark.id] === server.id;
   const cookie = `server:${server.id}`;
   if (server.status === 'ERROR' && !isComplete) return failedBuild(server);
@@ -198,7 +203,7 @@ async function finish(
     return failed('boot_failed', `the port of the server ${server.id} is gone`, 'certain');
   let floatingIps: readonly FloatingIp[] = attempt.floatingIps;
   if (options.floating_network !== undefined && floatingOf(port, floatingIps) === undefined) {
-    const floating = await makeFloatingIp(platform, ref, port, attempt.floatingIps);
+    const floating = await makeFloatingIp(platform, spec, port, attempt.floatingIps);
     if ('outcome' in floating) return floating;
     floatingIps = [floating];
   }
@@ -206,7 +211,7 @@ async function finish(
     return pending(cookie, POLL_MS);
   if (!isComplete) {
     await api.client.send('PUT', 'network', `/ports/${port.id}`, {
-      body: { port: { description: toDescription(ref, 'made', server.id) } },
+      body: { port: { description: toDescription({ ref, phase: 'made', serverId: server.id, note }) } },
       call,
     });
     const metadata = { [mark.id]: server.id };
@@ -224,7 +229,7 @@ function failedBuild(server: Server): Step<never> {
 
 async function makeFloatingIp(
   platform: Platform,
-  ref: OwnerRef,
+  { ref, note }: MachineSpec,
   port: Port,
   known: readonly FloatingIp[],
 ): Promise<FloatingIp | Step<never>> {
@@ -243,7 +248,7 @@ async function makeFloatingIp(
   const floatingip = {
     floating_network_id: network.id,
     port_id: port.id,
-    description: toDescription(ref, 'made'),
+    description: toDescription({ ref, phase: 'made', serverId: undefined, note }),
   };
   return (await api.client.send('POST', 'network', '/floatingips', { body: { floatingip }, call }))[
     'floatingip'

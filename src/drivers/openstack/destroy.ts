@@ -56,7 +56,8 @@ async function markPorts({ api, call }: Platform, ref: OwnerRef, { ports, server
   for (const one of ports) {
     const known = readDescription(one);
     if (known?.phase === 'destroying') continue;
-    const port = { description: toDescription(ref, 'destroying', known?.serverId ?? server?.id) };
+    const serverId = known?.serverId ?? server?.id;
+    const port = { description: toDescription({ ref, phase: 'destroying', serverId, note: known?.note }) };
     // Another call of the same order may have removed it.
     await unlessGone(api.client.send('PUT', 'network', `/ports/${one.id}`, { body: { port }, call }));
   }

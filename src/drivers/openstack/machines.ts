@@ -1,12 +1,21 @@
 import type {
   AskedHosts,
   Endpoint,
+  Leftover,
   ObservedMachine,
   OwnerRef,
   Presence,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { FloatingIp, Port, Server } from './api.ts';
-import { type Attempt, CellIsDown, partsOf, phaseOf, readAttempt, readEverything } from './objects.ts';
+import {
+  type Attempt,
+  CellIsDown,
+  partsOf,
+  phaseOf,
+  readAttempt,
+  readEverything,
+  shortNoteOf,
+} from './objects.ts';
 import type { MachineMethod, Platform } from './platform.ts';
 import { endpointOf, fromPlatform, noteOf, toHost } from './translate.ts';
 
@@ -28,13 +37,15 @@ export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
 export const listMachines: MachineMethod<'list'> = async (platform) => {
   const { attempts, zones } = await readEverything(platform);
   const items: ObservedMachine[] = [];
-  const leftovers: { ref: OwnerRef; detail: string }[] = [];
+  const leftovers: Leftover[] = [];
   const copies: { ref: OwnerRef; name: string }[] = [];
   for (const [ref, attempt] of attempts) {
     const value = await observe(platform, ref, attempt);
     if (value !== undefined) items.push(value);
     const parts = value === undefined ? partsOf(attempt) : attempt.duplicates.map(({ id }) => `server ${id}`);
-    if (parts.length > 0) leftovers.push({ ref, detail: parts.join(', ') });
+    const note = shortNoteOf(attempt);
+    if (parts.length > 0)
+      leftovers.push({ ref, detail: parts.join(', '), ...(note !== undefined && { note }) });
     copies.push(...attempt.copies.map(({ id, name }) => ({ ref, name: `${name} (${id})` })));
   }
   return { answer: 'listed', items, leftovers, copies, hosts: await answered(platform, zones) };
@@ -59,8 +70,7 @@ async function observe(
   const times = attempt.ports
     .map(({ created_at: at }) => Date.parse(at ?? ''))
     .filter((at) => !Number.isNaN(at));
-  // A boot volume is made before its server, and has the note too.
-  const note = noteOf(attempt.bootVolumes[0]?.metadata ?? {});
+  const note = noteOf(attempt.bootVolumes[0]?.metadata ?? {}) ?? shortNoteOf(attempt);
   const power = phase === 'making' ? 'building' : 'destroying';
   return { ref, power, createdAt: times[0] ?? 0, ...(note !== undefined && { note }) };
 }

@@ -1,4 +1,4 @@
-import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { Note, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { CloudApi, FloatingIp, Image, Port, Server, Volume } from './api.ts';
 import type { Platform } from './platform.ts';
 import { isCopy, isCreated, mark, type Phase, readDescription, refOf, wasLaunched } from './translate.ts';
@@ -154,6 +154,10 @@ export function phaseOf({ ports }: Attempt): Phase | undefined {
   const found = ports.flatMap((port) => readDescription(port)?.phase ?? []);
   return found.find((phase) => phase === 'destroying') ?? found.find((phase) => phase === 'made') ?? found[0];
 }
+
+/** Whose it is, by its port. */
+export const shortNoteOf = ({ ports }: Attempt): Note | undefined =>
+  ports.map((port) => readDescription(port)?.note).find((note) => note !== undefined);
 
 /** The objects of an attempt besides its machine, as words for an operator. */
 export function partsOf(attempt: Attempt): string[] {

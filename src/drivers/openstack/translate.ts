@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto';
 import type {
   Endpoint,
   MachineFault,
+  Note,
   ObservedMachine,
   ObservedVolume,
   OwnerRef,
   Power,
 } from '../../orchestrator/model/platform-driver.ts';
+import { shortenNote } from '../../orchestrator/model/platform-resource.ts';
 import { usualLoginUser } from '../kit/login-user.ts';
 import type { FloatingIp, Port, Server, Volume } from './api.ts';
 import type { OpenStackConfig, OpenStackOffer } from './options.ts';
@@ -73,23 +75,36 @@ export const wasLaunched = (server: Server): boolean => Boolean(server['OS-SRV-U
 
 export const taskOf = (server: Server): string | undefined => server['OS-EXT-STS:task_state'] ?? undefined;
 
-/** What the description of a port or a floating IP says, which have no metadata: `berth REF PHASE SERVER`. */
 export const phases = ['making', 'made', 'destroying'] as const;
 export type Phase = (typeof phases)[number];
-const DESCRIPTION_BY = 'berth';
 
-export function toDescription(ref: OwnerRef, phase: Phase, serverId?: string): string {
-  return [DESCRIPTION_BY, ref, phase, ...(serverId === undefined ? [] : [serverId])].join(' ');
+/** What the description of a port or a floating IP says, which have no metadata: `berth REF PHASE SERVER NOTE`. */
+export interface Description {
+  ref: OwnerRef;
+  phase: Phase;
+  /** The id of the server. Undefined before that is known. */
+  serverId: string | undefined;
+  /** As much of the note as says whose it is. */
+  note: Note | undefined;
 }
 
-export function readDescription({
-  description,
-}: Pick<Port, 'description'>): { ref: OwnerRef; phase: Phase; serverId: string | undefined } | undefined {
-  const [by, ref, phase, serverId] = (description ?? '').split(' ');
+const DESCRIPTION_BY = 'berth';
+const NO_SERVER = '-';
+/** The longest description in Neutron. */
+const DESCRIPTION_LENGTH = 255;
+
+export function toDescription({ ref, phase, serverId, note }: Description): string {
+  const text = [DESCRIPTION_BY, ref, phase, serverId ?? NO_SERVER].join(' ');
+  const whole = `${text} ${(note && shortenNote(note)) ?? ''}`.trimEnd();
+  return whole.length <= DESCRIPTION_LENGTH ? whole : text;
+}
+
+export function readDescription({ description }: Pick<Port, 'description'>): Description | undefined {
+  const [by, ref, phase, server = NO_SERVER, ...rest] = (description ?? '').split(' ');
   const known = phases.find((one) => one === phase);
-  return by === DESCRIPTION_BY && ref !== undefined && known !== undefined
-    ? { ref, phase: known, serverId }
-    : undefined;
+  if (by !== DESCRIPTION_BY || ref === undefined || known === undefined) return undefined;
+  const serverId = server === NO_SERVER ? undefined : server;
+  return { ref, phase: known, serverId, note: rest.length === 0 ? undefined : rest.join(' ') };
 }
 
 export function imageOf(image: string, offer: OpenStackOffer, { images }: OpenStackConfig) {
