@@ -1,4 +1,4 @@
-import type { CloudClient, Json } from './client.ts';
+import type { CloudClient, Json, Query } from './client.ts';
 import { isNotFound, isWithheld } from './errors.ts';
 
 export interface Server {
@@ -105,39 +105,28 @@ export class CloudApi {
     this.client = client;
   }
 
-  async servers(query: Readonly<Record<string, string>> = {}): Promise<Server[]> {
-    return (await this.client.list('compute', '/servers/detail', 'servers', query)) as unknown as Server[];
+  servers(query: Query = {}): Promise<Server[]> {
+    return this.client.list('compute', '/servers/detail', 'servers', query);
   }
 
   server(id: string): Promise<Server | undefined> {
     return this.#one('compute', `/servers/${id}`, 'server');
   }
 
-  async ports(query: Readonly<Record<string, string>> = {}): Promise<Port[]> {
-    return (await this.client.list('network', '/ports', 'ports', {
-      ...query,
-      ...(await this.#ofProject()),
-    })) as unknown as Port[];
+  async ports(query: Query = {}): Promise<Port[]> {
+    return this.client.list('network', '/ports', 'ports', { ...query, ...(await this.#ofProject()) });
   }
 
-  async floatingIps(query: Readonly<Record<string, string>> = {}): Promise<FloatingIp[]> {
-    const ofProject = await this.#ofProject();
-    return (await this.client.list('network', '/floatingips', 'floatingips', {
-      ...query,
-      ...ofProject,
-    })) as unknown as FloatingIp[];
+  async floatingIps(): Promise<FloatingIp[]> {
+    return this.client.list('network', '/floatingips', 'floatingips', await this.#ofProject());
   }
 
-  async volumes(query: Readonly<Record<string, string>> = {}): Promise<Volume[]> {
-    return (await this.client.list('volume', '/volumes/detail', 'volumes', query)) as unknown as Volume[];
+  volumes(query: Query = {}): Promise<Volume[]> {
+    return this.client.list('volume', '/volumes/detail', 'volumes', query);
   }
 
-  volume(id: string): Promise<Volume | undefined> {
-    return this.#one('volume', `/volumes/${id}`, 'volume');
-  }
-
-  async images(query: Readonly<Record<string, string>>): Promise<Image[]> {
-    return (await this.client.list('image', '/images', 'images', query)) as unknown as Image[];
+  images(query: Query): Promise<Image[]> {
+    return this.client.list('image', '/images', 'images', query);
   }
 
   /**
@@ -154,8 +143,8 @@ export class CloudApi {
       .sort((a, b) => (b.created_at ?? '').localeCompare(a.created_at ?? ''))[0];
   }
 
-  async flavors(): Promise<Flavor[]> {
-    return (await this.client.list('compute', '/flavors/detail', 'flavors')) as unknown as Flavor[];
+  flavors(): Promise<Flavor[]> {
+    return this.client.list('compute', '/flavors/detail', 'flavors');
   }
 
   /**
@@ -165,7 +154,7 @@ export class CloudApi {
   async named(kind: 'networks' | 'security-groups', idOrName: string): Promise<Named | undefined> {
     const { id: project } = (await this.client.session()).project;
     const key = kind.replace('-', '_');
-    const all = (await this.client.list('network', `/${kind}`, key)) as unknown as Named[];
+    const all = await this.client.list<Named>('network', `/${kind}`, key);
     const usable = all.filter((one) => one.project_id === project || one.shared || one['router:external']);
     const byName = usable.filter(({ name }) => name === idOrName);
     return usable.find(({ id }) => id === idOrName) ?? (byName.length === 1 ? byName[0] : undefined);
@@ -225,9 +214,8 @@ export class CloudApi {
   }
 
   /** Actions on a server, newest first. */
-  async actions(id: string): Promise<{ action: string; message: string | null; start_time: string }[]> {
-    const body = await this.client.get('compute', `/servers/${id}/os-instance-actions`);
-    return body['instanceActions'] as { action: string; message: string | null; start_time: string }[];
+  actions(id: string): Promise<{ action: string; message: string | null }[]> {
+    return this.client.list('compute', `/servers/${id}/os-instance-actions`, 'instanceActions');
   }
 
   /** Neutron shows an administrator the ports of all projects. */

@@ -163,6 +163,30 @@ describe('a create', () => {
     expect(setting.cloud.servers.size).toBe(0);
   });
 
+  it('goes on where the ports were listed before the server was plugged in [openstack-early-ports]', async () => {
+    let early = 0;
+    const setting = openstackInMemory({
+      transport: (own) => ({
+        ...own,
+        async send(sent) {
+          const answer = await own.send(sent);
+          if (early === 0 || sent.method !== 'GET' || !sent.url.includes('/ports')) return answer;
+          early -= 1;
+          return { ...answer, text: answer.text.replaceAll(/"device_id":"[^"]*"/g, '"device_id":""') };
+        },
+      }),
+    });
+    const driver = setting.open();
+    const first = await driver.create(specOf('berth-inst-1'), null);
+    if (first.outcome !== 'pending') throw new Error(JSON.stringify(first));
+    await setting.wait(MINUTE);
+    early = 1;
+    expect(await driver.list()).toMatchObject({ items: [{ power: 'building' }], copies: [] });
+    early = 1;
+    expect(await driver.create(specOf('berth-inst-1'), first.cookie)).toMatchObject({ outcome: 'done' });
+    expect(early).toBe(0);
+  });
+
   it('completes a security group whose creation was interrupted', async () => {
     const setting = openstackInMemory();
     const group = {

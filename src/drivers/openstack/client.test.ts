@@ -145,7 +145,7 @@ describe('requests to a cloud', () => {
       return { servers: [{ id: marker ?? 'first' }], servers_links: next };
     };
     const { client } = clientOver(({ url }) => ({ text: JSON.stringify(page(url)) }));
-    const found = await client.list('compute', '/servers', 'servers');
+    const found = await client.list<{ id: string }>('compute', '/servers', 'servers');
     expect(found.map(({ id }) => id)).toEqual(['first', 'a', 'b']);
   });
 

@@ -21,7 +21,7 @@ export interface Connection {
 
 type Change = 'POST' | 'PUT' | 'PATCH';
 type Method = Change | 'GET' | 'DELETE';
-type Query = Readonly<Record<string, string>>;
+export type Query = Readonly<Record<string, string>>;
 
 export interface SendOptions {
   body?: unknown;
@@ -74,12 +74,12 @@ export class CloudClient {
   }
 
   /**
-   * All pages of a list. The service chooses their length: with a limit, Nova omits servers of cells that are down.
+   * All pages of a list of `T`, which is not checked. The service chooses their length: with a limit, Nova omits servers of cells that are down.
    *
    * @throws as `get`
    */
-  async list(service: Service, path: string, key: string, query: Query = {}): Promise<Json[]> {
-    const items: Json[] = [];
+  async list<T>(service: Service, path: string, key: string, query: Query = {}): Promise<T[]> {
+    const items: T[] = [];
     let more: Query | undefined = query;
     for (let page = 0; more !== undefined; page += 1) {
       const body: Json = await this.get(service, path, more);
@@ -87,7 +87,7 @@ export class CloudClient {
       if (!Array.isArray(found)) throw new Error(`${service} answered ${path} without ${key}`);
       if (page === MOST_PAGES)
         throw new Error(`${service} answered ${path} with more than ${MOST_PAGES} pages`);
-      items.push(...(found as Json[]));
+      items.push(...(found as T[]));
       const marker = nextMarker(body, key) ?? undefined;
       more = marker === undefined ? undefined : { ...more, marker };
     }

@@ -1,7 +1,16 @@
 import type { Note, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { CloudApi, FloatingIp, Image, Port, Server, Volume } from './api.ts';
 import type { Platform } from './platform.ts';
-import { isCopy, isCreated, mark, type Phase, readDescription, refOf, wasLaunched } from './translate.ts';
+import {
+  hasId,
+  isCopy,
+  isCreated,
+  mark,
+  type Phase,
+  readDescription,
+  refOf,
+  wasLaunched,
+} from './translate.ts';
 
 /** Everything of one attempt. Names are not unique, and a lost answer may have made an object twice. */
 export interface Attempt {
@@ -34,6 +43,24 @@ export class CellIsDown extends Error {
   }
 }
 
+/** The ids of the servers that ports name. */
+const namedBy = (ports: readonly Port[]): ReadonlySet<string | undefined> =>
+  new Set(ports.flatMap((port) => [port.device_id, readDescription(port)?.serverId]));
+
+/** Whether a marked server ran before any creation was completed, and no port names it. */
+const isStray = (one: Server, named: ReadonlySet<string | undefined>): boolean =>
+  refOf(one) !== undefined && !hasId(one) && wasLaunched(one) && !named.has(one.id);
+
+/** Ports that were read before a server was plugged in do not name it: they are read again. */
+async function portsAfter(
+  servers: readonly Server[],
+  ports: readonly Port[],
+  read: () => Promise<Port[]>,
+): Promise<readonly Port[]> {
+  const named = namedBy(ports);
+  return servers.some((one) => isStray(one, named)) ? read() : ports;
+}
+
 /**
  * Of several servers with one mark: the one whose creation was completed, or the one on the machine's port, or the oldest.
  * One that ran, and that no port of the machine names, is somebody's copy from before the creation was completed.
@@ -42,10 +69,9 @@ function identify(
   marked: readonly Server[],
   ports: readonly Port[],
 ): Pick<Attempt, 'server' | 'duplicates' | 'copies'> {
-  const named = new Set(ports.flatMap((port) => [port.device_id, readDescription(port)?.serverId]));
-  const isOwn = (one: Server): boolean => isCreated(one) || named.has(one.id) || !wasLaunched(one);
+  const named = namedBy(ports);
   const { copies = [], own = [] } = Object.groupBy(marked, (one) =>
-    isCopy(one) || !isOwn(one) ? 'copies' : 'own',
+    isCopy(one) || isStray(one, named) ? 'copies' : 'own',
   );
   const oldest = own.toSorted((a, b) => a.created.localeCompare(b.created) || a.id.localeCompare(b.id));
   const server = oldest.find(isCreated) ?? oldest.find(({ id }) => named.has(id)) ?? oldest[0];
@@ -54,12 +80,13 @@ function identify(
 
 /** Reads everything in the project. @throws {CellIsDown}, or as {@link CloudApi} */
 export async function readEverything({ api, options }: Platform): Promise<Everything> {
-  const [servers, ports, floatingIps, volumes] = await Promise.all([
+  const [servers, early, floatingIps, volumes] = await Promise.all([
     api.servers(),
     api.ports(),
     options.floating_network === undefined ? [] : api.floatingIps(),
     api.volumes(),
   ]);
+  const ports = await portsAfter(servers, early, () => api.ports());
   return group([...servers, ...(await unlisted(api, servers, ports))], ports, floatingIps, volumes);
 }
 
@@ -135,7 +162,9 @@ export async function readAttempt({ api, options }: Platform, ref: OwnerRef): Pr
     throw new Error(`the server ${partly.id} has the tag ${ref} without the metadata ${mark.ref}`);
   const server = servers.find((one) => refOf(one) === ref);
   // Somebody may have renamed its port.
-  const found = ports.length > 0 || server === undefined ? ports : await api.ports({ device_id: server.id });
+  const renamed =
+    ports.length > 0 || server === undefined ? ports : await api.ports({ device_id: server.id });
+  const found = await portsAfter(servers, renamed, () => api.ports({ name: ref }));
   const all = [...servers, ...(await unlisted(api, servers, found))];
   return group(all, found, floatingIps, volumes).attempts.get(ref) ?? NOTHING;
 }

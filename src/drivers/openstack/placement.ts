@@ -67,8 +67,9 @@ async function roomOf(platform: Platform): Promise<Room> {
 /** Compute hosts by the ids of their resource providers. Undefined if this project may not see them. */
 async function hypervisors({ api }: Platform): Promise<Map<string, string> | undefined> {
   try {
-    const all = await api.client.list('compute', '/os-hypervisors/detail', 'hypervisors');
-    return new Map(all.map(({ id, service }) => [String(id), String((service as Json)['host'])]));
+    const path = '/os-hypervisors/detail';
+    const all = await api.client.list<{ id: string; service: Json }>('compute', path, 'hypervisors');
+    return new Map(all.map(({ id, service }) => [id, String(service['host'])]));
   } catch (error) {
     if (isWithheld(error)) return undefined;
     throw error;
@@ -152,21 +153,30 @@ function unitsOfQuota(
   return { units, by };
 }
 
-export const placeMachine: MachineMethod<'place'> = async (platform, spec, avoidHosts) => {
-  if (!isName(spec.ref))
-    return { answer: 'refused', code: 'invalid', detail: `${spec.ref} is not a valid tag of Nova` };
-  const { api, options } = platform;
-  const offer = offerOf(platform, spec.offerId);
-  const { name } = imageOf(spec.image, offer, options);
-  const [flavor, image, zones, session, left, room, { refs }] = await Promise.all([
-    flavorOf(platform, offer),
-    api.image(name),
+/** What decides how many machines there is room for. */
+async function survey(platform: Platform) {
+  const { api } = platform;
+  const [flavors, zones, session, left, room, { refs }] = await Promise.all([
+    api.flavors(),
     api.zones(),
     api.client.session(),
     api.quotaLeft(),
     roomOf(platform),
     readEverything(platform),
   ]);
+  const hostOf = (zone: string): string => toHost(zone, session);
+  return { flavors, zones, hostOf, left, room, counted: [...refs.values()] };
+}
+
+export const placeMachine: MachineMethod<'place'> = async (platform, spec, avoidHosts) => {
+  if (!isName(spec.ref))
+    return { answer: 'refused', code: 'invalid', detail: `${spec.ref} is not a valid tag of Nova` };
+  const { api, options } = platform;
+  const offer = offerOf(platform, spec.offerId);
+  const { name } = imageOf(spec.image, offer, options);
+  const [image, found] = await Promise.all([api.image(name), survey(platform)]);
+  const { zones, hostOf, left, room, counted } = found;
+  const flavor = findFlavor(found.flavors, offer);
   if (flavor === undefined)
     return { answer: 'refused', code: 'invalid', detail: `the cloud has no flavor ${offer.flavor}` };
   if (image === undefined)
@@ -174,8 +184,6 @@ export const placeMachine: MachineMethod<'place'> = async (platform, spec, avoid
   const quota = unitsOfQuota(left, flavor, offer, options.floating_network !== undefined);
   if (quota.units < 1)
     return { answer: 'refused', code: 'capacity', detail: `the project's quota of ${quota.by} is used up` };
-  const hostOf = (zone: string): string => toHost(zone, session);
-  const counted = [...refs.values()];
   const hosts: Placement[] = [];
   for (const zone of eligible(platform, zones, { ...spec, avoidHosts }, offer, hostOf)) {
     const units = Math.min((await room(flavor, offer, zone)) ?? UNLIMITED, quota.units);
@@ -187,16 +195,8 @@ export const placeMachine: MachineMethod<'place'> = async (platform, spec, avoid
 };
 
 export const readInventory: MachineMethod<'inventory'> = async (platform, avoidHosts = []) => {
-  const { api, catalog, options } = platform;
-  const [flavors, zones, session, left, room, { refs }] = await Promise.all([
-    api.flavors(),
-    api.zones(),
-    api.client.session(),
-    api.quotaLeft(),
-    roomOf(platform),
-    readEverything(platform),
-  ]);
-  const hostOf = (zone: string): string => toHost(zone, session);
+  const { catalog, options } = platform;
+  const { flavors, zones, hostOf, left, room, counted } = await survey(platform);
   const free: FreeUnits[] = [];
   const limits = new Set<string>();
   for (const [offerId, { placements }] of catalog.offers) {
@@ -222,5 +222,5 @@ export const readInventory: MachineMethod<'inventory'> = async (platform, avoidH
       ...(!isAvailable && { detail: 'no compute host of the zone is enabled and up' }),
     }),
   );
-  return { answer: 'counted', free, counted: [...refs.values()], limitedBy: [...limits], hosts };
+  return { answer: 'counted', free, counted, limitedBy: [...limits], hosts };
 };

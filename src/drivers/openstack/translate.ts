@@ -67,8 +67,9 @@ export const refOf = ({ metadata }: Pick<Server, 'metadata'>): OwnerRef | undefi
 /** Whether the server's creation is complete, and it is not a copy. */
 export const isCreated = ({ id, metadata }: Server): boolean => metadata?.[mark.id] === id;
 
-export const isCopy = (server: Server): boolean =>
-  server.metadata?.[mark.id] !== undefined && !isCreated(server);
+export const hasId = ({ metadata }: Server): boolean => metadata?.[mark.id] !== undefined;
+
+export const isCopy = (server: Server): boolean => hasId(server) && !isCreated(server);
 
 /** Whether it ever ran. Nova starts no second server on a port. */
 export const wasLaunched = (server: Server): boolean => Boolean(server['OS-SRV-USG:launched_at']);
