@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
+import { CHECKS } from '../checks/index.ts';
 import { loadRequirements } from '../contract/requirements.ts';
+import { Evidence } from '../evidence/evidence.ts';
 import { refusal } from '../mutants/deviate.ts';
 import { reddened, runAgainst, type Subject } from '../mutants/harness.ts';
 import { countVerdicts, outcomeOf } from '../verdict/outcome.ts';
@@ -67,4 +69,20 @@ it.each([
     verdict: 'not_tested',
     reason: expect.stringContaining('LAT-GET-001'),
   });
+});
+
+it('a machine that boots while its target answers slowly may be stopped then', async () => {
+  const slow: Subject['behave'] = (rules) => ({
+    ...rules,
+    answerDelayMs: (request) => (request.route === 'GET /instances/{instanceId}' ? 6000 : 0),
+    bootMs: () => 33_000,
+    mayStart: () => false,
+  });
+  const { records } = await runAgainst({ behave: slow, run: { pollIntervalMs: 200 } }, rows);
+  // Before a second machine has booted, and shown how fast that is.
+  const isOfBoot = (record: (typeof records)[number]) => 'step' in record && record.step.startsWith('boot/');
+  const evidence = new Evidence(records.slice(0, records.findLastIndex(isOfBoot) + 1));
+  expect(evidence.steps('boot/stop')).toMatchObject([{ answer: { status: 200 } }]);
+  const finding = CHECKS.find(({ id }) => id === 'STOP-409-001')?.judge(evidence);
+  expect(finding).toMatchObject({ verdict: 'not_applicable' });
 });

@@ -66,7 +66,8 @@ async function judged(program: readonly string[], fault?: string) {
   const usual = ['--poll-interval-ms', '500', '--yes', '--state-dir', folder.path, '--json', json];
   if (fault !== undefined) usual.push('--observe-s', '0');
   const ran = await runBerth(['conformance', foreign.baseUrl, ...usual], { env: { BERTH_API_KEY: API_KEY } });
-  expect([0, 1], ran.stderr).toContain(ran.code);
+  // Both it prints: what it did, and what it found.
+  expect([0, 1], ran.stderr + ran.stdout).toContain(ran.code);
   const { outcome, checks, leftovers } = JSON.parse(readFileSync(json, 'utf8'));
   const red = checks.flatMap(({ id, verdict }: { id: string; verdict: string }) =>
     ['fail', 'warn'].includes(verdict) ? [id] : [],

@@ -1,4 +1,9 @@
-import { type Evidence, requestBetweenReads, statusShown } from '../../evidence/evidence.ts';
+import {
+  type Evidence,
+  type RequestBetweenReads,
+  requestBetweenReads,
+  statusShown,
+} from '../../evidence/evidence.ts';
 import {
   type Finding,
   judgeEach,
@@ -166,7 +171,7 @@ function judgeRefused(evidence: Evidence, scenario: string, action: string, stat
   if (sandwich === undefined) return notTested('a read before or after it was not answered');
   const { before, asked, after } = sandwich;
   const isSettled = statusShown(after) === status || !isSuccess(asked);
-  if (statusShown(before) !== status || (!isSettled && mayHaveMoved(evidence, status, asked)))
+  if (statusShown(before) !== status || (!isSettled && mayHaveMoved(evidence, status, sandwich)))
     return notApplicable(
       `an instance that stays ${status}`,
       `it read ${statusShown(before)} before it was asked, and ${statusShown(after)} after`,
@@ -181,11 +186,16 @@ function judgeRefused(evidence: Evidence, scenario: string, action: string, stat
   );
 }
 
+/** If no boot was seen, a machine may have booted within this time, in milliseconds. */
+const QUICK_BOOT_MS = 5_000;
+
 /** Whether the instance may have left the status by itself before the request, which was then allowed. */
-function mayHaveMoved(evidence: Evidence, status: string, asked: Exchange): boolean {
+function mayHaveMoved(evidence: Evidence, status: string, { before, asked }: RequestBetweenReads): boolean {
   if (status !== 'PROVISIONING') return true;
+  const quickestMs = quickestBootMs(evidence);
+  if (quickestMs === Number.POSITIVE_INFINITY) return asked.endedAt - before.sentAt > QUICK_BOOT_MS;
   const created = evidence.instances.find(({ created }) => created !== undefined)?.created;
-  return quickestBootMs(evidence) <= asked.endedAt - (created?.endedAt ?? 0) + 1000;
+  return quickestMs <= asked.endedAt - (created?.endedAt ?? 0) + 1000;
 }
 
 /** The fastest boot seen on this target, after a 201 or a start. */
