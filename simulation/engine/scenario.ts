@@ -72,7 +72,7 @@ export function drawScenario(chance: Chance): EngineScenario {
       remove: 0.005 * hands,
       powerOff: 0.01 * hands,
       silence: 0.02 * hands,
-      meddle: 0.02 * hands,
+      meddle: 0.06 * hands,
     },
     writes: 0.5,
     trouble: {

@@ -151,11 +151,11 @@ export class EngineWorld extends OrchestratorWorld {
   async orderRemovals(): Promise<void> {
     this.database.writer = null;
     const now = Math.ceil(this.scheduler.now);
-    for (const { kind, subject: id } of await this.database.store.read.alarms.list()) {
-      if (kind !== 'step_failing') continue;
+    for (const { kind, subject: id, text } of await this.database.store.read.alarms.list()) {
+      if (kind !== 'step_failing' || !text.includes('berth instances rm')) continue;
       await this.database.transact(async (tx) => {
         const record = await tx.instances.byId(id);
-        if (record?.status !== 'DESTROYING' || record.destroyOrder !== null) return;
+        if (record === null || record.destroyOrder !== null) return;
         this.removedByOperator.add(id);
         await orderDestroy(tx, record, now, { reason: 'operator', by: 'an operator' });
       });

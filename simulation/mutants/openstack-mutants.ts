@@ -26,8 +26,8 @@ export const openstackMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/drivers/openstack/objects.ts',
-        find: '    .filter((one) => !isCopy(one))',
-        replace: '    .filter(() => true)',
+        find: "isCopy(one) || isStray(one, named) ? 'copies' : 'own'",
+        replace: "isStray(one, named) ? 'copies' : 'own'",
       },
       {
         file: 'src/drivers/openstack/destroy.ts',
@@ -69,6 +69,43 @@ export const openstackMutants: readonly Mutant[] = [
         file: 'src/drivers/openstack/destroy.ts',
         find: '  await markPorts(platform, ref, attempt);\n',
         replace: '  if (ref === "") await markPorts(platform, ref, attempt);\n',
+      },
+    ],
+  },
+  {
+    id: 'early-copy-kept',
+    subject: 'openstack',
+    title:
+      'a copy from before the creation of a server was complete counts as the machine once the server is gone',
+    patches: [
+      {
+        file: 'src/drivers/openstack/objects.ts',
+        find: "isCopy(one) || isStray(one, named) ? 'copies' : 'own'",
+        replace: "isCopy(one) && named.size >= 0 ? 'copies' : 'own'",
+      },
+    ],
+  },
+  {
+    id: 'cell-believed',
+    subject: 'openstack',
+    title: 'servers whose cell is down count as gone',
+    patches: [
+      {
+        file: 'src/drivers/openstack/objects.ts',
+        find: 'if (hidden !== undefined) throw new CellIsDown(hidden);',
+        replace: 'if (hidden?.id === "") throw new CellIsDown(hidden);',
+      },
+    ],
+  },
+  {
+    id: 'error-ends',
+    subject: 'openstack',
+    title: 'a server that Nova shows in ERROR counts as failed, although it may run again',
+    patches: [
+      {
+        file: 'src/drivers/openstack/translate.ts',
+        find: "ERROR: (_task, server) => (hasPower(server, POWERED_ON) ? 'running' : 'paused'),",
+        replace: "ERROR: () => 'failed',",
       },
     ],
   },

@@ -116,6 +116,40 @@ describe('what the platform does by itself', () => {
     expect(await store.read.alarms.list()).toEqual([]);
   });
 
+  it.each([
+    ['an ONLINE', false],
+    ['a STOPPED', true],
+  ])(
+    '%s dedicated machine that its platform removes without an order raises an alarm, and goes by an order [unordered-removal]',
+    async (_status, isStopped) => {
+      const clock = new VirtualClock();
+      let isRemoved = false;
+      await using orchestrator = await startTestOrchestrator({
+        clock,
+        probe: everyProbeWorks,
+        wrapDriver: (driver) =>
+          withMachines(driver, (machine) => (isRemoved ? { ...machine, power: 'destroying' } : machine)),
+      });
+      const { request, store } = orchestrator;
+      const { id, reads } = await make(orchestrator, clock);
+      await until('it is ONLINE', () => reads('ONLINE'));
+      if (isStopped) {
+        await request('POST', `/instances/${id}/stop`);
+        await until('it is STOPPED', () => reads('STOPPED'));
+      }
+      isRemoved = true;
+      await clock.advance(9 * 60_000);
+      expect(await store.read.alarms.list()).toEqual([]);
+      await clock.advance(3 * 60_000);
+      expect(await reads(isStopped ? 'STOPPED' : 'ONLINE')).toBe(true);
+      const text = expect.stringContaining('`berth instances rm` orders it');
+      expect(await store.read.alarms.list()).toMatchObject([{ kind: 'step_failing', subject: id, text }]);
+      await request('DELETE', `/instances/${id}`);
+      await until('it is gone', () => reads(undefined));
+      expect(await store.read.alarms.list()).toEqual([]);
+    },
+  );
+
   it('a dedicated machine that is proved gone is ERROR, with a text', async () => {
     await using orchestrator = await startTestOrchestrator({ reconcile: { accept_empty_after_s: 2 } });
     const id = await online(orchestrator);

@@ -62,6 +62,7 @@ export class OpenStackEngine implements Engine {
   readonly #api: RestApi;
   readonly #identity: Identity;
   readonly #hasFloating: boolean;
+  readonly #bootsFromVolumes: boolean;
   readonly #boots = new Map<string, Boot>();
   #machines = new Map<string, Machine>();
   #disks = new Map<Bytes, Disk>();
@@ -70,6 +71,7 @@ export class OpenStackEngine implements Engine {
     this.#parts = parts;
     const { scheduler, chance, isCalm, hosts, catalog } = parts;
     this.#hasFloating = chance.happens(0.7);
+    this.#bootsFromVolumes = chance.happens(0.3);
     this.cloud = new Cloud({
       ...{ scheduler, chance, isCalm, observe: (by) => this.#observe(by) },
       // Two hosts in each zone, so that servers can move.
@@ -113,7 +115,7 @@ export class OpenStackEngine implements Engine {
     });
     const withFlavors: Catalog = {
       ...catalog,
-      offers: new Map([...catalog.offers].map(([id, offer]) => [id, withFlavor(offer)])),
+      offers: new Map([...catalog.offers].map(([id, offer]) => [id, this.#withMachine(offer)])),
     };
     const { id, secret } = CREDENTIAL;
     const auth = {
@@ -194,6 +196,11 @@ export class OpenStackEngine implements Engine {
     this.#observe('a person');
   }
 
+  #withMachine(offer: Offer): Offer {
+    const machine = { flavor: offer.id, ...(this.#bootsFromVolumes && { boot_volume: {} }) };
+    return { ...offer, machine };
+  }
+
   #transport(process: ServerProcess): Transport {
     return { send: (sent) => this.#send(process, sent), close: async () => undefined };
   }
@@ -249,13 +256,15 @@ export class OpenStackEngine implements Engine {
     const { servers, volumes, images, leftBehind } = this.cloud;
     const all: [Bytes | undefined, Disk | undefined][] = [
       ...[...servers.values()].flatMap((one): [Bytes | undefined, Disk | undefined][] => [
-        [one.disk, diskOf(one)],
+        [rootOf(one), diskOf(one)],
         [images.get(one.shelvedImage ?? '')?.bytes, this.#snapshotDisk(one)],
       ]),
       ...[...leftBehind].map(([bytes, one]): [Bytes, Disk | undefined] => [bytes, diskOf(one)]),
       ...[...volumes.values()].map((one): [Bytes, Disk] => [one.bytes, volumeDisk(one)]),
     ];
-    return all.filter((pair): pair is [Bytes, Disk] => pair[0] !== undefined && pair[1] !== undefined);
+    const found = all.filter((pair): pair is [Bytes, Disk] => pair[0] !== undefined && pair[1] !== undefined);
+    // A volume that a server boots from is that server's disk.
+    return [...new Map(found.toReversed())].toReversed();
   }
 
   /** Tells of what has changed since it was looked at last. */
@@ -302,8 +311,6 @@ export class OpenStackEngine implements Engine {
     return true;
   }
 }
-
-const withFlavor = (offer: Offer): Offer => ({ ...offer, machine: { flavor: offer.id } });
 
 function powerOf({ vmState, taskState, isRunning }: Server): Machine['power'] {
   if (vmState === 'soft-delete' || /^(soft-)?deleting$/.test(taskState ?? '')) return 'destroying';

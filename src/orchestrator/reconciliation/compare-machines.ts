@@ -57,7 +57,8 @@ async function observe(
 
 /** Whether an `observe` is needed. Instances in a transitional state have work that reads the machine itself. */
 function differs({ status, endpoint }: ExpectedMachine, machine: ObservedMachine | undefined): boolean {
-  if (status === 'STOPPED') return machine === undefined || machine.power === 'running';
+  if (status === 'STOPPED')
+    return machine === undefined || machine.power === 'running' || machine.power === 'destroying';
   if (status !== 'ONLINE') return false;
   if (machine === undefined || machine.power !== 'running') return true;
   return (

@@ -11,6 +11,7 @@ import { onMachineFailed, onMachineGone, recordLoss } from '../fail.ts';
 import { retry } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';
+import { LONGEST_RECLAIM_MS, whileRemoving } from './being-removed.ts';
 import { isDown } from './stop.ts';
 
 /** How long a machine may be paused before its instance is STOPPED, in milliseconds. */
@@ -49,7 +50,7 @@ async function applyMachine(
     case 'failed':
       return onMachineFailed(context, lease, tx, record, machine);
     case 'destroying':
-      if (record.spec.instanceType !== 'SPOT') return finish;
+      if (record.spec.instanceType !== 'SPOT') return awaitRemoval(context, lease);
       return recordLoss(context, lease, tx, record, async () => {
         await transition(tx, record, 'DESTROYING', now);
         return { step: 'release' };
@@ -60,6 +61,15 @@ async function applyMachine(
     default:
       return finish;
   }
+}
+
+/** Waits for a removal that nobody ordered. The deadline of the work holds when it is overdue. */
+function awaitRemoval({ clock }: ReconcileContext, lease: Lease): Next {
+  const now = clock.now();
+  const overdueAt = now + LONGEST_RECLAIM_MS;
+  if (lease.deadlineAt === null || lease.deadlineAt > overdueAt)
+    return { step: 'observe', deadlineAt: overdueAt };
+  return whileRemoving(lease, now >= lease.deadlineAt);
 }
 
 /**
@@ -89,14 +99,15 @@ async function applyPause(
  */
 async function applyToStopped(
   context: ReconcileContext,
-  { attempt }: Lease,
+  lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
   { power }: ObservedMachine,
 ): Promise<Next> {
   if (power === 'running') return { step: 'stop' };
+  if (power === 'destroying') return awaitRemoval(context, lease);
   if (power === 'paused')
-    return { step: 'again', afterMs: context.options.lastRetryMs, attempt: attempt - 1 };
+    return { step: 'again', afterMs: context.options.lastRetryMs, attempt: lease.attempt - 1 };
   if (isDown({ power }) && record.spec.onStop === 'release' && !record.attachCycle)
     await tx.claims.release(record.id);
   return afterStop(context, tx, record);

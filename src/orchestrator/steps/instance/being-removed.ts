@@ -1,0 +1,20 @@
+import type { Lease } from '../../model/work.ts';
+import type { Again } from '../settle.ts';
+
+const POLL_MS = 2_000;
+const OVERDUE_POLL_MS = 60_000;
+/** A platform that removes a machine for its own reasons is done sooner, in milliseconds. */
+export const LONGEST_RECLAIM_MS = 10 * 60_000;
+
+const OVERDUE =
+  'the platform has been removing its machine for more than 10 minutes without an order of Berth: `berth instances rm` orders it';
+
+/**
+ * Waits for a machine that its platform is removing without an order. Only people order a removal: if it takes long, an
+ * operator is told to.
+ */
+export function whileRemoving({ attempt }: Lease, isOverdue: boolean): Again {
+  return isOverdue
+    ? { step: 'again', afterMs: OVERDUE_POLL_MS, problem: OVERDUE, isAlarm: true }
+    : { step: 'again', afterMs: POLL_MS, attempt: attempt - 1 };
+}
