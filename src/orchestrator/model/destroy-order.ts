@@ -47,3 +47,11 @@ export interface Requester {
   reason: Extract<DestroyReason, 'tenant' | 'operator'>;
   by: string;
 }
+
+/** Until when the disks of the machine stay, in milliseconds since the epoch: see `losses.keep_disks_hours`. */
+export function disksKeptUntil(
+  { keepsDisks, at }: Pick<DestroyOrder, 'keepsDisks' | 'at'>,
+  { keepDisksMs }: { keepDisksMs: number },
+): number {
+  return keepsDisks ? at + keepDisksMs : 0;
+}

@@ -169,10 +169,13 @@ export class Sightings {
 
   /**
    * Rows that ended before this time need no tombstone, in milliseconds since the epoch. Two complete listings began
-   * later and would have shown remaining resources, and each resource of this installation on the platform has its row.
+   * later and would have shown remaining resources, each resource of this installation on the platform has its row, and no
+   * leftover waits for its removal.
    */
   get searchedUntil(): number {
-    const isAllOwned = !this.isRestored && this.of('no_row').length === 0;
+    // A leftover without a problem is removed under the order of its row, which must not go before.
+    const isAllRemoved = this.of('leftover').every(({ detail }) => detail.problem !== undefined);
+    const isAllOwned = !this.isRestored && this.of('no_row').length === 0 && isAllRemoved;
     const searched = (['instance', 'volume'] as const).map((kind) => (this.#complete.get(kind) ?? NEVER)[0]);
     return isAllOwned ? Math.min(...searched) : Number.NEGATIVE_INFINITY;
   }

@@ -12,6 +12,7 @@ import type { ReconcileOptions } from '../platform/options.ts';
 import { Sightings } from '../platform/sightings.ts';
 import { Deviations } from './deviations.ts';
 
+const KEPT_MS = 3_600_000;
 const GRACE_MS = 60_000;
 const ID = `inst-${'1'.repeat(32)}`;
 const FIRST = `berth-${ID}`;
@@ -45,6 +46,7 @@ async function setUp({ orphans = 'reap', keepsNotes = true, isRestored = false, 
     callTimeoutMs: 1_000,
     leaseMs: 4_000,
     restoreDoubtMs: 600_000,
+    keepDisksMs: KEPT_MS,
   };
   const sightings = new Sightings({ store, clock, platform: 'default', options });
   sightings.isRestored = isRestored;
@@ -65,6 +67,15 @@ async function setUp({ orphans = 'reap', keepsNotes = true, isRestored = false, 
     destroyed,
     alarms: () => alarms.listOpen().map(({ kind, subject, text }) => ({ kind, subject, text })),
     workOf: async (id: string) => (await store.read.work.of(id))?.kind,
+    searchedUntil: async () => {
+      for (const kind of ['instance', 'volume', 'instance', 'volume'] as const)
+        await sightings.compared(kind, {
+          begunAt: clock.now(),
+          hosts: { answered: 'all', silent: new Set() },
+          isComplete: true,
+        });
+      return sightings.searchedUntil;
+    },
     /** One listing that shows these parts, and no machine. */
     listing: async (...leftovers: Leftover[]) => {
       await deviations.sweep({
@@ -113,6 +124,22 @@ describe('parts of a machine that is missing from the platform', () => {
     expect(await workOf(ID)).toBeUndefined();
     await listing(left());
     expect([await workOf(ID), alarms()]).toEqual(['destroy', []]);
+  });
+
+  it('stay while the disks of their instance are kept, and its row with its order does [leftover-kept]', async () => {
+    const destroyOrder = { ...anOrder, at: clock.now(), keepsDisks: true } as const;
+    const { listing, alarms, workOf, searchedUntil } = await setUp({
+      row: { status: 'DESTROYED', ownerRef: FIRST, destroyOrder },
+    });
+    await listing(left());
+    await listing(left());
+    expect([await workOf(ID), alarms()]).toEqual([undefined, []]);
+    expect(await searchedUntil()).toBe(Number.NEGATIVE_INFINITY);
+    await clock.advance(KEPT_MS);
+    await listing(left());
+    expect(await workOf(ID)).toBe('destroy');
+    await listing();
+    expect(await searchedUntil()).toBe(clock.now());
   });
 
   it('are removed under the order of a superseded attempt of a live instance', async () => {

@@ -2,6 +2,7 @@ import { inSlices } from '../../ports/in-slices.ts';
 import { raiseFolded } from '../alarms/fold.ts';
 import type { AlarmKind } from '../model/alarm.ts';
 import { idOf } from '../model/attempt.ts';
+import { disksKeptUntil } from '../model/destroy-order.ts';
 import type { Leftover, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
 import { rowShownAs } from '../model/rows.ts';
@@ -68,7 +69,10 @@ export class Deviations {
     return readNote(leftover, installationId, anyNote, otherPlatforms).owner === 'foreign';
   }
 
-  /** Judges a leftover. No problem is reported while only one listing has shown it, or while it is being removed. */
+  /**
+   * Judges a leftover. No problem is reported while only one listing has shown it, while its disks are kept for its tenant,
+   * or while it is being removed.
+   */
   async #judgeLeftover(leftover: Leftover, begunAt: number): Promise<Shown> {
     const { ref, host, detail } = leftover;
     const since = this.#context.sightings.since({ resourceKind: this.#kind, what: 'leftover', name: ref });
@@ -128,7 +132,7 @@ export class Deviations {
    * `none`: nothing owns it.
    */
   async #remove(ref: OwnerRef, begunAt: number): Promise<'ordered' | 'row' | 'none'> {
-    const { store, platform, log } = this.#context;
+    const { store, platform, log, clock, options } = this.#context;
     const row = await rowShownAs(store.read, this.#kind, ref);
     if (row === null) return (await removeRowless(this.#context, ref, begunAt)) ? 'ordered' : 'none';
     if (row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return 'row';
@@ -137,6 +141,7 @@ export class Deviations {
       return other === 'later' ? 'row' : 'ordered';
     }
     if (row.destroyOrder === null) return 'row';
+    if (clock.now() < disksKeptUntil(row.destroyOrder, options)) return 'ordered';
     if (await removeAgain(this.#context, this.#kind, row.id))
       log.warn(
         { ref, [this.#kind]: row.id },

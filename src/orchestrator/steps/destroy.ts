@@ -1,6 +1,6 @@
 import { transition } from '../instances/transition.ts';
 import type { Attempt } from '../model/attempt.ts';
-import { toDriver } from '../model/destroy-order.ts';
+import { disksKeptUntil, toDriver } from '../model/destroy-order.ts';
 import type { Call, Step } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames, type VolumeRecord } from '../model/records.ts';
@@ -101,7 +101,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   const isFirst = lease.attempt === 1 && lease.cookie === null;
   if (record.status === 'ERROR' && isFirst) await readConsole(context, record);
   const { driver, machines, clock, options } = context;
-  const keepDisksUntil = order.keepsDisks ? order.at + options.keepDisksMs : 0;
+  const keepDisksUntil = disksKeptUntil(order, options);
   if (clock.now() < keepDisksUntil && driver.manifest.stop)
     return switchOff(context, lease, record, keepDisksUntil);
   if (record.host !== null && lease.cookie === null) await machines.seeBesideSilence(record.ownerRef);
