@@ -33,7 +33,15 @@ it('plants each leak, and each guard that is easy to lose', () => {
     ...['created-over', 'copy-counted'],
   ];
   const ofIncus = ['R1', 'R2', 'I1', 'I2'];
-  const ofOpenStack = ['renamed-gone', 'copy-removed', 'image-left', 'address-left', 'removal-unmarked'];
+  const ofOpenStack = [
+    'renamed-gone',
+    'copy-removed',
+    'image-left',
+    'address-left',
+    'early-copy-kept',
+    'cell-believed',
+    'error-ends',
+  ];
   const ofMarketplace = [
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],
     ...['cut-confirms', 'listed-unchanged'],

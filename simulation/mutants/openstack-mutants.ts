@@ -61,18 +61,6 @@ export const openstackMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'removal-unmarked',
-    subject: 'openstack',
-    title: 'a port says nothing of a removal that has begun: without its server the machine counts as gone',
-    patches: [
-      {
-        file: 'src/drivers/openstack/destroy.ts',
-        find: '  await markPorts(platform, ref, attempt);\n',
-        replace: '  if (ref === "") await markPorts(platform, ref, attempt);\n',
-      },
-    ],
-  },
-  {
     id: 'early-copy-kept',
     subject: 'openstack',
     title:

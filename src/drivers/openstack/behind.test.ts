@@ -258,6 +258,20 @@ describe('what strangers of the cloud made', () => {
   });
 });
 
+it('a removal is shown until nothing of the machine is left [openstack-removal-shown]', async () => {
+  const setting = await withMachine({ floating: true, bootsFromVolume: true });
+  const shown: string[] = [];
+  await ended(setting, async (cookie) => {
+    const step = await setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER);
+    shown.push(await setting.power());
+    return step;
+  });
+  expect(shown.length).toBeGreaterThan(3);
+  expect(shown.findIndex((power) => power !== 'destroying')).toBe(shown.indexOf('gone'));
+  expect(shown.at(-1)).toBe('gone');
+  expect(setting.cloud.ports.size).toBe(0);
+});
+
 describe('a credential', () => {
   it('gets a new token before the old one expires, and after it was revoked', async () => {
     const setting = await withMachine();
