@@ -17,6 +17,11 @@ export const openstackMutants: readonly Mutant[] = [
         find: 'tagged.some((one) => refOf(one) === ref) ? tagged : await api.servers();',
         replace: 'tagged;',
       },
+      {
+        file: 'src/drivers/openstack/objects.ts',
+        find: 'const all = [...servers, ...(await unlisted(api, servers, found))];',
+        replace: 'const all = servers;',
+      },
     ],
   },
   {
