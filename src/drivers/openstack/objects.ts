@@ -51,14 +51,10 @@ const namedBy = (ports: readonly Port[]): ReadonlySet<string | undefined> =>
 const isStray = (one: Server, named: ReadonlySet<string | undefined>): boolean =>
   refOf(one) !== undefined && !hasId(one) && wasLaunched(one) && !named.has(one.id);
 
-/** Ports that were read before a server was plugged in do not name it: they are read again. */
-async function portsAfter(
-  servers: readonly Server[],
-  ports: readonly Port[],
-  read: () => Promise<Port[]>,
-): Promise<readonly Port[]> {
+/** Whether the ports may have been read before a server was plugged in. */
+function areEarly(ports: readonly Port[], servers: readonly Server[]): boolean {
   const named = namedBy(ports);
-  return servers.some((one) => isStray(one, named)) ? read() : ports;
+  return servers.some((one) => isStray(one, named));
 }
 
 /**
@@ -86,7 +82,7 @@ export async function readEverything({ api, options }: Platform): Promise<Everyt
     options.floating_network === undefined ? [] : api.floatingIps(),
     api.volumes(),
   ]);
-  const ports = await portsAfter(servers, early, () => api.ports());
+  const ports = areEarly(early, servers) ? await api.ports() : early;
   return group([...servers, ...(await unlisted(api, servers, ports))], ports, floatingIps, volumes);
 }
 
@@ -160,11 +156,10 @@ export async function readAttempt({ api, options }: Platform, ref: OwnerRef): Pr
   const partly = tagged.find((one) => one.metadata !== undefined && refOf(one) === undefined);
   if (partly !== undefined)
     throw new Error(`the server ${partly.id} has the tag ${ref} without the metadata ${mark.ref}`);
-  const server = servers.find((one) => refOf(one) === ref);
+  const own = servers.filter((one) => refOf(one) === ref);
   // Somebody may have renamed its port.
-  const renamed =
-    ports.length > 0 || server === undefined ? ports : await api.ports({ device_id: server.id });
-  const found = await portsAfter(servers, renamed, () => api.ports({ name: ref }));
+  const isPartial = (own.length > 0 && ports.length === 0) || areEarly(ports, own);
+  const found = isPartial ? (await api.ports()).filter((one) => readDescription(one)?.ref === ref) : ports;
   const all = [...servers, ...(await unlisted(api, servers, found))];
   return group(all, found, floatingIps, volumes).attempts.get(ref) ?? NOTHING;
 }
