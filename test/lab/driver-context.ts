@@ -13,6 +13,8 @@ export interface LabMachine {
   image: string;
   vcpus: number;
   memoryGb: number;
+  /** The default is `release`. */
+  onStop?: Offer['onStop'] | undefined;
 }
 
 /** How many of them the engine has room for. */
@@ -27,7 +29,7 @@ export const run = (machine: ObservedMachine, line: string): Promise<string> =>
 
 /** What a driver is opened with that sells such machines and no others; `machine` is the offer's own part. */
 export function settingOf(
-  { datacenter, image, vcpus, memoryGb }: LabMachine,
+  { datacenter, image, vcpus, memoryGb, onStop = 'release' }: LabMachine,
   machine: Offer['machine'] = {},
 ): DriverSetting {
   /** What a driver reads of an offer. */
@@ -40,7 +42,7 @@ export function settingOf(
     gpuCount: undefined,
     placements: [{ region: datacenter, units: UNITS }],
     osOptions: [image],
-    onStop: 'release',
+    onStop,
   };
   return {
     platform: 'default',
