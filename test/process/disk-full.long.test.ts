@@ -7,7 +7,7 @@ import { createClient, until } from '../support/http/http-client.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 
-/** More than the database and its journal ever take here: four megabytes of journal before it is used again, and one more. */
+/** More room than the database takes (1 MB) with its journal, which SQLite uses again from 4 MB on. */
 const DISK = '16m';
 const LITTLE_BYTES = 512 * 1024;
 /** Longer than two of the writes that are tried every three seconds. */

@@ -66,7 +66,6 @@ async function judged(program: readonly string[], fault?: string) {
   const usual = ['--poll-interval-ms', '500', '--yes', '--state-dir', folder.path, '--json', json];
   if (fault !== undefined) usual.push('--observe-s', '0');
   const ran = await runBerth(['conformance', foreign.baseUrl, ...usual], { env: { BERTH_API_KEY: API_KEY } });
-  // Both it prints: what it did, and what it found.
   expect([0, 1], ran.stderr + ran.stdout).toContain(ran.code);
   const { outcome, checks, leftovers } = JSON.parse(readFileSync(json, 'utf8'));
   const red = checks.flatMap(({ id, verdict }: { id: string; verdict: string }) =>
@@ -85,7 +84,7 @@ const faulty = ORCHESTRATORS.flatMap(({ name, program, faults }) =>
   Object.entries(faults).map(([fault, check]) => ({ name, program, fault, check })),
 );
 
-/** Beside others, the shell answers more slowly than its machines boot: then a run cannot ask for a stop before. */
+/** Beside other tests, the shell answers more slowly than its machines boot: no stop would reach one that is PROVISIONING. */
 const inTurn = (name: string) => (name.startsWith('shell') ? it.sequential : it.concurrent);
 
 describe.skipIf(!hasOpenSshServer || missing.length > 0)('a foreign orchestrator', () => {

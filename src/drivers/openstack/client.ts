@@ -74,7 +74,8 @@ export class CloudClient {
   }
 
   /**
-   * All pages of a list of `T`, which is not checked. The service chooses their length: with a limit, Nova omits servers of cells that are down.
+   * All pages of a list. That its items are a `T` is not checked. The service chooses the length of a page: with a limit, Nova
+   * omits servers of cells that are down.
    *
    * @throws as `get`
    */

@@ -59,7 +59,7 @@ function areEarly(ports: readonly Port[], servers: readonly Server[]): boolean {
 
 /**
  * Of several servers with one mark: the one whose creation was completed, or the one on the machine's port, or the oldest.
- * One that ran, and that no port of the machine names, is somebody's copy from before the creation was completed.
+ * A stray one is somebody's copy, made before the creation was complete.
  */
 function identify(
   marked: readonly Server[],
@@ -179,9 +179,9 @@ export function phaseOf({ ports }: Attempt): Phase | undefined {
   return found.find((phase) => phase === 'destroying') ?? found.find((phase) => phase === 'made') ?? found[0];
 }
 
-/** Whose it is, by its port. */
-export const shortNoteOf = ({ ports }: Attempt): Note | undefined =>
-  ports.map((port) => readDescription(port)?.note).find((note) => note !== undefined);
+/** Whose it is, by the descriptions of its parts. */
+export const shortNoteOf = ({ ports, floatingIps }: Attempt): Note | undefined =>
+  [...ports, ...floatingIps].map((part) => readDescription(part)?.note).find((note) => note !== undefined);
 
 /** The objects of an attempt besides its machine, as words for an operator. */
 export function partsOf(attempt: Attempt): string[] {

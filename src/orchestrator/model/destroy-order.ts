@@ -48,10 +48,13 @@ export interface Requester {
   by: string;
 }
 
-/** Until when the disks of the machine stay, in milliseconds since the epoch: see `losses.keep_disks_hours`. */
+/**
+ * Until when the disks of the machine stay, in milliseconds since the epoch: see `losses.keep_disks_hours`. On a platform
+ * that cannot switch the machine off, they go with it.
+ */
 export function disksKeptUntil(
   { keepsDisks, at }: Pick<DestroyOrder, 'keepsDisks' | 'at'>,
-  { keepDisksMs }: { keepDisksMs: number },
+  { options, driver }: { options: { keepDisksMs: number }; driver: { manifest: { stop: boolean } } },
 ): number {
-  return keepsDisks ? at + keepDisksMs : 0;
+  return keepsDisks && driver.manifest.stop ? at + options.keepDisksMs : 0;
 }

@@ -66,8 +66,8 @@ export function readNote<T extends { id: string }>(
 }
 
 /**
- * The part of a note that says whose the resource is, for a part of it that takes only a short mark. Undefined if Berth did
- * not write the note.
+ * Shortens a note to what says whose the resource is, for an object that holds only a short text, such as a port. Undefined
+ * if Berth did not write the note.
  */
 export function shortenNote(note: Note): Note | undefined {
   const whose = anyNote.extend({ id: z.string() }).safeParse(parseJson(note));

@@ -31,11 +31,18 @@ beforeEach(async () => {
 interface Setting {
   orphans?: ReconcileOptions['orphans'];
   keepsNotes?: boolean;
+  canStop?: boolean;
   isRestored?: boolean;
   row?: Partial<InstanceRecord>;
 }
 
-async function setUp({ orphans = 'reap', keepsNotes = true, isRestored = false, row }: Setting = {}) {
+async function setUp({
+  orphans = 'reap',
+  keepsNotes = true,
+  canStop = true,
+  isRestored = false,
+  row,
+}: Setting = {}) {
   const updatedAt = clock.now() - 1;
   if (row !== undefined)
     await store.transact((tx) => tx.instances.insert(instance(ID, { updatedAt, ...row })));
@@ -52,7 +59,7 @@ async function setUp({ orphans = 'reap', keepsNotes = true, isRestored = false, 
   sightings.isRestored = isRestored;
   const destroyed: string[] = [];
   const driver = {
-    manifest: { keepsNotes },
+    manifest: { keepsNotes, stop: canStop },
     destroy: async (ref: string) => {
       destroyed.push(ref);
       return { outcome: 'done', value: null };
@@ -140,6 +147,15 @@ describe('parts of a machine that is missing from the platform', () => {
     expect(await workOf(ID)).toBe('destroy');
     await listing();
     expect(await searchedUntil()).toBe(clock.now());
+  });
+
+  it('are removed at once where the platform cannot switch a machine off, which keeps no disks', async () => {
+    const destroyOrder = { ...anOrder, at: clock.now(), keepsDisks: true } as const;
+    const row = { status: 'DESTROYED', ownerRef: FIRST, destroyOrder } as const;
+    const { listing, workOf } = await setUp({ row, canStop: false });
+    await listing(left());
+    await listing(left());
+    expect(await workOf(ID)).toBe('destroy');
   });
 
   it('are removed under the order of a superseded attempt of a live instance', async () => {

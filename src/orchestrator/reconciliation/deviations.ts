@@ -132,7 +132,7 @@ export class Deviations {
    * `none`: nothing owns it.
    */
   async #remove(ref: OwnerRef, begunAt: number): Promise<'ordered' | 'row' | 'none'> {
-    const { store, platform, log, clock, options } = this.#context;
+    const { store, platform, log, clock } = this.#context;
     const row = await rowShownAs(store.read, this.#kind, ref);
     if (row === null) return (await removeRowless(this.#context, ref, begunAt)) ? 'ordered' : 'none';
     if (row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return 'row';
@@ -141,7 +141,7 @@ export class Deviations {
       return other === 'later' ? 'row' : 'ordered';
     }
     if (row.destroyOrder === null) return 'row';
-    if (clock.now() < disksKeptUntil(row.destroyOrder, options)) return 'ordered';
+    if (clock.now() < disksKeptUntil(row.destroyOrder, this.#context)) return 'ordered';
     if (await removeAgain(this.#context, this.#kind, row.id))
       log.warn(
         { ref, [this.#kind]: row.id },

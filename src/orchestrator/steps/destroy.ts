@@ -100,10 +100,9 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   if (order === null) throw new Error(`${record.id} has no destroy order`);
   const isFirst = lease.attempt === 1 && lease.cookie === null;
   if (record.status === 'ERROR' && isFirst) await readConsole(context, record);
-  const { driver, machines, clock, options } = context;
-  const keepDisksUntil = disksKeptUntil(order, options);
-  if (clock.now() < keepDisksUntil && driver.manifest.stop)
-    return switchOff(context, lease, record, keepDisksUntil);
+  const { driver, machines, clock } = context;
+  const keepDisksUntil = disksKeptUntil(order, context);
+  if (clock.now() < keepDisksUntil) return switchOff(context, lease, record, keepDisksUntil);
   if (record.host !== null && lease.cookie === null) await machines.seeBesideSilence(record.ownerRef);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, toDriver(order), call),

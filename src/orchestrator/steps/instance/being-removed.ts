@@ -10,8 +10,8 @@ const OVERDUE =
   'the platform has been removing its machine for more than 10 minutes without an order of Berth: `berth instances rm` orders it';
 
 /**
- * Waits for a machine that its platform is removing without an order. Only people order a removal: if it takes long, an
- * operator is told to.
+ * Waits for a machine that its platform is removing without an order. If that is overdue, an alarm asks the operator for the
+ * order: only people order a removal.
  */
 export function whileRemoving({ attempt }: Lease, isOverdue: boolean): Again {
   return isOverdue

@@ -63,10 +63,11 @@ async function applyMachine(
   }
 }
 
-/** Waits for a removal that nobody ordered. The deadline of the work holds when it is overdue. */
+/** Waits for a removal that nobody ordered. It is overdue after the deadline of the work, which a restart keeps. */
 function awaitRemoval({ clock }: ReconcileContext, lease: Lease): Next {
   const now = clock.now();
   const overdueAt = now + LONGEST_RECLAIM_MS;
+  // A later deadline was written by a clock that was ahead.
   if (lease.deadlineAt === null || lease.deadlineAt > overdueAt)
     return { step: 'observe', deadlineAt: overdueAt };
   return whileRemoving(lease, now >= lease.deadlineAt);
