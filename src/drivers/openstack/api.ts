@@ -1,5 +1,7 @@
-import type { CloudClient, Json, Query } from './client.ts';
-import { isNotFound, isWithheld } from './errors.ts';
+import type { Call } from '../../orchestrator/model/platform-driver.ts';
+import type { CloudClient, Json, Query, Removal } from './client.ts';
+import { isWithheld, unlessGone } from './errors.ts';
+import type { Service } from './session.ts';
 
 export interface Server {
   id: string;
@@ -100,17 +102,41 @@ export type QuotaLeft = Readonly<
 /** The requests of the driver. @throws as {@link CloudClient} */
 export class CloudApi {
   readonly client: CloudClient;
+  readonly #call: Call | undefined;
 
-  constructor(client: CloudClient) {
+  /** `call`: the limits of changes. Absent for reads, or when a person tries the driver. */
+  constructor(client: CloudClient, call?: Call) {
     this.client = client;
+    this.#call = call;
+  }
+
+  /** `kind` is the object's name in the request and in the answer. */
+  async make<T>(service: Service, path: string, kind: string, object: object): Promise<T> {
+    const options = { body: { [kind]: object }, call: this.#call };
+    return (await this.client.send('POST', service, path, options))[kind] as T;
+  }
+
+  async update<T>(service: Service, path: string, kind: string, object: object): Promise<T> {
+    const options = { body: { [kind]: object }, call: this.#call };
+    return (await this.client.send('PUT', service, path, options))[kind] as T;
+  }
+
+  /** An action on a server or a volume. */
+  act(service: 'compute' | 'volume', path: string, action: object): Promise<Json> {
+    return this.client.send('POST', service, `${path}/action`, { body: action, call: this.#call });
+  }
+
+  remove(service: Service, path: string, reason: Removal): Promise<Json> {
+    return this.client.send('DELETE', service, path, { ...reason, call: this.#call });
   }
 
   servers(query: Query = {}): Promise<Server[]> {
     return this.client.list('compute', '/servers/detail', 'servers', query);
   }
 
-  server(id: string): Promise<Server | undefined> {
-    return this.#one('compute', `/servers/${id}`, 'server');
+  async server(id: string): Promise<Server | undefined> {
+    const found = await unlessGone(this.client.get('compute', `/servers/${id}`));
+    return found?.['server'] as Server | undefined;
   }
 
   async ports(query: Query = {}): Promise<Port[]> {
@@ -221,15 +247,6 @@ export class CloudApi {
   /** Neutron shows an administrator the ports of all projects. */
   async #ofProject(): Promise<{ project_id: string }> {
     return { project_id: (await this.client.session()).project.id };
-  }
-
-  async #one<T>(service: 'compute' | 'volume', path: string, key: string): Promise<T | undefined> {
-    try {
-      return (await this.client.get(service, path))[key] as T;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
   }
 }
 

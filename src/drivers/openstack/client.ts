@@ -31,7 +31,8 @@ export interface SendOptions {
 }
 
 /** The reason for a removal. `keepsData`: what it removes is a mark or an attachment. */
-export type Removal = { order: DestroyOrder } | { keepsData: true };
+export type Removal = { order: DestroyOrder } | typeof KEEPS_DATA;
+export const KEEPS_DATA = { keepsData: true } as const;
 
 /** An object of an answer. */
 export type Json = Record<string, unknown>;

@@ -7,7 +7,7 @@ import type {
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending, unfinished } from '../../platform-model/steps.ts';
 import { orFailure } from '../kit/answers.ts';
-import type { FloatingIp, Port, Server, Volume } from './api.ts';
+import type { FloatingIp, Named, Port, Server, Volume } from './api.ts';
 import { classify, toFailure, unlessConflict } from './errors.ts';
 import { endpointIn, floatingOf, portOf, showMachine } from './machines.ts';
 import { type Attempt, phaseOf, readAttempt } from './objects.ts';
@@ -16,6 +16,7 @@ import { type MachineMethod, offerOf, type Platform, POLL_MS, waitForServer } fr
 import {
   detailOf,
   imageOf,
+  isCreated,
   isName,
   mark,
   taskOf,
@@ -52,7 +53,7 @@ async function hasPort({ api }: Platform, ref: OwnerRef): Promise<boolean> {
 }
 
 async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Promise<Step<ObservedMachine>> {
-  const { api, options, call } = platform;
+  const { api, options } = platform;
   const offer = offerOf(platform, spec.offerId);
   const { name: imageName, loginUser } = imageOf(spec.image, offer, options);
   const userData = Buffer.from(renderOneDocument(spec, { loginUser }));
@@ -90,8 +91,8 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
       ...toNoteMetadata(spec.note),
     },
   };
-  const answer = await api.client.send('POST', 'compute', '/servers', { body: { server }, call });
-  return pending(`server:${(answer['server'] as { id: string }).id}`, POLL_MS);
+  const { id } = await api.make<{ id: string }>('compute', '/servers', 'server', server);
+  return pending(`server:${id}`, POLL_MS);
 }
 
 /** The port keeps its address while the server is shelved, and Nova plugs no second server into it. */
@@ -100,24 +101,20 @@ async function makePort(
   { ref, note }: MachineSpec,
   network: string,
 ): Promise<Port | Step<never>> {
-  const { api, call } = platform;
+  const { api } = platform;
   const on = await api.named('networks', network);
   if (on === undefined)
     return failed('invalid', `the cloud has no network ${network}, or several of that name`);
   const groups = await securityGroups(platform);
   if (typeof groups === 'string') return failed('invalid', groups);
-  const port = {
-    name: ref,
-    description: toDescription({ ref, phase: 'making', serverId: undefined, note }),
-    network_id: on.id,
-    security_groups: groups,
-  };
-  return (await api.client.send('POST', 'network', '/ports', { body: { port }, call }))['port'] as Port;
+  const description = toDescription({ ref, phase: 'making', serverId: undefined, note });
+  const port = { name: ref, description, network_id: on.id, security_groups: groups };
+  return api.make('network', '/ports', 'port', port);
 }
 
 /** Ids of the security groups of machines; a sentence if one is missing. */
 async function securityGroups(platform: Platform): Promise<string[] | string> {
-  const { api, options, call } = platform;
+  const { api, options } = platform;
   const ids: string[] = [];
   for (const name of options.security_groups ?? []) {
     const found = await api.named('security-groups', name);
@@ -128,42 +125,33 @@ async function securityGroups(platform: Platform): Promise<string[] | string> {
   const known = await api.named('security-groups', GROUP);
   // Without a rule, its creation was interrupted.
   if (known?.security_group_rules?.some(({ direction }) => direction === 'ingress')) return [known.id];
-  const id = known?.id ?? (await makeGroup(platform));
+  const description = 'Machines of Berth: SSH and ping from everywhere';
+  const made =
+    known ?? api.make<Named>('network', '/security-groups', 'security_group', { name: GROUP, description });
+  const { id } = await made;
   const both = ['IPv4', 'IPv6'].flatMap((ethertype) => [
     { ethertype, protocol: 'tcp', port_range_min: 22, port_range_max: 22 },
     { ethertype, protocol: ethertype === 'IPv4' ? 'icmp' : 'ipv6-icmp' },
   ]);
   for (const rule of both) {
-    const security_group_rule = { ...rule, direction: 'ingress', security_group_id: id };
-    await unlessConflict(
-      api.client.send('POST', 'network', '/security-group-rules', { body: { security_group_rule }, call }),
-    );
+    const ofGroup = { ...rule, direction: 'ingress', security_group_id: id };
+    await unlessConflict(api.make('network', '/security-group-rules', 'security_group_rule', ofGroup));
   }
   return [id];
 }
 
-async function makeGroup({ api, call }: Platform): Promise<string> {
-  const description = 'Machines of Berth: SSH and ping from everywhere';
-  const body = { security_group: { name: GROUP, description } };
-  const answer = await api.client.send('POST', 'network', '/security-groups', { body, call });
-  return (answer['security_group'] as { id: string }).id;
-}
-
-async function makeBootVolume(platform: Platform, spec: MachineSpec, imageId: string): Promise<Volume> {
-  const { api, options, call } = platform;
+function makeBootVolume(platform: Platform, spec: MachineSpec, imageId: string): Promise<Volume> {
+  const { api, options } = platform;
   const { boot_volume: wanted } = offerOf(platform, spec.offerId);
   const zone = options.datacenters[spec.datacenter]?.volume_zone;
-  const volume = {
+  return api.make('volume', '/volumes', 'volume', {
     name: spec.ref,
     size: spec.rootDiskGb,
     imageRef: imageId,
     ...(wanted?.type !== undefined && { volume_type: wanted.type }),
     ...(zone !== undefined && { availability_zone: zone }),
     metadata: { [mark.bootOf]: spec.ref, ...toNoteMetadata(spec.note) },
-  };
-  return (await api.client.send('POST', 'volume', '/volumes', { body: { volume }, call }))[
-    'volume'
-  ] as Volume;
+  });
 }
 
 function bootFrom({ id }: Volume): object {
@@ -182,19 +170,17 @@ async function finish(
   attempt: Attempt,
   server: Server,
 ): Promise<Step<ObservedMachine>> {
-  const { api, options, call } = platform;
+  const { api, options } = platform;
   const { ref, note } = spec;
-  const isComplete = server.metadata?.[mark.id] === server.id;
+  const path = `/servers/${server.id}`;
+  const isComplete = isCreated(server);
   const cookie = `server:${server.id}`;
   if (server.status === 'ERROR' && !isComplete) return failedBuild(server);
   if (taskOf(server) === 'deleting' || server.status === 'SOFT_DELETED')
     return unfinished(`the server ${server.id} is being deleted`);
   // The guest switched itself off before it was reached.
   if (server.status === 'SHUTOFF' && taskOf(server) === undefined) {
-    await api.client.send('POST', 'compute', `/servers/${server.id}/action`, {
-      body: { 'os-start': null },
-      call,
-    });
+    await api.act('compute', path, { 'os-start': null });
     return pending(cookie, POLL_MS);
   }
   if (server.status !== 'ACTIVE') return waitForServer(cookie, server);
@@ -210,12 +196,9 @@ async function finish(
   if (endpointIn(platform, server, { ports: [port], floatingIps }) === undefined)
     return pending(cookie, POLL_MS);
   if (!isComplete) {
-    await api.client.send('PUT', 'network', `/ports/${port.id}`, {
-      body: { port: { description: toDescription({ ref, phase: 'made', serverId: server.id, note }) } },
-      call,
-    });
-    const metadata = { [mark.id]: server.id };
-    await api.client.send('POST', 'compute', `/servers/${server.id}/metadata`, { body: { metadata }, call });
+    const description = toDescription({ ref, phase: 'made', serverId: server.id, note });
+    await api.update('network', `/ports/${port.id}`, 'port', { description });
+    await api.make('compute', `${path}/metadata`, 'metadata', { [mark.id]: server.id });
   }
   const complete = { ...server, metadata: { ...server.metadata, [mark.id]: server.id } };
   return done(await showMachine(platform, ref, complete, { ports: [port], floatingIps }));
@@ -233,24 +216,15 @@ async function makeFloatingIp(
   port: Port,
   known: readonly FloatingIp[],
 ): Promise<FloatingIp | Step<never>> {
-  const { api, options, call } = platform;
+  const { api, options } = platform;
   const [loose] = known;
-  if (loose !== undefined) {
-    const body = { floatingip: { port_id: port.id } };
-    return (await api.client.send('PUT', 'network', `/floatingips/${loose.id}`, { body, call }))[
-      'floatingip'
-    ] as FloatingIp;
-  }
+  if (loose !== undefined)
+    return api.update('network', `/floatingips/${loose.id}`, 'floatingip', { port_id: port.id });
   const name = options.floating_network ?? '';
   const network = await api.named('networks', name);
   if (network === undefined)
     return failed('invalid', `the cloud has no network ${name}, or several of that name`, 'certain');
-  const floatingip = {
-    floating_network_id: network.id,
-    port_id: port.id,
-    description: toDescription({ ref, phase: 'made', serverId: undefined, note }),
-  };
-  return (await api.client.send('POST', 'network', '/floatingips', { body: { floatingip }, call }))[
-    'floatingip'
-  ] as FloatingIp;
+  const description = toDescription({ ref, phase: 'made', serverId: undefined, note });
+  const floatingIp = { floating_network_id: network.id, port_id: port.id, description };
+  return api.make('network', '/floatingips', 'floatingip', floatingIp);
 }

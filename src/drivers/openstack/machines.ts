@@ -130,8 +130,6 @@ export async function readConsole(platform: Platform, ref: OwnerRef, lines: numb
   const { api } = platform;
   const { server } = await readAttempt(platform, ref);
   if (server?.status !== 'ACTIVE') return '';
-  const body = { 'os-getConsoleOutput': { length: lines } };
-  return String(
-    (await api.client.send('POST', 'compute', `/servers/${server.id}/action`, { body }))['output'] ?? '',
-  );
+  const action = { 'os-getConsoleOutput': { length: lines } };
+  return String((await api.act('compute', `/servers/${server.id}`, action))['output'] ?? '');
 }

@@ -41,7 +41,7 @@ export function openOpenStack(
 ): PlatformDriver {
   const now = (): number => clock.now();
   const client = new CloudClient({ ...connection, now });
-  const driver = driverOf({ api: new CloudApi(client), options, catalog });
+  const driver = driverOf(client, { options, catalog });
   return { ...driver, close: () => client.close() };
 }
 
@@ -49,9 +49,10 @@ type OpenStackDriver = Required<Omit<PlatformDriver, 'close' | 'volumes'>> & {
   volumes: Omit<VolumeDriver, 'place' | 'copy'>;
 };
 
-function driverOf(platform: Platform): OpenStackDriver {
+function driverOf(client: CloudClient, setting: Omit<Platform, 'api'>): OpenStackDriver {
+  const platform: Platform = { ...setting, api: new CloudApi(client) };
   const change = <T>(call: Call | undefined, task: (platform: Platform) => Promise<Step<T>>) =>
-    orFailure(() => task({ ...platform, call }), toFailure);
+    orFailure(() => task({ ...setting, api: new CloudApi(client, call) }), toFailure);
   return {
     manifest,
     get: (ref) => orUnknown(() => getMachine(platform, ref)),

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import type { Call, PlatformDriver, Step, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
+import type { PlatformDriver, Step, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
 import { pending } from '../../platform-model/steps.ts';
 import type * as port from '../kit/method.ts';
 import type { CloudApi, Server } from './api.ts';
@@ -9,8 +9,6 @@ export interface Platform {
   api: CloudApi;
   options: OpenStackConfig;
   catalog: Catalog;
-  /** The limits of the driver's call that makes the change. Absent for a read, or when a person tries the driver. */
-  call?: Call | undefined;
 }
 
 export type MachineMethod<Name extends keyof PlatformDriver> = port.MachineMethod<Platform, Name>;

@@ -24,14 +24,9 @@ async function findOwn(
 }
 
 /** Sends an action by the server's id; `cookie` says that it was accepted. A state that does not allow it is read again. */
-async function act(
-  { api, call }: Platform,
-  { id }: Server,
-  action: object,
-  cookie: string,
-): Promise<Step<never>> {
-  const sending = api.client.send('POST', 'compute', `/servers/${id}/action`, { body: action, call });
-  return pending((await unlessConflict(sending)) === undefined ? 'again' : cookie, POLL_MS);
+async function act({ api }: Platform, { id }: Server, action: object, cookie: string): Promise<Step<never>> {
+  const answer = await unlessConflict(api.act('compute', `/servers/${id}`, action));
+  return pending(answer === undefined ? 'again' : cookie, POLL_MS);
 }
 
 /** Shelves a machine whose offer releases its unit at a stop, and shuts others off. A shelved server keeps its disk. */
@@ -142,11 +137,9 @@ export const restartMachine: MachineMethod<'restart'> = async (platform, ref, id
   const found = await findOwn(platform, ref);
   if ('outcome' in found) return found;
   const { server } = found;
-  const { api, call } = platform;
   const record = (is: 'open' | 'done') =>
-    api.client.send('POST', 'compute', `/servers/${server.id}/metadata`, {
-      body: { metadata: { [mark.restart]: restartMark(id, is) } },
-      call,
+    platform.api.make('compute', `/servers/${server.id}/metadata`, 'metadata', {
+      [mark.restart]: restartMark(id, is),
     });
   const noted = server.metadata?.[mark.restart];
   const isIdle = taskOf(server) === undefined;
