@@ -69,7 +69,9 @@ async function checkRest(world: EngineWorld): Promise<void> {
   const { count } = await read.work.backlog();
   const [instances, volumes] = [history.instances(), history.volumes()];
   const own = engine.machines().filter(({ ref, isCopy }) => ref !== undefined && !isCopy);
-  const refs = new Set(own.flatMap(({ ref }) => ref ?? []));
+  // What an engine could not build is kept too.
+  const left = instances.filter(({ id }) => engine.traces(id).length > 0);
+  const refs = new Set([...own.flatMap(({ ref }) => ref ?? []), ...left.map(({ ownerRef }) => ownerRef)]);
   const kept = instances.filter((record) => isKept(record, refs));
   everyIntentEnds(instances, volumes, count - kept.length);
   rowsMatchEngine(instances, own);

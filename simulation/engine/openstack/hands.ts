@@ -224,7 +224,7 @@ export class CloudHands implements HandsOn {
   rest(): void {
     for (const end of [...this.#ends]) end();
     for (const volume of this.#cloud.volumes.values())
-      if (volume.status === 'error_deleting') volume.status = 'error';
+      if (/^error_/.test(volume.status)) volume.status = 'available';
     for (const server of this.#cloud.servers.values())
       if (server.taskState !== null && server.work === undefined) {
         this.act(server, 'os-resetState', {

@@ -78,6 +78,22 @@ it('a volume in error_deleting is not asked to be deleted in vain', async () => 
   expect(step).not.toMatchObject({ code: 'invalid' });
 });
 
+// cinder/volume/api.py, reserve and extend: `available` only. An administrator resets what failed.
+it.each(['attach', 'resize'] as const)(
+  'says how a volume whose extension failed takes another %s',
+  async (of) => {
+    const setting = await withMachine();
+    const { volumes, ref, step } = await withVolume(setting);
+    for (const volume of setting.cloud.volumes.values()) volume.status = 'error_extending';
+    const refused = of === 'attach' ? await step(of) : await volumes.resize(ref, 9, null);
+    const [id] = setting.cloud.volumes.keys();
+    const detail = expect.stringContaining(
+      `is error_extending: find the cause, then \`openstack volume set --state available ${id}\``,
+    );
+    expect(refused).toMatchObject({ outcome: 'failed', detail });
+  },
+);
+
 // nova/compute/api.py, update_instance_metadata: ACTIVE, PAUSED, SUSPENDED and STOPPED only.
 it('a shelved machine is disowned whole, or not at all', async () => {
   const setting = await withMachine({ onStop: 'release' });

@@ -2,6 +2,7 @@ import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server, Volume } from './api.ts';
+import { KEEPS_DATA } from './client.ts';
 import { unlessConflict, unlessGone } from './errors.ts';
 import { type Attempt, CellIsDown, NOTHING, readEverything, shelveImages } from './objects.ts';
 import { type MachineMethod, type Platform, POLL_MS } from './platform.ts';
@@ -39,9 +40,7 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
   ].some(Boolean);
   if (left) return waiting;
   for (const { id } of attempt.ports)
-    await unlessGone(
-      platform.api.client.send('DELETE', 'network', `/ports/${id}`, { order, call: platform.call }),
-    );
+    await unlessGone(platform.api.remove('network', `/ports/${id}`, { order }));
   return attempt.ports.length > 0 ? waiting : done(null);
 };
 
@@ -52,40 +51,39 @@ function serverIds({ server, duplicates, ports }: Attempt, cookie: string | null
   return [...new Set(known.filter((id): id is string => id !== undefined && id !== ''))];
 }
 
-async function markPorts({ api, call }: Platform, ref: OwnerRef, { ports, server }: Attempt): Promise<void> {
+async function markPorts({ api }: Platform, ref: OwnerRef, { ports, server }: Attempt): Promise<void> {
   for (const one of ports) {
     const known = readDescription(one);
     if (known?.phase === 'destroying') continue;
     const serverId = known?.serverId ?? server?.id;
-    const port = { description: toDescription({ ref, phase: 'destroying', serverId, note: known?.note }) };
+    const description = toDescription({ ref, phase: 'destroying', serverId, note: known?.note });
     // Another call of the same order may have removed it.
-    await unlessGone(api.client.send('PUT', 'network', `/ports/${one.id}`, { body: { port }, call }));
+    await unlessGone(api.update('network', `/ports/${one.id}`, 'port', { description }));
   }
 }
 
 async function removeServer(
-  { api, call }: Platform,
+  { api }: Platform,
   { id, status, ...server }: Server,
   order: DestroyOrder,
 ): Promise<void> {
   if (server['OS-EXT-STS:task_state'] === 'deleting') return;
   const path = `/servers/${id}`;
   // Nova may keep a deleted server for a while, to restore it.
-  const sending =
-    status === 'SOFT_DELETED'
-      ? api.client.send('POST', 'compute', `${path}/action`, { body: { forceDelete: null }, call })
-      : api.client.send('DELETE', 'compute', path, { order, call });
-  await unlessConflict(sending);
+  const isKept = status === 'SOFT_DELETED';
+  await unlessConflict(
+    isKept ? api.act('compute', path, { forceDelete: null }) : api.remove('compute', path, { order }),
+  );
 }
 
 /** Each of these returns whether something is left. */
 async function removeFloatingIps(
-  { api, call }: Platform,
+  { api }: Platform,
   { floatingIps }: Attempt,
   order: DestroyOrder,
 ): Promise<boolean> {
   for (const { id } of floatingIps)
-    await unlessConflict(api.client.send('DELETE', 'network', `/floatingips/${id}`, { order, call }));
+    await unlessConflict(api.remove('network', `/floatingips/${id}`, { order }));
   return floatingIps.length > 0;
 }
 
@@ -103,37 +101,32 @@ const REMOVABLE = new Set(['available', 'error', 'error_extending', 'error_resto
 /** Whether Cinder failed to delete it, and takes no further order until an administrator has looked. */
 export const isStuck = ({ status }: Volume): boolean => status === 'error_deleting';
 
-export function stuckVolume({ id }: Volume): Step<never> {
-  const remedy = `\`openstack volume set --state error ${id}\``;
-  return failed(
-    'internal',
-    `Cinder could not delete the volume ${id}: find the cause, then ${remedy}`,
-    'certain',
-  );
+/** Cinder failed at something, and refuses this. */
+export function stuckVolume({ id, status }: Volume): Step<never> {
+  const remedy = `\`openstack volume set --state available ${id}\``;
+  return failed('internal', `the volume ${id} is ${status}: find the cause, then ${remedy}`, 'certain');
 }
 
 /** Takes a volume from its servers, and deletes it once nothing uses it. */
 export async function removeVolume(platform: Platform, volume: Volume, order: DestroyOrder): Promise<void> {
-  const { api, call } = platform;
   const users = usersOf(volume);
   for (const server of users) await detachFrom(platform, volume, server);
   if (users.length === 0 && REMOVABLE.has(volume.status))
-    await unlessConflict(api.client.send('DELETE', 'volume', `/volumes/${volume.id}`, { order, call }));
+    await unlessConflict(platform.api.remove('volume', `/volumes/${volume.id}`, { order }));
 }
 
 /** Takes a volume from a server, or removes the attachment that outlived its server. */
-export async function detachFrom({ api, call }: Platform, volume: Volume, server: string): Promise<void> {
+export async function detachFrom({ api }: Platform, volume: Volume, server: string): Promise<void> {
   const { id, status, attachments } = volume;
-  const keepsData = { keepsData: true, call } as const;
   if ((await api.server(server)) !== undefined) {
     if (status === 'in-use' || status === 'reserved')
       await unlessConflict(
-        api.client.send('DELETE', 'compute', `/servers/${server}/os-volume_attachments/${id}`, keepsData),
+        api.remove('compute', `/servers/${server}/os-volume_attachments/${id}`, KEEPS_DATA),
       );
     return;
   }
   for (const { attachment_id: attachment } of attachments.filter((one) => one.server_id === server))
-    await unlessConflict(api.client.send('DELETE', 'volume', `/attachments/${attachment}`, keepsData));
+    await unlessConflict(api.remove('volume', `/attachments/${attachment}`, KEEPS_DATA));
 }
 
 async function removeImages(
@@ -143,16 +136,13 @@ async function removeImages(
   order: DestroyOrder,
 ): Promise<boolean> {
   const images = await shelveImages(platform, ref, serverIds);
-  for (const { id } of images)
-    await unlessConflict(
-      platform.api.client.send('DELETE', 'image', `/images/${id}`, { order, call: platform.call }),
-    );
+  for (const { id } of images) await unlessConflict(platform.api.remove('image', `/images/${id}`, { order }));
   return images.length > 0;
 }
 
 /** Removes Berth's mark from a server that is shut off, and from its other objects. */
 export const disownMachine: MachineMethod<'disown'> = async (platform, ref) => {
-  const { api, call } = platform;
+  const { api } = platform;
   const { server, duplicates, ports, floatingIps, bootVolumes } =
     (await readEverything(platform)).attempts.get(ref) ?? NOTHING;
   if (server !== undefined && server.status !== 'SHUTOFF')
@@ -165,21 +155,14 @@ export const disownMachine: MachineMethod<'disown'> = async (platform, ref) => {
   if (duplicates.length > 0)
     return failed('conflict', `${duplicates.map(({ id }) => id).join(', ')} also has the mark of ${ref}`);
   const unmarked = { description: '' };
-  for (const { id } of floatingIps)
-    await api.client.send('PUT', 'network', `/floatingips/${id}`, { body: { floatingip: unmarked }, call });
-  for (const { id } of ports)
-    await api.client.send('PUT', 'network', `/ports/${id}`, { body: { port: unmarked }, call });
+  for (const { id } of floatingIps) await api.update('network', `/floatingips/${id}`, 'floatingip', unmarked);
+  for (const { id } of ports) await api.update('network', `/ports/${id}`, 'port', unmarked);
   for (const { id } of bootVolumes)
-    await api.client.send('DELETE', 'volume', `/volumes/${id}/metadata/${mark.bootOf}`, {
-      keepsData: true,
-      call,
-    });
+    await api.remove('volume', `/volumes/${id}/metadata/${mark.bootOf}`, KEEPS_DATA);
   if (server === undefined) return done(null);
-  await unlessConflict(
-    api.client.send('DELETE', 'compute', `/servers/${server.id}/tags/${ref}`, { keepsData: true, call }),
-  );
+  const path = `/servers/${server.id}`;
+  await unlessConflict(api.remove('compute', `${path}/tags/${ref}`, KEEPS_DATA));
   const kept = Object.entries(server.metadata ?? {}).filter(([key]) => !isMarkKey(key));
-  const metadata = Object.fromEntries(kept);
-  await api.client.send('PUT', 'compute', `/servers/${server.id}/metadata`, { body: { metadata }, call });
+  await api.update('compute', `${path}/metadata`, 'metadata', Object.fromEntries(kept));
   return done(null);
 };

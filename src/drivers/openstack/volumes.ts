@@ -1,6 +1,7 @@
 import type { ObservedVolume, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server, Volume } from './api.ts';
+import { KEEPS_DATA } from './client.ts';
 import { detachFrom, isStuck, removeVolume, stuckVolume } from './destroy.ts';
 import { unlessConflict } from './errors.ts';
 import { readAttempt } from './objects.ts';
@@ -57,7 +58,7 @@ export const listVolumes: VolumeMethod<'list'> = async (platform) => {
 };
 
 export const createVolume: VolumeMethod<'create'> = async (platform, spec, cookie) => {
-  const { api, options, call } = platform;
+  const { api, options } = platform;
   const [known] = await find(platform, spec.ref);
   if (known?.status === 'error')
     return failed('capacity', `Cinder could not make the volume ${known.id}`, 'certain');
@@ -75,10 +76,8 @@ export const createVolume: VolumeMethod<'create'> = async (platform, spec, cooki
     ...(type !== undefined && { volume_type: type }),
     metadata: { [mark.ref]: spec.ref, ...toNoteMetadata(spec.note) },
   };
-  const made = (await api.client.send('POST', 'volume', '/volumes', { body: { volume }, call }))[
-    'volume'
-  ] as Volume;
-  return pending(`volume:${made.id}`, POLL_MS);
+  const { id } = await api.make<Volume>('volume', '/volumes', 'volume', volume);
+  return pending(`volume:${id}`, POLL_MS);
 };
 
 type Failure = Step<never> & { outcome: 'failed' };
@@ -97,7 +96,7 @@ export const attachVolume: VolumeMethod<'attach'> = async (platform, ref, machin
   const found = await findBoth(platform, ref, machine);
   if ('outcome' in found) return found;
   const { volume, server } = found;
-  const { api, call } = platform;
+  const { api } = platform;
   if (server === undefined) return failed('gone', `there is no server of ${machine}`);
   const isShelved = server.status === 'SHELVED_OFFLOADED';
   if (usersOf(volume).includes(server.id) && (volume.status === 'in-use' || isShelved)) return done(null);
@@ -105,13 +104,14 @@ export const attachVolume: VolumeMethod<'attach'> = async (platform, ref, machin
   // Nova had accepted it, and its host could not.
   if (cookie === 'attached' && volume.status === 'available')
     return failed('internal', `Nova could not attach ${volume.id} to ${server.id}`);
+  if (volume.status.startsWith('error')) return stuckVolume(volume);
   if (volume.status !== 'available' && volume.status !== 'in-use')
     return failed('conflict', `the volume ${volume.id} is ${volume.status}`);
   // Kept with the volume: its attachment may outlive the server.
   const metadata = { [`${mark.server}${server.id}`]: machine };
-  await api.client.send('POST', 'volume', `/volumes/${volume.id}/metadata`, { body: { metadata }, call });
-  const body = { volumeAttachment: { volumeId: volume.id } };
-  await api.client.send('POST', 'compute', `/servers/${server.id}/os-volume_attachments`, { body, call });
+  await api.make('volume', `/volumes/${volume.id}/metadata`, 'metadata', metadata);
+  const attachment = { volumeId: volume.id };
+  await api.make('compute', `/servers/${server.id}/os-volume_attachments`, 'volumeAttachment', attachment);
   return pending('attached', POLL_MS);
 };
 
@@ -119,7 +119,6 @@ export const detachVolume: VolumeMethod<'detach'> = async (platform, ref, machin
   const found = await findBoth(platform, ref, machine);
   if ('outcome' in found) return found.code === 'gone' ? done(null) : found;
   const { volume, server } = found;
-  const { api, call } = platform;
   const ids = Object.entries(volume.metadata).flatMap(([key, of]) =>
     key.startsWith(mark.server) && of === machine ? [key.slice(mark.server.length)] : [],
   );
@@ -128,7 +127,7 @@ export const detachVolume: VolumeMethod<'detach'> = async (platform, ref, machin
   if (its.length > 0) return pending(cookie ?? 'detach', POLL_MS);
   for (const id of ids) {
     const path = `/volumes/${volume.id}/metadata/${mark.server}${id}`;
-    await unlessConflict(api.client.send('DELETE', 'volume', path, { keepsData: true, call }));
+    await unlessConflict(platform.api.remove('volume', path, KEEPS_DATA));
   }
   return done(null);
 };
@@ -137,14 +136,12 @@ export const resizeVolume: VolumeMethod<'resize'> = async (platform, ref, sizeGb
   const [volume] = await find(platform, ref);
   if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
   const { id, size, status } = volume;
-  if (status === 'error_extending')
-    return failed('internal', `Cinder could not extend the volume ${id}`, 'certain');
+  if (status.startsWith('error')) return stuckVolume(volume);
   if (status === 'extending') return pending(cookie ?? 'extend', POLL_MS);
   if (size === sizeGb) return done(await show(platform, ref, volume));
   if (size > sizeGb) return failed('invalid', `the volume ${id} has ${size} GiB and cannot shrink`);
   if (status !== 'available') return failed('conflict', `the volume ${id} is ${status}`);
-  const body = { 'os-extend': { new_size: sizeGb } };
-  await platform.api.client.send('POST', 'volume', `/volumes/${id}/action`, { body, call: platform.call });
+  await platform.api.act('volume', `/volumes/${id}`, { 'os-extend': { new_size: sizeGb } });
   return pending('extend', POLL_MS);
 };
 
