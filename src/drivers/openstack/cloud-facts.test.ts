@@ -80,7 +80,7 @@ it('a volume in error_deleting is not asked to be deleted in vain', async () => 
 
 // cinder/volume/api.py, reserve and extend: `available` only. An administrator resets what failed.
 it.each(['attach', 'resize'] as const)(
-  'says how a volume whose extension failed takes another %s',
+  'says how a volume whose extension failed takes another %s [openstack-stuck-volume]',
   async (of) => {
     const setting = await withMachine();
     const { volumes, ref, step } = await withVolume(setting);
