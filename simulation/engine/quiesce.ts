@@ -69,9 +69,10 @@ async function checkRest(world: EngineWorld): Promise<void> {
   const { count } = await read.work.backlog();
   const [instances, volumes] = [history.instances(), history.volumes()];
   const own = engine.machines().filter(({ ref, isCopy }) => ref !== undefined && !isCopy);
+  const refs = new Set(own.flatMap(({ ref }) => ref ?? []));
   // What an engine could not build is kept too.
-  const left = instances.filter(({ id }) => engine.traces(id).length > 0);
-  const refs = new Set([...own.flatMap(({ ref }) => ref ?? []), ...left.map(({ ownerRef }) => ownerRef)]);
+  for (const { id, ownerRef } of instances)
+    if ((await read.work.of(id))?.kind === 'hold' && engine.traces(id).length > 0) refs.add(ownerRef);
   const kept = instances.filter((record) => isKept(record, refs));
   everyIntentEnds(instances, volumes, count - kept.length);
   rowsMatchEngine(instances, own);

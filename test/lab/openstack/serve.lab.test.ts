@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { liveThroughKills } from '../../lifecycle/over-any-driver.suite.ts';
 import { runBerth } from '../../support/processes/process.ts';
 import { LabServer } from '../lab-server.ts';
+import type { Answer } from './api.ts';
 import { networks } from './catalog.ts';
 import { Cloud } from './cloud.ts';
 import { type LibvirtCompute, startLibvirtCompute } from './libvirt-compute.ts';
@@ -76,6 +78,20 @@ it('boots a machine that its owner logs into; it keeps its disk and address over
   expect(again['public_ip']).toBe(machine['public_ip']);
   expect(await server.login(again, 'cat text')).toMatchObject({ stdout: 'on the disk\n' });
   await server.destroy(path);
+  await nothingIsLeft();
+});
+
+it('a machine lives through kill -9 of Berth at each moment [openstack-lifecycle]', async () => {
+  await liveThroughKills({
+    server,
+    request: server.request(),
+    async machines() {
+      const { servers } = await cloud.admin.send('nova-api', 'GET', '/servers/detail');
+      return servers.map(({ name }: Answer) => name);
+    },
+    letsIn: async (machine) => (await server.login(machine, 'echo in')).stdout === 'in\n',
+    calls: { create: 2, restart: 2 },
+  });
   await nothingIsLeft();
 });
 
