@@ -19,7 +19,7 @@ export const openstackMutants: readonly Mutant[] = [
       },
       {
         file: 'src/drivers/openstack/objects.ts',
-        find: 'const all = [...servers, ...(await unlisted(api, servers, found))];',
+        find: 'const all = [...servers, ...(await unlisted(api, servers, ports))];',
         replace: 'const all = servers;',
       },
     ],

@@ -182,8 +182,10 @@ export class Servers {
     server.isRunning = false;
     this.cloud.observe(by);
     void this.cloud.takes(15_000, 600_000).then(() => {
-      if (server.isRunning || !this.isThere(server)) return;
-      if (server.taskState === null && ['active', 'paused'].includes(server.vmState))
+      if (server.isRunning || !this.isThere(server) || server.taskState !== null) return;
+      // nova/compute/manager.py, _sync_instance_power_state: other states keep their name.
+      server.power = POWER.off;
+      if (['active', 'paused'].includes(server.vmState))
         this.begin(server, 'powering-off', by, async (step) => {
           await step(500, 2_000);
           this.settle(server, 'stopped', POWER.off);

@@ -1,6 +1,6 @@
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import type { CloudClient, Json, Query, Removal } from './client.ts';
-import { isWithheld, unlessGone } from './errors.ts';
+import { unlessGone, unlessWithheld } from './errors.ts';
 import type { Service } from './session.ts';
 
 export interface Server {
@@ -48,7 +48,9 @@ export interface Volume {
   status: string;
   /** GiB. */
   size: number;
+  /** UTC, without its letter. */
   created_at: string;
+  updated_at?: string | null;
   metadata: Readonly<Record<string, string>>;
   attachments: readonly { server_id: string; attachment_id: string }[];
 }
@@ -71,6 +73,10 @@ export interface Flavor {
   ram: number;
   /** GiB. */
   disk: number;
+  /** GiB. */
+  'OS-FLV-EXT-DATA:ephemeral'?: number;
+  /** MiB, or '' for none. */
+  swap?: number | '';
   extra_specs?: Readonly<Record<string, string>>;
 }
 
@@ -143,6 +149,7 @@ export class CloudApi {
     return this.client.list('network', '/ports', 'ports', { ...query, ...(await this.#ofProject()) });
   }
 
+  /** Also of clouds whose offers have none now: machines may have them from before. */
   async floatingIps(): Promise<FloatingIp[]> {
     return this.client.list('network', '/floatingips', 'floatingips', await this.#ofProject());
   }
@@ -189,10 +196,8 @@ export class CloudApi {
   /** Zones of compute hosts, with their hosts if this project may see them. */
   async zones(): Promise<Zone[]> {
     const path = '/os-availability-zone';
-    const body = await this.client.get('compute', `${path}/detail`).catch((error) => {
-      if (isWithheld(error)) return this.client.get('compute', path);
-      throw error;
-    });
+    const detailed = await unlessWithheld(this.client.get('compute', `${path}/detail`));
+    const body = detailed ?? (await this.client.get('compute', path));
     const found = body['availabilityZoneInfo'] as {
       zoneName: string;
       zoneState: { available: boolean };

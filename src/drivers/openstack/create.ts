@@ -12,7 +12,14 @@ import { classify, toFailure, unlessConflict } from './errors.ts';
 import { endpointIn, floatingOf, portOf, showMachine } from './machines.ts';
 import { type Attempt, phaseOf, readAttempt } from './objects.ts';
 import { flavorOf, zonesFor } from './placement.ts';
-import { type MachineMethod, offerOf, type Platform, POLL_MS, waitForServer } from './platform.ts';
+import {
+  type MachineMethod,
+  offerOf,
+  type Platform,
+  POLL_MS,
+  waitForServer,
+  waitForVolume,
+} from './platform.ts';
 import {
   detailOf,
   imageOf,
@@ -72,8 +79,9 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
   const boot =
     offer.boot_volume && (attempt.bootVolumes[0] ?? (await makeBootVolume(platform, spec, image.id)));
   if (boot?.status === 'error') return unfinished(`Cinder could not make the boot volume ${boot.id}`);
-  if (boot !== undefined && boot.status !== 'available')
-    return pending(`boot:${boot.id}`, POLL_MS, `boot volume ${boot.status}`);
+  if (boot !== undefined && boot.status !== 'available') return waitForVolume(`boot:${boot.id}`, boot);
+  if (boot !== undefined && !isCreated(boot))
+    await api.make('volume', `/volumes/${boot.id}/metadata`, 'metadata', { [mark.id]: boot.id });
   const server = {
     name: spec.ref,
     flavorRef: flavor.id,

@@ -4,11 +4,12 @@ import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server, Volume } from './api.ts';
 import { KEEPS_DATA } from './client.ts';
 import { unlessConflict, unlessGone } from './errors.ts';
-import { type Attempt, CellIsDown, NOTHING, readEverything, shelveImages } from './objects.ts';
-import { type MachineMethod, type Platform, POLL_MS } from './platform.ts';
+import { type Attempt, CellIsDown, MarkIsMissing, NOTHING, readEverything, shelveImages } from './objects.ts';
+import { type MachineMethod, type Platform, POLL_MS, waitForServer, waitForVolume } from './platform.ts';
 import { isCopy, isMarkKey, mark, readDescription, refOf, toDescription, usersOf } from './translate.ts';
 
 const COOKIE = 'server:';
+const REST = 'addresses, images and ports are removed';
 
 /**
  * Removes everything of an attempt. Its port goes last: while it is there, `get` shows the machine as being destroyed,
@@ -24,13 +25,16 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
   );
   const hidden = found.find(({ metadata }) => metadata === undefined);
   if (hidden !== undefined) throw new CellIsDown(hidden);
+  const unmarked = found.find((one) => refOf(one) === undefined && one.tags?.includes(ref));
+  if (unmarked !== undefined) throw new MarkIsMissing(unmarked, ref);
   const servers = found.filter((one) => refOf(one) === ref && !isCopy(one));
   const locked = servers.find((server) => server.locked);
   if (locked !== undefined)
     return failed('conflict', `the server ${locked.id} is locked: \`openstack server unlock ${locked.id}\``);
   for (const server of servers) await removeServer(platform, server, order);
-  const waiting = pending(`${COOKIE}${ids.join(',')}`, POLL_MS);
-  if (servers.length > 0) return waiting;
+  const next = `${COOKIE}${ids.join(',')}`;
+  const [last] = servers;
+  if (last !== undefined) return waitForServer(next, last);
   const stuck = attempt.bootVolumes.find(isStuck);
   if (stuck !== undefined) return stuckVolume(stuck);
   const left = [
@@ -38,10 +42,11 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
     await removeBootVolumes(platform, attempt.bootVolumes, order),
     await removeImages(platform, ref, ids, order),
   ].some(Boolean);
-  if (left) return waiting;
+  const [boot] = attempt.bootVolumes;
+  if (left) return boot === undefined ? pending(next, POLL_MS, REST) : waitForVolume(next, boot);
   for (const { id } of attempt.ports)
     await unlessGone(platform.api.remove('network', `/ports/${id}`, { order }));
-  return attempt.ports.length > 0 ? waiting : done(null);
+  return attempt.ports.length > 0 ? pending(next, POLL_MS, REST) : done(null);
 };
 
 function serverIds({ server, duplicates, ports }: Attempt, cookie: string | null): string[] {

@@ -91,7 +91,7 @@ function isConflict(error: unknown): boolean {
 }
 
 /** Whether this project may not ask that, or the region has no such service. */
-export function isWithheld(error: unknown): boolean {
+function isWithheld(error: unknown): boolean {
   return error instanceof CloudRefusal && (error.status === 403 || error.status === 406);
 }
 
@@ -103,6 +103,11 @@ export function unlessGone<T>(reply: Promise<T>): Promise<T | undefined> {
 /** The answer, or undefined if the resource is gone or its state does not allow the request. */
 export function unlessConflict<T>(reply: Promise<T>): Promise<T | undefined> {
   return unless(isConflict, unlessGone(reply));
+}
+
+/** The answer, or undefined if this project may not ask for it. */
+export function unlessWithheld<T>(reply: Promise<T>): Promise<T | undefined> {
+  return unless(isWithheld, reply);
 }
 
 function unless<T>(isExpected: (error: unknown) => boolean, reply: Promise<T>): Promise<T | undefined> {

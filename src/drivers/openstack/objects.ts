@@ -43,6 +43,17 @@ export class CellIsDown extends Error {
   }
 }
 
+/** A part of the mark proves no absence, and no ownership. */
+export class MarkIsMissing extends Error {
+  override readonly name = 'MarkIsMissing';
+
+  constructor({ id }: Pick<Server, 'id'>, ref: OwnerRef) {
+    super(
+      `the server ${id} has the tag ${ref} without the metadata ${mark.ref}: \`openstack server set --property ${mark.ref}=${ref} ${id}\``,
+    );
+  }
+}
+
 /** The ids of the servers that ports name. */
 const namedBy = (ports: readonly Port[]): ReadonlySet<string | undefined> =>
   new Set(ports.flatMap((port) => [port.device_id, readDescription(port)?.serverId]));
@@ -75,11 +86,11 @@ function identify(
 }
 
 /** Reads everything in the project. @throws {CellIsDown}, or as {@link CloudApi} */
-export async function readEverything({ api, options }: Platform): Promise<Everything> {
+export async function readEverything({ api }: Platform): Promise<Everything> {
   const [servers, early, floatingIps, volumes] = await Promise.all([
     api.servers(),
     api.ports(),
-    options.floating_network === undefined ? [] : api.floatingIps(),
+    api.floatingIps(),
     api.volumes(),
   ]);
   const ports = areEarly(early, servers) ? await api.ports() : early;
@@ -119,7 +130,10 @@ function group(
     servers: byRef(servers, refOf),
     ports: byRef(ports, (one) => readDescription(one)?.ref),
     floatingIps: byRef(floatingIps, (one) => readDescription(one)?.ref),
-    bootVolumes: byRef(volumes, ({ metadata }) => metadata[mark.bootOf]),
+    bootVolumes: byRef(
+      volumes.filter((one) => !isCopy(one)),
+      ({ metadata }) => metadata[mark.bootOf],
+    ),
   };
   const refs = new Set(Object.values(grouped).flatMap((map) => [...map.keys()]));
   const attempts = new Map<OwnerRef, Attempt>();
@@ -145,23 +159,23 @@ function group(
  *
  * @throws {CellIsDown}, or as {@link CloudApi}
  */
-export async function readAttempt({ api, options }: Platform, ref: OwnerRef): Promise<Attempt> {
-  const [tagged, ports, floatingIps, volumes] = await Promise.all([
+export async function readAttempt({ api }: Platform, ref: OwnerRef): Promise<Attempt> {
+  const [tagged, named, floatingIps, volumesNamed] = await Promise.all([
     api.servers({ tags: ref }),
     api.ports({ name: ref }),
-    options.floating_network === undefined ? [] : api.floatingIps(),
+    api.floatingIps(),
     api.volumes({ name: ref }),
   ]);
   const servers = tagged.some((one) => refOf(one) === ref) ? tagged : await api.servers();
   const partly = tagged.find((one) => one.metadata !== undefined && refOf(one) === undefined);
-  if (partly !== undefined)
-    throw new Error(`the server ${partly.id} has the tag ${ref} without the metadata ${mark.ref}`);
+  if (partly !== undefined) throw new MarkIsMissing(partly, ref);
   const own = servers.filter((one) => refOf(one) === ref);
-  // Somebody may have renamed its port.
-  const isPartial = (own.length > 0 && ports.length === 0) || areEarly(ports, own);
-  const found = isPartial ? (await api.ports()).filter((one) => readDescription(one)?.ref === ref) : ports;
-  const all = [...servers, ...(await unlisted(api, servers, found))];
-  return group(all, found, floatingIps, volumes).attempts.get(ref) ?? NOTHING;
+  // Somebody may have renamed its port and its boot volume.
+  const isPartial = named.length === 0 || areEarly(named, own);
+  const ports = isPartial ? (await api.ports()).filter((one) => readDescription(one)?.ref === ref) : named;
+  const volumes = own.length === 0 && volumesNamed.length === 0 ? await api.volumes() : volumesNamed;
+  const all = [...servers, ...(await unlisted(api, servers, ports))];
+  return group(all, ports, floatingIps, volumes).attempts.get(ref) ?? NOTHING;
 }
 
 export const NOTHING: Attempt = {
@@ -193,15 +207,19 @@ export function partsOf(attempt: Attempt): string[] {
   ];
 }
 
-/** Images that shelved servers left behind: Nova names them after the server, and tries once to delete them with it. */
+/**
+ * Images that shelved servers of this project left behind: Nova names them after the server, and tries once to delete them
+ * with it. An administrator is shown those of other projects too.
+ */
 export async function shelveImages(
   { api }: Platform,
   ref: OwnerRef,
   serverIds: readonly string[],
 ): Promise<Image[]> {
+  const { id: project } = (await api.client.session()).project;
   const named = api.images({ name: `${ref}-shelved` });
   const ofServers = serverIds.map((id) => api.images({ instance_uuid: id, image_type: 'snapshot' }));
   const found = (await Promise.all([named, ...ofServers])).flat();
-  const shelved = found.filter(({ name }) => name.endsWith('-shelved'));
+  const shelved = found.filter(({ name, owner }) => name.endsWith('-shelved') && owner === project);
   return [...new Map(shelved.map((image) => [image.id, image])).values()];
 }

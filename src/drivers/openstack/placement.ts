@@ -2,7 +2,7 @@ import type { FreeUnits, ObservedHost } from '../../orchestrator/model/inventory
 import type { Placement } from '../../orchestrator/model/platform-driver.ts';
 import type { Flavor, QuotaLeft, Zone } from './api.ts';
 import type { Json } from './client.ts';
-import { isWithheld } from './errors.ts';
+import { unlessWithheld } from './errors.ts';
 import { readEverything } from './objects.ts';
 import type { OpenStackOffer } from './options.ts';
 import { type MachineMethod, offerOf, type Platform } from './platform.ts';
@@ -36,10 +36,15 @@ function eligible(
   offer: OpenStackOffer,
   hostOf: (zone: string) => string,
 ): Zone[] {
+  // An operator may cordon a zone by its name alone.
+  const avoided = new Set(avoidHosts);
   const among = [options.datacenters[datacenter]?.zones, offer.zones].filter((names) => names !== undefined);
   return zones.filter(
     ({ name, isAvailable }) =>
-      isAvailable && among.every((names) => names.includes(name)) && !avoidHosts.includes(hostOf(name)),
+      isAvailable &&
+      among.every((names) => names.includes(name)) &&
+      !avoided.has(hostOf(name)) &&
+      !avoided.has(name),
   );
 }
 
@@ -49,70 +54,75 @@ type Room = (flavor: Flavor, offer: OpenStackOffer, zone: Zone) => Promise<numbe
 /** The room in zones, by Placement: what its providers have left, with the traits that the flavor asks for. */
 async function roomOf(platform: Platform): Promise<Room> {
   const hostsById = await hypervisors(platform);
-  const asked = new Map<string, Promise<Map<string, number>>>();
+  const asked = new Map<string, Promise<Map<string, number> | undefined>>();
   return async (flavor, offer, { hosts }) => {
     if (hostsById === undefined || hosts === undefined) return undefined;
-    const query = candidatesQuery(flavor, offer);
-    const key = JSON.stringify(query);
-    const asking = asked.get(key) ?? unitsByProvider(platform, query);
+    const groups = resourceGroups(flavor, offer);
+    const key = JSON.stringify([...groups]);
+    const asking = asked.get(key) ?? unlessWithheld(unitsByProvider(platform, groups));
     asked.set(key, asking);
     const units = await asking;
-    return [...units].reduce(
-      (sum, [id, count]) => (hosts.includes(hostsById.get(id) ?? '') ? sum + count : sum),
-      0,
+    return (
+      units &&
+      [...units].reduce(
+        (sum, [id, count]) => (hosts.includes(hostsById.get(id) ?? '') ? sum + count : sum),
+        0,
+      )
     );
   };
 }
 
 /** Compute hosts by the ids of their resource providers. Undefined if this project may not see them. */
 async function hypervisors({ api }: Platform): Promise<Map<string, string> | undefined> {
-  try {
-    const path = '/os-hypervisors/detail';
-    const all = await api.client.list<{ id: string; service: Json }>('compute', path, 'hypervisors');
-    return new Map(all.map(({ id, service }) => [id, String(service['host'])]));
-  } catch (error) {
-    if (isWithheld(error)) return undefined;
-    throw error;
-  }
+  const path = '/os-hypervisors/detail';
+  const listing = api.client.list<{ id: string; service: Json }>('compute', path, 'hypervisors');
+  const all = await unlessWithheld(listing);
+  return all && new Map(all.map(({ id, service }) => [id, String(service['host'])]));
 }
 
-interface Candidates {
-  resources: Readonly<Record<string, number>>;
-  required: readonly string[];
+/** What one provider must have, all of it, and its traits; `!` before one that it must not have. */
+interface ResourceGroup {
+  resources: Record<string, number>;
+  required: string[];
 }
 
-/** What Nova asks Placement for a flavor. */
-function candidatesQuery(
-  { vcpus, ram, disk, extra_specs: specs = {} }: Flavor,
+/** What Nova asks Placement for a flavor: by the number of its group, '' for what has none. */
+export function resourceGroups(
+  { vcpus, ram, disk, swap, extra_specs: specs = {}, ...flavor }: Flavor,
   offer: OpenStackOffer,
-): Candidates {
-  const resources: Record<string, number> = {
-    VCPU: vcpus,
-    MEMORY_MB: ram,
-    DISK_GB: offer.boot_volume ? 0 : disk,
-  };
-  const required = ['!COMPUTE_STATUS_DISABLED'];
+): ReadonlyMap<string, ResourceGroup> {
+  const root = offer.boot_volume ? 0 : disk;
+  const local = root + (flavor['OS-FLV-EXT-DATA:ephemeral'] ?? 0) + Math.ceil((swap || 0) / 1024);
+  const cpus = specs['hw:cpu_policy'] === 'dedicated' ? 'PCPU' : 'VCPU';
+  const resources: Record<string, number> = { [cpus]: vcpus, MEMORY_MB: ram, DISK_GB: local };
+  const groups = new Map([['', { resources, required: ['!COMPUTE_STATUS_DISABLED'] }]]);
   for (const [key, value] of Object.entries(specs)) {
-    const [kind, name = ''] = key.split(':');
-    if (kind === 'resources') resources[name] = Number(value);
-    if (kind === 'trait') required.push(value === 'forbidden' ? `!${name}` : name);
+    const [, kind, number = '', name = ''] = /^(resources|trait)(\d*):(.+)$/.exec(key) ?? [];
+    if (kind === undefined) continue;
+    const group = groups.get(number) ?? { resources: {}, required: [] };
+    groups.set(number, group);
+    if (kind === 'resources') group.resources[name] = Number(value);
+    else group.required.push(value === 'forbidden' ? `!${name}` : name);
   }
-  return {
-    resources: Object.fromEntries(Object.entries(resources).filter(([, amount]) => amount > 0)),
-    required,
-  };
+  return groups;
 }
 
 async function unitsByProvider(
   { api }: Platform,
-  { resources, required }: Candidates,
+  groups: ReadonlyMap<string, ResourceGroup>,
 ): Promise<Map<string, number>> {
-  const asked = Object.entries(resources).map(([name, amount]) => `${name}:${amount}`);
-  const query = { resources: asked.join(','), required: required.join(',') };
+  const query: Record<string, string> = groups.size > 1 ? { group_policy: 'none' } : {};
+  const wanted: Record<string, number> = {};
+  for (const [number, { resources, required }] of groups) {
+    const amounts = Object.entries(resources).filter(([, amount]) => amount > 0);
+    for (const [name, amount] of amounts) wanted[name] = (wanted[name] ?? 0) + amount;
+    query[`resources${number}`] = amounts.map(([name, amount]) => `${name}:${amount}`).join(',');
+    if (required.length > 0) query[`required${number}`] = required.join(',');
+  }
   const body = await api.client.get('placement', '/allocation_candidates', query);
   const summaries = Object.values(body['provider_summaries'] as Record<string, Summary>);
   const trees = Map.groupBy(summaries, ({ root_provider_uuid: root }) => root);
-  return new Map([...trees].map(([root, tree]) => [root, unitsIn(tree, resources)]));
+  return new Map([...trees].map(([root, tree]) => [root, unitsIn(tree, wanted)]));
 }
 
 interface Summary {
@@ -120,8 +130,8 @@ interface Summary {
   resources: Readonly<Record<string, { capacity: number; used: number }>>;
 }
 
-function unitsIn(tree: readonly Summary[], resources: Candidates['resources']): number {
-  const units = Object.entries(resources).map(([name, amount]) => {
+function unitsIn(tree: readonly Summary[], wanted: Readonly<Record<string, number>>): number {
+  const units = Object.entries(wanted).map(([name, amount]) => {
     const left = tree.reduce(
       (sum, one) => sum + (one.resources[name]?.capacity ?? 0) - (one.resources[name]?.used ?? 0),
       0,
@@ -136,7 +146,7 @@ function unitsOfQuota(
   left: QuotaLeft,
   flavor: Flavor,
   offer: OpenStackOffer,
-  hasFloatingIp: boolean,
+  { storageGb, hasFloatingIp }: { storageGb: number; hasFloatingIp: boolean },
 ): { units: number; by: string } {
   const of = (quota: number | undefined, amount: number) =>
     quota === undefined || amount === 0 ? UNLIMITED : Math.floor(quota / amount);
@@ -147,7 +157,7 @@ function unitsOfQuota(
     ['ports', of(left.ports, 1)],
     ['floating IPs', hasFloatingIp ? of(left.floatingIps, 1) : UNLIMITED],
     ['volumes', offer.boot_volume ? of(left.volumes, 1) : UNLIMITED],
-    ['gigabytes of volumes', offer.boot_volume ? of(left.gigabytes, flavor.disk) : UNLIMITED],
+    ['gigabytes of volumes', offer.boot_volume ? of(left.gigabytes, storageGb) : UNLIMITED],
   ];
   const [by, units] = limits.reduce((least, one) => (one[1] < least[1] ? one : least));
   return { units, by };
@@ -181,7 +191,8 @@ export const placeMachine: MachineMethod<'place'> = async (platform, spec, avoid
     return { answer: 'refused', code: 'invalid', detail: `the cloud has no flavor ${offer.flavor}` };
   if (image === undefined)
     return { answer: 'refused', code: 'image_missing', detail: `the cloud has no active image ${name}` };
-  const quota = unitsOfQuota(left, flavor, offer, options.floating_network !== undefined);
+  const hasFloatingIp = options.floating_network !== undefined;
+  const quota = unitsOfQuota(left, flavor, offer, { storageGb: spec.rootDiskGb, hasFloatingIp });
   if (quota.units < 1)
     return { answer: 'refused', code: 'capacity', detail: `the project's quota of ${quota.by} is used up` };
   const hosts: Placement[] = [];
@@ -199,10 +210,11 @@ export const readInventory: MachineMethod<'inventory'> = async (platform, avoidH
   const { flavors, zones, hostOf, left, room, counted } = await survey(platform);
   const free: FreeUnits[] = [];
   const limits = new Set<string>();
-  for (const [offerId, { placements }] of catalog.offers) {
+  const hasFloatingIp = options.floating_network !== undefined;
+  for (const [offerId, { placements, storageGb }] of catalog.offers) {
     const offer = offerOf(platform, offerId);
     const flavor = findFlavor(flavors, offer);
-    const quota = flavor && unitsOfQuota(left, flavor, offer, options.floating_network !== undefined);
+    const quota = flavor && unitsOfQuota(left, flavor, offer, { storageGb, hasFloatingIp });
     for (const datacenter of new Set(
       placements.map(({ region }) => catalog.regions.get(region)?.datacenter ?? region),
     )) {
@@ -212,7 +224,9 @@ export const readInventory: MachineMethod<'inventory'> = async (platform, avoidH
         : eligible(platform, zones, { datacenter, avoidHosts }, offer, hostOf))
         units += (await room(flavor as Flavor, offer, zone)) ?? quota?.units ?? 0;
       if (quota !== undefined && quota.units < units) limits.add(`quota of ${quota.by}`);
-      free.push({ offerId, datacenter, units: Math.min(units, quota?.units ?? 0) });
+      const counts = Math.min(units, quota?.units ?? 0);
+      // Nothing of the cloud limits it: the catalog does.
+      if (counts < UNLIMITED) free.push({ offerId, datacenter, units: counts });
     }
   }
   const hosts = zones.map(

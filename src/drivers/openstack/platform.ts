@@ -2,7 +2,7 @@ import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver, Step, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
 import { pending } from '../../platform-model/steps.ts';
 import type * as port from '../kit/method.ts';
-import type { CloudApi, Server } from './api.ts';
+import type { CloudApi, Server, Volume } from './api.ts';
 import { type OpenStackConfig, type OpenStackOffer, openstackOfferSchema } from './options.ts';
 
 export interface Platform {
@@ -22,13 +22,23 @@ export function offerOf({ catalog }: Pick<Platform, 'catalog'>, offerId: string)
   return openstackOfferSchema.parse(catalog.offers.get(offerId)?.machine);
 }
 
-/** How long Nova may take for one task, in milliseconds. Then an operator should look. */
+/** How long Nova or Cinder may take for one task, in milliseconds. Then an operator should look. */
 const TASK_WITHIN_MS = 20 * 60_000;
 
 /** The next call of a step that waits for a server, in Nova's own words for what it is doing. */
 export function waitForServer(cookie: string, { status, updated, ...server }: Server): Step<never> {
   const task = server['OS-EXT-STS:task_state'];
+  return waitFor(cookie, task ? `${status}, ${task}` : status, updated);
+}
+
+export function waitForVolume(cookie: string, { status, updated_at: updated }: Volume): Step<never> {
+  return waitFor(cookie, `volume ${status}`, updated ? toUtc(updated) : undefined);
+}
+
+/** Cinder's times are in UTC and do not say so. */
+export const toUtc = (time: string): string => `${time.replace(/Z$/, '')}Z`;
+
+function waitFor(cookie: string, phase: string, updated: string | undefined): Step<never> {
   const since = Date.parse(updated ?? '');
-  const phase = task ? `${status}, ${task}` : status;
   return pending(cookie, POLL_MS, phase, Number.isNaN(since) ? undefined : since + TASK_WITHIN_MS);
 }

@@ -1,7 +1,7 @@
 import type { ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server } from './api.ts';
-import { classify, isWithheld, unlessConflict } from './errors.ts';
+import { classify, unlessConflict, unlessWithheld } from './errors.ts';
 import { showMachine } from './machines.ts';
 import { type Attempt, readAttempt } from './objects.ts';
 import { type MachineMethod, type Platform, POLL_MS, waitForServer } from './platform.ts';
@@ -70,12 +70,8 @@ export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) 
 
 /** Most clouds offload at once. Where they do not, only an administrator may: then its host keeps the machine. */
 async function offload(platform: Platform, server: Server): Promise<Step<never>> {
-  try {
-    return await act(platform, server, { shelveOffload: null }, 'shelve');
-  } catch (error) {
-    if (isWithheld(error)) return pending('shelved', POLL_MS);
-    throw error;
-  }
+  const sent = await unlessWithheld(act(platform, server, { shelveOffload: null }, 'shelve'));
+  return sent ?? pending('shelved', POLL_MS);
 }
 
 export const startMachine: MachineMethod<'start'> = async (platform, ref, cookie) => {

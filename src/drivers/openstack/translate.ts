@@ -12,11 +12,12 @@ import { shortenNote } from '../../orchestrator/model/platform-resource.ts';
 import { usualLoginUser } from '../kit/login-user.ts';
 import type { FloatingIp, Port, Server, Volume } from './api.ts';
 import type { OpenStackConfig, OpenStackOffer } from './options.ts';
+import { toUtc } from './platform.ts';
 
 /** Berth's mark in the metadata of servers and volumes. Without `ref` one is never touched. */
 export const mark = {
   ref: 'berth_ref',
-  /** The id of the server that was made for the ref, written when its creation is complete. A copy has another id. */
+  /** The id of the server or the volume itself, written when its creation is complete. A copy has another id. */
   id: 'berth_id',
   offer: 'berth_offer',
   loginUser: 'berth_login_user',
@@ -64,12 +65,15 @@ export function noteOf(metadata: Readonly<Record<string, string>>): string | und
 
 export const refOf = ({ metadata }: Pick<Server, 'metadata'>): OwnerRef | undefined => metadata?.[mark.ref];
 
-/** Whether the server's creation is complete, and it is not a copy. */
-export const isCreated = ({ id, metadata }: Server): boolean => metadata?.[mark.id] === id;
+type Marked = Pick<Server | Volume, 'id' | 'metadata'>;
 
-export const hasId = ({ metadata }: Server): boolean => metadata?.[mark.id] !== undefined;
+/** Whether the creation of the server or the volume is complete, and it is not a copy. */
+export const isCreated = ({ id, metadata }: Marked): boolean => metadata?.[mark.id] === id;
 
-export const isCopy = (server: Server): boolean => hasId(server) && !isCreated(server);
+export const hasId = ({ metadata }: Marked): boolean => metadata?.[mark.id] !== undefined;
+
+/** A server from a snapshot and a volume from a backup have the metadata of their original. */
+export const isCopy = (one: Marked): boolean => hasId(one) && !isCreated(one);
 
 /** Whether it ever ran. Nova starts no second server on a port. */
 export const wasLaunched = (server: Server): boolean => Boolean(server['OS-SRV-USG:launched_at']);
@@ -265,7 +269,7 @@ export function fromPlatformVolume(
   return {
     ref,
     attachedTo: [...new Set(users)],
-    createdAt: Date.parse(`${volume.created_at.replace(/Z$/, '')}Z`),
+    createdAt: Date.parse(toUtc(volume.created_at)),
     sizeGb: volume.size,
     ...(volume.name !== ref && { renamedTo: volume.name }),
     ...(note !== undefined && { note }),

@@ -5,15 +5,31 @@ import { KEEPS_DATA } from './client.ts';
 import { detachFrom, isStuck, removeVolume, stuckVolume } from './destroy.ts';
 import { unlessConflict } from './errors.ts';
 import { readAttempt } from './objects.ts';
-import { type Platform, POLL_MS, type VolumeMethod } from './platform.ts';
-import { fromPlatformVolume, isCopy, mark, refOf, toNoteMetadata, usersOf } from './translate.ts';
+import { type Platform, POLL_MS, type VolumeMethod, waitForVolume } from './platform.ts';
+import { fromPlatformVolume, isCopy, isCreated, mark, refOf, toNoteMetadata, usersOf } from './translate.ts';
 
-/** The volumes of a ref, oldest first: a create whose answer was lost may have made two. */
+/** First those whose creation is complete, then the oldest: a create whose answer was lost may have made two. */
+function inOrder(volumes: readonly Volume[]): Volume[] {
+  return volumes.toSorted(
+    (a, b) =>
+      Number(isCreated(b)) - Number(isCreated(a)) ||
+      a.created_at.localeCompare(b.created_at) ||
+      a.id.localeCompare(b.id),
+  );
+}
+
+/** The volumes of a ref. @throws {Error} if the only one with its name lacks the mark: that is no absence */
 async function find({ api }: Platform, ref: OwnerRef): Promise<Volume[]> {
-  const isOf = ({ metadata }: Volume): boolean => metadata[mark.ref] === ref;
-  const named = (await api.volumes({ name: ref })).filter(isOf);
-  const found = named.length > 0 ? named : (await api.volumes()).filter(isOf);
-  return found.toSorted((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
+  const isOf = (one: Volume): boolean => one.metadata[mark.ref] === ref && !isCopy(one);
+  const named = await api.volumes({ name: ref });
+  const own = named.filter(isOf);
+  const found = own.length > 0 ? own : (await api.volumes()).filter(isOf);
+  const unmarked = named.find(({ metadata }) => metadata[mark.ref] === undefined);
+  if (found.length === 0 && unmarked !== undefined)
+    throw new Error(
+      `the volume ${unmarked.id} has the name ${ref} without the metadata ${mark.ref}: \`openstack volume set --property ${mark.ref}=${ref} ${unmarked.id}\`, or rename it`,
+    );
+  return inOrder(found);
 }
 
 /** Refs of machines by the ids of their servers. */
@@ -43,18 +59,22 @@ export const getVolume: VolumeMethod<'get'> = async (platform, ref) => {
 
 export const listVolumes: VolumeMethod<'list'> = async (platform) => {
   const [all, refs] = await Promise.all([platform.api.volumes(), machineRefs(platform)]);
-  const oldest = all.toSorted((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
-  const byRef = Map.groupBy(
-    oldest.filter(({ metadata }) => metadata[mark.ref] !== undefined),
-    ({ metadata }) => metadata[mark.ref] as OwnerRef,
+  const { marked = [], copied = [] } = Object.groupBy(
+    inOrder(all).filter(({ metadata }) => metadata[mark.ref] !== undefined),
+    (one) => (isCopy(one) ? 'copied' : 'marked'),
   );
+  const byRef = Map.groupBy(marked, ({ metadata }) => metadata[mark.ref] as OwnerRef);
+  const copies = copied.map(({ id, name, metadata }) => ({
+    ref: metadata[mark.ref] as OwnerRef,
+    name: `${name} (${id})`,
+  }));
   const items: ObservedVolume[] = [];
   const leftovers: { ref: OwnerRef; detail: string }[] = [];
   for (const [ref, [first, ...others]] of byRef) {
     if (first !== undefined) items.push(fromPlatformVolume(first, ref, refs));
     if (others.length > 0) leftovers.push({ ref, detail: others.map(({ id }) => `volume ${id}`).join(', ') });
   }
-  return { answer: 'listed', items, leftovers };
+  return { answer: 'listed', items, leftovers, copies };
 };
 
 export const createVolume: VolumeMethod<'create'> = async (platform, spec, cookie) => {
@@ -62,9 +82,12 @@ export const createVolume: VolumeMethod<'create'> = async (platform, spec, cooki
   const [known] = await find(platform, spec.ref);
   if (known?.status === 'error')
     return failed('capacity', `Cinder could not make the volume ${known.id}`, 'certain');
-  if (known?.status === 'available' || known?.status === 'in-use')
+  if (known?.status === 'available' || known?.status === 'in-use') {
+    if (!isCreated(known))
+      await api.make('volume', `/volumes/${known.id}/metadata`, 'metadata', { [mark.id]: known.id });
     return done(await show(platform, spec.ref, known));
-  if (known !== undefined) return pending(`volume:${known.id}`, POLL_MS);
+  }
+  if (known !== undefined) return waitForVolume(`volume:${known.id}`, known);
   if (cookie !== null)
     return failed('unfinished', `the volume ${cookie.slice('volume:'.length)} has vanished`, 'certain');
   const zone = options.datacenters[spec.datacenter]?.volume_zone;
@@ -100,7 +123,8 @@ export const attachVolume: VolumeMethod<'attach'> = async (platform, ref, machin
   if (server === undefined) return failed('gone', `there is no server of ${machine}`);
   const isShelved = server.status === 'SHELVED_OFFLOADED';
   if (usersOf(volume).includes(server.id) && (volume.status === 'in-use' || isShelved)) return done(null);
-  if (/^(reserved|attaching|detaching)$/.test(volume.status)) return pending(cookie ?? 'attach', POLL_MS);
+  if (/^(reserved|attaching|detaching)$/.test(volume.status))
+    return waitForVolume(cookie ?? 'attach', volume);
   // Nova had accepted it, and its host could not.
   if (cookie === 'attached' && volume.status === 'available')
     return failed('internal', `Nova could not attach ${volume.id} to ${server.id}`);
@@ -124,7 +148,7 @@ export const detachVolume: VolumeMethod<'detach'> = async (platform, ref, machin
   );
   const its = usersOf(volume).filter((id) => id === server?.id || ids.includes(id));
   for (const id of its) await detachFrom(platform, volume, id);
-  if (its.length > 0) return pending(cookie ?? 'detach', POLL_MS);
+  if (its.length > 0) return waitForVolume(cookie ?? 'detach', volume);
   for (const id of ids) {
     const path = `/volumes/${volume.id}/metadata/${mark.server}${id}`;
     await unlessConflict(platform.api.remove('volume', path, KEEPS_DATA));
@@ -137,7 +161,7 @@ export const resizeVolume: VolumeMethod<'resize'> = async (platform, ref, sizeGb
   if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
   const { id, size, status } = volume;
   if (status.startsWith('error')) return stuckVolume(volume);
-  if (status === 'extending') return pending(cookie ?? 'extend', POLL_MS);
+  if (status === 'extending') return waitForVolume(cookie ?? 'extend', volume);
   if (size === sizeGb) return done(await show(platform, ref, volume));
   if (size > sizeGb) return failed('invalid', `the volume ${id} has ${size} GiB and cannot shrink`);
   if (status !== 'available') return failed('conflict', `the volume ${id} is ${status}`);
@@ -150,5 +174,6 @@ export const destroyVolume: VolumeMethod<'destroy'> = async (platform, ref, _coo
   const stuck = volumes.find(isStuck);
   if (stuck !== undefined) return stuckVolume(stuck);
   for (const volume of volumes) await removeVolume(platform, volume, order);
-  return volumes.length === 0 ? done(null) : pending('destroy', POLL_MS);
+  const [first] = volumes;
+  return first === undefined ? done(null) : waitForVolume('destroy', first);
 };
