@@ -48,8 +48,8 @@ export const openstackMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/drivers/openstack/destroy.ts',
-        find: '    await removeImages(platform, ref, ids, order),\n',
-        replace: '    ids.length < 0 && (await removeImages(platform, ref, ids, order)),\n',
+        find: 'const images = await shelveImages(platform, ref, ids);',
+        replace: 'const images = ids.length < 0 ? await shelveImages(platform, ref, ids) : [];',
       },
     ],
   },
@@ -60,8 +60,8 @@ export const openstackMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/drivers/openstack/destroy.ts',
-        find: '    await removeFloatingIps(platform, attempt, order),\n',
-        replace: '    ids.length < 0 && (await removeFloatingIps(platform, attempt, order)),\n',
+        find: 'const { floatingIps, bootVolumes } = attempt;',
+        replace: 'const { floatingIps, bootVolumes } = { ...attempt, floatingIps: [] as { id: string }[] };',
       },
     ],
   },
@@ -85,8 +85,8 @@ export const openstackMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/drivers/openstack/objects.ts',
-        find: 'if (hidden !== undefined) throw new CellIsDown(hidden);',
-        replace: 'if (hidden?.id === "") throw new CellIsDown(hidden);',
+        find: 'if (hidden !== undefined) throw new Error(`Nova',
+        replace: 'if (hidden?.id === "") throw new Error(`Nova',
       },
     ],
   },

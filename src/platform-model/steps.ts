@@ -14,12 +14,14 @@ export function pending(cookie: string, leftMs: number, phase?: string, deadline
   };
 }
 
+export type Failure = Extract<Step<never>, { outcome: 'failed' }>;
+
 export function failed(
   code: FailureCode,
   detail: string,
   sideEffect: 'none' | 'possible' | 'certain' = 'none',
   retryAfterMs?: number,
-): Step<never> {
+): Failure {
   return {
     outcome: 'failed',
     code,
@@ -33,6 +35,6 @@ export function failed(
  * The partial result of an earlier call cannot be completed. The core orders its removal and makes the resource under
  * another name.
  */
-export function unfinished(detail: string): Step<never> {
+export function unfinished(detail: string): Failure {
   return failed('unfinished', detail, 'certain');
 }

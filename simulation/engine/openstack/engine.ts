@@ -122,7 +122,15 @@ export class OpenStackEngine implements Engine {
       identity: { methods: ['application_credential'], application_credential: { id, secret } },
     };
     const cloud = {
-      ...{ authUrl: KEYSTONE, auth, region: undefined, interface: 'public', ca: undefined, verify: true },
+      ...{
+        authUrl: KEYSTONE,
+        auth,
+        project: undefined,
+        region: undefined,
+        interface: 'public',
+        ca: undefined,
+        verify: true,
+      },
       ...{ file: 'clouds.yaml', isReadableByOthers: false },
     };
     const connection = { cloud, transport: this.#transport(process) };

@@ -13,7 +13,7 @@ export const about: DriverAbout = {
   ],
   traps: [
     'GPUs, Cinder with a storage system, floating IPs that route and an agent of Neutron were not tried: the lab has none.',
-    'A credential of another project is taken for this one’s as far as volumes go: they read as gone. Machines do not.',
+    'Without `project` in the configuration, volumes read as gone with a credential of another project. Machines do not.',
     'A machine that is stopped and shelved still counts in the quota of its project.',
     'Without an administrator’s rights, Berth sees the quota but not how much room the hosts have: a create may fail for want of one.',
     'Placement counts PCI devices only if the flavor names a resource class: with an alias alone, the units of the catalog limit them.',

@@ -2,6 +2,7 @@ import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import type { CloudClient, Json, Query, Removal } from './client.ts';
 import { unlessGone, unlessWithheld } from './errors.ts';
 import type { Service } from './session.ts';
+import { toHost } from './translate.ts';
 
 export interface Server {
   id: string;
@@ -16,9 +17,7 @@ export interface Server {
   tags?: readonly string[];
   locked?: boolean;
   fault?: { message?: string };
-  image?: { id: string } | '';
   'OS-EXT-STS:task_state'?: string | null;
-  'OS-EXT-STS:vm_state'?: string;
   /** 0 none, 1 running, 3 paused, 4 shut down, 6 crashed, 7 suspended. */
   'OS-EXT-STS:power_state'?: number;
   'OS-EXT-AZ:availability_zone'?: string;
@@ -82,6 +81,8 @@ export interface Flavor {
 
 export interface Zone {
   name: string;
+  /** Its name as a host of Berth. */
+  host: string;
   isAvailable: boolean;
   /** Names of its compute hosts. Undefined if this project may not see them. */
   hosts: readonly string[] | undefined;
@@ -97,13 +98,8 @@ export interface Named {
   security_group_rules?: readonly { direction: string }[];
 }
 
-/** How much of a quota is left: what it limits, and undefined for no limit. */
-export type QuotaLeft = Readonly<
-  Record<
-    'instances' | 'cores' | 'ramMib' | 'ports' | 'floatingIps' | 'volumes' | 'gigabytes',
-    number | undefined
-  >
->;
+/** How much of each quota is left, by the operator's word for it. Undefined for no limit. */
+export type QuotaLeft = Readonly<Record<string, number | undefined>>;
 
 /** The requests of the driver. @throws as {@link CloudClient} */
 export class CloudApi {
@@ -196,6 +192,7 @@ export class CloudApi {
   /** Zones of compute hosts, with their hosts if this project may see them. */
   async zones(): Promise<Zone[]> {
     const path = '/os-availability-zone';
+    const session = await this.client.session();
     const detailed = await unlessWithheld(this.client.get('compute', `${path}/detail`));
     const body = detailed ?? (await this.client.get('compute', path));
     const found = body['availabilityZoneInfo'] as {
@@ -207,11 +204,9 @@ export class CloudApi {
       .filter(({ hosts }) => hosts === null || Object.values(hosts).some((of) => 'nova-compute' in of))
       .map(({ zoneName, zoneState, hosts }) => ({
         name: zoneName,
+        host: toHost(zoneName, session),
         isAvailable: zoneState.available,
-        hosts:
-          hosts === null
-            ? undefined
-            : Object.entries(hosts).flatMap(([name, of]) => (isUp(of) ? [name] : [])),
+        hosts: hosts === null ? undefined : Object.keys(hosts).filter((name) => isUp(hosts[name] ?? {})),
       }));
   }
 
@@ -222,31 +217,24 @@ export class CloudApi {
       this.client.get('network', `/quotas/${project.id}/details.json`),
       this.client.get('volume', '/limits'),
     ]);
-    const [nova, cinder] = [compute, volume].map(
-      (body) => (body?.['limits'] as { absolute?: Record<string, number> })?.absolute ?? {},
-    );
-    const neutron = (network['quota'] ?? {}) as Record<
-      string,
-      { limit: number; used: number; reserved: number }
-    >;
-    const left = (max: number | undefined, used = 0) =>
-      max === undefined || max < 0 ? undefined : Math.max(0, max - used);
-    const ofNetwork = (name: string) =>
-      left(neutron[name]?.limit, (neutron[name]?.used ?? 0) + (neutron[name]?.reserved ?? 0));
-    return {
-      instances: left(nova?.['maxTotalInstances'], nova?.['totalInstancesUsed']),
-      cores: left(nova?.['maxTotalCores'], nova?.['totalCoresUsed']),
-      ramMib: left(nova?.['maxTotalRAMSize'], nova?.['totalRAMUsed']),
-      ports: ofNetwork('port'),
-      floatingIps: ofNetwork('floatingip'),
-      volumes: left(cinder?.['maxTotalVolumes'], cinder?.['totalVolumesUsed']),
-      gigabytes: left(cinder?.['maxTotalVolumeGigabytes'], cinder?.['totalGigabytesUsed']),
+    const left = (max = -1, used = 0) => (max < 0 ? undefined : Math.max(0, max - used));
+    const absolute = ({ limits }: Json, max: string, used: string) => {
+      const of = (limits as { absolute?: Record<string, number> } | undefined)?.absolute;
+      return left(of?.[max], of?.[used]);
     };
-  }
-
-  /** Actions on a server, newest first. */
-  actions(id: string): Promise<{ action: string; message: string | null }[]> {
-    return this.client.list('compute', `/servers/${id}/os-instance-actions`, 'instanceActions');
+    const neutron = (name: string) => {
+      const of = (network['quota'] as Record<string, Record<string, number>> | undefined)?.[name];
+      return left(of?.['limit'], (of?.['used'] ?? 0) + (of?.['reserved'] ?? 0));
+    };
+    return {
+      instances: absolute(compute, 'maxTotalInstances', 'totalInstancesUsed'),
+      cores: absolute(compute, 'maxTotalCores', 'totalCoresUsed'),
+      RAM: absolute(compute, 'maxTotalRAMSize', 'totalRAMUsed'),
+      ports: neutron('port'),
+      'floating IPs': neutron('floatingip'),
+      volumes: absolute(volume, 'maxTotalVolumes', 'totalVolumesUsed'),
+      'gigabytes of volumes': absolute(volume, 'maxTotalVolumeGigabytes', 'totalGigabytesUsed'),
+    };
   }
 
   /** Neutron shows an administrator the ports of all projects. */

@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { OTHER, TOKEN_MS, URLS } from '../../../simulation/engine/openstack/memory-cloud.fixture.ts';
 import { TRIAL_ORDER } from '../kit/checks/bench.ts';
 import { ended, openstackInMemory, specOf, withMachine } from './driver.fixture.ts';
+import { openOpenStack } from './open.ts';
 
 const MINUTE = 60_000;
-const { nova, neutron } = URLS;
+const { nova, neutron, cinder } = URLS;
 
 describe('what somebody does at the cloud', () => {
   it.each([
@@ -87,10 +88,50 @@ describe('what somebody does at the cloud', () => {
     },
   );
 
-  it('removes its mark but not its tag: nothing is concluded', async () => {
-    const setting = await withMachine();
+  it('removes its mark but not its tag: nothing is concluded, and an order removes nothing', async () => {
+    const setting = await withMachine({ floating: true });
     await setting.ask('PUT', `${nova}/servers/${setting.id}/metadata`, { metadata: {} });
     expect(await setting.power()).toBe('unknown');
+    const { cloud } = setting;
+    const all = () => cloud.servers.size + cloud.ports.size + cloud.floatingIps.size;
+    const before = all();
+    const order = setting.driver.destroy(setting.ref, null, TRIAL_ORDER);
+    await expect(order).rejects.toThrow(`openstack server set --property berth_ref=${setting.ref}`);
+    expect(all()).toBe(before);
+  });
+
+  it('restores a backup of its boot volume, with all metadata: that is no part of it [openstack-boot-backup]', async () => {
+    const setting = await withMachine({ bootsFromVolume: true });
+    const [boot] = setting.cloud.volumes.values();
+    const { name, metadata } = boot as { name: string; metadata: object };
+    await setting.ask('POST', `${cinder}/volumes`, { volume: { name, metadata, size: 20 } });
+    await setting.wait(MINUTE);
+    await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
+    expect([...setting.cloud.volumes.keys()]).toHaveLength(1);
+    expect(setting.cloud.volumes.has(boot?.id ?? '')).toBe(false);
+  });
+
+  it('renames its port and its boot volume: it is shown until they are gone', async () => {
+    const setting = await withMachine({ bootsFromVolume: true });
+    const [port] = setting.cloud.ports.values();
+    if (port !== undefined) port.name = 'renamed';
+    await setting.driver.destroy(setting.ref, null, TRIAL_ORDER);
+    await setting.wait(MINUTE);
+    expect(setting.cloud.servers.size).toBe(0);
+    expect(await setting.power()).toBe('destroying');
+    await ended(setting, (cookie) => setting.driver.destroy(setting.ref, cookie, TRIAL_ORDER));
+    expect(setting.cloud.ports.size + setting.cloud.volumes.size).toBe(0);
+  });
+
+  it('takes floating IPs out of the configuration: that of a machine from before goes with it', async () => {
+    const setting = await withMachine({ floating: true });
+    const { floating_network: _, ...options } = setting.options;
+    const later = openOpenStack(options, setting.connection, {
+      catalog: setting.catalog,
+      clock: { now: setting.connection.now } as never,
+    });
+    await ended(setting, (cookie) => later.destroy(setting.ref, cookie, TRIAL_ORDER));
+    expect(setting.cloud.floatingIps.size).toBe(0);
   });
 
   it('takes its port away: it runs, but cannot be reached', async () => {

@@ -8,6 +8,7 @@ const cloud = {
   ...{
     authUrl: 'https://keystone/v3',
     auth: {},
+    project: undefined as string | undefined,
     region: 'R',
     interface: 'public',
     ca: undefined,
@@ -44,6 +45,27 @@ function clientOver(answerOf: (sent: Sent) => Partial<Answer> | Error, now = () 
 const refusal = (error: unknown): CloudRefusal => error as CloudRefusal;
 
 describe('requests to a cloud', () => {
+  it('are not sent to a service for as long as it asked for a pause', async () => {
+    let nowMs = 0;
+    const { client, sent } = clientOver(
+      () => ({ status: 429, headers: { 'retry-after': '7' }, text: 'slow down' }),
+      () => nowMs,
+    );
+    const ask = () => client.get('compute', '/servers').catch(refusal);
+    expect(await ask()).toMatchObject({ status: 429, retryAfterMs: 7_000 });
+    nowMs = 5_000;
+    const count = sent.length;
+    expect(await ask()).toMatchObject({
+      status: 429,
+      retryAfterMs: 2_000,
+      message: 'compute asked for a pause of 2 s',
+    });
+    expect(sent.length).toBe(count);
+    nowMs = 7_000;
+    await ask();
+    expect(sent.length).toBe(count + 1);
+  });
+
   it('share one request for a token, and name the microversion', async () => {
     const { client, sent } = clientOver(() => ({}));
     await Promise.all([client.get('compute', '/a'), client.get('compute', '/b')]);

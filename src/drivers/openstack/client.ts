@@ -41,6 +41,8 @@ const REQUEST_TIMEOUT_MS = DEFAULT_CALL_MS - 1_000;
 /** A token is replaced this long before it expires. */
 const TOKEN_SPARE_MS = 60_000;
 const MOST_PAGES = 1_000;
+/** The longest time without a request to a service that asked for a pause. */
+const LONGEST_REST_MS = 60_000;
 /** Errors of a connection that was never made, so nothing was sent. */
 const UNSENT = new Set<string>([...NO_CONNECTION, 'CERT_HAS_EXPIRED', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY']);
 
@@ -51,6 +53,8 @@ export class CloudClient {
   readonly #now: () => number;
   readonly #transport: Transport;
   #session: Promise<Session> | undefined;
+  /** Until when a service asked not to be asked, in milliseconds since the epoch. */
+  readonly #rests = new Map<Service, number>();
 
   constructor({ cloud, asking, now = Date.now, transport }: Connection) {
     this.#cloud = cloud;
@@ -61,12 +65,7 @@ export class CloudClient {
 
   /** The project and the region. @throws as `get` */
   async session(): Promise<Session> {
-    const { signal, end } = this.#limit(undefined);
-    try {
-      return await this.#current(signal);
-    } finally {
-      end();
-    }
+    return this.#within(undefined, (signal) => this.#current(signal));
   }
 
   /** @throws {CloudRefusal} | {NotReached} | {Error} if the answer is lost or is not the service's */
@@ -116,8 +115,7 @@ export class CloudClient {
 
   /** The versions that a service offers, and the `Date` of its answer. @throws as `get` */
   async versions(service: Service): Promise<{ body: Json; date: string | undefined }> {
-    const { signal, end } = this.#limit(undefined);
-    try {
+    return this.#within(undefined, async (signal) => {
       const session = await this.#current(signal);
       const root = session.urlOf(service).replace(/(\/v[\d.]+)\/.*$/, '$1');
       const answer = await this.#exchange({
@@ -128,9 +126,7 @@ export class CloudClient {
         signal,
       });
       return { body: parse(answer, service), date: answer.headers['date'] };
-    } finally {
-      end();
-    }
+    });
   }
 
   close(): Promise<void> {
@@ -141,17 +137,17 @@ export class CloudClient {
     const { call } = options;
     if (call !== undefined && (call.signal.aborted || this.#now() >= call.deadline))
       throw new NotReached('the time of this call is over: nothing was sent');
-    const { signal, end } = this.#limit(call);
-    try {
+    const restMs = (this.#rests.get(service) ?? 0) - this.#now();
+    if (restMs > 0)
+      throw new CloudRefusal(429, `${service} asked for a pause of ${Math.ceil(restMs / 1000)} s`, restMs);
+    return this.#within(call, async (signal) => {
       const session = await this.#current(signal);
       const answer = await this.#ask(session, method, service, path, options, signal);
       if (answer.status !== 401) return this.#read(answer, service);
       // The token was revoked or expired early. A 401 has no effect, so the request may be sent again.
       const renewed = await this.#current(signal, session);
       return this.#read(await this.#ask(renewed, method, service, path, options, signal), service);
-    } finally {
-      end();
-    }
+    });
   }
 
   #ask(
@@ -172,7 +168,7 @@ export class CloudClient {
       headers: {
         'x-auth-token': session.token,
         accept: 'application/json',
-        ...(microversion && { [microversion[0]]: `${microversion[1]} ${microversion[2]}` }),
+        ...(microversion && { 'OpenStack-API-Version': `${service} ${microversion}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -181,7 +177,12 @@ export class CloudClient {
   }
 
   #read(answer: Answer, service: Service): Json {
-    if (answer.status >= 400) throw toRefusal(answer, service);
+    if (answer.status >= 400) {
+      const refusal = toRefusal(answer, service);
+      const restMs = isThrottled(answer) ? (refusal.retryAfterMs ?? 0) : 0;
+      if (restMs > 0) this.#rests.set(service, this.#now() + Math.min(restMs, LONGEST_REST_MS));
+      throw refusal;
+    }
     return answer.text === '' ? {} : parse(answer, service);
   }
 
@@ -204,37 +205,30 @@ export class CloudClient {
   }
 
   #begin(): void {
-    const session = this.#authenticate();
-    this.#session = session;
-    // The next request tries again.
-    session.catch(() => {
+    const session = this.#within(undefined, (signal) => this.#authenticate(signal)).catch((error) => {
+      // The next request tries again.
       if (this.#session === session) this.#session = undefined;
+      if (error instanceof CloudRefusal || error instanceof NotReached) throw error;
+      // A token changes nothing.
+      throw new NotReached(`Keystone: ${(error as Error).message}`);
     });
+    this.#session = session;
   }
 
-  /** @throws {CloudRefusal} if the credential is refused; {NotReached} for any other failure: a token changes nothing */
-  async #authenticate(): Promise<Session> {
-    const { signal, end } = this.#limit(undefined);
+  async #authenticate(signal: AbortSignal): Promise<Session> {
     const { authUrl, auth } = this.#cloud;
-    try {
-      const answer = await this.#exchange({
-        method: 'POST',
-        url: `${authUrl}/auth/tokens`,
-        headers: { accept: 'application/json', 'content-type': 'application/json' },
-        body: JSON.stringify({ auth }),
-        signal,
-      });
-      if (answer.status === 401 || answer.status === 403)
-        throw new CloudRefusal(401, `Keystone refuses the credential (${answer.status})`);
-      if (answer.status >= 400)
-        throw new NotReached(`Keystone answers ${answer.status} to the request for a token`);
-      return toSession(answer.headers['x-subject-token'], parse(answer, 'identity'), this.#cloud);
-    } catch (error) {
-      if (error instanceof CloudRefusal || error instanceof NotReached) throw error;
-      throw new NotReached(`Keystone: ${(error as Error).message}`);
-    } finally {
-      end();
-    }
+    const answer = await this.#exchange({
+      method: 'POST',
+      url: `${authUrl}/auth/tokens`,
+      headers: { accept: 'application/json', 'content-type': 'application/json' },
+      body: JSON.stringify({ auth }),
+      signal,
+    });
+    const { status } = answer;
+    if (status === 401 || status === 403)
+      throw new CloudRefusal(401, `Keystone refuses the credential (${status})`);
+    if (status >= 400) throw new NotReached(`Keystone answers ${status} to the request for a token`);
+    return toSession(answer.headers['x-subject-token'], parse(answer, 'identity'), this.#cloud);
   }
 
   /** @throws {NotReached} if no connection was made */
@@ -249,12 +243,16 @@ export class CloudClient {
     }
   }
 
-  #limit(call: Call | undefined): { signal: AbortSignal; end: () => void } {
+  async #within<T>(call: Call | undefined, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController();
     const withinMs = this.#asking?.withinMs ?? REQUEST_TIMEOUT_MS;
     const timer = setTimeout(() => over.abort(new Error(`no answer within ${withinMs} ms`)), withinMs);
-    const ends = [this.#asking?.signal, call?.signal].filter((one) => one !== undefined);
-    return { signal: AbortSignal.any([over.signal, ...ends]), end: () => clearTimeout(timer) };
+    const ends = [over.signal, this.#asking?.signal, call?.signal].filter((one) => one !== undefined);
+    try {
+      return await task(AbortSignal.any(ends));
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }
 
@@ -273,13 +271,14 @@ function parse({ text, status }: Answer, service: string): Json {
   throw new Error(`${service} answered ${status} with a body that is not JSON: ${text.slice(0, 200)}`);
 }
 
+const isThrottled = ({ status }: Answer): boolean => status === 429 || status === 503;
+
 /** @throws {Error} if another server, such as a proxy, has answered: its 404 does not mean that something is gone */
 function toRefusal(answer: Answer, service: Service): CloudRefusal {
   const seconds = Number(answer.headers['retry-after']);
   const retryAfterMs = seconds > 0 ? seconds * 1000 : undefined;
-  const isThrottled = answer.status === 429 || answer.status === 503;
   const message = messageOf(answer);
-  if (message === undefined && !isThrottled && answer.status !== 401)
+  if (message === undefined && !isThrottled(answer) && answer.status !== 401)
     throw new Error(
       `${service} answered ${answer.status} with an unexpected body: ${answer.text.slice(0, 200)}`,
     );

@@ -4,7 +4,7 @@ import { TRIAL_ORDER } from '../kit/checks/bench.ts';
 import { ended, withMachine } from './driver.fixture.ts';
 
 const MINUTE = 60_000;
-const { nova } = URLS;
+const { nova, cinder } = URLS;
 
 type Setting = Awaited<ReturnType<typeof withMachine>>;
 
@@ -50,6 +50,40 @@ describe('a volume of a shelved machine', () => {
     expect(await step('detach')).toMatchObject({ outcome: 'done' });
     expect(setting.cloud.servers.get(setting.id)?.mappings).toEqual([]);
   });
+});
+
+// cinder/backup/driver.py, put_metadata: what is restored gets the name and the metadata of its original.
+it('a volume that somebody restored from a backup stays when the original is deleted [openstack-volume-backup]', async () => {
+  const setting = await withMachine();
+  const { volumes, ref } = await withVolume(setting);
+  const [original] = setting.cloud.volumes.values();
+  const { name, metadata } = original as { name: string; metadata: object };
+  await setting.ask('POST', `${cinder}/volumes`, { volume: { name, metadata, size: 5 } });
+  await setting.wait(MINUTE);
+  expect(await volumes.list()).toMatchObject({ items: [{ ref }], leftovers: [], copies: [{ ref }] });
+  const step = await ended(setting, (cookie) => volumes.destroy(ref, cookie, TRIAL_ORDER));
+  expect(step).toMatchObject({ outcome: 'done' });
+  expect([...setting.cloud.volumes.values()].map(({ name }) => name)).toEqual([ref]);
+  expect(setting.cloud.volumes.has(original?.id ?? '')).toBe(false);
+});
+
+it('a volume whose metadata somebody removed is unknown, not gone', async () => {
+  const setting = await withMachine();
+  const { volumes, ref } = await withVolume(setting);
+  for (const volume of setting.cloud.volumes.values()) volume.metadata = {};
+  expect(await volumes.get(ref)).toMatchObject({ answer: 'unknown' });
+});
+
+// glance/api/v2/images.py: an administrator is shown the images of all projects.
+it('the image of another project with the same name stays [openstack-other-image]', async () => {
+  const setting = await withMachine();
+  const { driver, ref, cloud } = setting;
+  const [image] = cloud.images.values();
+  if (image === undefined) throw new Error('there is no image');
+  const theirs = { ...image, id: cloud.id(), name: `${ref}-shelved`, project: 'other', isPublic: false };
+  cloud.images.set(theirs.id, theirs);
+  await ended(setting, (cookie) => driver.destroy(ref, cookie, TRIAL_ORDER));
+  expect(cloud.images.has(theirs.id)).toBe(true);
 });
 
 it('a volume is attached to the machine, not to a second server of a lost create', async () => {

@@ -11,6 +11,8 @@ export interface Cloud {
   authUrl: string;
   /** The body of the request for a token. It holds the secret. */
   auth: object;
+  /** Id of the project that the credential must be one of. Undefined for any. */
+  project: string | undefined;
   /** Undefined if the catalog has only one region. */
   region: string | undefined;
   interface: string;
@@ -53,7 +55,12 @@ const cloudsSchema = z.object({ clouds: z.record(z.string(), z.record(z.string()
  * @throws {Fatal} with a message for the operator, which holds no value of the file
  */
 export function readCloud(
-  { cloud: name, clouds_file: given, region }: Pick<OpenStackConfig, 'cloud' | 'clouds_file' | 'region'>,
+  {
+    cloud: name,
+    clouds_file: given,
+    project,
+    region,
+  }: Pick<OpenStackConfig, 'cloud' | 'clouds_file' | 'project' | 'region'>,
   env: Readonly<Record<string, string | undefined>>,
 ): Cloud {
   const usual = [
@@ -82,6 +89,7 @@ export function readCloud(
   return {
     authUrl: `${auth.auth_url.replace(/\/+$/, '').replace(/\/v3$/, '')}/v3`,
     auth: toAuth(auth, `the cloud ${name} in ${file}`),
+    project,
     region: region ?? own,
     interface: kind,
     ca: cacert === undefined ? undefined : readText(cacert),
@@ -116,34 +124,26 @@ function readText(file: string): string {
 }
 
 function toAuth(auth: z.infer<typeof authSchema>, where: string): object {
-  const user = auth.user_id
-    ? { id: auth.user_id }
-    : auth.username && { name: auth.username, domain: domainOf(auth.user_domain_id, auth.user_domain_name) };
-  const {
-    application_credential_id: id,
-    application_credential_name: name,
-    application_credential_secret: secret,
-  } = auth;
+  const user = identified(auth.user_id, auth.username, auth.user_domain_id, auth.user_domain_name);
+  const { application_credential_id: id, application_credential_name: name } = auth;
+  const { application_credential_secret: secret, password } = auth;
   if (secret !== undefined && (id !== undefined || (name !== undefined && user))) {
     const credential = id === undefined ? { name, user, secret } : { id, secret };
     return { identity: { methods: ['application_credential'], application_credential: credential } };
   }
-  const project = auth.project_id
-    ? { id: auth.project_id }
-    : auth.project_name && {
-        name: auth.project_name,
-        domain: domainOf(auth.project_domain_id, auth.project_domain_name),
-      };
-  if (!user || auth.password === undefined || !project)
+  const { project_id, project_name, project_domain_id, project_domain_name } = auth;
+  const project = identified(project_id, project_name, project_domain_id, project_domain_name);
+  if (!user || password === undefined || !project)
     throw new Fatal(
       `platform.cloud: ${where} needs application_credential_id and application_credential_secret, or username, password and project_name.`,
     );
   return {
-    identity: { methods: ['password'], password: { user: { ...user, password: auth.password } } },
+    identity: { methods: ['password'], password: { user: { ...user, password } } },
     scope: { project },
   };
 }
 
-function domainOf(id: string | undefined, name = 'Default'): object {
-  return id === undefined ? { name } : { id };
+function identified(id?: string, name?: string, domainId?: string, domainName = 'Default') {
+  if (id !== undefined) return { id };
+  return name && { name, domain: domainId === undefined ? { name: domainName } : { id: domainId } };
 }

@@ -9,9 +9,9 @@ import { done, failed, pending, unfinished } from '../../platform-model/steps.ts
 import { orFailure } from '../kit/answers.ts';
 import type { FloatingIp, Named, Port, Server, Volume } from './api.ts';
 import { classify, toFailure, unlessConflict } from './errors.ts';
-import { endpointIn, floatingOf, portOf, showMachine } from './machines.ts';
+import { endpointIn, portOf, showMachine } from './machines.ts';
 import { type Attempt, phaseOf, readAttempt } from './objects.ts';
-import { flavorOf, zonesFor } from './placement.ts';
+import { eligible, findFlavor } from './placement.ts';
 import {
   type MachineMethod,
   offerOf,
@@ -69,9 +69,11 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
       'invalid',
       `its user data has ${userData.length} bytes, and Nova accepts ${MAX_USER_DATA_BYTES}`,
     );
-  const zone = spec.host === undefined ? (await zonesFor(platform, spec, offer))[0] : zoneOf(spec.host);
-  if (zone === undefined) return failed('capacity', 'no availability zone is open for it');
-  const [flavor, image] = await Promise.all([flavorOf(platform, offer), api.image(imageName)]);
+  const zone =
+    spec.host === undefined ? eligible(platform, await api.zones(), spec, offer)[0]?.name : zoneOf(spec.host);
+  if (zone === undefined) return failed('capacity', 'no zone that it may use is available');
+  const [flavors, image] = await Promise.all([api.flavors(), api.image(imageName)]);
+  const flavor = findFlavor(flavors, offer);
   if (flavor === undefined) return failed('invalid', `the cloud has no flavor ${offer.flavor}`);
   if (image === undefined) return failed('image_missing', `the cloud has no active image ${imageName}`);
   const port = attempt.ports[0] ?? (await makePort(platform, spec, offer.network ?? options.network));
@@ -195,44 +197,42 @@ async function finish(
   const port = portOf(server, attempt.ports);
   if (port === undefined)
     return failed('boot_failed', `the port of the server ${server.id} is gone`, 'certain');
-  let floatingIps: readonly FloatingIp[] = attempt.floatingIps;
-  if (options.floating_network !== undefined && floatingOf(port, floatingIps) === undefined) {
-    const floating = await makeFloatingIp(platform, spec, port, attempt.floatingIps);
-    if ('outcome' in floating) return floating;
-    floatingIps = [floating];
-  }
-  if (endpointIn(platform, server, { ports: [port], floatingIps }) === undefined)
-    return pending(cookie, POLL_MS);
+  if (endpointIn(platform, server, attempt) === undefined)
+    return options.floating_network === undefined
+      ? pending(cookie, POLL_MS, 'its address')
+      : giveFloatingIp(platform, spec, port, cookie, attempt.floatingIps);
   if (!isComplete) {
     const description = toDescription({ ref, phase: 'made', serverId: server.id, note });
     await api.update('network', `/ports/${port.id}`, 'port', { description });
     await api.make('compute', `${path}/metadata`, 'metadata', { [mark.id]: server.id });
   }
   const complete = { ...server, metadata: { ...server.metadata, [mark.id]: server.id } };
-  return done(await showMachine(platform, ref, complete, { ports: [port], floatingIps }));
+  return done(await showMachine(platform, ref, complete, attempt));
 }
 
 /** Nova reports no capacity after it accepted the create, as a fault. */
 function failedBuild(server: Server): Step<never> {
-  const code = classify(undefined, detailOf(server));
+  const code = classify(detailOf(server));
   return failed(code === 'capacity' || code === 'quota' ? code : 'boot_failed', detailOf(server), 'certain');
 }
 
-async function makeFloatingIp(
-  platform: Platform,
+async function giveFloatingIp(
+  { api, options }: Platform,
   { ref, note }: MachineSpec,
-  port: Port,
-  known: readonly FloatingIp[],
-): Promise<FloatingIp | Step<never>> {
-  const { api, options } = platform;
-  const [loose] = known;
-  if (loose !== undefined)
-    return api.update('network', `/floatingips/${loose.id}`, 'floatingip', { port_id: port.id });
+  { id: port_id }: Port,
+  cookie: string,
+  [loose]: readonly FloatingIp[],
+): Promise<Step<never>> {
+  if (loose !== undefined) {
+    await api.update('network', `/floatingips/${loose.id}`, 'floatingip', { port_id });
+    return pending(cookie, 1);
+  }
   const name = options.floating_network ?? '';
   const network = await api.named('networks', name);
   if (network === undefined)
     return failed('invalid', `the cloud has no network ${name}, or several of that name`, 'certain');
   const description = toDescription({ ref, phase: 'made', serverId: undefined, note });
-  const floatingIp = { floating_network_id: network.id, port_id: port.id, description };
-  return api.make('network', '/floatingips', 'floatingip', floatingIp);
+  const floatingIp = { floating_network_id: network.id, port_id, description };
+  await api.make('network', '/floatingips', 'floatingip', floatingIp);
+  return pending(cookie, 1);
 }

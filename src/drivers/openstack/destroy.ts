@@ -4,9 +4,25 @@ import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Server, Volume } from './api.ts';
 import { KEEPS_DATA } from './client.ts';
 import { unlessConflict, unlessGone } from './errors.ts';
-import { type Attempt, CellIsDown, MarkIsMissing, NOTHING, readEverything, shelveImages } from './objects.ts';
+import {
+  type Attempt,
+  markIsMissing,
+  NOTHING,
+  readEverything,
+  readServers,
+  shelveImages,
+} from './objects.ts';
 import { type MachineMethod, type Platform, POLL_MS, waitForServer, waitForVolume } from './platform.ts';
-import { isCopy, isMarkKey, mark, readDescription, refOf, toDescription, usersOf } from './translate.ts';
+import {
+  isCopy,
+  isMarkKey,
+  mark,
+  readDescription,
+  refOf,
+  taskOf,
+  toDescription,
+  usersOf,
+} from './translate.ts';
 
 const COOKIE = 'server:';
 const REST = 'addresses, images and ports are removed';
@@ -20,13 +36,9 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
   const attempt = attempts.get(ref) ?? NOTHING;
   await markPorts(platform, ref, attempt);
   const ids = serverIds(attempt, cookie);
-  const found = (await Promise.all(ids.map((id) => platform.api.server(id)))).filter(
-    (one): one is Server => one !== undefined && one.status !== 'DELETED',
-  );
-  const hidden = found.find(({ metadata }) => metadata === undefined);
-  if (hidden !== undefined) throw new CellIsDown(hidden);
+  const found = await readServers(platform.api, ids);
   const unmarked = found.find((one) => refOf(one) === undefined && one.tags?.includes(ref));
-  if (unmarked !== undefined) throw new MarkIsMissing(unmarked, ref);
+  if (unmarked !== undefined) throw markIsMissing(unmarked, ref);
   const servers = found.filter((one) => refOf(one) === ref && !isCopy(one));
   const locked = servers.find((server) => server.locked);
   if (locked !== undefined)
@@ -37,13 +49,15 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
   if (last !== undefined) return waitForServer(next, last);
   const stuck = attempt.bootVolumes.find(isStuck);
   if (stuck !== undefined) return stuckVolume(stuck);
-  const left = [
-    await removeFloatingIps(platform, attempt, order),
-    await removeBootVolumes(platform, attempt.bootVolumes, order),
-    await removeImages(platform, ref, ids, order),
-  ].some(Boolean);
-  const [boot] = attempt.bootVolumes;
-  if (left) return boot === undefined ? pending(next, POLL_MS, REST) : waitForVolume(next, boot);
+  const { floatingIps, bootVolumes } = attempt;
+  for (const { id } of floatingIps)
+    await unlessConflict(platform.api.remove('network', `/floatingips/${id}`, { order }));
+  for (const volume of bootVolumes) await removeVolume(platform, volume, order);
+  const images = await shelveImages(platform, ref, ids);
+  for (const { id } of images) await unlessConflict(platform.api.remove('image', `/images/${id}`, { order }));
+  const [boot] = bootVolumes;
+  if (boot !== undefined) return waitForVolume(next, boot);
+  if (floatingIps.length + images.length > 0) return pending(next, POLL_MS, REST);
   for (const { id } of attempt.ports)
     await unlessGone(platform.api.remove('network', `/ports/${id}`, { order }));
   return attempt.ports.length > 0 ? pending(next, POLL_MS, REST) : done(null);
@@ -67,38 +81,14 @@ async function markPorts({ api }: Platform, ref: OwnerRef, { ports, server }: At
   }
 }
 
-async function removeServer(
-  { api }: Platform,
-  { id, status, ...server }: Server,
-  order: DestroyOrder,
-): Promise<void> {
-  if (server['OS-EXT-STS:task_state'] === 'deleting') return;
-  const path = `/servers/${id}`;
+async function removeServer({ api }: Platform, server: Server, order: DestroyOrder): Promise<void> {
+  if (taskOf(server) === 'deleting') return;
+  const path = `/servers/${server.id}`;
   // Nova may keep a deleted server for a while, to restore it.
-  const isKept = status === 'SOFT_DELETED';
+  const isKept = server.status === 'SOFT_DELETED';
   await unlessConflict(
     isKept ? api.act('compute', path, { forceDelete: null }) : api.remove('compute', path, { order }),
   );
-}
-
-/** Each of these returns whether something is left. */
-async function removeFloatingIps(
-  { api }: Platform,
-  { floatingIps }: Attempt,
-  order: DestroyOrder,
-): Promise<boolean> {
-  for (const { id } of floatingIps)
-    await unlessConflict(api.remove('network', `/floatingips/${id}`, { order }));
-  return floatingIps.length > 0;
-}
-
-async function removeBootVolumes(
-  platform: Platform,
-  volumes: readonly Volume[],
-  order: DestroyOrder,
-): Promise<boolean> {
-  for (const volume of volumes) await removeVolume(platform, volume, order);
-  return volumes.length > 0;
 }
 
 const REMOVABLE = new Set(['available', 'error', 'error_extending', 'error_restoring']);
@@ -132,17 +122,6 @@ export async function detachFrom({ api }: Platform, volume: Volume, server: stri
   }
   for (const { attachment_id: attachment } of attachments.filter((one) => one.server_id === server))
     await unlessConflict(api.remove('volume', `/attachments/${attachment}`, KEEPS_DATA));
-}
-
-async function removeImages(
-  platform: Platform,
-  ref: OwnerRef,
-  serverIds: readonly string[],
-  order: DestroyOrder,
-): Promise<boolean> {
-  const images = await shelveImages(platform, ref, serverIds);
-  for (const { id } of images) await unlessConflict(platform.api.remove('image', `/images/${id}`, { order }));
-  return images.length > 0;
 }
 
 /** Removes Berth's mark from a server that is shut off, and from its other objects. */

@@ -33,6 +33,11 @@ export async function* diagnose(
     );
     yield credential;
     if (credential.verdict !== 'ok') return;
+    if (options.project === undefined) {
+      const { project } = await client.session();
+      const finding = 'Without it, volumes read as gone with a credential of another project.';
+      yield warning('platform.project', finding, `Set \`project: ${project.id}\`.`);
+    }
     for (const service of ['compute', 'volume', 'placement'] as const) yield* versionOf(client, service, now);
     const offers = [...catalog.offers.values()].map((offer) => ({
       offer,
@@ -94,7 +99,7 @@ async function* versionOf(
   now: () => number,
 ): AsyncGenerator<Diagnosis> {
   const subject = `API of ${service}`;
-  const needed = services[service].microversion[2];
+  const needed = services[service].microversion;
   const begunAt = now();
   let date: string | undefined;
   const found = await examine(subject, 'Check the endpoints with `openstack catalog list`.', async () => {

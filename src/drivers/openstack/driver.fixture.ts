@@ -61,6 +61,7 @@ export function openstackInMemory(given: Given = {}) {
         application_credential: { id: as.id, secret: as.secret },
       },
     },
+    project: given.options === undefined ? undefined : (given.options as { project?: string }).project,
     region: undefined,
     interface: 'public',
     ca: undefined,

@@ -16,51 +16,37 @@ export class CloudRefusal extends Error {
   }
 }
 
-/**
- * The cloud's words for a failure, in a refusal or in the fault of a server. The first row that matches counts, by words
- * or by status.
- */
-const table: readonly { words?: RegExp; status?: number; code: FailureCode }[] = [
-  { status: 401, code: 'auth' },
-  {
-    words:
-      /quota (exceeded|limit)|exceeds? (the )?(allowed|your) quota|over ?quota|maximum number of (ports|instances)/i,
-    code: 'quota',
-  },
-  {
-    words:
-      /no valid host|no (sufficient|more) (resources|ip addresses)|not enough (hosts|resources)|insufficient/i,
-    code: 'capacity',
-  },
-  {
-    words: /exceeded maximum number of retries|no available (resource|host)|IpAddressGenerationFailure/i,
-    code: 'capacity',
-  },
-  { words: /image .*(could not be found|not found|is not active|unacceptable)/i, code: 'image_missing' },
-  {
-    words: /port .* (is still|already) in use|cannot .* while|in vm_state|in task_state|is locked|conflict/i,
-    code: 'conflict',
-  },
-  { status: 400, code: 'invalid' },
-  { status: 403, code: 'auth' },
-  { status: 404, code: 'gone' },
-  { status: 406, code: 'unsupported' },
-  { status: 409, code: 'conflict' },
-  { status: 413, code: 'quota' },
-  { status: 429, code: 'transient' },
-  { status: 500, code: 'internal' },
-  { status: 502, code: 'transient' },
-  { status: 503, code: 'transient' },
-  { status: 504, code: 'transient' },
+/** The cloud's words for a failure, in a refusal or in the fault of a server. The first row that matches counts. */
+const words: readonly [RegExp, FailureCode][] = [
+  [
+    /quota (exceeded|limit)|exceeds? (the )?(allowed|your) quota|over ?quota|maximum number of (ports|instances)/i,
+    'quota',
+  ],
+  [
+    /no valid host|no (sufficient|more) (resources|ip addresses)|not enough (hosts|resources)|insufficient|exceeded maximum number of retries|no available (resource|host)|IpAddressGenerationFailure/i,
+    'capacity',
+  ],
+  [/image .*(could not be found|not found|is not active|unacceptable)/i, 'image_missing'],
+  [
+    /port .* (is still|already) in use|cannot .* while|in vm_state|in task_state|is locked|conflict/i,
+    'conflict',
+  ],
 ];
 
-export function classify(status: number | undefined, message: string): FailureCode {
-  const fits = ({ words, status: of }: (typeof table)[number]): boolean =>
-    (words?.test(message) ?? false) || (of !== undefined && of === status);
-  return table.find(fits)?.code ?? 'internal';
-}
+const byStatus: Readonly<Record<number, FailureCode>> = {
+  400: 'invalid',
+  403: 'auth',
+  404: 'gone',
+  406: 'unsupported',
+  409: 'conflict',
+  413: 'quota',
+  429: 'transient',
+  502: 'transient',
+  503: 'transient',
+  504: 'transient',
+};
 
-/** Codes and statuses of requests that were refused before anything began. */
+/** Codes of requests that were refused before anything began. */
 const UNTOUCHED = new Set<FailureCode>([
   'invalid',
   'unsupported',
@@ -70,49 +56,33 @@ const UNTOUCHED = new Set<FailureCode>([
   'conflict',
   'quota',
 ]);
-const TOO_MANY_REQUESTS = 429;
+
+/** The code of a failure by its words, else by its status. A 401 counts before the words. */
+export function classify(message: string, status = 500): FailureCode {
+  if (status === 401) return 'auth';
+  return words.find(([pattern]) => pattern.test(message))?.[1] ?? byStatus[status] ?? 'internal';
+}
 
 /** @throws {Error} if the outcome is unknown to the core */
 export function toFailure(error: unknown): Step<never> {
   if (error instanceof NotReached) return failed('transient', error.message);
   if (!(error instanceof CloudRefusal)) throw error;
-  const code = classify(error.status, error.message);
-  const isUntouched = UNTOUCHED.has(code) || error.status === TOO_MANY_REQUESTS;
+  const code = classify(error.message, error.status);
+  const isUntouched = UNTOUCHED.has(code) || error.status === 429;
   return failed(code, error.message, isUntouched ? 'none' : 'possible', error.retryAfterMs);
 }
 
-export function isNotFound(error: unknown): boolean {
-  return error instanceof CloudRefusal && error.status === 404;
-}
-
-/** Whether the resource is in a state, or used in a way, in which the request is refused: read it again and repeat. */
-function isConflict(error: unknown): boolean {
-  return error instanceof CloudRefusal && error.status === 409;
-}
-
-/** Whether this project may not ask that, or the region has no such service. */
-function isWithheld(error: unknown): boolean {
-  return error instanceof CloudRefusal && (error.status === 403 || error.status === 406);
-}
+const unless =
+  (...statuses: readonly number[]) =>
+  <T>(reply: Promise<T>): Promise<T | undefined> =>
+    reply.catch((error) => {
+      if (error instanceof CloudRefusal && statuses.includes(error.status)) return undefined;
+      throw error;
+    });
 
 /** The answer, or undefined if the resource is gone. */
-export function unlessGone<T>(reply: Promise<T>): Promise<T | undefined> {
-  return unless(isNotFound, reply);
-}
-
-/** The answer, or undefined if the resource is gone or its state does not allow the request. */
-export function unlessConflict<T>(reply: Promise<T>): Promise<T | undefined> {
-  return unless(isConflict, unlessGone(reply));
-}
-
-/** The answer, or undefined if this project may not ask for it. */
-export function unlessWithheld<T>(reply: Promise<T>): Promise<T | undefined> {
-  return unless(isWithheld, reply);
-}
-
-function unless<T>(isExpected: (error: unknown) => boolean, reply: Promise<T>): Promise<T | undefined> {
-  return reply.catch((error) => {
-    if (isExpected(error)) return undefined;
-    throw error;
-  });
-}
+export const unlessGone = unless(404);
+/** The answer, or undefined if the resource is gone, or its state or use forbids the request: read it again and repeat. */
+export const unlessConflict = unless(404, 409);
+/** The answer, or undefined if this project may not ask that, or the region has no such service. */
+export const unlessWithheld = unless(403, 406);

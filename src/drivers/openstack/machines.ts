@@ -4,30 +4,14 @@ import type {
   Leftover,
   ObservedMachine,
   OwnerRef,
-  Presence,
 } from '../../orchestrator/model/platform-driver.ts';
-import type { FloatingIp, Port, Server } from './api.ts';
-import {
-  type Attempt,
-  CellIsDown,
-  partsOf,
-  phaseOf,
-  readAttempt,
-  readEverything,
-  shortNoteOf,
-} from './objects.ts';
+import type { Port, Server } from './api.ts';
+import { type Attempt, partsOf, phaseOf, readAttempt, readEverything, shortNoteOf } from './objects.ts';
 import type { MachineMethod, Platform } from './platform.ts';
 import { endpointOf, fromPlatform, noteOf, toHost } from './translate.ts';
 
 export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
-  let attempt: Attempt;
-  try {
-    attempt = await readAttempt(platform, ref);
-  } catch (error) {
-    if (error instanceof CellIsDown) return unknownBehind(platform, error);
-    throw error;
-  }
-  const value = await observe(platform, ref, attempt);
+  const value = await observe(platform, ref, await readAttempt(platform, ref));
   return value === undefined
     ? { answer: 'gone', hosts: await answered(platform, []) }
     : { answer: 'observed', value };
@@ -67,12 +51,14 @@ async function observe(
     return phase === 'destroying' ? { ...machine, power: 'destroying' } : machine;
   }
   if (phase !== 'making' && phase !== 'destroying') return undefined;
-  const times = attempt.ports
-    .map(({ created_at: at }) => Date.parse(at ?? ''))
-    .filter((at) => !Number.isNaN(at));
   const note = noteOf(attempt.bootVolumes[0]?.metadata ?? {}) ?? shortNoteOf(attempt);
   const power = phase === 'making' ? 'building' : 'destroying';
-  return { ref, power, createdAt: times[0] ?? 0, ...(note !== undefined && { note }) };
+  return {
+    ref,
+    power,
+    createdAt: Date.parse(attempt.ports[0]?.created_at ?? '') || 0,
+    ...(note !== undefined && { note }),
+  };
 }
 
 export async function showMachine(
@@ -86,32 +72,18 @@ export async function showMachine(
   return fromPlatform(server, ref, endpointIn(platform, server, attempt), host);
 }
 
+export function portOf({ id }: Server, ports: readonly Port[]): Port | undefined {
+  return ports.find((one) => one.device_id === id) ?? ports.find((one) => one.device_id === '');
+}
+
 export function endpointIn(
   { options }: Platform,
   server: Server,
-  attempt: Pick<Attempt, 'ports' | 'floatingIps'>,
+  { ports, floatingIps }: Pick<Attempt, 'ports' | 'floatingIps'>,
 ): Endpoint | undefined {
-  const port = portOf(server, attempt.ports);
-  return endpointOf(
-    server,
-    port,
-    floatingOf(port, attempt.floatingIps),
-    options.floating_network !== undefined,
-  );
-}
-
-export function portOf({ id }: Server, ports: readonly Port[]): Port | undefined {
-  return (
-    ports.find(({ device_id: plugged }) => plugged === id) ??
-    ports.find(({ device_id: plugged }) => plugged === '')
-  );
-}
-
-export function floatingOf(
-  port: Port | undefined,
-  floatingIps: readonly FloatingIp[],
-): FloatingIp | undefined {
-  return port && floatingIps.find(({ port_id: id }) => id === port.id);
+  const port = portOf(server, ports);
+  const floating = port && floatingIps.find((one) => one.port_id === port.id);
+  return endpointOf(server, port, floating, options.floating_network !== undefined);
 }
 
 /** The zones behind an answer: the API answers for all of them. */
@@ -119,11 +91,6 @@ async function answered({ api }: Platform, shown: readonly string[]): Promise<As
   const [zones, session] = await Promise.all([api.zones(), api.client.session()]);
   const names = new Set([...zones.map(({ name }) => name), ...shown]);
   return { answered: [...names].map((zone) => toHost(zone, session)), silent: [] };
-}
-
-async function unknownBehind(platform: Platform, { message }: CellIsDown): Promise<Presence<never>> {
-  const { answered: zones } = await answered(platform, []);
-  return { answer: 'unknown', reason: message, hosts: { answered: [], silent: zones } };
 }
 
 export async function readConsole(platform: Platform, ref: OwnerRef, lines: number): Promise<string> {

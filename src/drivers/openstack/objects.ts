@@ -34,24 +34,24 @@ export interface Everything {
   zones: readonly string[];
 }
 
-/** The servers of a down cell are shown without metadata: an answer with one proves no absence. */
-export class CellIsDown extends Error {
-  override readonly name = 'CellIsDown';
-
-  constructor({ id }: Pick<Server, 'id'>) {
-    super(`Nova cannot show the server ${id}: its cell is down`);
-  }
+/** @throws {Error} if one of them is in a cell that is down: shown without metadata, it proves no absence */
+function refuseHidden(servers: readonly Server[]): void {
+  const hidden = servers.find(({ metadata }) => metadata === undefined);
+  if (hidden !== undefined) throw new Error(`Nova cannot show the server ${hidden.id}: its cell is down`);
 }
 
-/** A part of the mark proves no absence, and no ownership. */
-export class MarkIsMissing extends Error {
-  override readonly name = 'MarkIsMissing';
+/** A server with part of the mark is not absent, and not Berth's to remove. */
+export function markIsMissing({ id }: Server, ref: OwnerRef): Error {
+  const remedy = `openstack server set --property ${mark.ref}=${ref} ${id}`;
+  return new Error(`the server ${id} has the tag ${ref} without the metadata ${mark.ref}: \`${remedy}\``);
+}
 
-  constructor({ id }: Pick<Server, 'id'>, ref: OwnerRef) {
-    super(
-      `the server ${id} has the tag ${ref} without the metadata ${mark.ref}: \`openstack server set --property ${mark.ref}=${ref} ${id}\``,
-    );
-  }
+/** The servers of the ids that Nova still has, also those that no list shows. @throws as {@link CloudApi} */
+export async function readServers(api: CloudApi, ids: readonly string[]): Promise<Server[]> {
+  const found = await Promise.all([...new Set(ids)].map((id) => api.server(id)));
+  const there = found.filter((one): one is Server => one !== undefined && one.status !== 'DELETED');
+  refuseHidden(there);
+  return there;
 }
 
 /** The ids of the servers that ports name. */
@@ -85,7 +85,7 @@ function identify(
   return { server, duplicates: oldest.filter((one) => one !== server), copies };
 }
 
-/** Reads everything in the project. @throws {CellIsDown}, or as {@link CloudApi} */
+/** Reads everything in the project. @throws as {@link CloudApi}, or {Error} while a cell is down */
 export async function readEverything({ api }: Platform): Promise<Everything> {
   const [servers, early, floatingIps, volumes] = await Promise.all([
     api.servers(),
@@ -108,9 +108,8 @@ async function unlisted(
 ): Promise<Server[]> {
   const listed = new Set(servers.map(({ id }) => id));
   const marked = ports.filter((port) => readDescription(port) !== undefined && port.device_id !== '');
-  const ids = new Set(marked.map(({ device_id: id }) => id).filter((id) => !listed.has(id)));
-  const found = await Promise.all([...ids].map((id) => api.server(id)));
-  return found.filter((one): one is Server => one !== undefined && one.status !== 'DELETED');
+  const ids = marked.map(({ device_id: id }) => id).filter((id) => !listed.has(id));
+  return readServers(api, ids);
 }
 
 function group(
@@ -119,33 +118,22 @@ function group(
   floatingIps: readonly FloatingIp[],
   volumes: readonly Volume[],
 ): Everything {
-  const hidden = servers.find(({ metadata }) => metadata === undefined);
-  if (hidden !== undefined) throw new CellIsDown(hidden);
-  const byRef = <T>(items: readonly T[], ofItem: (item: T) => OwnerRef | undefined) =>
-    Map.groupBy(
-      items.filter((item) => ofItem(item) !== undefined),
-      (item) => ofItem(item) as OwnerRef,
-    );
-  const grouped = {
-    servers: byRef(servers, refOf),
-    ports: byRef(ports, (one) => readDescription(one)?.ref),
-    floatingIps: byRef(floatingIps, (one) => readDescription(one)?.ref),
-    bootVolumes: byRef(
-      volumes.filter((one) => !isCopy(one)),
-      ({ metadata }) => metadata[mark.bootOf],
-    ),
+  refuseHidden(servers);
+  const own = {
+    servers: Map.groupBy(servers, refOf),
+    ports: Map.groupBy(ports, (one) => readDescription(one)?.ref),
+    floatingIps: Map.groupBy(floatingIps, (one) => readDescription(one)?.ref),
+    bootVolumes: Map.groupBy(volumes, (one) => (isCopy(one) ? undefined : one.metadata[mark.bootOf])),
   };
-  const refs = new Set(Object.values(grouped).flatMap((map) => [...map.keys()]));
   const attempts = new Map<OwnerRef, Attempt>();
-  for (const ref of refs) {
-    const own = grouped.ports.get(ref) ?? [];
-    attempts.set(ref, {
-      ...identify(grouped.servers.get(ref) ?? [], own),
-      ports: own,
-      floatingIps: grouped.floatingIps.get(ref) ?? [],
-      bootVolumes: grouped.bootVolumes.get(ref) ?? [],
-    });
-  }
+  for (const ref of new Set(Object.values(own).flatMap((map) => [...map.keys()])))
+    if (ref !== undefined)
+      attempts.set(ref, {
+        ...identify(own.servers.get(ref) ?? [], own.ports.get(ref) ?? []),
+        ports: own.ports.get(ref) ?? [],
+        floatingIps: own.floatingIps.get(ref) ?? [],
+        bootVolumes: own.bootVolumes.get(ref) ?? [],
+      });
   const named = [...attempts].flatMap(([ref, { server, duplicates }]) =>
     [server, ...duplicates].flatMap((one) => (one === undefined ? [] : [[one.id, ref] as const])),
   );
@@ -157,7 +145,7 @@ function group(
  * Reads what there is of one attempt: by its tag and names, and if no server has its tag, among all servers. A part of
  * the mark on a server is no absence.
  *
- * @throws {CellIsDown}, or as {@link CloudApi}
+ * @throws as {@link CloudApi}, or {Error} while a cell is down
  */
 export async function readAttempt({ api }: Platform, ref: OwnerRef): Promise<Attempt> {
   const [tagged, named, floatingIps, volumesNamed] = await Promise.all([
@@ -168,7 +156,7 @@ export async function readAttempt({ api }: Platform, ref: OwnerRef): Promise<Att
   ]);
   const servers = tagged.some((one) => refOf(one) === ref) ? tagged : await api.servers();
   const partly = tagged.find((one) => one.metadata !== undefined && refOf(one) === undefined);
-  if (partly !== undefined) throw new MarkIsMissing(partly, ref);
+  if (partly !== undefined) throw markIsMissing(partly, ref);
   const own = servers.filter((one) => refOf(one) === ref);
   // Somebody may have renamed its port and its boot volume.
   const isPartial = named.length === 0 || areEarly(named, own);

@@ -1,10 +1,4 @@
-import type {
-  Call,
-  DriverManifest,
-  PlatformDriver,
-  Step,
-  VolumeDriver,
-} from '../../orchestrator/model/platform-driver.ts';
+import type { Call, DriverManifest, PlatformDriver, Step } from '../../orchestrator/model/platform-driver.ts';
 import { orFailure, orUnknown } from '../kit/answers.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { CloudApi } from './api.ts';
@@ -39,20 +33,10 @@ export function openOpenStack(
   connection: Connection,
   { catalog, clock }: Pick<DriverSetting, 'catalog' | 'clock'>,
 ): PlatformDriver {
-  const now = (): number => clock.now();
-  const client = new CloudClient({ ...connection, now });
-  const driver = driverOf(client, { options, catalog });
-  return { ...driver, close: () => client.close() };
-}
-
-type OpenStackDriver = Required<Omit<PlatformDriver, 'close' | 'volumes'>> & {
-  volumes: Omit<VolumeDriver, 'place' | 'copy'>;
-};
-
-function driverOf(client: CloudClient, setting: Omit<Platform, 'api'>): OpenStackDriver {
-  const platform: Platform = { ...setting, api: new CloudApi(client) };
+  const client = new CloudClient({ ...connection, now: () => clock.now() });
+  const platform: Platform = { options, catalog, api: new CloudApi(client) };
   const change = <T>(call: Call | undefined, task: (platform: Platform) => Promise<Step<T>>) =>
-    orFailure(() => task({ ...setting, api: new CloudApi(client, call) }), toFailure);
+    orFailure(() => task({ ...platform, api: new CloudApi(client, call) }), toFailure);
   return {
     manifest,
     get: (ref) => orUnknown(() => getMachine(platform, ref)),
@@ -83,6 +67,7 @@ function driverOf(client: CloudClient, setting: Omit<Platform, 'api'>): OpenStac
       const log = Buffer.from(await readConsole(platform, ref, CONSOLE_LINES));
       return log.length === 0 ? undefined : log.subarray(-MAX_CONSOLE_BYTES).toString();
     },
+    close: () => client.close(),
   };
 }
 

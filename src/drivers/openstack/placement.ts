@@ -1,75 +1,35 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { FreeUnits, ObservedHost } from '../../orchestrator/model/inventory.ts';
-import type { Placement } from '../../orchestrator/model/platform-driver.ts';
+import type { MachineSpec, Placing } from '../../orchestrator/model/platform-driver.ts';
 import type { Flavor, QuotaLeft, Zone } from './api.ts';
 import type { Json } from './client.ts';
 import { unlessWithheld } from './errors.ts';
 import { readEverything } from './objects.ts';
 import type { OpenStackOffer } from './options.ts';
 import { type MachineMethod, offerOf, type Platform } from './platform.ts';
-import { imageOf, isName, toHost } from './translate.ts';
+import { imageOf, isName } from './translate.ts';
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
-
-export async function flavorOf({ api }: Platform, offer: OpenStackOffer): Promise<Flavor | undefined> {
-  return findFlavor(await api.flavors(), offer);
-}
 
 export function findFlavor(all: readonly Flavor[], { flavor }: OpenStackOffer): Flavor | undefined {
   return all.find(({ id }) => id === flavor) ?? all.find(({ name }) => name === flavor);
 }
 
-interface Wanted {
-  datacenter: string;
-  avoidHosts?: readonly string[];
-}
-
-/** The available zones where the machine may be, without cordoned ones. */
-export async function zonesFor(platform: Platform, wanted: Wanted, offer: OpenStackOffer): Promise<string[]> {
-  const [zones, session] = await Promise.all([platform.api.zones(), platform.api.client.session()]);
-  return eligible(platform, zones, wanted, offer, (zone) => toHost(zone, session)).map(({ name }) => name);
-}
-
-function eligible(
+/** The available zones where a machine may be, without those that an operator cordoned by either name. */
+export function eligible(
   { options }: Platform,
   zones: readonly Zone[],
-  { datacenter, avoidHosts = [] }: Wanted,
+  { datacenter, avoidHosts = [] }: Pick<MachineSpec, 'datacenter' | 'avoidHosts'>,
   offer: OpenStackOffer,
-  hostOf: (zone: string) => string,
 ): Zone[] {
-  // An operator may cordon a zone by its name alone.
-  const avoided = new Set(avoidHosts);
   const among = [options.datacenters[datacenter]?.zones, offer.zones].filter((names) => names !== undefined);
   return zones.filter(
-    ({ name, isAvailable }) =>
+    ({ name, host, isAvailable }) =>
       isAvailable &&
       among.every((names) => names.includes(name)) &&
-      !avoided.has(hostOf(name)) &&
-      !avoided.has(name),
+      !avoidHosts.includes(host) &&
+      !avoidHosts.includes(name),
   );
-}
-
-/** How many machines of a flavor fit into each zone, or undefined if Placement does not tell this project. */
-type Room = (flavor: Flavor, offer: OpenStackOffer, zone: Zone) => Promise<number | undefined>;
-
-/** The room in zones, by Placement: what its providers have left, with the traits that the flavor asks for. */
-async function roomOf(platform: Platform): Promise<Room> {
-  const hostsById = await hypervisors(platform);
-  const asked = new Map<string, Promise<Map<string, number> | undefined>>();
-  return async (flavor, offer, { hosts }) => {
-    if (hostsById === undefined || hosts === undefined) return undefined;
-    const groups = resourceGroups(flavor, offer);
-    const key = JSON.stringify([...groups]);
-    const asking = asked.get(key) ?? unlessWithheld(unitsByProvider(platform, groups));
-    asked.set(key, asking);
-    const units = await asking;
-    return (
-      units &&
-      [...units].reduce(
-        (sum, [id, count]) => (hosts.includes(hostsById.get(id) ?? '') ? sum + count : sum),
-        0,
-      )
-    );
-  };
 }
 
 /** Compute hosts by the ids of their resource providers. Undefined if this project may not see them. */
@@ -141,100 +101,115 @@ function unitsIn(tree: readonly Summary[], wanted: Readonly<Record<string, numbe
   return Math.max(0, Math.min(...units));
 }
 
-/** How many machines the project's quota still allows, and the quota that says so. */
+/** How many machines the project's quota still allows, and the quota that limits it. */
 function unitsOfQuota(
   left: QuotaLeft,
-  flavor: Flavor,
-  offer: OpenStackOffer,
+  { vcpus, ram }: Flavor,
+  { boot_volume: boot }: OpenStackOffer,
   { storageGb, hasFloatingIp }: { storageGb: number; hasFloatingIp: boolean },
 ): { units: number; by: string } {
-  const of = (quota: number | undefined, amount: number) =>
-    quota === undefined || amount === 0 ? UNLIMITED : Math.floor(quota / amount);
-  const limits: [string, number][] = [
-    ['instances', of(left.instances, 1)],
-    ['cores', of(left.cores, flavor.vcpus)],
-    ['RAM', of(left.ramMib, flavor.ram)],
-    ['ports', of(left.ports, 1)],
-    ['floating IPs', hasFloatingIp ? of(left.floatingIps, 1) : UNLIMITED],
-    ['volumes', offer.boot_volume ? of(left.volumes, 1) : UNLIMITED],
-    ['gigabytes of volumes', offer.boot_volume ? of(left.gigabytes, storageGb) : UNLIMITED],
-  ];
-  const [by, units] = limits.reduce((least, one) => (one[1] < least[1] ? one : least));
-  return { units, by };
+  const amounts = {
+    instances: 1,
+    cores: vcpus,
+    RAM: ram,
+    ports: 1,
+    'floating IPs': hasFloatingIp ? 1 : 0,
+    volumes: boot ? 1 : 0,
+    'gigabytes of volumes': boot ? storageGb : 0,
+  };
+  const limits = Object.entries(amounts)
+    .filter(([by, amount]) => amount > 0 && left[by] !== undefined)
+    .map(([by, amount]) => ({ by, units: Math.floor((left[by] ?? 0) / amount) }));
+  return limits.reduce((least, one) => (one.units < least.units ? one : least), { by: '', units: UNLIMITED });
 }
 
 /** What decides how many machines there is room for. */
 async function survey(platform: Platform) {
   const { api } = platform;
-  const [flavors, zones, session, left, room, { refs }] = await Promise.all([
+  const [flavors, zones, left, hostsById, { refs }] = await Promise.all([
     api.flavors(),
     api.zones(),
-    api.client.session(),
     api.quotaLeft(),
-    roomOf(platform),
+    hypervisors(platform),
     readEverything(platform),
   ]);
-  const hostOf = (zone: string): string => toHost(zone, session);
-  return { flavors, zones, hostOf, left, room, counted: [...refs.values()] };
+  return { flavors, zones, left, hostsById, counted: [...refs.values()] };
 }
 
+/** The room for machines of an offer. Undefined if the cloud does not have its flavor. */
+async function roomFor(
+  platform: Platform,
+  { flavors, left, hostsById }: Awaited<ReturnType<typeof survey>>,
+  offer: OpenStackOffer,
+  storageGb: number,
+) {
+  const flavor = findFlavor(flavors, offer);
+  if (flavor === undefined) return undefined;
+  const hasFloatingIp = platform.options.floating_network !== undefined;
+  const quota = unitsOfQuota(left, flavor, offer, { storageGb, hasFloatingIp });
+  const units = hostsById && (await unlessWithheld(unitsByProvider(platform, resourceGroups(flavor, offer))));
+  /** By Placement, or by the quota where the cloud does not let this project ask it, or see the zone's hosts. */
+  const inZone = ({ hosts }: Zone): number => {
+    if (units === undefined || hosts === undefined) return quota.units;
+    const here = [...units].filter(([id]) => hosts.includes(hostsById?.get(id) ?? ''));
+    return here.reduce((sum, [, count]) => sum + count, 0);
+  };
+  return { quota, inZone };
+}
+
+const refused = (code: 'capacity' | 'image_missing' | 'invalid', detail: string): Placing => ({
+  answer: 'refused',
+  code,
+  detail,
+});
+
 export const placeMachine: MachineMethod<'place'> = async (platform, spec, avoidHosts) => {
-  if (!isName(spec.ref))
-    return { answer: 'refused', code: 'invalid', detail: `${spec.ref} is not a valid tag of Nova` };
-  const { api, options } = platform;
+  if (!isName(spec.ref)) return refused('invalid', `${spec.ref} is not a valid tag of Nova`);
   const offer = offerOf(platform, spec.offerId);
-  const { name } = imageOf(spec.image, offer, options);
-  const [image, found] = await Promise.all([api.image(name), survey(platform)]);
-  const { zones, hostOf, left, room, counted } = found;
-  const flavor = findFlavor(found.flavors, offer);
-  if (flavor === undefined)
-    return { answer: 'refused', code: 'invalid', detail: `the cloud has no flavor ${offer.flavor}` };
-  if (image === undefined)
-    return { answer: 'refused', code: 'image_missing', detail: `the cloud has no active image ${name}` };
-  const hasFloatingIp = options.floating_network !== undefined;
-  const quota = unitsOfQuota(left, flavor, offer, { storageGb: spec.rootDiskGb, hasFloatingIp });
-  if (quota.units < 1)
-    return { answer: 'refused', code: 'capacity', detail: `the project's quota of ${quota.by} is used up` };
-  const hosts: Placement[] = [];
-  for (const zone of eligible(platform, zones, { ...spec, avoidHosts }, offer, hostOf)) {
-    const units = Math.min((await room(flavor, offer, zone)) ?? UNLIMITED, quota.units);
-    if (units > 0) hosts.push({ host: hostOf(zone.name), units, counted });
-  }
-  if (hosts.length === 0)
-    return { answer: 'refused', code: 'capacity', detail: 'no availability zone has room for it' };
+  const { name } = imageOf(spec.image, offer, platform.options);
+  const [image, found] = await Promise.all([platform.api.image(name), survey(platform)]);
+  const room = await roomFor(platform, found, offer, spec.rootDiskGb);
+  if (room === undefined) return refused('invalid', `the cloud has no flavor ${offer.flavor}`);
+  if (image === undefined) return refused('image_missing', `the cloud has no active image ${name}`);
+  const { quota, inZone } = room;
+  if (quota.units < 1) return refused('capacity', `the project's quota of ${quota.by} is used up`);
+  const hosts = eligible(platform, found.zones, { ...spec, avoidHosts }, offer)
+    .map((zone) => ({
+      host: zone.host,
+      units: Math.min(inZone(zone), quota.units),
+      counted: found.counted,
+    }))
+    .filter(({ units }) => units > 0);
+  if (hosts.length === 0) return refused('capacity', 'no availability zone has room for it');
   return { answer: 'placed', hosts: hosts.toSorted((a, b) => b.units - a.units) };
 };
 
+const datacentersOf = ({ regions }: Catalog, placements: readonly { region: string }[]) =>
+  new Set(placements.map(({ region }) => regions.get(region)?.datacenter ?? region));
+
 export const readInventory: MachineMethod<'inventory'> = async (platform, avoidHosts = []) => {
-  const { catalog, options } = platform;
-  const { flavors, zones, hostOf, left, room, counted } = await survey(platform);
+  const found = await survey(platform);
   const free: FreeUnits[] = [];
   const limits = new Set<string>();
-  const hasFloatingIp = options.floating_network !== undefined;
-  for (const [offerId, { placements, storageGb }] of catalog.offers) {
+  for (const [offerId, { placements, storageGb }] of platform.catalog.offers) {
     const offer = offerOf(platform, offerId);
-    const flavor = findFlavor(flavors, offer);
-    const quota = flavor && unitsOfQuota(left, flavor, offer, { storageGb, hasFloatingIp });
-    for (const datacenter of new Set(
-      placements.map(({ region }) => catalog.regions.get(region)?.datacenter ?? region),
-    )) {
-      let units = 0;
-      for (const zone of flavor === undefined
-        ? []
-        : eligible(platform, zones, { datacenter, avoidHosts }, offer, hostOf))
-        units += (await room(flavor as Flavor, offer, zone)) ?? quota?.units ?? 0;
-      if (quota !== undefined && quota.units < units) limits.add(`quota of ${quota.by}`);
-      const counts = Math.min(units, quota?.units ?? 0);
+    const room = await roomFor(platform, found, offer, storageGb);
+    const most = room?.quota.units ?? 0;
+    for (const datacenter of datacentersOf(platform.catalog, placements)) {
+      const zones = eligible(platform, found.zones, { datacenter, avoidHosts }, offer);
+      const units = zones.reduce((sum, zone) => sum + (room?.inZone(zone) ?? 0), 0);
+      if (room !== undefined && most < units) limits.add(`quota of ${room.quota.by}`);
+      const counts = Math.min(units, most);
       // Nothing of the cloud limits it: the catalog does.
       if (counts < UNLIMITED) free.push({ offerId, datacenter, units: counts });
     }
   }
-  const hosts = zones.map(
-    ({ name, isAvailable }): ObservedHost => ({
-      host: hostOf(name),
+  const hosts = found.zones.map(
+    ({ host, isAvailable }): ObservedHost => ({
+      host,
       state: isAvailable ? 'open' : 'closed',
       ...(!isAvailable && { detail: 'no compute host of the zone is enabled and up' }),
     }),
   );
-  return { answer: 'counted', free, counted, limitedBy: [...limits], hosts };
+  return { answer: 'counted', free, counted: found.counted, limitedBy: [...limits], hosts };
 };

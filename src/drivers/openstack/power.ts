@@ -1,7 +1,7 @@
 import type { ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending } from '../../platform-model/steps.ts';
+import { done, type Failure, failed, pending } from '../../platform-model/steps.ts';
 import type { Server } from './api.ts';
-import { classify, unlessConflict, unlessWithheld } from './errors.ts';
+import { unlessConflict, unlessWithheld } from './errors.ts';
 import { showMachine } from './machines.ts';
 import { type Attempt, readAttempt } from './objects.ts';
 import { type MachineMethod, type Platform, POLL_MS, waitForServer } from './platform.ts';
@@ -12,21 +12,54 @@ interface Own {
   server: Server;
 }
 
-async function findOwn(
-  platform: Platform,
-  ref: OwnerRef,
-): Promise<Own | (Step<never> & { outcome: 'failed' })> {
+async function findOwn(platform: Platform, ref: OwnerRef): Promise<Own | Failure> {
   const attempt = await readAttempt(platform, ref);
   const { server } = attempt;
-  if (server === undefined)
-    return failed('gone', `there is no server of ${ref}`) as Step<never> & { outcome: 'failed' };
-  return { attempt, server };
+  return server === undefined ? failed('gone', `there is no server of ${ref}`) : { attempt, server };
 }
 
-/** Sends an action by the server's id; `cookie` says that it was accepted. A state that does not allow it is read again. */
-async function act({ api }: Platform, { id }: Server, action: object, cookie: string): Promise<Step<never>> {
+const REBOOT = { reboot: { type: 'HARD' } };
+type Actions = Readonly<Record<string, object>>;
+
+/** Nova's action on the way to a state, by the server's status. Nova shuts off only a server that runs. */
+const toShutOff: Actions = {
+  ACTIVE: { 'os-stop': null },
+  ERROR: { 'os-stop': null },
+  PAUSED: { unpause: null },
+  SUSPENDED: { resume: null },
+};
+const toOffloaded: Actions = {
+  ACTIVE: { shelve: null },
+  SHUTOFF: { shelve: null },
+  PAUSED: { shelve: null },
+  SUSPENDED: { shelve: null },
+  SHELVED: { shelveOffload: null },
+  ERROR: { 'os-stop': null },
+};
+const toRunning: Actions = {
+  SHUTOFF: { 'os-start': null },
+  PAUSED: { unpause: null },
+  SUSPENDED: { resume: null },
+  SHELVED: { unshelve: null },
+  SHELVED_OFFLOADED: { unshelve: null },
+  ERROR: REBOOT,
+};
+
+/** Sends the action for the server's status, by its id; the cookie names it once it was accepted. */
+async function act(
+  { api }: Platform,
+  server: Server,
+  actions: Actions,
+  cookie: string,
+): Promise<Step<never>> {
+  const { id, status } = server;
+  const action = actions[status];
+  if (taskOf(server) !== undefined) return waitForServer(cookie, server);
+  if (status === 'VERIFY_RESIZE' || status === 'RESCUE')
+    return failed('conflict', `${detailOf(server)}: somebody at the cloud must end that first`);
+  if (action === undefined) return waitForServer(cookie, server);
   const answer = await unlessConflict(api.act('compute', `/servers/${id}`, action));
-  return pending(answer === undefined ? 'again' : cookie, POLL_MS);
+  return pending(answer === undefined ? 'again' : (Object.keys(action)[0] ?? ''), POLL_MS);
 }
 
 /** Shelves a machine whose offer releases its unit at a stop, and shuts others off. A shelved server keeps its disk. */
@@ -36,74 +69,33 @@ export const stopMachine: MachineMethod<'stop'> = async (platform, ref, cookie) 
   const { server, attempt } = found;
   const { status } = server;
   const releases = server.metadata?.[mark.onStop] === 'release';
-  const stopped = async () => done(await showMachine(platform, ref, server, attempt));
-  if (taskOf(server) !== undefined) return waitForServer(cookie ?? 'stop', server);
-  switch (status) {
-    case 'SHELVED_OFFLOADED':
-      return stopped();
-    case 'SHELVED':
-      if (!releases || cookie === 'shelved') return stopped();
-      return offload(platform, server);
-    case 'SHUTOFF':
-      return releases ? act(platform, server, { shelve: null }, 'shelve') : stopped();
-    case 'ACTIVE':
-      return act(
-        platform,
-        server,
-        releases ? { shelve: null } : { 'os-stop': null },
-        releases ? 'shelve' : 'stop',
-      );
-    case 'PAUSED':
-    case 'SUSPENDED':
-      if (releases) return act(platform, server, { shelve: null }, 'shelve');
-      // Nova shuts off only a server that runs.
-      return act(platform, server, status === 'PAUSED' ? { unpause: null } : { resume: null }, 'resume');
-    case 'ERROR':
-      return act(platform, server, { 'os-stop': null }, 'stop');
-    case 'VERIFY_RESIZE':
-    case 'RESCUE':
-      return failed('conflict', `${detailOf(server)}: somebody at the cloud must end that first`);
-    default:
-      return waitForServer(cookie ?? 'stop', server);
-  }
+  const isOff =
+    status === 'SHELVED_OFFLOADED' ||
+    (status === 'SHELVED' && (!releases || cookie === 'shelved')) ||
+    (status === 'SHUTOFF' && !releases);
+  if (isOff && taskOf(server) === undefined) return done(await showMachine(platform, ref, server, attempt));
+  const sent = act(platform, server, releases ? toOffloaded : toShutOff, cookie ?? 'stop');
+  // Most clouds offload at once. Where they do not, only an administrator may: then its host keeps the machine.
+  const step = status === 'SHELVED' ? await unlessWithheld(sent) : await sent;
+  return step ?? pending('shelved', POLL_MS);
 };
-
-/** Most clouds offload at once. Where they do not, only an administrator may: then its host keeps the machine. */
-async function offload(platform: Platform, server: Server): Promise<Step<never>> {
-  const sent = await unlessWithheld(act(platform, server, { shelveOffload: null }, 'shelve'));
-  return sent ?? pending('shelved', POLL_MS);
-}
 
 export const startMachine: MachineMethod<'start'> = async (platform, ref, cookie) => {
   const found = await findOwn(platform, ref);
   if ('outcome' in found) return found;
   const { server } = found;
   const { status } = server;
-  if (taskOf(server) !== undefined) return waitForServer(cookie ?? 'start', server);
-  switch (status) {
-    case 'ACTIVE':
-      return running(platform, ref, found, cookie ?? 'start');
-    case 'SHELVED':
-    case 'SHELVED_OFFLOADED': {
-      // Nova finds no host after it has accepted the request: the server is as before.
-      if (cookie === 'unshelve') return failedUnshelve(platform, server);
-      return act(platform, server, { unshelve: null }, 'unshelve');
-    }
-    case 'SHUTOFF':
-      return act(platform, server, { 'os-start': null }, 'start');
-    case 'PAUSED':
-      return act(platform, server, { unpause: null }, 'resume');
-    case 'SUSPENDED':
-      return act(platform, server, { resume: null }, 'resume');
-    case 'ERROR':
-      if (cookie === 'reboot') return failed('boot_failed', detailOf(server), 'certain');
-      return act(platform, server, { reboot: { type: 'HARD' } }, 'reboot');
-    case 'VERIFY_RESIZE':
-    case 'RESCUE':
-      return failed('conflict', `${detailOf(server)}: somebody at the cloud must end that first`);
-    default:
-      return waitForServer(cookie ?? 'start', server);
+  if (taskOf(server) === undefined) {
+    if (status === 'ACTIVE') return running(platform, ref, found, cookie ?? 'start');
+    // Nova finds no host after it has accepted the request: the server is as before.
+    if (status.startsWith('SHELVED') && cookie === 'unshelve')
+      return failed(
+        'capacity',
+        `Nova did not unshelve the server ${server.id}: see \`openstack server event list ${server.id}\``,
+      );
+    if (status === 'ERROR' && cookie === 'reboot') return failed('boot_failed', detailOf(server), 'certain');
   }
+  return act(platform, server, toRunning, cookie ?? 'start');
 };
 
 async function running(
@@ -116,44 +108,29 @@ async function running(
   return machine.power === 'running' ? done(machine) : pending(cookie, POLL_MS);
 }
 
-async function failedUnshelve({ api }: Platform, server: Server): Promise<Step<never>> {
-  const last = (await api.actions(server.id)).find(({ action }) => action === 'unshelve');
-  const detail = server.fault?.message ?? last?.message ?? 'it is shelved as before';
-  const code = classify(undefined, detail);
-  return failed(
-    code === 'quota' ? 'quota' : 'capacity',
-    `Nova did not unshelve the server ${server.id}: ${detail}`,
-  );
-}
-
-const restartMark = (id: string, is: 'open' | 'done'): string => `${id} ${is}`;
-
 /** Restarts once per id, which is recorded in the metadata first. A reboot without an answer is sent again. */
 export const restartMachine: MachineMethod<'restart'> = async (platform, ref, id, cookie) => {
   const found = await findOwn(platform, ref);
   if ('outcome' in found) return found;
   const { server } = found;
+  const { status } = server;
   const record = (is: 'open' | 'done') =>
     platform.api.make('compute', `/servers/${server.id}/metadata`, 'metadata', {
-      [mark.restart]: restartMark(id, is),
+      [mark.restart]: `${id} ${is}`,
     });
   const noted = server.metadata?.[mark.restart];
-  const isIdle = taskOf(server) === undefined;
-  if (noted === restartMark(id, 'done'))
-    return server.status === 'ACTIVE'
-      ? running(platform, ref, found, 'done')
-      : failed('conflict', 'it does not run');
-  if (noted !== restartMark(id, 'open')) {
-    if (server.status !== 'ACTIVE' || !isIdle) return failed('conflict', 'it does not run');
-    await record('open');
-  } else if (!isIdle || server.status === 'REBOOT' || server.status === 'HARD_REBOOT')
-    return waitForServer('sent', server);
-  else if (server.status === 'ACTIVE' && cookie === 'sent') {
+  const isOpen = noted === `${id} open`;
+  const isBusy = taskOf(server) !== undefined;
+  if (isOpen && (isBusy || status === 'REBOOT' || status === 'HARD_REBOOT'))
+    return waitForServer('reboot', server);
+  if (noted === `${id} done` && status === 'ACTIVE') return running(platform, ref, found, 'done');
+  const canReboot = status === 'ACTIVE' || (isOpen && status === 'ERROR');
+  if (noted === `${id} done` || isBusy || !canReboot) return failed('conflict', 'it does not run');
+  if (!isOpen) await record('open');
+  else if (cookie === 'reboot') {
+    if (status === 'ERROR') return failed('boot_failed', detailOf(server), 'certain');
     await record('done');
     return running(platform, ref, found, 'done');
-  } else if (server.status !== 'ACTIVE' && server.status !== 'ERROR')
-    return failed('conflict', 'it does not run');
-  else if (server.status === 'ERROR' && cookie === 'sent')
-    return failed('boot_failed', detailOf(server), 'certain');
-  return act(platform, server, { reboot: { type: 'HARD' } }, 'sent');
+  }
+  return act(platform, server, { ACTIVE: REBOOT, ERROR: REBOOT }, 'reboot');
 };

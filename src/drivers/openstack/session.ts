@@ -3,15 +3,11 @@ import { CloudRefusal } from './errors.ts';
 
 /** The services of a cloud that Berth uses. */
 export const services = {
-  compute: { types: ['compute'], path: '', microversion: ['OpenStack-API-Version', 'compute', '2.79'] },
+  compute: { types: ['compute'], path: '', microversion: '2.79' },
   network: { types: ['network'], path: '/v2.0', microversion: undefined },
   image: { types: ['image'], path: '/v2', microversion: undefined },
-  volume: {
-    types: ['volumev3', 'block-storage', 'block-store', 'volume'],
-    path: '',
-    microversion: ['OpenStack-API-Version', 'volume', '3.44'],
-  },
-  placement: { types: ['placement'], path: '', microversion: ['OpenStack-API-Version', 'placement', '1.29'] },
+  volume: { types: ['volumev3', 'block-storage', 'block-store', 'volume'], path: '', microversion: '3.44' },
+  placement: { types: ['placement'], path: '', microversion: '1.29' },
 } as const;
 export type Service = keyof typeof services;
 
@@ -50,6 +46,10 @@ export function toSession(token: string | undefined, body: TokenBody, cloud: Clo
   if (token === undefined || project === undefined || expires === undefined)
     throw new Error(
       `${cloud.authUrl} gave a token without a project: the credential must be one of a project`,
+    );
+  if (cloud.project !== undefined && cloud.project !== project.id)
+    throw new Error(
+      `the credential is one of the project ${project.id}, not of platform.project, ${cloud.project}`,
     );
   const regionOf = (endpoint: Endpoint) => endpoint.region_id ?? endpoint.region ?? '';
   const regions = new Set(catalog.flatMap(({ endpoints }) => endpoints.map(regionOf)));

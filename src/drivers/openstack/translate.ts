@@ -174,33 +174,25 @@ function powerOf(server: Server): Power {
 
 /** What an operator should know of a server that somebody changed at the cloud. */
 function faultOf(server: Server): MachineFault | undefined {
-  const id = server.id;
-  switch (server.status) {
-    case 'ERROR':
-      return {
-        finding: `Nova shows it in ERROR: ${detailOf(server)}`,
-        remedy: `Find the cause, then \`openstack server set --state active ${id}\`.`,
-      };
-    case 'VERIFY_RESIZE':
-      return {
-        finding: 'A resize or a migration waits for its confirmation',
-        remedy: `\`openstack server resize confirm ${id}\`, or revert.`,
-      };
-    case 'RESCUE':
-      return {
-        finding: 'Somebody booted it into rescue mode',
-        remedy: `\`openstack server unrescue ${id}\`.`,
-      };
-    case 'SHELVED':
-      return taskOf(server) === undefined
-        ? {
-            finding: 'It is shelved but still on its host, and holds its GPUs',
-            remedy: 'Set `shelved_offload_time = 0` in nova.conf, or allow Berth shelveOffload.',
-          }
-        : undefined;
-    default:
-      return undefined;
-  }
+  const { id, status } = server;
+  if (status === 'SHELVED' && taskOf(server) !== undefined) return undefined;
+  const faults: Record<string, [finding: string, remedy: string]> = {
+    ERROR: [
+      `Nova shows it in ERROR: ${detailOf(server)}`,
+      `Find the cause, then \`openstack server set --state active ${id}\`.`,
+    ],
+    VERIFY_RESIZE: [
+      'A resize or a migration waits for its confirmation',
+      `\`openstack server resize confirm ${id}\`, or revert.`,
+    ],
+    RESCUE: ['Somebody booted it into rescue mode', `\`openstack server unrescue ${id}\`.`],
+    SHELVED: [
+      'It is shelved but still on its host, and holds its GPUs',
+      'Set `shelved_offload_time = 0` in nova.conf, or allow Berth shelveOffload.',
+    ],
+  };
+  const [finding, remedy] = faults[status] ?? [];
+  return finding === undefined || remedy === undefined ? undefined : { finding, remedy };
 }
 
 export function detailOf({ status, fault }: Server): string {

@@ -1,5 +1,5 @@
-import type { ObservedVolume, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
-import { done, failed, pending } from '../../platform-model/steps.ts';
+import type { ObservedVolume, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import { done, type Failure, failed, pending } from '../../platform-model/steps.ts';
 import type { Server, Volume } from './api.ts';
 import { KEEPS_DATA } from './client.ts';
 import { detachFrom, isStuck, removeVolume, stuckVolume } from './destroy.ts';
@@ -103,15 +103,13 @@ export const createVolume: VolumeMethod<'create'> = async (platform, spec, cooki
   return pending(`volume:${id}`, POLL_MS);
 };
 
-type Failure = Step<never> & { outcome: 'failed' };
-
 async function findBoth(
   platform: Platform,
   ref: OwnerRef,
   machine: OwnerRef,
 ): Promise<{ volume: Volume; server: Server | undefined } | Failure> {
   const [[volume], { server }] = await Promise.all([find(platform, ref), readAttempt(platform, machine)]);
-  if (volume === undefined) return failed('gone', `there is no volume ${ref}`) as Failure;
+  if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
   return { volume, server };
 }
 
