@@ -225,13 +225,14 @@ export class CloudHands implements HandsOn {
     for (const end of [...this.#ends]) end();
     for (const volume of this.#cloud.volumes.values())
       if (/^error_/.test(volume.status)) volume.status = 'available';
-    for (const server of this.#cloud.servers.values())
-      if (server.taskState !== null && server.work === undefined) {
-        this.act(server, 'os-resetState', {
-          state: server.host === undefined ? 'shelved_offloaded' : 'active',
-        });
-        if (!server.isRunning && server.host !== undefined) this.act(server, 'reboot', { type: 'HARD' });
-      }
+    for (const server of this.#cloud.servers.values()) {
+      if (server.vmState === 'paused') this.act(server, 'unpause');
+      if (server.vmState === 'suspended') this.act(server, 'resume');
+      if (server.taskState === null || server.work !== undefined) continue;
+      const state = server.host === undefined ? 'shelved_offloaded' : 'active';
+      this.act(server, 'os-resetState', { state });
+      if (!server.isRunning && server.host !== undefined) this.act(server, 'reboot', { type: 'HARD' });
+    }
   }
 
   #find({ identity }: Machine): Server | undefined {
