@@ -118,6 +118,7 @@ export default defineConfig({
           globalSetup: [
             'test/support/databases/memory-folder.ts',
             'test/support/databases/shared-postgres.ts',
+            ...(hasTime ? ['test/support/processes/built-programs.ts'] : []),
           ],
           experimental: { viteModuleRunner: false },
         },

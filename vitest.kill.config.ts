@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/process/*.kill.ts'],
     pool: 'forks',
+    globalSetup: ['test/support/processes/built-programs.ts'],
     testTimeout: 180_000,
     hookTimeout: 180_000,
     // Each is a process of its own that mostly waits.

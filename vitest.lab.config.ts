@@ -14,6 +14,7 @@ export default defineConfig({
   test: {
     include: ['test/lab/**/*.lab.test.ts'],
     pool: 'forks',
+    globalSetup: ['test/support/processes/built-programs.ts'],
     // A guest that is emulated takes both cores.
     maxWorkers: 1,
     sequence: { sequencer: NewcomersFirst },

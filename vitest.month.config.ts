@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/process/*.month.ts'],
     pool: 'forks',
+    globalSetup: ['test/support/processes/built-programs.ts'],
     maxWorkers: '100%',
     // A last resort against hanging, on a machine that has other work too.
     testTimeout: 1_800_000,

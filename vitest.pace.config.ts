@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/process/*.pace.ts'],
     pool: 'forks',
+    globalSetup: ['test/support/processes/built-programs.ts'],
     // A run of level lifecycle ends by itself within an hour, and this one in minutes.
     testTimeout: 1_200_000,
     hookTimeout: 180_000,

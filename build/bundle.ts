@@ -11,8 +11,12 @@ import { noticesOf } from './notices.ts';
 // The first half of `npm run build`: writes dist/, which the package and the image run. What sources read beside
 // themselves through `import.meta.url` stands beside the chunks: the guests' thread, migrations, the page of /docs,
 // the style and the script of the console.
+//
+//     node build/bundle.ts [FOLDER [NAME=SOURCE…]]
+//
+// Tests name another folder below the root, and programs of their own that are written with it.
 
-const DIST = 'dist';
+const [DIST = 'dist', ...programs] = process.argv.slice(2);
 
 rmSync(DIST, { recursive: true, force: true });
 const chunks = await writeChunks(
@@ -25,6 +29,7 @@ const chunks = await writeChunks(
     'sandbox-vitest': 'src/compose/sandbox/vitest.ts',
     'sandbox-testcontainers': 'src/compose/sandbox/testcontainers.ts',
     worker: 'src/drivers/simulator/guest/worker.ts',
+    ...Object.fromEntries(programs.map((program) => program.split('='))),
   },
   DIST,
 );

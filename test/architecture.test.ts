@@ -26,8 +26,8 @@ const CORE = /^src\/(ports|keys|work|contract|orchestrator\/(?!http\/))/;
 const MODEL = /^src\/((ports|keys|work|contract|orchestrator\/model)\/|operator-kit\/model\.ts$)/;
 const CATALOG = /^src\/orchestrator\/catalog\/catalog\.ts$/;
 const CLOUD_INIT = /^src\/orchestrator\/cloud-init\//;
-/** Everything but the command line, which nothing imports but `main.ts`. */
-const COMPOSITION = [/^src\/(?!cli\/|main\.ts$)/];
+/** Everything but the command line, which nothing imports but `berth.ts` and `main.ts`. */
+const COMPOSITION = [/^src\/(?!cli\/|(berth|main)\.ts$)/];
 
 /** The import directions of the design, one row for each place. */
 const places: readonly Place[] = [
@@ -124,8 +124,9 @@ const places: readonly Place[] = [
       /^conformance\/text\/redact\.ts$/,
     ],
   },
-  { path: /^testing\//, mayImport: [/^src\/(?!(cli|compose|config)\/|(main|index)\.ts$)/] },
-  { path: /^src\/main\.ts$/, mayImport: [/^src\/(cli|compose|config|runtime)\//, /^conformance\/cli\.ts$/] },
+  { path: /^testing\//, mayImport: [/^src\/(?!(cli|compose|config)\/|(berth|main|index)\.ts$)/] },
+  { path: /^src\/berth\.ts$/, mayImport: [/^src\/(cli|compose|config|runtime)\//, /^conformance\/cli\.ts$/] },
+  { path: /^src\/main\.ts$/, mayImport: [/^src\/(berth\.ts$|(cli|runtime)\/)/] },
   { path: /^src\/index\.ts$/, mayImport: COMPOSITION },
   { path: /^conformance\//, mayImport: [] },
 ];
@@ -142,6 +143,7 @@ const BUILT = [
     'src/runtime/',
     'src/compose/',
     'src/cli/',
+    'src/berth.ts',
     'src/main.ts',
     'src/index.ts',
   ],
@@ -257,14 +259,14 @@ it.each([
   ['src/compose/a.ts', "import { x } from '../../conformance/cli.ts';"],
   ['src/compose/a.ts', "import { x } from '../cli/print-records.ts';"],
   ['src/index.ts', "export { serveCommand } from './cli/serve-command.ts';"],
-  ['src/index.ts', "export { main } from './main.ts';"],
+  ['src/index.ts', "export { main } from './berth.ts';"],
   ['src/cli/a.ts', "import { x } from '../store/sqlite/store.ts';"],
   ['src/cli/a.ts', "const x = await import('../drivers/simulator/driver.ts');"],
   ['src/cli/a.ts', "import { x } from '../http/server.ts';"],
   ['src/cli/a.ts', "import { x } from '../orchestrator/http/app.ts';"],
   ['src/cli/a.ts', "import { hash } from 'ssh2';"],
   ['src/cli/a.ts', "import { x } from '../../conformance/cli.ts';"],
-  ['src/main.ts', "import { run } from '../conformance/run/run.ts';"],
+  ['src/berth.ts', "import { run } from '../conformance/run/run.ts';"],
   ['src/compose/a.ts', "import { x } from '../drivers/simulator/simulator.fixture.ts';"],
   ['src/cli/a.ts', "import { x } from '../../test/support/keys.ts';"],
   ['src/cli/a.ts', "import { run } from '../../simulation/orchestrator/run.ts';"],
@@ -290,7 +292,7 @@ it.each([
   ],
   ['src/marketplace/a.ts', "import { x } from '../client/client.ts';"],
   ['testing/a.ts', "import './b.ts'; import { x } from '../src/platform-model/platform.ts';"],
-  ['src/main.ts', "const { conformance } = await import('../conformance/cli.ts');"],
+  ['src/berth.ts', "const { conformance } = await import('../conformance/cli.ts');"],
   ['src/contract/a.ts', "// import '../store/x.ts';\nexport const text = `import '../store/x.ts'`;"],
 ])('lets pass what is allowed: %s with %s', (path, text) => {
   expect(violations(new Map([[path, text]]))).toEqual([]);

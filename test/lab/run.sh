@@ -47,9 +47,6 @@ if [[ ${1-} == --prepare ]]; then
   exit
 fi
 
-# A server that is built starts with half the CPU, and the lab starts hundreds.
-node_modules/.bin/node build/bundle.ts
-
 # The tests of one engine, with those of the arguments that are about it; each run has a report of its own.
 run() {
   local engine=$1 report=$2 argument arguments=()
@@ -69,7 +66,7 @@ run() {
   # Two lives at once keep two cores busy.
   arguments+=(--maxConcurrency=2)
   # It ends with this script, however that ends.
-  exec setpriv --pdeathsig KILL test/lab/in-namespaces.sh env BERTH_LAB_GUESTS="$guests" BERTH_TEST_MAIN=dist/main.js node_modules/.bin/node node_modules/.bin/vitest run \
+  exec setpriv --pdeathsig KILL test/lab/in-namespaces.sh env BERTH_LAB_GUESTS="$guests" node_modules/.bin/node node_modules/.bin/vitest run \
     --config vitest.lab.config.ts "${arguments[@]}"
 }
 

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../testing/until.ts';
 import { createClient } from '../support/http/http-client.ts';
+import { fileOf } from '../support/processes/built-programs.ts';
 import { type KillingProxy, type Moment, startKillingProxy } from '../support/processes/killing-proxy.ts';
 import {
   BerthProcess,
@@ -13,7 +13,7 @@ import {
   writeFastConfig,
 } from '../support/processes/process.ts';
 
-const entry = fileURLToPath(new URL('../support/processes/fast-monitor.ts', import.meta.url));
+const entry = fileOf('fast-monitor');
 
 describe('a monitor that is killed', () => {
   const root = temporaryFolder();

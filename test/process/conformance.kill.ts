@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createClient } from '../support/http/http-client.ts';
+import { fileOf } from '../support/processes/built-programs.ts';
 import {
   type KillingProxy,
   type Moment,
@@ -18,7 +18,7 @@ import {
   writeFastConfig,
 } from '../support/processes/process.ts';
 
-const entry = fileURLToPath(new URL('../support/conformance.ts', import.meta.url));
+const entry = fileOf('conformance-alone');
 const root = temporaryFolder();
 const server = await startServing(['--config', writeFastConfig(join(root.path, 'server'))]);
 const client = createClient(server.baseUrl, server.apiKey);

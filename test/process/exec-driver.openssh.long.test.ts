@@ -1,16 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
 import { newPublicKey } from '../../testing/ssh-keys.ts';
 import { createClient, until } from '../support/http/http-client.ts';
+import { fileOf } from '../support/processes/built-programs.ts';
 import { generateKeyPair, ssh } from '../support/processes/openssh.ts';
 import { runBerth, type ServingProcess, startServing } from '../support/processes/process.ts';
 import { full, newSite, type Site, template, UNITS } from './exec-driver.fixture.ts';
 
-const mortalEntry = fileURLToPath(new URL('../support/processes/serve-with-failpoint.ts', import.meta.url));
+const mortalEntry = fileOf('serve-with-failpoint');
 const OFFER = { configuration_id: 'sshd-1x', region: 'local' };
 
 const serve = (site: Site, entry?: string): Promise<ServingProcess> =>

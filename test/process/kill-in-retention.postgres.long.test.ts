@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
 import { openStore } from '../../src/compose/stores/orchestrator.ts';
@@ -13,6 +12,7 @@ import { systemRandom as random } from '../../src/runtime/system.ts';
 import { runningDeployment, seed, segment, teamId } from '../../testing/marketplace-rows.ts';
 import { account, instance, now } from '../../testing/orchestrator-rows.ts';
 import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
+import { fileOf } from '../support/processes/built-programs.ts';
 import { BerthProcess, type Ended, temporaryFolder } from '../support/processes/process.ts';
 
 const HOUR_MS = 3_600_000;
@@ -27,7 +27,7 @@ const NEVER = 0;
 /** Transactions of a life whose killer comes late: no life has done all. */
 const MOST = 5;
 
-const entry = fileURLToPath(new URL('../support/processes/retain.ts', import.meta.url));
+const entry = fileOf('retain');
 const chance = createSeededRandom(process.env['BERTH_TEST_SEED'] ?? String(Date.now()));
 const folder = temporaryFolder();
 let postgres: PostgresServer;

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { sourceOfBerth } from '../support/processes/built-programs.ts';
 import { runBerth } from '../support/processes/process.ts';
 
 const recorder = new URL('../support/processes/print-modules.ts', import.meta.url).href;
@@ -6,7 +7,7 @@ const recorder = new URL('../support/processes/print-modules.ts', import.meta.ur
 /** The files of the repository that `berth` with these arguments loads. */
 async function modulesOf(args: readonly string[]): Promise<string[]> {
   const env = { NODE_OPTIONS: `--import=${recorder}` };
-  const { code, stderr } = await runBerth(args, { env });
+  const { code, stderr } = await runBerth(args, { env, entry: sourceOfBerth });
   expect({ code, stderr: stderr.split('\n').slice(0, -2) }).toEqual({ code: 0, stderr: [] });
   return JSON.parse(stderr);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { type Container, startSandboxContainer } from '../../src/compose/sandbox/testcontainers.ts';
-import { BerthProcess } from '../support/processes/process.ts';
+import { BerthProcess, mainFile } from '../support/processes/process.ts';
 
 /** `berth` in a process of its own, where testcontainers would run the image: its ports are mapped to themselves. */
 class ProcessContainer implements Container {
@@ -81,7 +81,7 @@ const hasCurl = spawnSync('curl', ['--version']).error === undefined;
 
 it.skipIf(!hasCurl)('examples/sandbox/curl/run.sh lives through the life of a machine', () => {
   const root = new URL('../..', import.meta.url).pathname;
-  const env = { ...process.env, BERTH: `${process.execPath} ${root}src/main.ts` };
+  const env = { ...process.env, BERTH: `${process.execPath} ${mainFile}` };
   const { status, stdout, stderr } = spawnSync(`${root}examples/sandbox/curl/run.sh`, {
     env,
     encoding: 'utf8',

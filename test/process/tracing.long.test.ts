@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
+import { sourceOfBerth } from '../support/processes/built-programs.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 
 const recorder = new URL('../support/processes/print-modules.ts', import.meta.url).href;
@@ -12,6 +13,7 @@ let count = 0;
 async function serveOnce(env: Record<string, string>) {
   const config = writeFastConfig(join(folder.path, `run-${++count}`));
   await using berth = await startServing(['--config', config], {
+    entry: sourceOfBerth,
     env: { NODE_OPTIONS: `--import=${recorder}`, ...env },
   });
   const headers = { Authorization: `Bearer ${berth.apiKey}`, 'X-Request-Id': 'traced' };

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileOf } from './built-programs.ts';
 import { BerthProcess, runBerth } from './process.ts';
 import type { ProviderServerOptions } from './provider-server.ts';
 
-const providerFile = fileURLToPath(new URL('./provider-server.ts', import.meta.url));
+const providerFile = fileOf('provider-server');
 
 /** What the environment of a marketplace and of its commands has. */
 export const MARKETPLACE_ENV = { PROVIDER_KEY: 'the-key-of-the-provider' };

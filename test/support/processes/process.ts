@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PATIENCE_MS } from '../../../testing/until.ts';
+import { fileOf } from './built-programs.ts';
 
-/** The sources, unless a run that starts many processes names the build: a start then takes half the CPU. */
-export const mainFile = fileURLToPath(
-  new URL(`../../../${process.env['BERTH_TEST_MAIN'] ?? 'src/main.ts'}`, import.meta.url),
-);
+export const mainFile = fileOf('main');
 export const compileCache = fileURLToPath(
   new URL('../../../node_modules/.cache/berth-tests', import.meta.url),
 );
@@ -24,7 +22,7 @@ export interface ProcessOptions {
   env?: Record<string, string>;
   /** What it reads on standard input. */
   input?: string;
-  /** The file that node runs; default src/main.ts, or $BERTH_TEST_MAIN below the root. */
+  /** The file that node runs; default `berth`. */
   entry?: string;
   /** Another Node than that of this process. */
   node?: string;

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { vi } from 'vitest';
-import { main } from '../../../src/main.ts';
+import { main } from '../../../src/berth.ts';
 
 export interface CommandResult {
   code: number;

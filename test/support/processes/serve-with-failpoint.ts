@@ -1,4 +1,4 @@
-import { main } from '../../../src/main.ts';
+import { main } from '../../../src/berth.ts';
 import type { Store, Transaction } from '../../../src/orchestrator/model/store.ts';
 
 // A test build of `berth`: it kills itself with SIGKILL when a moment that a message, or its environment, named is reached.

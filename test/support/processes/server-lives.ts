@@ -1,10 +1,10 @@
-import { fileURLToPath } from 'node:url';
 import { PATIENCE_MS } from '../../../testing/until.ts';
 import { type Client, createClient, type Pace } from '../http/http-client.ts';
+import { fileOf } from './built-programs.ts';
 import { BerthProcess, type ProcessOptions, startServing, temporaryFolder } from './process.ts';
 import type { Failpoint } from './serve-with-failpoint.ts';
 
-const entry = fileURLToPath(new URL('./serve-with-failpoint.ts', import.meta.url));
+const entry = fileOf('serve-with-failpoint');
 
 /** Which Berth a life runs; default: this one, with failpoints. */
 export type Build = Pick<ProcessOptions, 'entry' | 'env'>;
