@@ -22,7 +22,7 @@ export const about: DriverAbout = {
     'A locked server is not removed.',
     'A server that is deleted while its host is down leaves its disk there until the host is back.',
     'Volumes must be reachable from every zone (`cross_az_attach`).',
-    'Two requests of one attempt, of which the first is late, make two servers on one port: one fails, and goes with the attempt.',
+    'If a create request arrives after its repeat, Nova makes two servers on one port: one fails, and the attempt’s order removes both.',
   ],
   guide: 'how-to/openstack.md',
 };

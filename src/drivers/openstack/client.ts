@@ -74,8 +74,8 @@ export class CloudClient {
   }
 
   /**
-   * All pages of a list. That its items are a `T` is not checked. The service chooses the length of a page: with a limit, Nova
-   * omits servers of cells that are down.
+   * Reads all pages of a list. The items are not validated. The service chooses the length of a page: with a limit, Nova omits
+   * servers of cells that are down.
    *
    * @throws as `get`
    */
@@ -136,7 +136,7 @@ export class CloudClient {
   async #request(method: Method, service: Service, path: string, options: SendOptions): Promise<Json> {
     const { call } = options;
     if (call !== undefined && (call.signal.aborted || this.#now() >= call.deadline))
-      throw new NotReached('the time of this call is over: nothing was sent');
+      throw new NotReached('the deadline of this call has passed: nothing was sent');
     const restMs = (this.#rests.get(service) ?? 0) - this.#now();
     if (restMs > 0)
       throw new CloudRefusal(429, `${service} asked for a pause of ${Math.ceil(restMs / 1000)} s`, restMs);
@@ -159,7 +159,7 @@ export class CloudClient {
     signal: AbortSignal,
   ): Promise<Answer> {
     if (call !== undefined && (call.signal.aborted || this.#now() >= call.deadline))
-      throw new NotReached('the time of this call is over: nothing was sent');
+      throw new NotReached('the deadline of this call has passed: nothing was sent');
     const search = new URLSearchParams(query).toString();
     const { microversion } = services[service];
     return this.#exchange({
@@ -187,8 +187,8 @@ export class CloudClient {
   }
 
   /**
-   * The session, made anew shortly before its token expires, or once its token was `refused`. Requests share one request
-   * for a token.
+   * The session. Requests a new token shortly before expiry, or if a service `refused` the last one. Requests share one
+   * request for a token.
    */
   async #current(signal: AbortSignal, refused?: Session): Promise<Session> {
     const asked = this.#session;
@@ -256,7 +256,7 @@ export class CloudClient {
   }
 }
 
-/** The marker of the next page. Nova and Cinder give `KEY_links`, Glance `next`; Neutron's lists are whole without. */
+/** The marker of the next page. Nova and Cinder give `KEY_links`, Glance `next`; Neutron does not page. */
 function nextMarker(body: Json, key: string): string | null {
   const links = body[`${key}_links`] as { rel: string; href: string }[] | undefined;
   const next = links?.find(({ rel }) => rel === 'next')?.href ?? (body['next'] as string | undefined);

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { Fatal } from '../../ports/errors.ts';
 import type { OpenStackConfig } from './options.ts';
 
-/** Where a cloud is, and who Berth is there. */
+/** The address of a cloud, and Berth's credential. */
 export interface Cloud {
   /** Of Keystone, ending with `/v3`. */
   authUrl: string;
@@ -70,7 +70,8 @@ export function readCloud(
   const candidates =
     given === undefined ? [...usual, '/etc/openstack/clouds.yaml'].filter((one) => !!one) : [given];
   const file = candidates.find((one) => statSync(one as string, { throwIfNoEntry: false }) !== undefined);
-  if (file === undefined) throw new Fatal(`platform.cloud: there is no ${candidates.join(' and no ')}.`);
+  if (file === undefined)
+    throw new Fatal(`platform.cloud: there is no ${candidates.join(' and no ')}.`);
   const entry = readClouds(file)[name];
   if (entry === undefined) throw new Fatal(`platform.cloud: ${file} has no cloud ${name}.`);
   const secureFile = join(file, '../secure.yaml');

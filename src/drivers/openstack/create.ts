@@ -210,7 +210,7 @@ async function finish(
   return done(await showMachine(platform, ref, complete, attempt));
 }
 
-/** Nova reports no capacity after it accepted the create, as a fault. */
+/** Nova accepts a create before it looks for a host: a lack of capacity shows as a fault of the server. */
 function failedBuild(server: Server): Step<never> {
   const code = classify(detailOf(server));
   return failed(code === 'capacity' || code === 'quota' ? code : 'boot_failed', detailOf(server), 'certain');

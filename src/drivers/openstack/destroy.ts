@@ -93,10 +93,10 @@ async function removeServer({ api }: Platform, server: Server, order: DestroyOrd
 
 const REMOVABLE = new Set(['available', 'error', 'error_extending', 'error_restoring']);
 
-/** Whether Cinder failed to delete it, and takes no further order until an administrator has looked. */
+/** Whether Cinder failed to delete it. It refuses requests until an administrator resets it. */
 export const isStuck = ({ status }: Volume): boolean => status === 'error_deleting';
 
-/** Cinder failed at something, and refuses this. */
+/** The failure for a volume that an administrator must reset. */
 export function stuckVolume({ id, status }: Volume): Step<never> {
   const remedy = `\`openstack volume set --state available ${id}\``;
   return failed('internal', `the volume ${id} is ${status}: find the cause, then ${remedy}`, 'certain');

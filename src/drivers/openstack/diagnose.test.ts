@@ -24,7 +24,7 @@ describe('berth doctor of an OpenStack cloud', () => {
     const found = await findings({ floating: true, options: { project: 'berth' } });
     expect(found.filter((one) => !one.startsWith('ok '))).toEqual([]);
     expect(found.join('\n')).toMatch(
-      /credential at .*: It is one of the project berth \(berth\), in the region RegionOne/,
+      /credential at .*: It belongs to the project berth \(berth\), in the region RegionOne/,
     );
     expect(found.join('\n')).toMatch(/ok API of compute: It speaks [\d.]+ to [\d.]+, and Berth uses 2.79/);
     expect(found.join('\n')).toMatch(/ok room for h100 in fra: There is room for \d+ more/);
@@ -80,7 +80,7 @@ describe('berth doctor of an OpenStack cloud', () => {
       'a project that may not ask Placement',
       { as: MEMBER },
       () => undefined,
-      /^warning Placement: This project may not ask it/,
+      /^warning Placement: This project has no access to it/,
     ],
   ])('names %s', async (_what, given, change, expected) => {
     expect(await findings(given, change)).toContainEqual(expect.stringMatching(expected));

@@ -28,7 +28,7 @@ export async function* diagnose(
       'Check the entry of clouds.yaml with `openstack --os-cloud NAME token issue`.',
       async () => {
         const { project, region } = await client.session();
-        return `It is one of the project ${project.name} (${project.id}), in the region ${region}.`;
+        return `It belongs to the project ${project.name} (${project.id}), in the region ${region}.`;
       },
     );
     yield credential;
@@ -66,7 +66,7 @@ const unique = <T>(values: readonly (T | undefined)[]): T[] => [
   ...new Set(values.filter((value) => value !== undefined)),
 ];
 
-/** What a check finds: a sentence if all is well. A request that fails is broken, with that remedy. */
+/** Runs a check. A sentence means ok; a failed request means broken, with that remedy. */
 async function examine(
   subject: string,
   remedy: string,
@@ -83,11 +83,11 @@ async function examine(
 
 function* fileOf({ cloud: { file, isReadableByOthers, verify } }: Connection): Generator<Diagnosis> {
   if (isReadableByOthers)
-    yield warning(file, 'Others than its owner may read it, and it holds a secret.', `\`chmod 600 ${file}\``);
+    yield warning(file, 'Other users can read it, and it contains a secret.', `\`chmod 600 ${file}\``);
   if (!verify)
     yield warning(
       file,
-      '`verify: false`: whoever is on the way to the cloud can read the token.',
+      '`verify: false`: anyone between this machine and the cloud can read the token.',
       'Set `cacert` instead.',
     );
 }
@@ -160,7 +160,7 @@ function flavorOf(offer: Offer, machine: OpenStackOffer, reading: Promise<Flavor
       ? ' Placement does not count its PCI devices: the units of the catalog limit them.'
       : '';
     return differences.length === 0
-      ? `It has what is sold.${uncounted}`
+      ? `It matches the offer.${uncounted}`
       : warning(subject, `It has ${differences.join('; ')}.`, 'Correct the offer, or name another flavor.');
   });
 }
@@ -195,7 +195,7 @@ async function* room(platform: Platform): AsyncGenerator<Diagnosis> {
     return zones.every(({ hosts }) => hosts === undefined)
       ? warning(
           'Placement',
-          'This project may not ask it: only quotas limit sales.',
+          'This project has no access to it: only quotas limit sales.',
           'Give the project a quota that its hosts can hold.',
         )
       : 'It is counted by quota and Placement.';

@@ -36,8 +36,8 @@ export const listMachines: MachineMethod<'list'> = async (platform) => {
 };
 
 /**
- * The machine of an attempt. Without its server it is being made or removed, as its port says; undefined if it is gone,
- * whatever else is left of it.
+ * The machine of an attempt. Without a server, the port's phase decides. Undefined if the machine is gone, even if parts
+ * remain.
  */
 async function observe(
   platform: Platform,

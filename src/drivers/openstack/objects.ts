@@ -181,7 +181,7 @@ export function phaseOf({ ports }: Attempt): Phase | undefined {
   return found.find((phase) => phase === 'destroying') ?? found.find((phase) => phase === 'made') ?? found[0];
 }
 
-/** Whose it is, by the descriptions of its parts. */
+/** The owner, from the descriptions of its parts. */
 export const shortNoteOf = ({ ports, floatingIps }: Attempt): Note | undefined =>
   [...ports, ...floatingIps].map((part) => readDescription(part)?.note).find((note) => note !== undefined);
 

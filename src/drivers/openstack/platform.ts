@@ -14,7 +14,7 @@ export interface Platform {
 export type MachineMethod<Name extends keyof PlatformDriver> = port.MachineMethod<Platform, Name>;
 export type VolumeMethod<Name extends keyof VolumeDriver> = port.VolumeMethod<Platform, Name>;
 
-/** How soon a step that waits for the cloud looks again, in milliseconds. */
+/** How often a step that waits for the cloud looks, in milliseconds. */
 export const POLL_MS = 2_000;
 
 /** An offer's `machine:`. @throws {Error} if the catalog no longer has the offer */

@@ -56,7 +56,7 @@ async function act(
   const action = actions[status];
   if (taskOf(server) !== undefined) return waitForServer(cookie, server);
   if (status === 'VERIFY_RESIZE' || status === 'RESCUE')
-    return failed('conflict', `${detailOf(server)}: somebody at the cloud must end that first`);
+    return failed('conflict', `${detailOf(server)}: an operator of the cloud must end that first`);
   if (action === undefined) return waitForServer(cookie, server);
   const answer = await unlessConflict(api.act('compute', `/servers/${id}`, action));
   return pending(answer === undefined ? 'again' : (Object.keys(action)[0] ?? ''), POLL_MS);

@@ -11,7 +11,7 @@ export const services = {
 } as const;
 export type Service = keyof typeof services;
 
-/** What Keystone said of this Berth. */
+/** The token, and what Keystone reports with it. */
 export interface Session {
   token: string;
   /** Milliseconds since the epoch. */
@@ -44,9 +44,7 @@ interface TokenBody {
 export function toSession(token: string | undefined, body: TokenBody, cloud: Cloud): Session {
   const { project, catalog = [], expires_at: expires } = body.token ?? {};
   if (token === undefined || project === undefined || expires === undefined)
-    throw new Error(
-      `${cloud.authUrl} gave a token without a project: the credential must be one of a project`,
-    );
+    throw new Error(`${cloud.authUrl} gave a token without a project: the credential belongs to none`);
   if (cloud.project !== undefined && cloud.project !== project.id)
     throw new Error(
       `the credential is one of the project ${project.id}, not of platform.project, ${cloud.project}`,

@@ -89,7 +89,7 @@ export interface Description {
   phase: Phase;
   /** The id of the server. Undefined before that is known. */
   serverId: string | undefined;
-  /** As much of the note as says whose it is. */
+  /** The owner part of the note. */
   note: Note | undefined;
 }
 
@@ -161,8 +161,8 @@ function ofShelved(task: string): Power {
 }
 
 /**
- * The power of a server. A delete by somebody ends nothing until Nova has carried it out. Any other status, such as
- * REBOOT, REBUILD, RESIZE, RESCUE and those of a later Nova, reads as one that is about to run: it ends nothing.
+ * The power of a server. A delete from outside counts once Nova has finished it. Any other status, such as REBOOT, REBUILD,
+ * RESIZE, RESCUE and those of a later Nova, reads as `starting`.
  */
 function powerOf(server: Server): Power {
   const { status } = server;

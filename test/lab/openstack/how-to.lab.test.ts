@@ -56,7 +56,9 @@ it('a cloud that the how-to has set up passes berth doctor and berth driver test
   writeFileSync(join(folder, 'clouds.yaml'), clouds, { mode: 0o600 });
   writeFileSync(join(folder, 'catalog.yaml'), catalog);
   const config = join(folder, 'berth.yaml');
-  writeFileSync(config, `database: sqlite:berth.db\ncatalog: catalog.yaml\n${inTheLab(ofBerth)}`);
+  const project = (await type('admin', 'admin', 'openstack project show reader -f value -c id')).trim();
+  const settings = inTheLab(ofBerth).replace(/( project:) \S+/, `$1 ${project}`);
+  writeFileSync(config, `database: sqlite:berth.db\ncatalog: catalog.yaml\n${settings}`);
 
   const doctor = await runBerth(['doctor', '--config', config]);
   expect(doctor.stdout).not.toContain('BROKEN');
