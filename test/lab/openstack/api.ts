@@ -53,7 +53,7 @@ export class Api {
   }
 
   async #once(service: ApiName, method: string, path: string, body: unknown): Promise<Response> {
-    this.#token ??= await this.#logIn();
+    this.#token ??= await this.logIn();
     const root = service === 'keystone' ? authUrl : `${urlOf(service)}${roots[service](this.project)}`;
     const type = body instanceof Uint8Array ? 'application/octet-stream' : 'application/json';
     return fetch(`${root}${path}`, {
@@ -66,7 +66,8 @@ export class Api {
     });
   }
 
-  async #logIn(): Promise<string> {
+  /** @throws {ApiError} */
+  async logIn(): Promise<string> {
     const response = await fetch(`${authUrl}/auth/tokens`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

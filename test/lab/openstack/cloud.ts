@@ -7,7 +7,7 @@ import { type Answer, type Api, userOf } from './api.ts';
 import { type ComputeName, computes, networks, owner } from './catalog.ts';
 import { Operator } from './operator.ts';
 import { type ServiceName, Site } from './services.ts';
-import { type ApiName, authUrl, ports, region, SECRET, TOKEN_CACHE_S } from './settings.ts';
+import { type ApiName, authUrl, ports, region, SECRET, TOKEN_CACHE_S, urlOf } from './settings.ts';
 
 const computeNames = Object.keys(computes) as ComputeName[];
 const isApi = (name: string): name is ApiName => name in ports;
@@ -111,12 +111,15 @@ export class Cloud implements AsyncDisposable {
     if (isApi(name)) await this.site.answers(name);
   }
 
-  /** No service accepts a token that was given out before. */
+  /** No service accepts a token that was given out before. @throws {Error} if one does */
   async expireTokens(): Promise<void> {
+    const headers = { 'x-auth-token': await this.own.logIn() };
     const keys = join(this.site.folder, 'keys');
     for (const name of readdirSync(keys))
       writeFileSync(join(keys, name), randomBytes(32).toString('base64url').concat('='));
     await sleep(TOKEN_CACHE_S * 1000 + 500);
+    const { status } = await fetch(`${urlOf('nova-api')}/v2.1/servers`, { headers });
+    if (status !== 401) throw new Error(`Nova answers ${status} to a token that has expired`);
   }
 
   /**

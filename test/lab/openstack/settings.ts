@@ -104,7 +104,7 @@ const files: Record<string, Sections> = {
     cache: { enabled: true, backend: 'oslo_cache.dict' },
     // As few as there can be: each service logs in with its password.
     identity: { password_hash_rounds: 4 },
-    token: { provider: 'fernet', caching: false },
+    token: { provider: 'fernet', caching: false, cache_on_issue: false },
     fernet_tokens: { key_repository: `${SITE}/keys` },
     fernet_receipts: { key_repository: `${SITE}/keys` },
     credential: { key_repository: `${SITE}/credential` },
