@@ -145,7 +145,6 @@ export class CloudApi {
     return this.client.list('network', '/ports', 'ports', { ...query, ...(await this.#ofProject()) });
   }
 
-  /** Also of clouds whose offers have none now: machines may have them from before. */
   async floatingIps(): Promise<FloatingIp[]> {
     return this.client.list('network', '/floatingips', 'floatingips', await this.#ofProject());
   }

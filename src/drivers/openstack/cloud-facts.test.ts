@@ -52,6 +52,25 @@ describe('a volume of a shelved machine', () => {
   });
 });
 
+// neutron/extensions/l3.py: without the service, there is no such collection.
+it('a cloud without routers has no floating IPs, and its machines are seen', async () => {
+  const setting = await withMachine({
+    transport: (own) => ({
+      ...own,
+      send: async (sent) =>
+        sent.url.includes('/floatingips')
+          ? {
+              status: 404,
+              headers: {},
+              text: '{"NeutronError": {"message": "The resource could not be found."}}',
+            }
+          : own.send(sent),
+    }),
+  });
+  expect(await setting.power()).toBe('running');
+  expect(await setting.driver.list()).toMatchObject({ items: [{ ref: setting.ref }] });
+});
+
 // cinder/backup/driver.py, put_metadata: what is restored gets the name and the metadata of its original.
 it('a volume that somebody restored from a backup stays when the original is deleted [openstack-volume-backup]', async () => {
   const setting = await withMachine();

@@ -70,8 +70,7 @@ export function readCloud(
   const candidates =
     given === undefined ? [...usual, '/etc/openstack/clouds.yaml'].filter((one) => !!one) : [given];
   const file = candidates.find((one) => statSync(one as string, { throwIfNoEntry: false }) !== undefined);
-  if (file === undefined)
-    throw new Fatal(`platform.cloud: there is no ${candidates.join(' and no ')}.`);
+  if (file === undefined) throw new Fatal(`platform.cloud: there is no ${candidates.join(' and no ')}.`);
   const entry = readClouds(file)[name];
   if (entry === undefined) throw new Fatal(`platform.cloud: ${file} has no cloud ${name}.`);
   const secureFile = join(file, '../secure.yaml');

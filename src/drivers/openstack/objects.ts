@@ -1,5 +1,6 @@
 import type { Note, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { CloudApi, FloatingIp, Image, Port, Server, Volume } from './api.ts';
+import { unlessGone } from './errors.ts';
 import type { Platform } from './platform.ts';
 import {
   hasId,
@@ -86,15 +87,22 @@ function identify(
 }
 
 /** Reads everything in the project. @throws as {@link CloudApi}, or {Error} while a cell is down */
-export async function readEverything({ api }: Platform): Promise<Everything> {
+export async function readEverything(platform: Platform): Promise<Everything> {
+  const { api } = platform;
   const [servers, early, floatingIps, volumes] = await Promise.all([
     api.servers(),
     api.ports(),
-    api.floatingIps(),
+    floatingIpsOf(platform),
     api.volumes(),
   ]);
   const ports = areEarly(early, servers) ? await api.ports() : early;
   return group([...servers, ...(await unlisted(api, servers, ports))], ports, floatingIps, volumes);
+}
+
+/** Also where offers have none now: machines may have them from before. A cloud without routers answers 404. */
+async function floatingIpsOf({ api, options }: Platform): Promise<readonly FloatingIp[]> {
+  const reply = api.floatingIps();
+  return options.floating_network === undefined ? ((await unlessGone(reply)) ?? []) : reply;
 }
 
 /**
@@ -147,11 +155,12 @@ function group(
  *
  * @throws as {@link CloudApi}, or {Error} while a cell is down
  */
-export async function readAttempt({ api }: Platform, ref: OwnerRef): Promise<Attempt> {
+export async function readAttempt(platform: Platform, ref: OwnerRef): Promise<Attempt> {
+  const { api } = platform;
   const [tagged, named, floatingIps, volumesNamed] = await Promise.all([
     api.servers({ tags: ref }),
     api.ports({ name: ref }),
-    api.floatingIps(),
+    floatingIpsOf(platform),
     api.volumes({ name: ref }),
   ]);
   const servers = tagged.some((one) => refOf(one) === ref) ? tagged : await api.servers();
