@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { sourceOfBerth } from '../../test/support/processes/built-programs.ts';
 import { BerthProcess } from '../../test/support/processes/process.ts';
 
 /** The planted fault: an account that is suddenly empty is believed. */
@@ -24,7 +25,8 @@ interface Dump {
 
 /** The instances that read ERROR or OFFLINE although their machine runs, after the scenario, in a sandbox of this program. */
 async function wronglyEnded(scenario: string, env: Record<string, string>): Promise<string[]> {
-  await using berth = new BerthProcess(['sandbox', '--port', '0', '--json', '--scenario', scenario], { env });
+  const args = ['sandbox', '--port', '0', '--json', '--scenario', scenario];
+  await using berth = new BerthProcess(args, { env, entry: sourceOfBerth });
   const { control } = JSON.parse(await berth.waitForOutput((stdout) => /^\{.*\}$/m.exec(stdout)?.[0]));
   const response = await fetch(`${control.base_url}/dump`, {
     headers: { authorization: `Bearer ${control.api_key}` },

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestSecret } from '../../src/keys/api-key.ts';
 import { instanceRequest } from '../../testing/requests.ts';
 import { createClient, until } from '../support/http/http-client.ts';
+import { sourceOfBerth } from '../support/processes/built-programs.ts';
 import {
   BerthProcess,
   runBerth,
@@ -245,7 +246,7 @@ describe('berth check-config', () => {
 it('the commands that a server prints when it is ready work where it was started', async () => {
   using own = temporaryFolder();
   const args = ['serve', '--port', '0', '--config', writeFastConfig(own.path)];
-  await using server = new BerthProcess(args, { cwd: own.path });
+  await using server = new BerthProcess(args, { cwd: own.path, entry: sourceOfBerth });
   const printed = await server.waitForOutput((stdout) => (stdout.includes('Try it:') ? stdout : undefined));
   const paste = (verb: string): string => {
     const [, command = ''] = new RegExp(`^ +(node .*${verb}.*)$`, 'm').exec(printed) ?? [];

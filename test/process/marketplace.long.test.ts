@@ -6,6 +6,7 @@ import { afterAll, expect, it } from 'vitest';
 import { newPublicKey } from '../../testing/ssh-keys.ts';
 import { assertKeepsMarketplaceContract } from '../support/http/contract.ts';
 import { until } from '../support/http/http-client.ts';
+import { sourceOfBerth } from '../support/processes/built-programs.ts';
 import {
   BerthProcess,
   runBerth,
@@ -112,7 +113,7 @@ it('sells the machines of a real orchestrator, through a restart, and the books 
 it('prints commands that work where it was started', async () => {
   const config = writeConfig('http://127.0.0.1:9/v1');
   const args = ['marketplace', '--port', '0', '--admin-port', '0', '--config', config];
-  await using berth = new BerthProcess(args, { env: { KEY_D: 'x' } });
+  await using berth = new BerthProcess(args, { env: { KEY_D: 'x' }, entry: sourceOfBerth });
   await berth.waitForOutput((stdout) => (stdout.includes('keys create') ? true : undefined));
   const commands = berth.stdout.split('\n').flatMap((line) => /^ +(.* create .*)$/.exec(line)?.[1] ?? []);
   expect(commands).toHaveLength(3);

@@ -8,6 +8,7 @@ import { expect, it } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../conformance/http/certificates.fixture.ts';
 import { HttpServer, type ServerOptions } from '../../src/http/wire/server.ts';
 import { silentLog } from '../../testing/log.ts';
+import { sourceOfBerth } from '../support/processes/built-programs.ts';
 import { startServing, temporaryFolder } from '../support/processes/process.ts';
 
 const MB = 1024;
@@ -58,7 +59,7 @@ it.runIf(process.platform === 'linux' && hasOpenSsl).each([
         args.push(`--tls-${name}`, join(folder.path, name));
       }
     }
-    await using berth = await startServing(args, { cwd: folder.path });
+    await using berth = await startServing(args, { cwd: folder.path, entry: sourceOfBerth });
     const request = `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
     // What as many clients need that do read is not of those that do not.
     const readers = Array.from({ length: CONNECTIONS }, () => readAll(berth.baseUrl, request));

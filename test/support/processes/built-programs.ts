@@ -15,7 +15,7 @@ const programs = {
 };
 export type Program = 'main' | keyof typeof programs;
 
-/** For tests of which modules are loaded: what is built has chunks. */
+/** For tests of what is not built: single modules, and the commands that a checkout prints. */
 export const sourceOfBerth = join(root, 'src/main.ts');
 
 /** The file of a program: as built for this run, else its source. */
