@@ -23,7 +23,7 @@ it.each(engines)(
   },
 );
 
-const SEEDS = 5;
+const SEEDS = 2;
 const COMMANDS = 20;
 
 it.each(engines)(

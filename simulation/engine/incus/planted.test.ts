@@ -105,9 +105,6 @@ it.each([
 );
 
 it('every invariant holds where nothing goes wrong', { timeout: 120_000 }, async () => {
-  for (let seed = 1; seed <= SEEDS; seed++) {
-    const run = { engine: 'incus', scenario: quiet } as const;
-    const { failure } = await runEngine(prepared, String(seed), COMMANDS, run);
-    expect(failure?.message).toBeUndefined();
-  }
+  const { failure } = await runEngine(prepared, '1', COMMANDS, { engine: 'incus', scenario: quiet });
+  expect(failure?.message).toBeUndefined();
 });
