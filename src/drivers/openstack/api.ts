@@ -175,17 +175,23 @@ export class CloudApi {
     return this.client.list('compute', '/flavors/detail', 'flavors');
   }
 
-  /**
-   * A network or security group by id or name, of the project, shared or external. Undefined if there is none, or several
-   * with that name. An administrator is shown those of strangers too.
-   */
+  /** The network or security group as {@link allNamed}. Undefined if there is none, or several with that name. */
   async named(kind: 'networks' | 'security-groups', idOrName: string): Promise<Named | undefined> {
+    const [first, ...others] = await this.allNamed(kind, idOrName);
+    return others.length === 0 ? first : undefined;
+  }
+
+  /**
+   * Networks or security groups by id or name, of the project, shared or external. An administrator is shown those of
+   * strangers too.
+   */
+  async allNamed(kind: 'networks' | 'security-groups', idOrName: string): Promise<Named[]> {
     const { id: project } = (await this.client.session()).project;
     const key = kind.replace('-', '_');
     const all = await this.client.list<Named>('network', `/${kind}`, key);
     const usable = all.filter((one) => one.project_id === project || one.shared || one['router:external']);
-    const byName = usable.filter(({ name }) => name === idOrName);
-    return usable.find(({ id }) => id === idOrName) ?? (byName.length === 1 ? byName[0] : undefined);
+    const byId = usable.filter(({ id }) => id === idOrName);
+    return byId.length > 0 ? byId : usable.filter(({ name }) => name === idOrName);
   }
 
   /** Zones of compute hosts, with their hosts if this project may see them. */

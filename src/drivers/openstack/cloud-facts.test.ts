@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { URLS } from '../../../simulation/engine/openstack/memory-cloud.fixture.ts';
 import { TRIAL_ORDER } from '../kit/checks/bench.ts';
-import { ended, withMachine } from './driver.fixture.ts';
+import { ended, specOf, withMachine } from './driver.fixture.ts';
 
 const MINUTE = 60_000;
-const { nova, cinder } = URLS;
+const { nova, neutron, cinder } = URLS;
 
 type Setting = Awaited<ReturnType<typeof withMachine>>;
 
@@ -50,6 +50,17 @@ describe('a volume of a shelved machine', () => {
     expect(await step('detach')).toMatchObject({ outcome: 'done' });
     expect(setting.cloud.servers.get(setting.id)?.mappings).toEqual([]);
   });
+});
+
+it('two first creates at once may make two security groups, and no create makes a third', async () => {
+  const setting = await withMachine();
+  const { cloud, ask, driver } = setting;
+  await ask('POST', `${neutron}/security-groups`, { security_group: { name: 'berth' } });
+  const groups = () => [...cloud.groups.values()].filter(({ name }) => name === 'berth');
+  expect(groups()).toHaveLength(2);
+  const second = await ended(setting, (cookie) => driver.create(specOf('berth-inst-2'), cookie));
+  expect(second).toMatchObject({ outcome: 'done' });
+  expect(groups()).toHaveLength(2);
 });
 
 // neutron/extensions/l3.py: without the service, there is no such collection.

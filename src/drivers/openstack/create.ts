@@ -132,9 +132,12 @@ async function securityGroups(platform: Platform): Promise<string[] | string> {
     ids.push(found.id);
   }
   if (options.security_groups !== undefined) return ids;
-  const known = await api.named('security-groups', GROUP);
+  // Two first creates at once make two.
+  const all = await api.allNamed('security-groups', GROUP);
+  const whole = all.find((one) => one.security_group_rules?.some(({ direction }) => direction === 'ingress'));
+  if (whole !== undefined) return [whole.id];
   // Without a rule, its creation was interrupted.
-  if (known?.security_group_rules?.some(({ direction }) => direction === 'ingress')) return [known.id];
+  const [known] = all;
   const description = 'Machines of Berth: SSH and ping from everywhere';
   const made =
     known ?? api.make<Named>('network', '/security-groups', 'security_group', { name: GROUP, description });
