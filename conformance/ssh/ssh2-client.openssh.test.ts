@@ -8,6 +8,7 @@ import {
   type OpenSshServer,
   startOpenSshServer,
 } from '../../src/ssh/openssh-server.fixture.ts';
+import { PATIENCE_MS } from '../../testing/until.ts';
 import { ssh2Client } from './ssh2-client.ts';
 
 const client = ssh2Client();
@@ -27,7 +28,7 @@ describe.skipIf(!hasOpenSshServer)('OpenSSH', () => {
       username: sshd.username,
       privateKey,
       allowPrivate: true,
-      timeoutMs: 10_000,
+      timeoutMs: PATIENCE_MS,
       ...(command !== undefined && { command }),
     });
 

@@ -1,8 +1,7 @@
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import type { CloudClient, Json, Query, Removal } from './client.ts';
 import { unlessGone, unlessWithheld } from './errors.ts';
-import type { Service } from './session.ts';
-import { toHost } from './translate.ts';
+import { type Service, toHost } from './session.ts';
 
 export interface Server {
   id: string;

@@ -20,6 +20,7 @@ import {
   waitForServer,
   waitForVolume,
 } from './platform.ts';
+import { zoneOf } from './session.ts';
 import {
   detailOf,
   imageOf,
@@ -29,7 +30,6 @@ import {
   taskOf,
   toDescription,
   toNoteMetadata,
-  zoneOf,
 } from './translate.ts';
 
 /** The most user data that Nova accepts, before base64. */

@@ -8,7 +8,8 @@ import type {
 import type { Port, Server } from './api.ts';
 import { type Attempt, partsOf, phaseOf, readAttempt, readEverything, shortNoteOf } from './objects.ts';
 import type { MachineMethod, Platform } from './platform.ts';
-import { endpointOf, fromPlatform, noteOf, toHost } from './translate.ts';
+import { toHost } from './session.ts';
+import { endpointOf, fromPlatform, noteOf } from './translate.ts';
 
 export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
   const value = await observe(platform, ref, await readAttempt(platform, ref));

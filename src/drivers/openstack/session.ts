@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Cloud } from './clouds.ts';
 import { CloudRefusal } from './errors.ts';
 
@@ -82,3 +83,13 @@ export function isWithin(version: string, from: string, to: string): boolean {
   };
   return parse(from) <= parse(version) && parse(version) <= parse(to);
 }
+
+/**
+ * The name of a zone as a host: the zone, and four bytes that stand for the project and the region. Another project
+ * never proves that a machine of this one is gone.
+ */
+export function toHost(zone: string, { project, region }: Session): string {
+  return `${zone}@${createHash('sha256').update(`${region} ${project.id}`).digest('hex').slice(0, 8)}`;
+}
+
+export const zoneOf = (host: string): string => host.replace(/@[0-9a-f]{8}$/, '');

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type {
   Endpoint,
   MachineFault,
@@ -116,19 +115,6 @@ export function imageOf(image: string, offer: OpenStackOffer, { images }: OpenSt
   const { image: name = image, login_user: user } = offer.images[image] ?? images[image] ?? {};
   return { name, loginUser: user ?? usualLoginUser(image) };
 }
-
-/**
- * The name of a zone as a host: the zone, and four bytes that stand for the project and the region. Another project
- * never proves that a machine of this one is gone.
- */
-export function toHost(
-  zone: string,
-  { project, region }: { project: { id: string }; region: string },
-): string {
-  return `${zone}@${createHash('sha256').update(`${region} ${project.id}`).digest('hex').slice(0, 8)}`;
-}
-
-export const zoneOf = (host: string): string => host.replace(/@[0-9a-f]{8}$/, '');
 
 const POWERED_ON = 1;
 const POWERED_OFF = 4;
