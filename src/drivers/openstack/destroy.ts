@@ -46,7 +46,11 @@ export const destroyMachine: MachineMethod<'destroy'> = async (platform, ref, co
   for (const server of servers) await removeServer(platform, server, order);
   const next = `${COOKIE}${ids.join(',')}`;
   const [last] = servers;
-  if (last !== undefined) return waitForServer(next, last);
+  // Before it is shown as deleting, its last change was something else: no deadline.
+  if (last !== undefined)
+    return taskOf(last) === 'deleting'
+      ? waitForServer(next, last)
+      : pending(next, POLL_MS, 'its server is deleted');
   const stuck = attempt.bootVolumes.find(isStuck);
   if (stuck !== undefined) return stuckVolume(stuck);
   const { floatingIps, bootVolumes } = attempt;
