@@ -122,6 +122,15 @@ export class CloudApi {
     return (await this.client.send('PUT', service, path, options))[kind] as T;
   }
 
+  /** Adds to the metadata of a server or a volume. */
+  async addMetadata(
+    service: 'compute' | 'volume',
+    path: string,
+    metadata: Record<string, string>,
+  ): Promise<void> {
+    await this.make(service, `${path}/metadata`, 'metadata', metadata);
+  }
+
   /** An action on a server or a volume. */
   act(service: 'compute' | 'volume', path: string, action: object): Promise<Json> {
     return this.client.send('POST', service, `${path}/action`, { body: action, call: this.#call });

@@ -100,7 +100,7 @@ describe('what somebody does at the cloud', () => {
     expect(all()).toBe(before);
   });
 
-  it('restores a backup of its boot volume, with all metadata: that is no part of it [openstack-boot-backup]', async () => {
+  it('restores a backup of its boot volume: the copy has the same metadata, and no order touches it [openstack-boot-backup]', async () => {
     const setting = await withMachine({ bootsFromVolume: true });
     const [boot] = setting.cloud.volumes.values();
     const { name, metadata } = boot as { name: string; metadata: object };

@@ -135,8 +135,7 @@ export class CloudClient {
 
   async #request(method: Method, service: Service, path: string, options: SendOptions): Promise<Json> {
     const { call } = options;
-    if (call !== undefined && (call.signal.aborted || this.#now() >= call.deadline))
-      throw new NotReached('the deadline of this call has passed: nothing was sent');
+    this.#assertInTime(call);
     const restMs = (this.#rests.get(service) ?? 0) - this.#now();
     if (restMs > 0)
       throw new CloudRefusal(429, `${service} asked for a pause of ${Math.ceil(restMs / 1000)} s`, restMs);
@@ -158,8 +157,7 @@ export class CloudClient {
     { query = {}, body, call }: SendOptions,
     signal: AbortSignal,
   ): Promise<Answer> {
-    if (call !== undefined && (call.signal.aborted || this.#now() >= call.deadline))
-      throw new NotReached('the deadline of this call has passed: nothing was sent');
+    this.#assertInTime(call);
     const search = new URLSearchParams(query).toString();
     const { microversion } = services[service];
     return this.#exchange({
@@ -174,6 +172,12 @@ export class CloudClient {
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
     });
+  }
+
+  /** @throws {NotReached} */
+  #assertInTime(call: Call | undefined): void {
+    if (call !== undefined && (call.signal.aborted || this.#now() >= call.deadline))
+      throw new NotReached('the deadline of this call has passed: nothing was sent');
   }
 
   #read(answer: Answer, service: Service): Json {

@@ -63,7 +63,7 @@ it('two first creates at once may make two security groups, and no create makes 
   expect(groups()).toHaveLength(2);
 });
 
-// neutron/extensions/l3.py: without the service, there is no such collection.
+// neutron/extensions/l3.py: without a service for routers, Neutron answers 404 for floating IPs.
 it('a cloud without routers has no floating IPs, and its machines are seen', async () => {
   const setting = await withMachine({
     transport: (own) => ({
@@ -83,7 +83,7 @@ it('a cloud without routers has no floating IPs, and its machines are seen', asy
 });
 
 // cinder/backup/driver.py, put_metadata: what is restored gets the name and the metadata of its original.
-it('a volume that somebody restored from a backup stays when the original is deleted [openstack-volume-backup]', async () => {
+it('a volume restored from a backup stays when the original is deleted [openstack-volume-backup]', async () => {
   const setting = await withMachine();
   const { volumes, ref } = await withVolume(setting);
   const [original] = setting.cloud.volumes.values();
@@ -97,7 +97,7 @@ it('a volume that somebody restored from a backup stays when the original is del
   expect(setting.cloud.volumes.has(original?.id ?? '')).toBe(false);
 });
 
-it('a volume whose metadata somebody removed is unknown, not gone', async () => {
+it('a volume without its metadata is unknown, not gone', async () => {
   const setting = await withMachine();
   const { volumes, ref } = await withVolume(setting);
   for (const volume of setting.cloud.volumes.values()) volume.metadata = {};

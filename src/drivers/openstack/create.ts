@@ -83,7 +83,7 @@ async function make(platform: Platform, spec: MachineSpec, attempt: Attempt): Pr
   if (boot?.status === 'error') return unfinished(`Cinder could not make the boot volume ${boot.id}`);
   if (boot !== undefined && boot.status !== 'available') return waitForVolume(`boot:${boot.id}`, boot);
   if (boot !== undefined && !isCreated(boot))
-    await api.make('volume', `/volumes/${boot.id}/metadata`, 'metadata', { [mark.id]: boot.id });
+    await api.addMetadata('volume', `/volumes/${boot.id}`, { [mark.id]: boot.id });
   const server = {
     name: spec.ref,
     flavorRef: flavor.id,
@@ -207,7 +207,7 @@ async function finish(
   if (!isComplete) {
     const description = toDescription({ ref, phase: 'made', serverId: server.id, note });
     await api.update('network', `/ports/${port.id}`, 'port', { description });
-    await api.make('compute', `${path}/metadata`, 'metadata', { [mark.id]: server.id });
+    await api.addMetadata('compute', path, { [mark.id]: server.id });
   }
   const complete = { ...server, metadata: { ...server.metadata, [mark.id]: server.id } };
   return done(await showMachine(platform, ref, complete, attempt));

@@ -1,5 +1,6 @@
 import type {
   AskedHosts,
+  CopyOfResource,
   Endpoint,
   Leftover,
   ObservedMachine,
@@ -9,7 +10,7 @@ import type { Port, Server } from './api.ts';
 import { type Attempt, partsOf, phaseOf, readAttempt, readEverything, shortNoteOf } from './objects.ts';
 import type { MachineMethod, Platform } from './platform.ts';
 import { toHost } from './session.ts';
-import { endpointOf, fromPlatform, noteOf } from './translate.ts';
+import { endpointOf, fromPlatform, noteOf, toCopy } from './translate.ts';
 
 export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
   const value = await observe(platform, ref, await readAttempt(platform, ref));
@@ -23,7 +24,7 @@ export const listMachines: MachineMethod<'list'> = async (platform) => {
   const { attempts, zones } = await readEverything(platform);
   const items: ObservedMachine[] = [];
   const leftovers: Leftover[] = [];
-  const copies: { ref: OwnerRef; name: string }[] = [];
+  const copies: CopyOfResource[] = [];
   for (const [ref, attempt] of attempts) {
     const value = await observe(platform, ref, attempt);
     if (value !== undefined) items.push(value);
@@ -31,7 +32,7 @@ export const listMachines: MachineMethod<'list'> = async (platform) => {
     const note = shortNoteOf(attempt);
     if (parts.length > 0)
       leftovers.push({ ref, detail: parts.join(', '), ...(note !== undefined && { note }) });
-    copies.push(...attempt.copies.map(({ id, name }) => ({ ref, name: `${name} (${id})` })));
+    copies.push(...attempt.copies.map((one) => toCopy(ref, one)));
   }
   return { answer: 'listed', items, leftovers, copies, hosts: await answered(platform, zones) };
 };
@@ -90,8 +91,8 @@ export function endpointIn(
 /** The zones behind an answer: the API answers for all of them. */
 async function answered({ api }: Platform, shown: readonly string[]): Promise<AskedHosts> {
   const [zones, session] = await Promise.all([api.zones(), api.client.session()]);
-  const names = new Set([...zones.map(({ name }) => name), ...shown]);
-  return { answered: [...names].map((zone) => toHost(zone, session)), silent: [] };
+  const hosts = new Set([...zones.map(({ host }) => host), ...shown.map((zone) => toHost(zone, session))]);
+  return { answered: [...hosts], silent: [] };
 }
 
 export async function readConsole(platform: Platform, ref: OwnerRef, lines: number): Promise<string> {

@@ -71,7 +71,7 @@ function areEarly(ports: readonly Port[], servers: readonly Server[]): boolean {
 
 /**
  * Of several servers with one mark: the one whose creation was completed, or the one on the machine's port, or the oldest.
- * A stray one is somebody's copy, made before the creation was complete.
+ * A stray server is a copy that was made before the creation was complete.
  */
 function identify(
   marked: readonly Server[],
@@ -167,7 +167,7 @@ export async function readAttempt(platform: Platform, ref: OwnerRef): Promise<At
   const partly = tagged.find((one) => one.metadata !== undefined && refOf(one) === undefined);
   if (partly !== undefined) throw markIsMissing(partly, ref);
   const own = servers.filter((one) => refOf(one) === ref);
-  // Somebody may have renamed its port and its boot volume.
+  // The port and the boot volume may have been renamed.
   const isPartial = named.length === 0 || areEarly(named, own);
   const ports = isPartial ? (await api.ports()).filter((one) => readDescription(one)?.ref === ref) : named;
   const volumes = own.length === 0 && volumesNamed.length === 0 ? await api.volumes() : volumesNamed;

@@ -21,7 +21,7 @@ export const openstackConfigSchema = z.strictObject({
    * `~/.config/openstack/clouds.yaml` or `/etc/openstack/clouds.yaml`.
    */
   clouds_file: z.string().min(1).optional(),
-  /** Id of the project: a credential of another one, which sees none of its volumes, is refused. */
+  /** Id of the project. A credential of another project is refused. */
   project: nameSchema.optional(),
   /** Overrides `region_name` of the entry. Each region is a platform of its own. */
   region: nameSchema.optional(),

@@ -115,9 +115,7 @@ export const restartMachine: MachineMethod<'restart'> = async (platform, ref, id
   const { server } = found;
   const { status } = server;
   const record = (is: 'open' | 'done') =>
-    platform.api.make('compute', `/servers/${server.id}/metadata`, 'metadata', {
-      [mark.restart]: `${id} ${is}`,
-    });
+    platform.api.addMetadata('compute', `/servers/${server.id}`, { [mark.restart]: `${id} ${is}` });
   const noted = server.metadata?.[mark.restart];
   const isOpen = noted === `${id} open`;
   const isBusy = taskOf(server) !== undefined;

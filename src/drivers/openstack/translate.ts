@@ -1,4 +1,5 @@
 import type {
+  CopyOfResource,
   Endpoint,
   MachineFault,
   Note,
@@ -73,6 +74,11 @@ export const hasId = ({ metadata }: Marked): boolean => metadata?.[mark.id] !== 
 
 /** A server from a snapshot and a volume from a backup have the metadata of their original. */
 export const isCopy = (one: Marked): boolean => hasId(one) && !isCreated(one);
+
+export const toCopy = (ref: OwnerRef, { id, name }: Pick<Server, 'id' | 'name'>): CopyOfResource => ({
+  ref,
+  name: `${name} (${id})`,
+});
 
 /** Whether it ever ran. Nova starts no second server on a port. */
 export const wasLaunched = (server: Server): boolean => Boolean(server['OS-SRV-USG:launched_at']);
@@ -171,7 +177,7 @@ function faultOf(server: Server): MachineFault | undefined {
       'A resize or a migration waits for its confirmation',
       `\`openstack server resize confirm ${id}\`, or revert.`,
     ],
-    RESCUE: ['Somebody booted it into rescue mode', `\`openstack server unrescue ${id}\`.`],
+    RESCUE: ['It was booted into rescue mode', `\`openstack server unrescue ${id}\`.`],
     SHELVED: [
       'It is shelved but still on its host, and holds its GPUs',
       'Set `shelved_offload_time = 0` in nova.conf, or allow Berth shelveOffload.',

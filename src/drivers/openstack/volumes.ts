@@ -6,7 +6,16 @@ import { detachFrom, isStuck, removeVolume, stuckVolume } from './destroy.ts';
 import { unlessConflict } from './errors.ts';
 import { readAttempt } from './objects.ts';
 import { type Platform, POLL_MS, type VolumeMethod, waitForVolume } from './platform.ts';
-import { fromPlatformVolume, isCopy, isCreated, mark, refOf, toNoteMetadata, usersOf } from './translate.ts';
+import {
+  fromPlatformVolume,
+  isCopy,
+  isCreated,
+  mark,
+  refOf,
+  toCopy,
+  toNoteMetadata,
+  usersOf,
+} from './translate.ts';
 
 /** First those whose creation is complete, then the oldest: a create whose answer was lost may have made two. */
 function inOrder(volumes: readonly Volume[]): Volume[] {
@@ -18,7 +27,7 @@ function inOrder(volumes: readonly Volume[]): Volume[] {
   );
 }
 
-/** The volumes of a ref. @throws {Error} if the only one with its name lacks the mark: that is no absence */
+/** The volumes of a ref. @throws {Error} if there is only one without the mark but with the name: it may be the volume */
 async function find({ api }: Platform, ref: OwnerRef): Promise<Volume[]> {
   const isOf = (one: Volume): boolean => one.metadata[mark.ref] === ref && !isCopy(one);
   const named = await api.volumes({ name: ref });
@@ -64,10 +73,7 @@ export const listVolumes: VolumeMethod<'list'> = async (platform) => {
     (one) => (isCopy(one) ? 'copied' : 'marked'),
   );
   const byRef = Map.groupBy(marked, ({ metadata }) => metadata[mark.ref] as OwnerRef);
-  const copies = copied.map(({ id, name, metadata }) => ({
-    ref: metadata[mark.ref] as OwnerRef,
-    name: `${name} (${id})`,
-  }));
+  const copies = copied.map((one) => toCopy(one.metadata[mark.ref] as OwnerRef, one));
   const items: ObservedVolume[] = [];
   const leftovers: { ref: OwnerRef; detail: string }[] = [];
   for (const [ref, [first, ...others]] of byRef) {
@@ -83,8 +89,7 @@ export const createVolume: VolumeMethod<'create'> = async (platform, spec, cooki
   if (known?.status === 'error')
     return failed('capacity', `Cinder could not make the volume ${known.id}`, 'certain');
   if (known?.status === 'available' || known?.status === 'in-use') {
-    if (!isCreated(known))
-      await api.make('volume', `/volumes/${known.id}/metadata`, 'metadata', { [mark.id]: known.id });
+    if (!isCreated(known)) await api.addMetadata('volume', `/volumes/${known.id}`, { [mark.id]: known.id });
     return done(await show(platform, spec.ref, known));
   }
   if (known !== undefined) return waitForVolume(`volume:${known.id}`, known);
@@ -130,8 +135,7 @@ export const attachVolume: VolumeMethod<'attach'> = async (platform, ref, machin
   if (volume.status !== 'available' && volume.status !== 'in-use')
     return failed('conflict', `the volume ${volume.id} is ${volume.status}`);
   // Kept with the volume: its attachment may outlive the server.
-  const metadata = { [`${mark.server}${server.id}`]: machine };
-  await api.make('volume', `/volumes/${volume.id}/metadata`, 'metadata', metadata);
+  await api.addMetadata('volume', `/volumes/${volume.id}`, { [`${mark.server}${server.id}`]: machine });
   const attachment = { volumeId: volume.id };
   await api.make('compute', `/servers/${server.id}/os-volume_attachments`, 'volumeAttachment', attachment);
   return pending('attached', POLL_MS);

@@ -63,7 +63,7 @@ async function applyMachine(
   }
 }
 
-/** Waits for a removal that nobody ordered. It is overdue after the deadline of the work, which a restart keeps. */
+/** Waits for a removal that nobody ordered. It is overdue past the deadline of the work, which survives a restart. */
 function awaitRemoval({ clock }: ReconcileContext, lease: Lease): Next {
   const now = clock.now();
   const overdueAt = now + LONGEST_RECLAIM_MS;
