@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { PATIENCE_MS } from './testing/until.ts';
+import { PATIENCE_MS } from './test/support/time/until.ts';
 
 /** `….openssh.test.ts` log in as a user would; where there is no OpenSSH client they are left out, aloud. */
 const hasOpenSsh = ['ssh', 'ssh-keygen'].every((program) => spawnSync(program, ['-V']).error === undefined);
@@ -129,7 +129,6 @@ export default defineConfig({
           name: 'together',
           include: [
             'src/**/*.test.ts',
-            'testing/**/*.test.ts',
             'conformance/**/*.test.ts',
             'test/**/*.test.ts',
             'simulation/**/*.test.ts',

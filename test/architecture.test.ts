@@ -124,7 +124,13 @@ const places: readonly Place[] = [
       /^conformance\/text\/redact\.ts$/,
     ],
   },
-  { path: /^testing\//, mayImport: [/^src\/(?!(cli|compose|config)\/|(berth|main|index)\.ts$)/] },
+  {
+    path: /^test\/support\/(time|rows|doubles)\//,
+    mayImport: [
+      /^src\/(?!(cli|compose|config)\/|(berth|main|index)\.ts$)/,
+      /^test\/support\/(time|rows|doubles)\//,
+    ],
+  },
   { path: /^src\/berth\.ts$/, mayImport: [/^src\/(cli|compose|config|runtime)\//, /^conformance\/cli\.ts$/] },
   { path: /^src\/main\.ts$/, mayImport: [/^src\/(berth\.ts$|(cli|runtime)\/)/] },
   { path: /^src\/index\.ts$/, mayImport: COMPOSITION },
@@ -148,16 +154,17 @@ const BUILT = [
     'src/index.ts',
   ],
   'src/operator-kit/',
-  'testing/',
+  'test/support/time/',
   ...['src/client/', 'src/marketplace/http/', 'src/marketplace/deployments/', 'src/store/marketplace/'],
 ];
 
 /** Tests, the simulation, shared suites and fixtures may import anything, and are imported by their own kind only. */
 const isForTests = (path: string): boolean =>
-  /\.(test|suite|fixture)\.ts$/.test(path) || /^(test|simulation|testing)\//.test(path);
+  /\.(test|suite|fixture)\.ts$/.test(path) || /^(test|simulation)\//.test(path);
 
 /** What tests share. It has a row of the table all the same: it knows rooms, not what is composed of them. */
-const isTesting = (path: string): boolean => /^testing\//.test(path) && !path.endsWith('.test.ts');
+const isTesting = (path: string): boolean =>
+  /^test\/support\/(time|rows|doubles)\//.test(path) && !path.endsWith('.test.ts');
 
 type Files = ReadonlyMap<string, string>;
 
@@ -191,7 +198,7 @@ function violationsOf(path: string, text: string): string[] {
 
 function readSources(): Files {
   const root = join(import.meta.dirname, '..');
-  const patterns = ['src', 'testing', 'conformance'].filter((folder) => existsSync(join(root, folder)));
+  const patterns = ['src', 'test/support', 'conformance'].filter((folder) => existsSync(join(root, folder)));
   const paths = globSync(
     patterns.map((folder) => `${folder}/**/*.{ts,mts,cts,tsx,js,mjs}`),
     { cwd: root },
@@ -270,10 +277,10 @@ it.each([
   ['src/compose/a.ts', "import { x } from '../drivers/simulator/simulator.fixture.ts';"],
   ['src/cli/a.ts', "import { x } from '../../test/support/keys.ts';"],
   ['src/cli/a.ts', "import { run } from '../../simulation/orchestrator/run.ts';"],
-  ['src/compose/a.ts', "import { VirtualClock } from '../../testing/virtual-clock.ts';"],
-  ['conformance/a.ts', "import { VirtualClock } from '../testing/virtual-clock.ts';"],
-  ['testing/a.ts', "import { x } from '../src/compose/orchestrator.ts';"],
-  ['testing/a.ts', "import { x } from '../test/support/orchestrator.ts';"],
+  ['src/compose/a.ts', "import { VirtualClock } from '../../test/support/time/virtual-clock.ts';"],
+  ['conformance/a.ts', "import { VirtualClock } from './support/time/virtual-clock.ts';"],
+  ['test/support/time/a.ts', "import { x } from '../../../src/compose/orchestrator.ts';"],
+  ['test/support/rows/a.ts', "import { x } from '../orchestrator.ts';"],
   ['src/utils/a.ts', 'export const x = 1;'],
 ])('catches a planted violation: %s with %s', (path, text) => {
   expect(violations(new Map([[path, text]]))).toHaveLength(1);
@@ -291,7 +298,10 @@ it.each([
     "import { x } from '../compose/stores/orchestrator.ts'; import '../orchestrator/accounts/accounts.ts';",
   ],
   ['src/marketplace/a.ts', "import { x } from '../client/client.ts';"],
-  ['testing/a.ts', "import './b.ts'; import { x } from '../src/platform-model/platform.ts';"],
+  [
+    'test/support/doubles/a.ts',
+    "import './b.ts'; import { x } from '../../../src/platform-model/platform.ts';",
+  ],
   ['src/berth.ts', "const { conformance } = await import('../conformance/cli.ts');"],
   ['src/contract/a.ts', "// import '../store/x.ts';\nexport const text = `import '../store/x.ts'`;"],
 ])('lets pass what is allowed: %s with %s', (path, text) => {
@@ -365,7 +375,7 @@ it('only a worker of the marketplace calls a provider', () => {
 });
 
 it('an order to destroy is made only where a request for it is recorded [order-names-request]', () => {
-  const isTest = /\.(test|suite|fixture)\.ts$|^testing\//;
+  const isTest = /\.(test|suite|fixture)\.ts$/;
   const root = join(import.meta.dirname, '..');
   const makers = globSync('src/**/*.ts', { cwd: root })
     .filter((file) => !isTest.test(file) && file !== 'src/orchestrator/model/destroy-order.ts')

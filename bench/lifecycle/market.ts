@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { newPublicKey } from '../../test/support/doubles/ssh-keys.ts';
 import {
   addRichTeam,
   MARKETPLACE_ENV,
@@ -11,7 +12,6 @@ import {
   writeMarketplaceConfig,
 } from '../../test/support/processes/marketplace.ts';
 import { BerthProcess } from '../../test/support/processes/process.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
 import { BenchClient } from '../support/client.ts';
 import { LifecycleCalls } from './calls.ts';
 

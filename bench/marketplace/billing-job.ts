@@ -2,7 +2,7 @@ import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
 import { Accrual } from '../../src/marketplace/ledger/accrual.ts';
 import { defaultOptions } from '../../src/marketplace/model/options.ts';
 import { systemRandom as random } from '../../src/runtime/system.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import { cpuMeter, cpuOf } from '../support/cpu.ts';
 import { quietLog as log } from '../support/quiet-log.ts';
 import { ofTeams, storeDeployments } from './stored-deployments.ts';

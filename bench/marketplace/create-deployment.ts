@@ -1,4 +1,4 @@
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../../test/support/doubles/ssh-keys.ts';
 import { sendLoad } from '../support/load.ts';
 import { withMarketplace } from './measured-marketplace.ts';
 

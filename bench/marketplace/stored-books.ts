@@ -1,7 +1,7 @@
 import { openMarketplaceStore } from '../../src/compose/stores/marketplace.ts';
 import { postUntil } from '../../src/marketplace/ledger/segments.ts';
 import { systemClock as clock, systemRandom as random } from '../../src/runtime/system.ts';
-import { runningDeployment, seed, segment, teamId } from '../../testing/marketplace-rows.ts';
+import { runningDeployment, seed, segment, teamId } from '../../test/support/rows/marketplace-rows.ts';
 import { multiplyRows, numbered } from '../support/multiply-rows.ts';
 
 const SLICE_MS = 300_000;

@@ -6,7 +6,7 @@ import { createKey } from '../../src/marketplace/teams/keys.ts';
 import { createTeam } from '../../src/marketplace/teams/teams.ts';
 import { addUser } from '../../src/marketplace/teams/users.ts';
 import { systemClock as clock, systemRandom as random } from '../../src/runtime/system.ts';
-import { runningDeployment, segment } from '../../testing/marketplace-rows.ts';
+import { runningDeployment, segment } from '../../test/support/rows/marketplace-rows.ts';
 
 export interface StoredDeployments {
   /** The key of the first team's user. */

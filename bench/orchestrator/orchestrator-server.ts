@@ -10,7 +10,7 @@ import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/mod
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
-import { everyProbeWorks, PlainPlatform } from '../../testing/plain-platform.ts';
+import { everyProbeWorks, PlainPlatform } from '../../test/support/doubles/plain-platform.ts';
 import { answerBench } from '../support/measured-process.ts';
 
 // `berth serve` with an in-memory platform that answers at once and whose machines accept logins, so that only the

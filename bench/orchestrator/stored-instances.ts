@@ -2,7 +2,7 @@ import { openStore } from '../../src/compose/stores/orchestrator.ts';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
-import { instance } from '../../testing/orchestrator-rows.ts';
+import { instance } from '../../test/support/rows/orchestrator-rows.ts';
 import { multiplyRows, numbered } from '../support/multiply-rows.ts';
 
 export interface StoredInstances {

@@ -8,7 +8,7 @@ import {
   type OpenSshServer,
   startOpenSshServer,
 } from '../../src/ssh/openssh-server.fixture.ts';
-import { PATIENCE_MS } from '../../testing/until.ts';
+import { PATIENCE_MS } from '../../test/support/time/until.ts';
 import { ssh2Client } from './ssh2-client.ts';
 
 const client = ssh2Client();

@@ -1,4 +1,4 @@
-import type { Scheduler } from '../../testing/scheduler.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { Engine, EngineHost, Machine } from './engine.ts';

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import type { Scheduler } from '../../testing/scheduler.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { Database } from '../orchestrator/replicas/database.ts';

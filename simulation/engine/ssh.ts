@@ -1,6 +1,6 @@
 import type { OwnerRef } from '../../src/orchestrator/model/platform-driver.ts';
 import type { ProbeResult, SshProbe } from '../../src/ports/ssh-probe.ts';
-import type { Scheduler } from '../../testing/scheduler.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import { logIn, type Proof, REFUSED, simulatedProbe } from '../orchestrator/platform/ssh.ts';

@@ -1,5 +1,5 @@
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
-import type { Scheduler } from '../../testing/scheduler.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Database } from '../orchestrator/replicas/database.ts';
 import { type Disk, type Engine, isOf } from './engine.ts';

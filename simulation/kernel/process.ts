@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/ports/clock.ts';
 import { createSteadyTime } from '../../src/runtime/steady-time.ts';
-import type { Scheduled, Scheduler } from '../../testing/scheduler.ts';
+import type { Scheduled, Scheduler } from '../../test/support/time/scheduler.ts';
 
 /** The process has ended. The error rolls back its transactions; nothing that still runs sees it. */
 class Died extends Error {

@@ -1,5 +1,5 @@
 import type { Log } from '../../src/ports/log.ts';
-import type { Scheduler } from '../../testing/scheduler.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from './chance.ts';
 import { describeFields, type Journal } from './journal.ts';
 import { ServerProcess } from './process.ts';

@@ -1,4 +1,4 @@
-import type { Scheduler } from '../../testing/scheduler.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
 
 /**
  * Runs `work` with the timers of Node in virtual time: those of a driver, which has none from its process. What fires in a

@@ -3,7 +3,7 @@ import { resolveTeam } from '../../src/marketplace/teams/access.ts';
 import { createKey } from '../../src/marketplace/teams/keys.ts';
 import { addUser } from '../../src/marketplace/teams/users.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { Scheduler } from '../../testing/scheduler.ts';
+import { Scheduler } from '../../test/support/time/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
 import { makeFolder } from '../kernel/database-file.ts';
 

@@ -5,7 +5,7 @@ import type { Store, Transaction } from '../../src/marketplace/model/store.ts';
 import { cleanUpLost } from '../../src/marketplace/operate/actions.ts';
 import { acceptLosses } from '../../src/marketplace/providers/loss-cap.ts';
 import type { Actor } from '../../src/operator-kit/model.ts';
-import type { Scheduler } from '../../testing/scheduler.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { Tally } from '../kernel/tally.ts';

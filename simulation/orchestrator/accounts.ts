@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { Scheduler } from '../../testing/scheduler.ts';
+import { Scheduler } from '../../test/support/time/scheduler.ts';
 import { Chance } from '../kernel/chance.ts';
 import { makeFolder } from '../kernel/database-file.ts';
 

@@ -17,7 +17,7 @@ import {
   uncordon,
 } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { ActionRefused } from '../../src/orchestrator/operate/actions/refused.ts';
-import type { Scheduler } from '../../testing/scheduler.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { Tally } from '../kernel/tally.ts';

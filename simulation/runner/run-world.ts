@@ -1,5 +1,5 @@
-import type { Scheduler } from '../../testing/scheduler.ts';
-import { START_AT } from '../../testing/scheduler.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
+import { START_AT } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Happening, Journal } from '../kernel/journal.ts';
 import type { Tally } from '../kernel/tally.ts';

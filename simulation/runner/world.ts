@@ -1,4 +1,4 @@
-import { Scheduler, START_AT } from '../../testing/scheduler.ts';
+import { Scheduler, START_AT } from '../../test/support/time/scheduler.ts';
 import { Journal } from '../kernel/journal.ts';
 import { emptyTally, type Tally } from '../kernel/tally.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runMain } from '../../test/support/processes/run-main.ts';
-import { dueWork, instance } from '../../testing/orchestrator-rows.ts';
+import { dueWork, instance } from '../../test/support/rows/orchestrator-rows.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-actions-'));

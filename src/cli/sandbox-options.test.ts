@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../../test/support/doubles/ssh-keys.ts';
 import { createSandbox, type SandboxOptions } from '../compose/sandbox/sandbox.ts';
 import { sandboxCommand } from './sandbox-command.ts';
 import { toOptions } from './sandbox-options.ts';

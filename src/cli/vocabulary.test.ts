@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadBerth } from '../../test/documents/command-line.ts';
 import { runMain } from '../../test/support/processes/run-main.ts';
-import { instance } from '../../testing/orchestrator-rows.ts';
+import { instance } from '../../test/support/rows/orchestrator-rows.ts';
 import { openMarketplaceSqliteStore } from '../store/marketplace/sqlite/store.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import { verbs } from './verbs.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import {
   answerJson,
   instanceAnswer,

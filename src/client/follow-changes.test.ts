@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import type { Changes } from '../contract/extensions.ts';
 import { type FollowedChanges, followChanges } from './follow-changes.ts';
 import { type ChangesOptions, ProviderError } from './orchestrator-client.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import { answerJson, instanceAnswer, startAnsweringServer } from './answering-server.fixture.ts';
 import { clientOf, problemOf, read, write } from './client.fixture.ts';
 

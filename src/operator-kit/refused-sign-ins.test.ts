@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import { systemRandom } from '../runtime/system.ts';
 import { openMemoryStore } from '../store/sqlite/store.ts';
 import { createOperatorKey, Operators, revokeOperatorKey } from './keys.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../test/support/rows/orchestrator-rows.ts';
 import { Hosts, type PlatformHost } from './hosts.ts';
 import { createPlatform, driverOf } from './platform.ts';
 import type { MachineRecord } from './records.ts';

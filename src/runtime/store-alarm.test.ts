@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { collectLog } from '../../testing/log.ts';
+import { collectLog } from '../../test/support/doubles/log.ts';
 import { StoreUnavailable } from '../ports/errors.ts';
 import { withOneStoreAlarm } from './write-health.ts';
 

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { promisify } from 'node:util';
 import ssh2 from 'ssh2';
 import { afterEach, describe, expect, it } from 'vitest';
-import { PATIENCE_MS } from '../../testing/until.ts';
+import { PATIENCE_MS } from '../../test/support/time/until.ts';
 import type { SshTarget } from '../ports/ssh-probe.ts';
 import { hasOpenSshServer, type OpenSshServer, startOpenSshServer } from './openssh-server.fixture.ts';
 import { createSshProbe } from './probe.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { accountId, instance, now, volume } from '../../testing/orchestrator-rows.ts';
+import { accountId, instance, now, volume } from '../../test/support/rows/orchestrator-rows.ts';
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
 import type { ChangePosition, Store, Transaction } from '../orchestrator/model/store.ts';
 import { nextTurn } from '../ports/clock.ts';

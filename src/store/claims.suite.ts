@@ -1,5 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { accountId, claim, dueWork, instance, now, volume } from '../../testing/orchestrator-rows.ts';
+import {
+  accountId,
+  claim,
+  dueWork,
+  instance,
+  now,
+  volume,
+} from '../../test/support/rows/orchestrator-rows.ts';
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
 import type { Store, Transaction } from '../orchestrator/model/store.ts';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { accountId, dueWork, instance, now, volume } from '../../testing/orchestrator-rows.ts';
+import { accountId, dueWork, instance, now, volume } from '../../test/support/rows/orchestrator-rows.ts';
 import { eachLiveInstance } from '../orchestrator/instances/list.ts';
 import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
 import type { InstanceRecord } from '../orchestrator/model/records.ts';

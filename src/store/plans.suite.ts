@@ -1,6 +1,13 @@
 import { type Column, getTableColumns } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { account, accountId, anOrder, instance, now, volume } from '../../testing/orchestrator-rows.ts';
+import {
+  account,
+  accountId,
+  anOrder,
+  instance,
+  now,
+  volume,
+} from '../../test/support/rows/orchestrator-rows.ts';
 import type { Reader, Transaction } from '../orchestrator/model/store.ts';
 import type { Lease } from '../orchestrator/model/work.ts';
 import type { Connection } from './queries/connection.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { accountId, claim, dueWork, instance, now } from '../../testing/orchestrator-rows.ts';
+import { accountId, claim, dueWork, instance, now } from '../../test/support/rows/orchestrator-rows.ts';
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
 import type { Store, Transaction } from '../orchestrator/model/store.ts';
 import { describeAccounts } from './accounts.suite.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { silentLog } from '../../testing/log.ts';
-import type { VirtualClock } from '../../testing/virtual-clock.ts';
+import { silentLog } from '../../test/support/doubles/log.ts';
+import type { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import { openBooks } from '../marketplace/ledger/ledger.fixture.ts';
 import type { Store, Transaction } from '../marketplace/model/store.ts';
 import { fenced, LeaseLost, type LeaseRecord } from './lease.ts';

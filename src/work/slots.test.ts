@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import { Slots } from './slots.ts';
 
 it('counts the steps of each kind separately', () => {

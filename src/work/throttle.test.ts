@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../test/support/time/virtual-clock.ts';
 import { Throttle } from './throttle.ts';
 
 it('limits the rate of due work after an outage only', async () => {

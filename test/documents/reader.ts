@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { appendFileSync, chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { PATIENCE_MS } from '../../testing/until.ts';
 import { until } from '../support/http/http-client.ts';
 import { BerthProcess, mainFile } from '../support/processes/process.ts';
+import { PATIENCE_MS } from '../support/time/until.ts';
 import { wordsOf } from './command-line.ts';
 import { root } from './pages.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { type Reply, startTestOrchestrator, type TestOptions } from '../support/orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 export const SECONDS = 1_000;
 

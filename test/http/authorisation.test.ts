@@ -6,9 +6,9 @@ import type { Store } from '../../src/orchestrator/model/store.ts';
 import { operations } from '../../src/orchestrator/operate/operations.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 /** Whom a route answers: anybody who reaches its listener, accounts (the marketplace's users), or operators. */
 type Access = 'anybody' | 'accounts' | 'operators' | 'accounts or no key';

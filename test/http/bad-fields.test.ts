@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import type { Reply, TestOrchestrator } from '../support/orchestrator.ts';
 import { type Residue, residueOf } from '../support/processes/residue.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
 import { type ErrorReply, expectIssues, expectUnharmed, startWithStranger } from './bad-input.fixture.ts';
 
 const fixtures = new URL('../../fixtures/', import.meta.url);

@@ -1,8 +1,8 @@
 import { expect, vi } from 'vitest';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { PATIENCE_MS } from '../../testing/until.ts';
 import { type Reply, startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { type Residue, residueOf } from '../support/processes/residue.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { PATIENCE_MS } from '../support/time/until.ts';
 
 export interface ErrorReply {
   error: { code: string; message: string; details: { issues: { path: string; message: string }[] } };

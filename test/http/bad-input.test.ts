@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
 import type { Reply, TestOrchestrator } from '../support/orchestrator.ts';
 import { type Residue, residueOf } from '../support/processes/residue.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
 import { type ErrorReply, expectIssues, expectUnharmed, startWithStranger } from './bad-input.fixture.ts';
 
 let orchestrator: TestOrchestrator;

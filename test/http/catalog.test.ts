@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import { instanceRequest } from '../../testing/requests.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 interface Offer {
   id: string;

@@ -1,11 +1,11 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { Changes } from '../../src/contract/extensions.ts';
-import { collectLog } from '../../testing/log.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { collectLog } from '../support/doubles/log.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOptions } from '../support/orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 async function start(options: TestOptions = {}) {
   const orchestrator = await startTestOrchestrator(options);

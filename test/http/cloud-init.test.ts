@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { renderUserData } from '../../src/orchestrator/cloud-init/render.ts';
-import { instanceRequest } from '../../testing/requests.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 interface Refusal {
   error: { code: string; details: { issues: { path: string; message: string }[] } };

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withFaults } from '../../src/drivers/kit/faults.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
 import { until } from '../support/http/http-client.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import {
@@ -8,6 +7,7 @@ import {
   startTestOrchestrator,
   type TestOrchestrator,
 } from '../support/orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
 
 interface Offer {
   regions: string[];

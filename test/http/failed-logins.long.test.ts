@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { setPassword } from '../../src/orchestrator/accounts/accounts.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { until } from '../../testing/until.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
+import { until } from '../support/time/until.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const PASSWORD = 'correct horse battery staple';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 describe('Idempotency-Key', () => {
   const create = (orchestrator: TestOrchestrator, body: unknown, key: string) =>

@@ -3,11 +3,11 @@ import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { InstanceStatus } from '../../src/contract/instance.ts';
 import { type Store, StoreUnavailable } from '../../src/orchestrator/model/store.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { insertInstances } from '../support/databases/insert-instances.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 let orchestrator: TestOrchestrator;
 let pagesRead = 0;

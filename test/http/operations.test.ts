@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packageVersion } from '../../src/config/package-root.ts';
-import { collectLog } from '../../testing/log.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { fillUp, foreseeFullDisk } from '../support/databases/full-disk.ts';
+import { collectLog } from '../support/doubles/log.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 let orchestrator: TestOrchestrator;
 let isStoreClosed: boolean;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { instanceRequest } from '../../testing/requests.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 const OFFER = 'h100-sxm-1x';
 let orchestrator: TestOrchestrator;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { audited } from '../../src/operator-kit/audit.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
-import { instance } from '../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { brokenForms, hostileForms, hostileReads } from '../support/http/hostile-requests.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instance } from '../support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 let berth: TestOrchestrator;
 let key: string;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { insertInstances } from '../support/databases/insert-instances.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const INSTANCES = 2_000;
 const POLL_MS = 10_000;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { RateLimits } from '../../src/orchestrator/http/rate-limits.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { insertInstances } from '../support/databases/insert-instances.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const INSTANCES = 2_000;
 const POLL_MS = 10_000;

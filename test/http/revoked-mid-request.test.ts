@@ -4,9 +4,9 @@ import { revokeKey as revokeUserKey } from '../../src/marketplace/teams/keys.ts'
 import { revokeOperatorKey } from '../../src/operator-kit/keys.ts';
 import { revokeKey } from '../../src/orchestrator/accounts/accounts.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const SECONDS = 1_000;
 

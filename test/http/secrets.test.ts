@@ -6,10 +6,10 @@ import { setPassword } from '../../src/orchestrator/accounts/accounts.ts';
 import { type Store, StoreUnavailable, type Transaction } from '../../src/orchestrator/model/store.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
-import { instanceRequest } from '../../testing/requests.ts';
 import { until } from '../support/http/http-client.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 const CANARY = 'cAnArY';
 const secret = (what: string): string => `${CANARY}-${what}-0123456789`;

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
 import { until } from '../support/http/http-client.ts';
 import { fillPath, routes } from '../support/http/routes.ts';
 import {
@@ -8,6 +7,7 @@ import {
   type TestOrchestrator,
 } from '../support/orchestrator.ts';
 import { type Residue, residueOf } from '../support/processes/residue.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
 
 interface Tenant {
   key: string;

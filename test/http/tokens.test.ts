@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { digestSecret, generateApiKey } from '../../src/keys/api-key.ts';
 import { createKey, revokeKey, setPassword } from '../../src/orchestrator/accounts/accounts.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { until } from '../../testing/until.ts';
-import type { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import type { TestOptions, TestOrchestrator } from '../support/orchestrator.ts';
+import { until } from '../support/time/until.ts';
+import type { VirtualClock } from '../support/time/virtual-clock.ts';
 import {
   type ErrorReply,
   expectUnauthorized,

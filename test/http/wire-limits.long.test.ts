@@ -4,10 +4,10 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { instanceRequest } from '../../testing/requests.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import type { TestOrchestrator } from '../support/orchestrator.ts';
 import type { Residue } from '../support/processes/residue.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 import { expectError, expectUnharmed, startOnWire } from './wire.fixture.ts';
 
 const MB = 1024 * 1024;

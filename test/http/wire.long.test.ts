@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import type { TestOrchestrator } from '../support/orchestrator.ts';
 import { type Residue, residueOf } from '../support/processes/residue.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 import { expectError, expectUnharmed, startOnWire } from './wire.fixture.ts';
 
 let orchestrator: TestOrchestrator;

@@ -5,7 +5,7 @@ import { guestLogin } from '../../src/drivers/kit/guest.fixture.ts';
 import type { Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import type { MachineSpec, ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
 import { systemClock } from '../../src/runtime/system.ts';
-import { collectLog } from '../../testing/log.ts';
+import { collectLog } from '../support/doubles/log.ts';
 
 /** A machine that an engine of the lab sells. */
 export interface LabMachine {

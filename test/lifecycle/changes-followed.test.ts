@@ -8,8 +8,8 @@ import { listChanges } from '../../src/orchestrator/changes/list-changes.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import { DAY_MS } from '../../src/ports/clock.ts';
 import { openMemoryStore } from '../../src/store/sqlite/store.ts';
-import { account, accountId, instance, volume } from '../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { account, accountId, instance, volume } from '../support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const IDS = ['a', 'b'] as const;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { until } from '../../testing/until.ts';
+import { until } from '../support/time/until.ts';
 import { startWithVolumeFaults, withVolumes } from './volume-races.fixture.ts';
 
 const cold = { attach_volume: 'cold', stop_ms: [2_000, 2_000] } as const;

@@ -11,8 +11,8 @@ import {
 import { drain } from '../../src/orchestrator/operate/actions/drain.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { instanceRequest } from '../../testing/requests.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
 const WINDOW_MS = 30_000;

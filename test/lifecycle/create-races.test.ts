@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ObservedMachine, PlatformDriver, Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { until } from '../../testing/until.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { until } from '../support/time/until.ts';
 import { create, failed, listed, online, post, startWithFaults, statusOf } from './step-races.fixture.ts';
 
 describe('a create', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { silentLog } from '../../testing/log.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
+import { silentLog } from '../support/doubles/log.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
 
 const MINUTE_MS = 60_000;
 const failed = (code: 'gone' | 'conflict'): Step<never> => ({

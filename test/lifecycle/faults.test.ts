@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 /** What goes wrong with the n-th call (from 1) of a method; the rest goes well. */
 type Plan = (call: DriverCall, nth: number) => Fault;

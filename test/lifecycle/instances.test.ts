@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { toHostname } from '../../src/orchestrator/steps/instance/create.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { newPublicKey, publicKeyFixtures } from '../../testing/ssh-keys.ts';
+import { newPublicKey, publicKeyFixtures } from '../support/doubles/ssh-keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 async function create(
   orchestrator: TestOrchestrator,

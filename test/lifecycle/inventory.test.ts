@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { instanceRequest } from '../../testing/requests.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 /** An offer of which the catalog has three units there. */
 const scarce = { configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' };

@@ -2,9 +2,9 @@ import { expect, it } from 'vitest';
 import { createKey, revokeKey, setPassword } from '../../src/orchestrator/accounts/accounts.ts';
 import type { DriverCall } from '../../src/platform-model/call-faults.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { collectLog } from '../../testing/log.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
+import { collectLog } from '../support/doubles/log.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
 
 type Berth = Awaited<ReturnType<typeof startPlainOrchestrator>>;
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { silentLog } from '../../testing/log.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { everyProbeWorks, plainEndpoint } from '../../testing/plain-platform.ts';
+import { silentLog } from '../support/doubles/log.ts';
+import { everyProbeWorks, plainEndpoint } from '../support/doubles/plain-platform.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
 import { first, online, type PlainOrchestrator } from './lost-answers.fixture.ts';
 
 async function stopped(berth: PlainOrchestrator): Promise<string> {

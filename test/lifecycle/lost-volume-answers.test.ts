@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { silentLog } from '../../testing/log.ts';
+import { silentLog } from '../support/doubles/log.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { first, online } from './lost-answers.fixture.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
-import { volumeRequest } from '../../testing/requests.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { until } from '../../testing/until.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import type { TestOrchestrator } from '../support/orchestrator.ts';
 import { runMain } from '../support/processes/run-main.ts';
+import { volumeRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 import {
   listings,
   metric,

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { it } from 'vitest';
 import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { PATIENCE_MS } from '../../testing/until.ts';
 import { generateKeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 import { ServerLives } from '../support/processes/server-lives.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { PATIENCE_MS } from '../support/time/until.ts';
 import { liveThroughKills } from './over-any-driver.suite.ts';
 
 const at = (path: string) => fileURLToPath(new URL(`../../examples/drivers/${path}`, import.meta.url));

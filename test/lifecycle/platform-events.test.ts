@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Endpoint, MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
-import { silentLog } from '../../testing/log.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { everyProbeWorks } from '../../testing/plain-platform.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { until } from '../../testing/until.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { silentLog } from '../support/doubles/log.ts';
+import { everyProbeWorks } from '../support/doubles/plain-platform.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 import { withMachines } from './recovery.fixture.ts';
 
 async function online(

@@ -4,11 +4,11 @@ import type {
   Step,
   VolumeDriver,
 } from '../../src/orchestrator/model/platform-driver.ts';
-import { silentLog } from '../../testing/log.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
+import { silentLog } from '../support/doubles/log.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 /** What the platform says instead of the truth. */
 interface Lie {

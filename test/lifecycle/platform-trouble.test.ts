@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 import {
   create,
   listings,

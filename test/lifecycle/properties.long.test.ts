@@ -8,10 +8,10 @@ import { transition } from '../../src/orchestrator/instances/transition.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import type { Transaction } from '../../src/orchestrator/model/store.ts';
 import type { Fault } from '../../src/platform-model/call-faults.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { PATIENCE_MS } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { PATIENCE_MS } from '../support/time/until.ts';
 
 const states = Object.keys(instanceTransitions) as InstanceStatus[];
 /** States whose instance holds a unit of capacity; in the others it may, while something is under way. */

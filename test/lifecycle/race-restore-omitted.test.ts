@@ -2,9 +2,9 @@ import { expect, it } from 'vitest';
 import { createAccount } from '../../src/orchestrator/accounts/accounts.ts';
 import type { ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { instanceRequest } from '../../testing/requests.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { backUp } from '../support/restored.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 const noteOf = (machine: ObservedMachine) => JSON.parse(machine.note ?? '');
 

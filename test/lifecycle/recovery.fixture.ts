@@ -1,9 +1,9 @@
 import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 /** It is there for its platform; once what a test prepares is done it does nothing by itself. */
 export const startFirst = (options: TestOptions = {}) =>

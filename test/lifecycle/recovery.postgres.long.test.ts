@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { startOn } from '../support/restored.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 let server: PostgresServer;
 beforeAll(async () => {

@@ -3,10 +3,10 @@ import { createAccount } from '../../src/orchestrator/accounts/accounts.ts';
 import type { ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
 import { StoreUnavailable } from '../../src/orchestrator/model/store.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { backUp, type RestoredOptions } from '../support/restored.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 import {
   make,
   makeVolume,

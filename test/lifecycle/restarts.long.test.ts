@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { PlatformDriver, Power } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { everyProbeWorks, plainEndpoint } from '../../testing/plain-platform.ts';
+import { everyProbeWorks, plainEndpoint } from '../support/doubles/plain-platform.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
 
 type Setup = Awaited<ReturnType<typeof startPlainOrchestrator>>;
 type Options = Parameters<typeof startPlainOrchestrator>[1];

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { backUp } from '../support/restored.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 import {
   make,
   makeVolume,

@@ -7,11 +7,11 @@ import type {
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import { pruneTombstones } from '../../src/orchestrator/queue/prune-tombstones.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { backUp } from '../support/restored.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 /** What was sent to the platform, so that it can be sent once more. */
 interface Sent {

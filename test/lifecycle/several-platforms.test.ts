@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Listing, ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
-import { silentLog } from '../../testing/log.ts';
-import { PlainPlatform } from '../../testing/plain-platform.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { silentLog } from '../support/doubles/log.ts';
+import { PlainPlatform } from '../support/doubles/plain-platform.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { backUp } from '../support/restored.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const MINUTE_MS = 60_000;
 const HERE = String(instanceRequest()['configuration_id']);

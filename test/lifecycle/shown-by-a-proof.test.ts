@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Listing, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
-import { until } from '../../testing/until.ts';
 import { backUp } from '../support/restored.ts';
+import { until } from '../support/time/until.ts';
 import { make, makeVolume, startFirst } from './recovery.fixture.ts';
 
 /** Listings leave `isHidden` out, as before the platform shows what a create of the server before made. */

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
 import { acceptLosses } from '../../src/orchestrator/operate/actions/losses.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
 
 const MINUTE_MS = 60_000;
 const actor = { name: 'ann', source: 'cli', address: null } as const;

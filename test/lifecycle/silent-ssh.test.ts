@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { collectLog } from '../../testing/log.ts';
-import { instanceRequest } from '../../testing/requests.ts';
+import { collectLog } from '../support/doubles/log.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 it('a machine whose SSH never answers is in the log at each failed step, and in the metrics, while its window lasts [silent-ssh-is-told]', async () => {
   const { log, lines } = collectLog();

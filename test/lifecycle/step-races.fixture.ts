@@ -1,8 +1,8 @@
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { PlatformDriver, Step } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
-import { instanceRequest } from '../../testing/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 export async function create({ request }: TestOrchestrator): Promise<string> {
   const { status, body, text } = await request('POST', '/instances', { body: instanceRequest() });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { silentLog } from '../../testing/log.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
+import { silentLog } from '../support/doubles/log.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 import { create, failed, listed, online, post, startWithFaults } from './step-races.fixture.ts';
 
 describe('a step that breaks off', () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { SpanRecord } from '../../src/ports/tracing.ts';
 import { openTracing } from '../../src/runtime/tracing/open-tracing.ts';
-import { silentLog } from '../../testing/log.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
+import { silentLog } from '../support/doubles/log.ts';
 import { type ReceivedSpan, startOtlpReceiver, toRecord } from '../support/otlp-receiver.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 const MINUTE_MS = 60_000;
 /** So many spans are sent at once. */

@@ -8,8 +8,8 @@ import type { PlatformDriver } from '../../src/orchestrator/model/platform-drive
 import { cordon, planMaintenance, uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { instanceRequest } from '../../testing/requests.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
 /** An offer with three units there, and others elsewhere. */

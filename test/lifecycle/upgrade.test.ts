@@ -1,10 +1,10 @@
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { backUp, startOn } from '../support/restored.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 /** The newest version whose rows knew no orders, attempts and sightings. */
 const BEFORE = 17;

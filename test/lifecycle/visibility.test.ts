@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { OwnerRef, Presence, Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { plainEndpoint } from '../../testing/plain-platform.ts';
+import { plainEndpoint } from '../support/doubles/plain-platform.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
 
 const VISIBLE_MS = 3_000;
 /** A listing that takes longer than the platform may hide what it has made. */

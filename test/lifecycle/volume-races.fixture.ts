@@ -2,10 +2,10 @@ import { expect } from 'vitest';
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { startTestOrchestrator, type TestOptions } from '../support/orchestrator.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 export async function startWithVolumeFaults(options: TestOptions = {}) {
   let plan: (call: DriverCall) => Fault = () => 'none';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../testing/orchestrator-rows.ts';
-import { until } from '../../testing/until.ts';
+import { anOrder } from '../support/rows/orchestrator-rows.ts';
+import { until } from '../support/time/until.ts';
 import { startWithVolumeFaults, withVolumes } from './volume-races.fixture.ts';
 
 describe('a volume that is still being made', () => {

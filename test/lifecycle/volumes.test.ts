@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
 
 async function start(options: TestOptions = {}) {
   const orchestrator = await startTestOrchestrator(options);

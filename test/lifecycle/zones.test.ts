@@ -4,8 +4,8 @@ import type { MachineSpec, OwnerRef, PlatformDriver } from '../../src/orchestrat
 import { cordon, uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { listPlatforms } from '../../src/orchestrator/operate/views/platforms.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { instanceRequest } from '../../testing/requests.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 import { actor } from './operator-actions.fixture.ts';
 
 const OFFER = 'h100-sxm-1x';

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Store, StoreUnavailable } from '../../src/marketplace/model/store.ts';
 import { RANGE_LEASE } from '../../src/work/lease-time.ts';
-import { PlainProvider } from '../../testing/plain-provider.ts';
-import type { ProviderMethod } from '../../testing/provider-faults.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { openTestMarketStore } from '../../testing/stores.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { PlainProvider } from '../support/doubles/plain-provider.ts';
+import type { ProviderMethod } from '../support/doubles/provider-faults.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+import { openTestMarketStore } from '../support/rows/stores.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const REREAD_MS = 3_000;
 /** At most, with its jitter. */

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Offer, OfferPage } from '../../src/marketplace/contract/offer.ts';
-import { discount } from '../../testing/marketplace-rows.ts';
-import { PlainProvider } from '../../testing/plain-provider.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { PlainProvider } from '../support/doubles/plain-provider.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+import { discount } from '../support/rows/marketplace-rows.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const clock = new VirtualClock();
 let market: TestMarketplace;

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PlainProvider } from '../../testing/plain-provider.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { PlainProvider } from '../support/doubles/plain-provider.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { type MarketRequest, startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const MINUTE_MS = 60_000;
 const document: { paths: Record<string, Record<string, unknown>> } = JSON.parse(

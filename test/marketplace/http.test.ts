@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageVersion } from '../../src/config/package-root.ts';
 import { HttpServer } from '../../src/http/wire/server.ts';
 import { StoreUnavailable } from '../../src/ports/errors.ts';
-import { collectLog } from '../../testing/log.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { fillUp, foreseeFullDisk } from '../support/databases/full-disk.ts';
+import { collectLog } from '../support/doubles/log.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { WireClient } from '../support/http/wire.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const document: { paths: Record<string, Record<string, unknown>> } = JSON.parse(
   readFileSync(new URL('../../openapi/marketplace.json', import.meta.url), 'utf8'),

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../src/client/orchestrator-client.ts';
 import type { CatalogOffer } from '../../src/marketplace/providers/provider.ts';
-import { PlainProvider } from '../../testing/plain-provider.ts';
-import type { ProviderFault, ProviderMethod } from '../../testing/provider-faults.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { PlainProvider } from '../support/doubles/plain-provider.ts';
+import type { ProviderFault, ProviderMethod } from '../support/doubles/provider-faults.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 let clock: VirtualClock;
 /** Stops and restarts. */

@@ -4,11 +4,11 @@ import { adjust, topUp } from '../../src/marketplace/ledger/credit.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
 import { defaultOptions } from '../../src/marketplace/model/options.ts';
 import { changeUser } from '../../src/marketplace/teams/users.ts';
-import { PlainProvider } from '../../testing/plain-provider.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { watchMarketplaceLocks } from '../support/databases/marketplace-locks.ts';
+import { PlainProvider } from '../support/doubles/plain-provider.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { collectLog } from '../../testing/log.ts';
-import { PlainProvider } from '../../testing/plain-provider.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { collectLog } from '../support/doubles/log.ts';
+import { PlainProvider } from '../support/doubles/plain-provider.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 it('the line of a create names what it made, its team and its request, as the lines of the work do', async () => {
   const clock = new VirtualClock();

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { deployment } from '../../testing/marketplace-rows.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+import { deployment } from '../support/rows/marketplace-rows.ts';
 
 const MB = 1024 * 1024;
 

@@ -10,7 +10,7 @@ import type { Store, Transaction } from '../../src/marketplace/model/store.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { mortalClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import { mortalClock, type VirtualClock } from '../support/time/virtual-clock.ts';
 import type { SimulatedProvider } from './simulated-provider.ts';
 
 /** Calls to providers that are under way, of all processes. */

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createTeam } from '../../src/marketplace/teams/teams.ts';
 import { createOperatorKey, revokeOperatorKey } from '../../src/operator-kit/keys.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { deployment, mail, runningDeployment, segment, volume } from '../../testing/marketplace-rows.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+import { deployment, mail, runningDeployment, segment, volume } from '../support/rows/marketplace-rows.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 let clock: VirtualClock;
 let market: TestMarketplace;

@@ -1,4 +1,4 @@
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import type { Dice } from './dice.ts';
 import { bestPercentage } from './oracle.ts';
 import { type ListedOffer, offersOf, volumePrice } from './price-list.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { offersOf } from './price-list.ts';
 import { type MarketReply, type MarketUser, type ProviderLetter, SevenProviders } from './seven-providers.ts';
 

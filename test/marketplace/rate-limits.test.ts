@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
 import {
   type MarketReply,
   startTestMarketplace,
   type TestMarketplace,
   type TestMarketplaceOptions,
 } from '../support/marketplace.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const WINDOW_MS = 15 * 60_000;
 const START = Date.UTC(2026, 10, 21);

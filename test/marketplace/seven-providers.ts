@@ -11,10 +11,10 @@ import { resolveTeam } from '../../src/marketplace/teams/access.ts';
 import { createKey } from '../../src/marketplace/teams/keys.ts';
 import { addUser, type UserChanges } from '../../src/marketplace/teams/users.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { silentLog } from '../../testing/log.ts';
-import { PATIENCE_MS } from '../../testing/until.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { silentLog } from '../support/doubles/log.ts';
 import { assertKeepsMarketplaceContract } from '../support/http/contract.ts';
+import { PATIENCE_MS } from '../support/time/until.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 import { type MarketplaceLife, startLife, type Traffic } from './mortal-marketplace.ts';
 import { type SimulatedProvider, startProvider } from './simulated-provider.ts';
 

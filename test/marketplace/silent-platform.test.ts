@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createClient } from '../../src/client/create-client.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const MINUTE_MS = 60_000;
 /** The platform is listed every second. */

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { loadCatalog } from '../../src/config/load.ts';
 import { packageRoot } from '../../src/config/package-root.ts';
 import type { Instance } from '../../src/contract/instance.ts';
-import { everyProbeWorks, PlainPlatform } from '../../testing/plain-platform.ts';
-import type { VirtualClock } from '../../testing/virtual-clock.ts';
+import { everyProbeWorks, PlainPlatform } from '../support/doubles/plain-platform.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import type { VirtualClock } from '../support/time/virtual-clock.ts';
 
 /**
  * What a provider's address answers with. `up`: its orchestrator · `down`: the connection breaks · `failing`: 500 ·

@@ -15,7 +15,7 @@ import { syncDeployment } from '../../src/marketplace/sync/sync-deployment.ts';
 import { contextOf } from '../../src/marketplace/sync/worker.fixture.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { createSshProbe } from '../../src/ssh/probe.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 
 const MINUTE_MS = 60_000;
 const GREETING = 'SECRET-OF-AN-INNER-SERVICE';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PlainProvider } from '../../testing/plain-provider.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { PlainProvider } from '../support/doubles/plain-provider.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestMarketplace, type TestMarketplace, type TestUser } from '../support/marketplace.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 interface Ids {
   deploymentId: string;

@@ -17,8 +17,8 @@ import { providerProfileSchema } from '../../src/marketplace/providers/profile.t
 import type { CatalogOffer } from '../../src/marketplace/providers/provider.ts';
 import type { Clock, Random } from '../../src/ports/clock.ts';
 import { openMemoryMarketplaceStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { silentLog } from '../../testing/log.ts';
-import { seed, userId } from '../../testing/marketplace-rows.ts';
+import { silentLog } from '../support/doubles/log.ts';
+import { seed, userId } from '../support/rows/marketplace-rows.ts';
 import { keyOfSomebody } from './people.ts';
 import { type Received, recording } from './traffic.ts';
 

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { instanceRequest } from '../../testing/requests.ts';
 import { type Client, createClient, until } from '../support/http/http-client.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
 import { runBerth, startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 /** An orphan is reaped at its second sight. */
 function writeConfig(folder: string): string {

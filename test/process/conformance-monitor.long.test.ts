@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../../testing/until.ts';
 import { createClient } from '../support/http/http-client.ts';
 import { fileOf } from '../support/processes/built-programs.ts';
 import { type KillingProxy, type Moment, startKillingProxy } from '../support/processes/killing-proxy.ts';
@@ -12,6 +11,7 @@ import {
   temporaryFolder,
   writeFastConfig,
 } from '../support/processes/process.ts';
+import { until } from '../support/time/until.ts';
 
 const entry = fileOf('fast-monitor');
 

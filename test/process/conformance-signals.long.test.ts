@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { until } from '../../testing/until.ts';
 import { createClient } from '../support/http/http-client.ts';
 import {
   BerthProcess,
@@ -9,6 +8,7 @@ import {
   temporaryFolder,
   writeFastConfig,
 } from '../support/processes/process.ts';
+import { until } from '../support/time/until.ts';
 
 const root = temporaryFolder();
 let server: ServingProcess;

@@ -3,8 +3,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { pages as marketplacePages } from '../../src/marketplace/console/app.ts';
 import { pages as orchestratorPages } from '../../src/orchestrator/console/pages/pages.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { type StallingPostgres, startStallingPostgres } from '../support/databases/stalled-postgres.ts';
 import { documentedReads } from '../support/http/documented-reads.ts';
 import { createClient } from '../support/http/http-client.ts';
@@ -15,6 +13,8 @@ import {
   temporaryFolder,
   writeFastConfig,
 } from '../support/processes/process.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 const TOKEN = 'a-token-for-these-tests';
 const env = { BERTH_SIMULATOR_TOKEN: TOKEN };

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { instanceRequest } from '../../testing/requests.ts';
 import { beginCreate, isRefusingConnections } from '../support/http/begin-create.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 const DRAIN_S = 20;
 

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import { fileOf } from '../support/processes/built-programs.ts';
 import { generateKeyPair, ssh } from '../support/processes/openssh.ts';

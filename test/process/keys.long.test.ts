@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestSecret } from '../../src/keys/api-key.ts';
-import { instanceRequest } from '../../testing/requests.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import { sourceOfBerth } from '../support/processes/built-programs.ts';
 import {
@@ -16,6 +15,7 @@ import {
   writeFastConfig,
 } from '../support/processes/process.ts';
 import { runMain } from '../support/processes/run-main.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 // The server is a process of its own. Most commands run in this one, over connections of their own.
 const folder = temporaryFolder();

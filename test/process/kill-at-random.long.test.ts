@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import type { Client, ClientReply } from '../support/http/http-client.ts';
 import { MortalServer } from '../support/processes/mortal-server.ts';
 

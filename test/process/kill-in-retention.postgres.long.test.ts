@@ -9,11 +9,11 @@ import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
 import type { Posting } from '../../src/marketplace/model/ledger-records.ts';
 import type { Store as MarketplaceStore, Transaction } from '../../src/marketplace/model/store.ts';
 import { systemRandom as random } from '../../src/runtime/system.ts';
-import { runningDeployment, seed, segment, teamId } from '../../testing/marketplace-rows.ts';
-import { account, instance, now } from '../../testing/orchestrator-rows.ts';
 import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
 import { fileOf } from '../support/processes/built-programs.ts';
 import { BerthProcess, type Ended, temporaryFolder } from '../support/processes/process.ts';
+import { runningDeployment, seed, segment, teamId } from '../support/rows/marketplace-rows.ts';
+import { account, instance, now } from '../support/rows/orchestrator-rows.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import type { Client, ClientReply } from '../support/http/http-client.ts';
 import { MortalServer, watchFor404 } from '../support/processes/mortal-server.ts';
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
-import { PATIENCE_MS } from '../../testing/until.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { type Client, createClient } from '../support/http/http-client.ts';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import {
@@ -9,6 +8,7 @@ import {
   temporaryFolder,
   writeFastConfig,
 } from '../support/processes/process.ts';
+import { PATIENCE_MS } from '../support/time/until.ts';
 
 const folder = temporaryFolder();
 let berth: ServingProcess;

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { assertKeepsMarketplaceContract } from '../support/http/contract.ts';
 import { until } from '../support/http/http-client.ts';
 import { sourceOfBerth } from '../support/processes/built-programs.ts';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readMigrations } from '../../src/store/migrations.ts';
 import { prepareDatabase } from '../../src/store/postgres/open-database.ts';
-import { instanceRequest } from '../../testing/requests.ts';
-import { until } from '../../testing/until.ts';
 import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
 import { createClient } from '../support/http/http-client.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 let postgres: PostgresServer;
 beforeAll(async () => {

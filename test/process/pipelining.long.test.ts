@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls';
 import { expect, it } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../conformance/http/certificates.fixture.ts';
 import { HttpServer, type ServerOptions } from '../../src/http/wire/server.ts';
-import { silentLog } from '../../testing/log.ts';
+import { silentLog } from '../support/doubles/log.ts';
 import { startServing, temporaryFolder } from '../support/processes/process.ts';
 
 const MB = 1024;

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { instanceRequest } from '../../testing/requests.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 
 const SECRET = 'what-nobody-may-find';
 

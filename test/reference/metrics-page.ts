@@ -1,11 +1,11 @@
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { Certificates } from '../../src/runtime/certificates.ts';
-import { silentLog } from '../../testing/log.ts';
-import { PlainProvider } from '../../testing/plain-provider.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { silentLog } from '../support/doubles/log.ts';
+import { PlainProvider } from '../support/doubles/plain-provider.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 /** A figure of /metrics. */
 export interface Metric {

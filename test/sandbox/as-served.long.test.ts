@@ -2,7 +2,6 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../src/config/package-root.ts';
-import { until } from '../../testing/until.ts';
 import { WireClient, type WireReply } from '../support/http/wire.ts';
 import {
   BerthProcess,
@@ -11,6 +10,7 @@ import {
   temporaryFolder,
   writeFastConfig,
 } from '../support/processes/process.ts';
+import { until } from '../support/time/until.ts';
 import {
   harmlessQuestions,
   JSON_TYPE,

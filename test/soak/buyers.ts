@@ -1,4 +1,4 @@
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import type { Reply, SoakClient } from './client.ts';
 import { Dice, sleep } from './dice.ts';
 import type { Journal } from './journal.ts';

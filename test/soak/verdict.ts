@@ -1,4 +1,4 @@
-import { newPublicKey } from '../../testing/ssh-keys.ts';
+import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { disagreements } from './books.ts';
 import { type Market, PLACEMENTS } from './buyers.ts';
 import { insistently, sleep } from './dice.ts';

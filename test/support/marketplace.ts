@@ -27,12 +27,12 @@ import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import type { Certificates } from '../../src/runtime/certificates.ts';
 import { systemClock } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { silentLog } from '../../testing/log.ts';
-import { steadyRandom } from '../../testing/random.ts';
-import { putEmptyDatabase } from '../../testing/stores.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { silentLog } from './doubles/log.ts';
+import { steadyRandom } from './doubles/random.ts';
 import { assertKeepsMarketplaceContract } from './http/contract.ts';
 import { type InProcessRequest, serveInProcess } from './http/in-process-server.ts';
+import { putEmptyDatabase } from './rows/stores.ts';
+import { VirtualClock } from './time/virtual-clock.ts';
 
 export interface TestProvider {
   /** Default: the profile that comes with Berth under the id in `providers`. */

@@ -21,13 +21,13 @@ import type { Tracing } from '../../src/ports/tracing.ts';
 import type { Certificates } from '../../src/runtime/certificates.ts';
 import type { DiskRoom } from '../../src/runtime/disk-room.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { silentLog } from '../../testing/log.ts';
-import { steadyRandom } from '../../testing/random.ts';
-import { putEmptyDatabase } from '../../testing/stores.ts';
-import { PATIENCE_MS } from '../../testing/until.ts';
-import { BriskClock } from '../../testing/virtual-clock.ts';
+import { silentLog } from './doubles/log.ts';
+import { steadyRandom } from './doubles/random.ts';
 import { assertKeepsContract, assertKeepsOperatorContract } from './http/contract.ts';
 import { serveInProcess } from './http/in-process-server.ts';
+import { putEmptyDatabase } from './rows/stores.ts';
+import { PATIENCE_MS } from './time/until.ts';
+import { BriskClock } from './time/virtual-clock.ts';
 
 /** Machines that boot, stop and go within some milliseconds. */
 const FAST_PLATFORM = {

@@ -1,10 +1,10 @@
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { DriverManifest } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
-import { everyProbeWorks, PlainPlatform, type Room } from '../../testing/plain-platform.ts';
-import { instanceRequest, volumeRequest } from '../../testing/requests.ts';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { everyProbeWorks, PlainPlatform, type Room } from './doubles/plain-platform.ts';
 import { startTestOrchestrator, type TestOptions } from './orchestrator.ts';
+import { instanceRequest, volumeRequest } from './rows/requests.ts';
+import { VirtualClock } from './time/virtual-clock.ts';
 
 /** What goes wrong with the n-th call (from 1) of a method. */
 export type Plan = (call: DriverCall, nth: number) => Fault;

@@ -9,7 +9,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { backUpDatabase } from '../../src/store/sqlite/backup.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { steadyRandom } from '../../testing/random.ts';
+import { steadyRandom } from './doubles/random.ts';
 import { assertKeepsContract } from './http/contract.ts';
 import { serveInProcess } from './http/in-process-server.ts';
 import type { TestOrchestrator } from './orchestrator.ts';

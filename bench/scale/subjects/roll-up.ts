@@ -5,7 +5,7 @@ import { RollUp } from '../../../src/marketplace/ledger/roll-up.ts';
 import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';
 import { defaultOptions } from '../../../src/marketplace/model/options.ts';
 import { systemRandom as random } from '../../../src/runtime/system.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { HOURLY_MS, storeBooks } from '../../marketplace/stored-books.ts';
 import { cpuMeter, cpuOf } from '../../support/cpu.ts';
 import { quietLog as log } from '../../support/quiet-log.ts';

@@ -1,5 +1,5 @@
 import { Schedule } from '../../../src/marketplace/sync/schedule.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { cpuMeter, cpuOf } from '../../support/cpu.ts';
 import type { OpenSubject } from '../measure.ts';
 

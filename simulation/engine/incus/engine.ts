@@ -5,7 +5,7 @@ import type { Transport } from '../../../src/drivers/incus/transport.ts';
 import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { OwnerRef, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Commands } from '../commands.ts';

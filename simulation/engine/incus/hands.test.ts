@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { mark } from '../../../src/drivers/incus/translate.ts';
-import { Scheduler } from '../../../testing/scheduler.ts';
+import { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { Chance } from '../../kernel/chance.ts';
 import { catalog, DATACENTER } from '../catalog.ts';
 import { Commands } from '../commands.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { recordedOrder } from '../../../src/orchestrator/model/destroy-order.ts';
-import { Scheduler } from '../../../testing/scheduler.ts';
+import { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { ServerProcess } from '../../kernel/process.ts';
 import { aRecord } from '../../orchestrator/invariants/samples.fixture.ts';
 import type { Disk, Machine } from '../engine.ts';

@@ -1,5 +1,5 @@
 import type { Answer, Sent, Transport } from '../../../src/drivers/openstack/transport.ts';
-import { Scheduler } from '../../../testing/scheduler.ts';
+import { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { Chance } from '../../kernel/chance.ts';
 import { Cloud, type CloudParts } from './cloud.ts';
 import { type Credential, Identity, KEYSTONE } from './identity.ts';

@@ -3,7 +3,7 @@ import type { DeploymentRecord } from '../../../src/marketplace/model/deployment
 import type { SubjectKind } from '../../../src/marketplace/model/ledger-records.ts';
 import type { Transaction } from '../../../src/marketplace/model/store.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import { hold, Violation } from '../../kernel/violation.ts';

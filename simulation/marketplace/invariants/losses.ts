@@ -1,7 +1,7 @@
 import { activeStatuses } from '../../../src/marketplace/contract/deployment.ts';
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { hold } from '../../kernel/violation.ts';
 import type { MarketScenario } from '../scenario.ts';
 

@@ -1,7 +1,7 @@
 import type { Configuration } from '../../../src/contract/configuration.ts';
 import type { Changes } from '../../../src/contract/extensions.ts';
-import type { PlainProvider } from '../../../testing/plain-provider.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { PlainProvider } from '../../../test/support/doubles/plain-provider.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 
 /** How often the provider has forgotten its cursors, as after a restart. */

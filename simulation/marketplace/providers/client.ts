@@ -3,9 +3,9 @@ import {
   type OrchestratorClient,
   ProviderError,
 } from '../../../src/client/orchestrator-client.ts';
-import { plainProviderClient } from '../../../testing/plain-provider.ts';
-import type { ProviderFaults, ProviderMethod } from '../../../testing/provider-faults.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import { plainProviderClient } from '../../../test/support/doubles/plain-provider.ts';
+import type { ProviderFaults, ProviderMethod } from '../../../test/support/doubles/provider-faults.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';

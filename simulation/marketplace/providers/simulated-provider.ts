@@ -1,7 +1,7 @@
 import type { Instance, InstanceStatus } from '../../../src/contract/instance.ts';
 import type { ProviderProfile } from '../../../src/marketplace/providers/profile.ts';
-import { PlainProvider } from '../../../testing/plain-provider.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import { PlainProvider } from '../../../test/support/doubles/plain-provider.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { announceChanges, ProviderChanges } from './changes.ts';
 import { configurations, REGIONS } from './profiles.ts';

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Store } from '../../../src/marketplace/model/store.ts';
 import { openMarketplaceSqliteStore } from '../../../src/store/marketplace/sqlite/store.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
 
 /** The database that all replicas share: the real store, in a file that a power cut can truncate. */

@@ -1,7 +1,7 @@
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import { type Store, StoreUnavailable, type Transaction } from '../../../src/marketplace/model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { interceptMethods } from '../../kernel/intercept-methods.ts';
 import type { ServerProcess } from '../../kernel/process.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Scheduler } from '../../../testing/scheduler.ts';
+import { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { ServerProcess } from '../../kernel/process.ts';
 import { leaseIsHeld } from './leases.ts';
 import {

@@ -1,6 +1,6 @@
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
-import { instance, volume } from '../../../testing/orchestrator-rows.ts';
-import { Scheduler } from '../../../testing/scheduler.ts';
+import { instance, volume } from '../../../test/support/rows/orchestrator-rows.ts';
+import { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { ServerProcess } from '../../kernel/process.ts';
 import type { Call } from '../platform/network.ts';
 import type { Machine } from '../platform/platform.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { instance } from '../../../testing/orchestrator-rows.ts';
+import { instance } from '../../../test/support/rows/orchestrator-rows.ts';
 import { isSoldThere, nothingEndsThere, nothingStandsStill } from './sound-platform.ts';
 
 const MINUTE_MS = 60_000;

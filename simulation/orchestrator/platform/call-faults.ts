@@ -1,5 +1,5 @@
 import type { Method } from '../../../src/platform-model/platform.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 
 /**

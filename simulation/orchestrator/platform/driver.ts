@@ -2,7 +2,7 @@ import type { FreeUnits } from '../../../src/orchestrator/model/inventory.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import { type Answer, driverOf, type Method, type Platform } from '../../../src/platform-model/platform.ts';
 import { done, failed } from '../../../src/platform-model/steps.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { FalseAnswers, Network } from './network.ts';

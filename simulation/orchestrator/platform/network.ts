@@ -1,6 +1,6 @@
 import type { Answer, Method } from '../../../src/platform-model/platform.ts';
 import { failed } from '../../../src/platform-model/steps.ts';
-import type { Scheduled, Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduled, Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';

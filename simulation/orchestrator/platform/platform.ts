@@ -3,7 +3,7 @@ import { createPlatform, type Platform } from '../../../src/platform-model/platf
 import type { MachineRecord } from '../../../src/platform-model/records.ts';
 import type { Draws, Observer, PlatformRules } from '../../../src/platform-model/rules.ts';
 import { failed } from '../../../src/platform-model/steps.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { HostCapacity } from './host-capacity.ts';
 import type { Traits } from './traits.ts';

@@ -1,5 +1,5 @@
 import { Hosts } from '../../../src/platform-model/hosts.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import { SOUND_PLATFORM } from '../catalog.ts';

@@ -1,5 +1,5 @@
 import type { ProbeResult, SshProbe } from '../../../src/ports/ssh-probe.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { CallFaults } from './call-faults.ts';

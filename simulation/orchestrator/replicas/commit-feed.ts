@@ -1,6 +1,6 @@
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import type { CommitListener } from '../../../src/orchestrator/model/store.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { CommitListener, Store, Transaction } from '../../../src/orchestrator/model/store.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 

@@ -1,6 +1,6 @@
 import { createKey, revokeKey } from '../../../src/orchestrator/accounts/accounts.ts';
 import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import { drawSshKey } from '../../kernel/ssh-keys.ts';

@@ -5,8 +5,14 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runMain } from '../../../test/support/processes/run-main.ts';
+import {
+  now,
+  runningDeployment,
+  seed,
+  segment,
+  volume,
+} from '../../../test/support/rows/marketplace-rows.ts';
 import { snapshotOf } from '../../../test/support/snapshot.ts';
-import { now, runningDeployment, seed, segment, volume } from '../../../testing/marketplace-rows.ts';
 import { serveMarketplace } from '../../compose/serve/marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';

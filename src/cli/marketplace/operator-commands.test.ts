@@ -12,7 +12,7 @@ import {
   segment,
   teamId,
   volume,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../test/support/rows/marketplace-rows.ts';
 import {
   answerJson,
   configurationAnswer,

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { collectLog } from '../../../testing/log.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { collectLog } from '../../../test/support/doubles/log.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { loadConfig } from '../../config/load.ts';
 import { askPlatforms } from './ask-platforms.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { deployment } from '../../../testing/marketplace-rows.ts';
-import { steadyRandom } from '../../../testing/random.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { steadyRandom } from '../../../test/support/doubles/random.ts';
+import { deployment } from '../../../test/support/rows/marketplace-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { toProviderName } from '../../marketplace/model/names.ts';
 import { createTeam } from '../../marketplace/teams/teams.ts';
 import { addUser } from '../../marketplace/teams/users.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { runMain } from '../../../test/support/processes/run-main.ts';
-import { until } from '../../../testing/until.ts';
+import { until } from '../../../test/support/time/until.ts';
 import {
   answerJson,
   configurationAnswer,

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Call, Step } from '../../orchestrator/model/platform-driver.ts';
 import { exec } from './driver.ts';
 import { greetingFor, infoAnswer, type Program, say, setting, startProgram } from './program.fixture.ts';

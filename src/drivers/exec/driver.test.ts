@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, it } from 'vitest';
-import { collectLog } from '../../../testing/log.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { collectLog } from '../../../test/support/doubles/log.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { withHosts } from '../kit/checks/hosts.fixture.ts';
 import { type DriverContext, describeDriver } from '../kit/driver.suite.ts';
 import { createSimulator } from '../simulator/platform/simulator.ts';

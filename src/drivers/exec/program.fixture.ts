@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { collectLog, type LogLine } from '../../../testing/log.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { collectLog, type LogLine } from '../../../test/support/doubles/log.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { exec } from './driver.ts';

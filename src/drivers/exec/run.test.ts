@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import {
   done,

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { collectLog } from '../../../testing/log.ts';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { collectLog } from '../../../test/support/doubles/log.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { exec } from './driver.ts';
 import { infoAnswer, setting } from './program.fixture.ts';

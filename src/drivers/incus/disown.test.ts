@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { aCluster } from './cluster.fixture.ts';
 import { forwardMark, mark, UUID } from './translate.ts';
 

@@ -1,7 +1,7 @@
 import { Cluster, NETWORK, POOL, PROJECT, Refusal } from '../../../simulation/engine/incus/cluster.ts';
 import { RestApi } from '../../../simulation/engine/incus/rest-api.ts';
 import { Chance } from '../../../simulation/kernel/chance.ts';
-import type { Scheduler } from '../../../testing/scheduler.ts';
+import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';

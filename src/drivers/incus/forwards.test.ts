@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { Forward, ForwardPort, IncusApi, Instance } from './api.ts';
 import { driverOver } from './driver.fixture.ts';
 import { Forwards } from './forwards.ts';

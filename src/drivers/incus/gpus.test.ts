@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { IncusApi, type Instance } from './api.ts';

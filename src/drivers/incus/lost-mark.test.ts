@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { Instance, Volume } from './api.ts';
 import { driverOver } from './driver.fixture.ts';
 import { mark } from './translate.ts';

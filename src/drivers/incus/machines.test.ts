@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { recordedOrder } from '../../orchestrator/model/destroy-order.ts';
 import { IncusRefusal } from './errors.ts';
 import { aMachine, anIncus, REF, running, STOPPED, spec } from './fake-incus.fixture.ts';

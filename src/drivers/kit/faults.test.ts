@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { type Fault, InjectedFault } from '../../platform-model/call-faults.ts';
 import { withFaults } from './faults.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
 import { listDomains } from './hosts/host-view.ts';
 import { MemoryHost } from './memory-host.fixture.ts';

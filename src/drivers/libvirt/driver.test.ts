@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { aCatalog } from './catalog.fixture.ts';

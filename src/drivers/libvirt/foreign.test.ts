@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { aDomain, aMark } from './domain-xml.fixture.ts';
 import { toDomainXml, uuidOf } from './domain-xml.ts';
 import { listDomains } from './hosts/host-view.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import type { MemoryHost } from './memory-host.fixture.ts';
 import { aMachine, openMemoryPlatform } from './platform.fixture.ts';

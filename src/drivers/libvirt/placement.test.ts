@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import { MemoryHost } from './memory-host.fixture.ts';

@@ -1,5 +1,5 @@
-import { collectLog } from '../../../testing/log.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { collectLog } from '../../../test/support/doubles/log.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { Bench, type DriverContext } from '../kit/checks/bench.ts';

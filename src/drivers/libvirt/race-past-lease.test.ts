@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { Call, MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import type { Bench } from '../kit/checks/bench.ts';
 import { readDomainXml } from './domain-xml.ts';

@@ -1,4 +1,4 @@
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { createSimulator } from './platform/simulator.ts';
 import { suiteContext } from './simulator.fixture.ts';

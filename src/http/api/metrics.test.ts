@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { cachedFigure } from './metrics.ts';
 
 it('counts once in five seconds for any number of callers', async () => {

@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../../conformance/http/certificates.fixture.ts';
-import { silentLog } from '../../../testing/log.ts';
-import { PATIENCE_MS, until } from '../../../testing/until.ts';
+import { silentLog } from '../../../test/support/doubles/log.ts';
+import { PATIENCE_MS, until } from '../../../test/support/time/until.ts';
 import { HttpServer, type ServerOptions } from './server.ts';
 
 const MB = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { openTestMarketStore } from '../../../testing/stores.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { openTestMarketStore } from '../../../test/support/rows/stores.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import type { Store } from '../model/store.ts';
 import { Authenticator } from '../teams/authenticate.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { brokenForms, hostileForms, hostileReads } from '../../../test/support/http/hostile-requests.ts';
-import { deployment } from '../../../testing/marketplace-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { deployment } from '../../../test/support/rows/marketplace-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { pages } from './app.ts';
 import { startMarketConsole, type TestMarketConsole } from './console.fixture.ts';
 import { HOSTILE, putDemoMarket, TRAINING } from './demo-market.fixture.ts';

@@ -6,7 +6,7 @@ import {
   segment,
   team,
   user,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../test/support/rows/marketplace-rows.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import type { FailureReason } from '../contract/deployment.ts';
 import { grant, topUp } from '../ledger/credit.ts';

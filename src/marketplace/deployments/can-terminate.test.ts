@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { now, runningDeployment } from '../../../testing/marketplace-rows.ts';
+import { now, runningDeployment } from '../../../test/support/rows/marketplace-rows.ts';
 import { deploymentStatuses } from '../contract/deployment.ts';
 import { checkTermination } from './terminate.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { discount, member, sshKey, volume } from '../../../testing/marketplace-rows.ts';
+import { discount, member, sshKey, volume } from '../../../test/support/rows/marketplace-rows.ts';
 import { createDeploymentSchema, deploymentSchema } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Store } from '../model/store.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { teamId } from '../../../testing/marketplace-rows.ts';
+import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { topUp } from '../ledger/credit.ts';
 import { sendIntent } from '../sync/send-intent.ts';
 import { contextOf } from '../sync/worker.fixture.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { intent } from '../../../testing/marketplace-rows.ts';
-import type { ProviderFault } from '../../../testing/provider-faults.ts';
+import type { ProviderFault } from '../../../test/support/doubles/provider-faults.ts';
+import { intent } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import {

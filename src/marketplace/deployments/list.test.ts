@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { deployment, member, team } from '../../../testing/marketplace-rows.ts';
+import { deployment, member, team } from '../../../test/support/rows/marketplace-rows.ts';
 import { type Deployment, type DeploymentFilter, deploymentStatuses } from '../contract/deployment.ts';
 import { caller, type Market, openMarket, stranger } from './market.fixture.ts';
 import { type DeploymentListFilter, pagesOfDeployments, readDeployment } from './read.ts';

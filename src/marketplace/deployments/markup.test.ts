@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { PlainProvider } from '../../../test/support/doubles/plain-provider.ts';
+import { newPublicKey } from '../../../test/support/doubles/ssh-keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../../../test/support/marketplace.ts';
-import { PlainProvider } from '../../../testing/plain-provider.ts';
-import { newPublicKey } from '../../../testing/ssh-keys.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { assignDiscount } from '../discounts/discounts.ts';
 import { billToJson, explainBill, readBill } from '../ledger/explain-bill.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';

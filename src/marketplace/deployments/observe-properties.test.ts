@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { intent } from '../../../testing/marketplace-rows.ts';
+import { intent } from '../../../test/support/rows/marketplace-rows.ts';
 import { canTransition } from '../../contract/transitions.ts';
 import { deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
 import { instanceTypes } from '../contract/values.ts';

@@ -1,4 +1,4 @@
-import { deployment, runningDeployment, now as start } from '../../../testing/marketplace-rows.ts';
+import { deployment, runningDeployment, now as start } from '../../../test/support/rows/marketplace-rows.ts';
 import type { Instance, InstanceStatus } from '../../contract/instance.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { intent } from '../../../testing/marketplace-rows.ts';
+import { intent } from '../../../test/support/rows/marketplace-rows.ts';
 import type { Instance, InstanceStatus } from '../../contract/instance.ts';
 import { instanceTypes } from '../contract/values.ts';
 import type { DeploymentIntent, DeploymentRecord } from '../model/deployment-record.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { discount } from '../../../testing/marketplace-rows.ts';
+import { discount } from '../../../test/support/rows/marketplace-rows.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import { stopQuoteSchema } from '../contract/deployment.ts';
 import type { CatalogOffer } from '../providers/provider.ts';

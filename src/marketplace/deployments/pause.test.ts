@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { discount, intent } from '../../../testing/marketplace-rows.ts';
-import { unreadableAnswers } from '../../../testing/provider-faults.ts';
+import { unreadableAnswers } from '../../../test/support/doubles/provider-faults.ts';
+import { discount, intent } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { intent, sshKey, user } from '../../../testing/marketplace-rows.ts';
+import { intent, sshKey, user } from '../../../test/support/rows/marketplace-rows.ts';
 import { deploymentStatuses, terminatedSchema } from '../contract/deployment.ts';
 import type { DeploymentIntent } from '../model/deployment-record.ts';
 import {

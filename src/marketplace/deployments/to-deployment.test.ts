@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { now, runningDeployment } from '../../../testing/marketplace-rows.ts';
+import { now, runningDeployment } from '../../../test/support/rows/marketplace-rows.ts';
 import { deploymentSchema } from '../contract/deployment.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Market, openMarket } from './market.fixture.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { discount, intent, sshKey, volume } from '../../../testing/marketplace-rows.ts';
+import { discount, intent, sshKey, volume } from '../../../test/support/rows/marketplace-rows.ts';
 import { IllegalTransition } from '../../contract/transitions.ts';
 import { type DeploymentStatus, deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
 import { Accrual } from '../ledger/accrual.ts';

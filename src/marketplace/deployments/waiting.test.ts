@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { runningDeployment } from '../../../testing/marketplace-rows.ts';
+import { runningDeployment } from '../../../test/support/rows/marketplace-rows.ts';
 import { caller, openMarket, outcomeOf, read } from './market.fixture.ts';
 import { pauseDeployment } from './pause.ts';
 

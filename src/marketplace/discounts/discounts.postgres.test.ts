@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { startPostgres } from '../../../test/support/databases/postgres.ts';
-import { teamId } from '../../../testing/marketplace-rows.ts';
+import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';
 import { booksOf } from '../ledger/ledger.fixture.ts';
 import { assignDiscount, endDiscount } from './discounts.ts';

@@ -1,6 +1,6 @@
 import type { SMTPServerOptions } from 'smtp-server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { mail } from '../../../testing/marketplace-rows.ts';
+import { mail } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { MailDispatcher } from '../mail/dispatch.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { now, team } from '../../../testing/marketplace-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { now, team } from '../../../test/support/rows/marketplace-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { type Store, StoreUnavailable, type Transaction } from '../model/store.ts';
 import { balanceOf, DOLLAR, HOUR_MS, MINUTE_MS, neverCalled, pass } from './accrual.fixture.ts';

@@ -1,4 +1,4 @@
-import { teamId } from '../../../testing/marketplace-rows.ts';
+import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { Accrual } from './accrual.ts';
 import type { Books } from './ledger.fixture.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { member, now, teamId, user } from '../../../testing/marketplace-rows.ts';
+import { member, now, teamId, user } from '../../../test/support/rows/marketplace-rows.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';

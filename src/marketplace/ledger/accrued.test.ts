@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { discount, team } from '../../../testing/marketplace-rows.ts';
+import { discount, team } from '../../../test/support/rows/marketplace-rows.ts';
 import { Accrual } from './accrual.ts';
 import { balanceLowerBound, costsOf, realTimeBalance } from './balance.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';

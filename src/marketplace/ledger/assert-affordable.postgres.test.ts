@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
-import { runningDeployment, seed, teamId, userId } from '../../../testing/marketplace-rows.ts';
+import { runningDeployment, seed, teamId, userId } from '../../../test/support/rows/marketplace-rows.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';
 import { createDeployment } from '../deployments/create.ts';
 import { marketOn, wanted } from '../deployments/market.fixture.ts';

@@ -6,7 +6,7 @@ import {
   teamId,
   userId,
   volume,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../test/support/rows/marketplace-rows.ts';
 import type { ApiError } from '../contract/errors.ts';
 import { createDeployment } from '../deployments/create.ts';
 import { deploy, type Market, openMarket, wanted } from '../deployments/market.fixture.ts';

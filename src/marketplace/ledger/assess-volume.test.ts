@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { teamId } from '../../../testing/marketplace-rows.ts';
+import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { endDiscount } from '../discounts/discounts.ts';
 import { Accrual } from './accrual.ts';
 import { assessVolumeDiscounts, volumePercentage } from './assess-volume.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { teamId } from '../../../testing/marketplace-rows.ts';
+import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { OperatorError } from '../model/own-rows.ts';
 import { realTimeBalance } from './balance.ts';
 import { endBilling, startBilling } from './bill.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { runningDeployment, team } from '../../../testing/marketplace-rows.ts';
+import { runningDeployment, team } from '../../../test/support/rows/marketplace-rows.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
 import { priceFor } from '../discounts/price.ts';

@@ -1,4 +1,10 @@
-import { member, runningDeployment, team, user, volume } from '../../../testing/marketplace-rows.ts';
+import {
+  member,
+  runningDeployment,
+  team,
+  user,
+  volume,
+} from '../../../test/support/rows/marketplace-rows.ts';
 import { nextTurn } from '../../ports/clock.ts';
 import { ApiError } from '../contract/errors.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
-import { silentLog } from '../../../testing/log.ts';
-import { now, runningDeployment, seed, teamId, volume } from '../../../testing/marketplace-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { silentLog } from '../../../test/support/doubles/log.ts';
+import { now, runningDeployment, seed, teamId, volume } from '../../../test/support/rows/marketplace-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';
 import { assignDiscount } from '../discounts/discounts.ts';

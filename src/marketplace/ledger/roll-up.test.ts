@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { segment } from '../../../testing/marketplace-rows.ts';
+import { segment } from '../../../test/support/rows/marketplace-rows.ts';
 import { accrue } from './accrue.ts';
 import { endBilling } from './bill.ts';
 import { explainBill, readBill } from './explain-bill.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { teamId } from '../../../testing/marketplace-rows.ts';
+import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { quietWatch } from './balance-watch.ts';
 import { grant } from './credit.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { teamId } from '../../../testing/marketplace-rows.ts';
+import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { LeaseLost } from '../../work/lease.ts';
 import { ApiError } from '../contract/errors.ts';
 import { openBooks } from './ledger.fixture.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { mail, now, userId } from '../../../testing/marketplace-rows.ts';
+import { mail, now, userId } from '../../../test/support/rows/marketplace-rows.ts';
 import { type Books, openBooks } from '../ledger/ledger.fixture.ts';
 import type { MailRecord } from '../model/ledger-records.ts';
 import { MailDispatcher } from './dispatch.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { user } from '../../../testing/marketplace-rows.ts';
+import { user } from '../../../test/support/rows/marketplace-rows.ts';
 import { openBooks } from '../ledger/ledger.fixture.ts';
 import type { MailRecord } from '../model/ledger-records.ts';
 import { queueMail } from './outbox.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { deployment, user, userId } from '../../../testing/marketplace-rows.ts';
+import { deployment, user, userId } from '../../../test/support/rows/marketplace-rows.ts';
 import { openBooks } from '../ledger/ledger.fixture.ts';
 import type { CatalogOffer, Provider, Providers } from '../providers/provider.ts';
 import { notifyDeployment } from './outbox.ts';

@@ -1,4 +1,4 @@
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { defaultOptions } from '../model/options.ts';
 import { noMarkups } from '../providers/markup.ts';
 import { configurationOf, gpuTypes, profileOf } from '../providers/offer.fixture.ts';

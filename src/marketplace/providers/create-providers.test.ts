@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { openTestMarketStore } from '../../../testing/stores.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { openTestMarketStore } from '../../../test/support/rows/stores.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Configuration } from '../../contract/configuration.ts';
 import { type ConfiguredProvider, createProviders } from './create-providers.ts';

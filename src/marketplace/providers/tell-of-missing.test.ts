@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
+import { PlainProvider } from '../../../test/support/doubles/plain-provider.ts';
+import { newPublicKey } from '../../../test/support/doubles/ssh-keys.ts';
 import { startTestMarketplace } from '../../../test/support/marketplace.ts';
-import { PlainProvider } from '../../../testing/plain-provider.ts';
-import { newPublicKey } from '../../../testing/ssh-keys.ts';
-import { openTestMarketStore } from '../../../testing/stores.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { openTestMarketStore } from '../../../test/support/rows/stores.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { member, sshKey, team } from '../../../testing/marketplace-rows.ts';
+import { member, sshKey, team } from '../../../test/support/rows/marketplace-rows.ts';
 import { createSshKeySchema, sshKeySchema } from '../contract/ssh-key.ts';
 import { caller, type Market, openMarket, publicKey, stranger } from '../deployments/market.fixture.ts';
 import { createSshKey, deleteSshKey, listSshKeys, readSshKey } from './ssh-keys.ts';

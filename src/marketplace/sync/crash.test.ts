@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mortalClock } from '../../../testing/virtual-clock.ts';
+import { mortalClock } from '../../../test/support/time/virtual-clock.ts';
 import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
 import { transition } from '../deployments/transition.ts';
 import type { Deps } from '../deps.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { plainConfigurations } from '../../../testing/configurations.ts';
-import type { ProviderFault } from '../../../testing/provider-faults.ts';
+import type { ProviderFault } from '../../../test/support/doubles/provider-faults.ts';
+import { plainConfigurations } from '../../../test/support/rows/configurations.ts';
 import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
 import type { UnavailableReason } from '../../contract/extensions.ts';
 import { toProviderName } from '../model/names.ts';

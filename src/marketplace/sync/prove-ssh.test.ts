@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runningDeployment, sshKey } from '../../../testing/marketplace-rows.ts';
+import { runningDeployment, sshKey } from '../../../test/support/rows/marketplace-rows.ts';
 import { publicKey } from '../deployments/market.fixture.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderWorkers } from './provider-workers.ts';

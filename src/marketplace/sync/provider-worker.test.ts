@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { intent, volume } from '../../../testing/marketplace-rows.ts';
+import { intent, volume } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { namesOf } from '../../work/range-division.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { runningDeployment, seed } from '../../../testing/marketplace-rows.ts';
+import { runningDeployment, seed } from '../../../test/support/rows/marketplace-rows.ts';
 import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { putEmptyDatabase } from '../../../testing/stores.ts';
+import { putEmptyDatabase } from '../../../test/support/rows/stores.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import { describeRanges } from './ranges.suite.ts';
 

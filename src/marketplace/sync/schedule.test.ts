@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { Schedule } from './schedule.ts';
 
 let clock: VirtualClock;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
-import { deployment, intent, seed, volume } from '../../../testing/marketplace-rows.ts';
+import { deployment, intent, seed, volume } from '../../../test/support/rows/marketplace-rows.ts';
 import type { Volume as ProviderVolume } from '../../contract/volume.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runningDeployment } from '../../../testing/marketplace-rows.ts';
-import type { ProviderFaultPlan } from '../../../testing/provider-faults.ts';
+import type { ProviderFaultPlan } from '../../../test/support/doubles/provider-faults.ts';
+import { runningDeployment } from '../../../test/support/rows/marketplace-rows.ts';
 import { transition } from '../deployments/transition.ts';
 import { cleanUpLost } from '../operate/actions.ts';
 import {

@@ -1,7 +1,7 @@
-import { deployment, sshKey } from '../../../testing/marketplace-rows.ts';
-import { PlainProvider, type PlainProviderOptions } from '../../../testing/plain-provider.ts';
-import { PlainSsh } from '../../../testing/plain-ssh.ts';
-import type { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { PlainProvider, type PlainProviderOptions } from '../../../test/support/doubles/plain-provider.ts';
+import { PlainSsh } from '../../../test/support/doubles/plain-ssh.ts';
+import { deployment, sshKey } from '../../../test/support/rows/marketplace-rows.ts';
+import type { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { member, now, team, teamId, user, userId } from '../../../testing/marketplace-rows.ts';
+import { member, now, team, teamId, user, userId } from '../../../test/support/rows/marketplace-rows.ts';
 import { balanceSchema, teamSchema } from '../contract/team.ts';
 import { openBooks } from '../ledger/ledger.fixture.ts';
 import { assertMember, resolveTeam } from './access.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { grant, intent, volume } from '../../../testing/marketplace-rows.ts';
+import { grant, intent, volume } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { accrue } from '../ledger/accrue.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { intent } from '../../../testing/marketplace-rows.ts';
-import { unreadableAnswers } from '../../../testing/provider-faults.ts';
+import { unreadableAnswers } from '../../../test/support/doubles/provider-faults.ts';
+import { intent } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError } from '../contract/errors.ts';
 import { attachedVolumeSchema, detachedVolumeSchema, updatedVolumeSchema } from '../contract/volume.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ProviderFaultPlan } from '../../../testing/provider-faults.ts';
+import type { ProviderFaultPlan } from '../../../test/support/doubles/provider-faults.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';

@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { plainConfigurations } from '../../../testing/configurations.ts';
+import { PlainProvider as Plain, type PlainProvider } from '../../../test/support/doubles/plain-provider.ts';
+import { plainConfigurations } from '../../../test/support/rows/configurations.ts';
 import {
   member,
   now,
@@ -12,10 +13,9 @@ import {
   teamId,
   user,
   userId,
-} from '../../../testing/marketplace-rows.ts';
-import { PlainProvider as Plain, type PlainProvider } from '../../../testing/plain-provider.ts';
-import { putEmptyDatabase } from '../../../testing/stores.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+} from '../../../test/support/rows/marketplace-rows.ts';
+import { putEmptyDatabase } from '../../../test/support/rows/stores.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Log } from '../../ports/log.ts';

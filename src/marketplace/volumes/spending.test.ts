@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { member, teamId, user } from '../../../testing/marketplace-rows.ts';
+import { member, teamId, user } from '../../../test/support/rows/marketplace-rows.ts';
 import type { ApiError } from '../contract/errors.ts';
 import { adjust } from '../ledger/credit.ts';
 import { defaultOptions, type MarketplaceOptions } from '../model/options.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { teamId } from '../../../testing/marketplace-rows.ts';
+import { teamId } from '../../../test/support/rows/marketplace-rows.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { createEnforcement } from '../deployments/enforcement.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { LiveStreams, MAX_STREAMS, TICK_MS } from './live-streams.ts';
 
 let clock: VirtualClock;

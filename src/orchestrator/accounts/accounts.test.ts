@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { openTestStore } from '../../../testing/stores.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { openTestStore } from '../../../test/support/rows/stores.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { digestSecret } from '../../keys/api-key.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { createAccount, createKey, revokeKey, setPassword } from './accounts.ts';

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import { listFilesIn } from '../../runtime/list-files.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';

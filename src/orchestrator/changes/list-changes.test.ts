@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { account, accountId, instance } from '../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { account, accountId, instance } from '../../../test/support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
 import { ChangeWaits } from './change-waits.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { startServer } from '../../../test/support/http/wire.ts';
-import { putEmptyDatabase } from '../../../testing/stores.ts';
+import { putEmptyDatabase } from '../../../test/support/rows/stores.ts';
 import { loadCatalog } from '../../config/load.ts';
 import { packageVersion } from '../../config/package-root.ts';
 import type { ConsoleEnv } from '../../operator-kit/console/deps.ts';

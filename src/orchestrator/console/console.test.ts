@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { SESSION_MS } from '../../operator-kit/console/sessions.ts';
 import { revokeOperatorKey } from '../../operator-kit/keys.ts';
 import { csrfOf, paths, startConsole, type Tab, type TestConsole } from './console.fixture.ts';

@@ -1,4 +1,4 @@
-import { instance as row } from '../../../testing/orchestrator-rows.ts';
+import { instance as row } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { Offer } from '../catalog/catalog.ts';
 import type { HistoryEvent, PlatformCall } from '../model/history.ts';
 import { markOf } from '../model/marks.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { loadCatalog } from '../../config/load.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Store } from '../model/store.ts';

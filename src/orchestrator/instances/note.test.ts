@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { instance } from '../../../testing/orchestrator-rows.ts';
-import { newPublicKey } from '../../../testing/ssh-keys.ts';
+import { newPublicKey } from '../../../test/support/doubles/ssh-keys.ts';
+import { instance } from '../../../test/support/rows/orchestrator-rows.ts';
 import { instanceTypeSchema } from '../../contract/configuration.ts';
 import { nameSchema } from '../../contract/instance.ts';
 import { MAX_NOTE_BYTES, readNote } from '../model/platform-resource.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { accountId, instance } from '../../../testing/orchestrator-rows.ts';
+import { accountId, instance } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { CommitListener, InstanceReader, Store } from '../model/store.ts';
 import { PolledReads } from './polled-reads.ts';

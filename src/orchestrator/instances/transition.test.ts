@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { instance } from '../../../testing/orchestrator-rows.ts';
+import { instance } from '../../../test/support/rows/orchestrator-rows.ts';
 import { type Instance, instanceSchema } from '../../contract/instance.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';

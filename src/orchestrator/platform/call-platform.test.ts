@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { instance } from '../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { instance } from '../../../test/support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { CommitListener, Store } from '../model/store.ts';

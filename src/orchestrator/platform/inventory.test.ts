@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../testing/alarms.ts';
-import { silentLog } from '../../../testing/log.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../test/support/doubles/alarms.ts';
+import { silentLog } from '../../../test/support/doubles/log.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { HeldClaim } from '../model/claims.ts';
 import type { Inventory } from '../model/inventory.ts';

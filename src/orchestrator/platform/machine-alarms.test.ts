@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../testing/alarms.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../test/support/doubles/alarms.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ExpectedMachine } from './expected-machines.ts';
 import { MachineAlarms } from './machine-alarms.ts';

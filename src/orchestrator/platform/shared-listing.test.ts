@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Listing } from '../model/platform-driver.ts';
 import { fixedReconcileOptions, type ReconcileOptions } from './options.ts';
 import { type Judge, SharedListing } from './shared-listing.ts';

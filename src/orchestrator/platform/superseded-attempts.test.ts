@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../testing/alarms.ts';
-import { silentLog } from '../../../testing/log.ts';
-import { account, accountId, now, volume } from '../../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../../testing/stores.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../test/support/doubles/alarms.ts';
+import { silentLog } from '../../../test/support/doubles/log.ts';
+import { account, accountId, now, volume } from '../../../test/support/rows/orchestrator-rows.ts';
+import { openTestStore } from '../../../test/support/rows/stores.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { recordedOrder } from '../model/destroy-order.ts';
 import type { ObservedVolume, Presence } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';

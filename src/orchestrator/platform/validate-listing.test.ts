@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../testing/alarms.ts';
-import { instance } from '../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../test/support/doubles/alarms.ts';
+import { instance } from '../../../test/support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Store } from '../model/store.ts';
 import { ExpectedMachines } from './expected-machines.ts';
 import { Sightings } from './sightings.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { account, instance, volume } from '../../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../../testing/stores.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { account, instance, volume } from '../../../test/support/rows/orchestrator-rows.ts';
+import { openTestStore } from '../../../test/support/rows/stores.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Step } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { afterCreate } from '../steps/adopt-or-create.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../testing/alarms.ts';
-import { account, instance, volume } from '../../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../../testing/stores.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../test/support/doubles/alarms.ts';
+import { account, instance, volume } from '../../../test/support/rows/orchestrator-rows.ts';
+import { openTestStore } from '../../../test/support/rows/stores.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { audit } from '../../operator-kit/audit.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../model/store.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../testing/alarms.ts';
+import { unstoredAlarms } from '../../../test/support/doubles/alarms.ts';
 import type { Timer } from '../../ports/clock.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';

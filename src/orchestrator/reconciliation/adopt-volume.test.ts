@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { account, now, volume } from '../../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../../testing/stores.ts';
+import { account, now, volume } from '../../../test/support/rows/orchestrator-rows.ts';
+import { openTestStore } from '../../../test/support/rows/stores.ts';
 import type { Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { reconcileVolume } from './adopt-volume.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../testing/alarms.ts';
-import { silentLog } from '../../../testing/log.ts';
-import { instance } from '../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../test/support/doubles/alarms.ts';
+import { silentLog } from '../../../test/support/doubles/log.ts';
+import { instance } from '../../../test/support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { CommitListener, Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { ExpectedMachines } from '../platform/expected-machines.ts';

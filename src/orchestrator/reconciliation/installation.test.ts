@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { account, instance, volume } from '../../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../../testing/stores.ts';
+import { account, instance, volume } from '../../../test/support/rows/orchestrator-rows.ts';
+import { openTestStore } from '../../../test/support/rows/stores.ts';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { openTestStore } from '../../../testing/stores.ts';
+import { openTestStore } from '../../../test/support/rows/stores.ts';
 import type { Store } from '../model/store.ts';
 import { endRestore, restoredFrom, shareRestore } from './restore-marks.ts';
 

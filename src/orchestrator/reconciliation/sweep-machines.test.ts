@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../testing/alarms.ts';
-import { silentLog } from '../../../testing/log.ts';
-import { account, anOrder, instance } from '../../../testing/orchestrator-rows.ts';
-import { PlainPlatform } from '../../../testing/plain-platform.ts';
-import { openTestStore } from '../../../testing/stores.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { unstoredAlarms } from '../../../test/support/doubles/alarms.ts';
+import { silentLog } from '../../../test/support/doubles/log.ts';
+import { PlainPlatform } from '../../../test/support/doubles/plain-platform.ts';
+import { account, anOrder, instance } from '../../../test/support/rows/orchestrator-rows.ts';
+import { openTestStore } from '../../../test/support/rows/stores.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { withFaults } from '../../drivers/kit/faults.ts';
 import { machineSpec } from '../../drivers/simulator/simulator.fixture.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Presence } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import { findEarlierCreate, isRefused, waitForEarlier } from './adopt-or-create.ts';

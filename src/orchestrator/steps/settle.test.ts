@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { unstoredAlarms } from '../../../testing/alarms.ts';
-import { account, claim, dueWork, instance, now } from '../../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../../testing/stores.ts';
+import { unstoredAlarms } from '../../../test/support/doubles/alarms.ts';
+import { account, claim, dueWork, instance, now } from '../../../test/support/rows/orchestrator-rows.ts';
+import { openTestStore } from '../../../test/support/rows/stores.ts';
 import { transition } from '../instances/transition.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { InstanceRecord } from '../model/records.ts';

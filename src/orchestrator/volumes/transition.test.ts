@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { account, accountId, instance, now, volume } from '../../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../../testing/stores.ts';
+import { account, accountId, instance, now, volume } from '../../../test/support/rows/orchestrator-rows.ts';
+import { openTestStore } from '../../../test/support/rows/stores.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
 import { recordedOrder } from '../model/destroy-order.ts';
 import type { Attachment, VolumeRecord } from '../model/records.ts';

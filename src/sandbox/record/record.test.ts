@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { newPublicKey } from '../../../test/support/doubles/ssh-keys.ts';
 import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
-import { newPublicKey } from '../../../testing/ssh-keys.ts';
 import { Recorder } from './recorder.ts';
 import { Replay } from './replay.ts';
 

@@ -1,4 +1,4 @@
-import { posting, segment, teamId, usage } from '../../../testing/marketplace-rows.ts';
+import { posting, segment, teamId, usage } from '../../../test/support/rows/marketplace-rows.ts';
 import type { LedgerReader, LedgerWriter } from '../../marketplace/model/ledger-store.ts';
 
 /** Tables that grow with the marketplace's use. No everyday statement reads all of one. */

@@ -9,7 +9,7 @@ import {
   team,
   teamId,
   usage,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../test/support/rows/marketplace-rows.ts';
 import type { LedgerAccount } from '../../marketplace/model/ledger-records.ts';
 import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import { describeSlices } from './slices.suite.ts';

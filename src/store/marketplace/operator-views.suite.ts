@@ -9,7 +9,7 @@ import {
   segment,
   team,
   teamId,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../test/support/rows/marketplace-rows.ts';
 import type { DeploymentSearch, Store, Transaction } from '../../marketplace/model/store.ts';
 
 /** What operators list and count. */

@@ -11,7 +11,7 @@ import {
   teamId,
   user,
   userId,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../test/support/rows/marketplace-rows.ts';
 import type { Store, Transaction } from '../../marketplace/model/store.ts';
 
 /** Users, teams and their keys; mail to them. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deployment, now, providerId, teamId, userId } from '../../../testing/marketplace-rows.ts';
+import { deployment, now, providerId, teamId, userId } from '../../../test/support/rows/marketplace-rows.ts';
 import type { Transaction } from '../../marketplace/model/store.ts';
 
 /** How a database accesses the rows of one table. */

@@ -11,7 +11,7 @@ import {
   teamId,
   user,
   volume,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../test/support/rows/marketplace-rows.ts';
 import { activeStatuses } from '../../marketplace/contract/deployment.ts';
 import type { Store, Transaction } from '../../marketplace/model/store.ts';
 

@@ -9,7 +9,7 @@ import {
   teamId,
   usage,
   volume,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../test/support/rows/marketplace-rows.ts';
 import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 
 /** Slices, the day lines that replace them, and the audit of both. */

@@ -11,7 +11,7 @@ import {
   user,
   userId,
   volume,
-} from '../../../testing/marketplace-rows.ts';
+} from '../../../test/support/rows/marketplace-rows.ts';
 import type { CatalogRecord } from '../../marketplace/model/catalog-record.ts';
 import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import type { LeaseRecord } from '../../work/lease.ts';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
-import { account, accountId, instance, volume } from '../../../testing/orchestrator-rows.ts';
-import { until } from '../../../testing/until.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { account, accountId, instance, volume } from '../../../test/support/rows/orchestrator-rows.ts';
+import { until } from '../../../test/support/time/until.ts';
+import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { ChangeWaits } from '../../orchestrator/changes/change-waits.ts';
 import { listChanges } from '../../orchestrator/changes/list-changes.ts';
 import type { ChangePosition, Store } from '../../orchestrator/model/store.ts';

@@ -6,8 +6,8 @@ import {
   startEmbedded,
   startPostgres,
 } from '../../../test/support/databases/postgres.ts';
-import { account, claim, dueWork, instance } from '../../../testing/orchestrator-rows.ts';
-import { until } from '../../../testing/until.ts';
+import { account, claim, dueWork, instance } from '../../../test/support/rows/orchestrator-rows.ts';
+import { until } from '../../../test/support/time/until.ts';
 import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { createPool } from './pool.ts';
 import { openPostgresStore } from './store.ts';

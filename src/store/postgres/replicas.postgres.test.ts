@@ -8,8 +8,8 @@ import {
   instance,
   now,
   volume,
-} from '../../../testing/orchestrator-rows.ts';
-import { until } from '../../../testing/until.ts';
+} from '../../../test/support/rows/orchestrator-rows.ts';
+import { until } from '../../../test/support/time/until.ts';
 import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
 import { createOnce } from '../../orchestrator/accounts/create-once.ts';
 import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';

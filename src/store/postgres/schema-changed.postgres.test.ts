@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
-import { account, claim, dueWork, instance } from '../../../testing/orchestrator-rows.ts';
-import { until } from '../../../testing/until.ts';
+import { account, claim, dueWork, instance } from '../../../test/support/rows/orchestrator-rows.ts';
+import { until } from '../../../test/support/time/until.ts';
 import { SchemaChanged } from '../database-refused.ts';
 import { openMarketplacePostgresStore } from '../marketplace/postgres/store.ts';
 import { type MigrationsOf, readMigrations } from '../migrations.ts';

@@ -1,9 +1,9 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EmbeddedServer, startEmbedded } from '../../../test/support/databases/postgres.ts';
-import { team, user } from '../../../testing/marketplace-rows.ts';
-import { account, claim, dueWork, instance } from '../../../testing/orchestrator-rows.ts';
-import { until } from '../../../testing/until.ts';
+import { team, user } from '../../../test/support/rows/marketplace-rows.ts';
+import { account, claim, dueWork, instance } from '../../../test/support/rows/orchestrator-rows.ts';
+import { until } from '../../../test/support/time/until.ts';
 import { StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { openMarketplacePostgresStore } from '../marketplace/postgres/store.ts';
 import { openPostgresStore } from './store.ts';

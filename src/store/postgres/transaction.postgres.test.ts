@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
-import { account, dueWork, instance } from '../../../testing/orchestrator-rows.ts';
-import { until } from '../../../testing/until.ts';
+import { account, dueWork, instance } from '../../../test/support/rows/orchestrator-rows.ts';
+import { until } from '../../../test/support/time/until.ts';
 import type { Transaction } from '../../orchestrator/model/store.ts';
 import { openPostgresStore } from './store.ts';
 import { startWire } from './wire.fixture.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { expect, it, onTestFinished } from 'vitest';
-import { accountId, instance } from '../../../testing/orchestrator-rows.ts';
+import { accountId, instance } from '../../../test/support/rows/orchestrator-rows.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';
 import { sqlite } from '../schema/sqlite.ts';
 import { changeNumbers } from '../sqlite/change-numbers.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { account, claim, dueWork, instance } from '../../../testing/orchestrator-rows.ts';
+import { account, claim, dueWork, instance } from '../../../test/support/rows/orchestrator-rows.ts';
 import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { openSqliteStore } from './store.ts';
 

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { account, instance } from '../../../testing/orchestrator-rows.ts';
+import { account, instance } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { Store } from '../../orchestrator/model/store.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import { checkDatabaseFile } from './check-file.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { account, instance, now } from '../../../testing/orchestrator-rows.ts';
+import { account, instance, now } from '../../../test/support/rows/orchestrator-rows.ts';
 import { StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { describeStore } from '../store.suite.ts';
 import { openReader } from './open-database.ts';

@@ -5,7 +5,7 @@ import { incus } from '../../../src/drivers/incus/driver.ts';
 import { type IncusConfig, incusConfigSchema } from '../../../src/drivers/incus/options.ts';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../support/rows/orchestrator-rows.ts';
 import { contextOf, type LabMachine, run, settingOf } from '../driver-context.ts';
 import { type Cluster, image, makeCertificate, startCluster } from './cluster.ts';
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
 import { generateKeyPair, type KeyPair } from '../../support/processes/openssh.ts';
 import { runBerth } from '../../support/processes/process.ts';
+import { anOrder } from '../../support/rows/orchestrator-rows.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
 import { catalogOf, offer, region } from './catalog.ts';
 import { type Cluster, image, startCluster, tenants } from './cluster.ts';

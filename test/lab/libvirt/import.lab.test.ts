@@ -9,7 +9,7 @@ import { openLibvirt } from '../../../src/drivers/libvirt/open.ts';
 import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Diagnosis } from '../../../src/ports/diagnosis.ts';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../support/rows/orchestrator-rows.ts';
 import { type LabMachine, run, settingOf, specOf } from '../driver-context.ts';
 import { GUESTS, type LabHost, openLabHost } from './lab-host.ts';
 import { platformOf } from './platform.ts';

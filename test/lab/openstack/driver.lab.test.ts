@@ -9,7 +9,7 @@ import type {
   Presence,
   Step,
 } from '../../../src/orchestrator/model/platform-driver.ts';
-import { anOrder } from '../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../support/rows/orchestrator-rows.ts';
 import { contextOf, type LabMachine, settingOf, specOf } from '../driver-context.ts';
 import type { Answer } from './api.ts';
 import { image, networks } from './catalog.ts';

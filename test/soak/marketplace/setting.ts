@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ProviderTruth } from '../../../testing/journaled-provider.ts';
+import type { ProviderTruth } from '../../support/doubles/journaled-provider.ts';
 import {
   addRichTeam,
   MARKETPLACE_ENV,

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import type { InstanceStatus } from '../../../src/contract/instance.ts';
-import { instanceRequest } from '../../../testing/requests.ts';
 import type { TestOrchestrator } from '../orchestrator.ts';
+import { instanceRequest } from '../rows/requests.ts';
 
 /** Copies the row of an instance beside the store, so that the orchestrator has not seen the copies: as after a restart. */
 export async function insertInstances(

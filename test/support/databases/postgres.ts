@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { until } from '../../../testing/until.ts';
+import { until } from '../time/until.ts';
 
 /** Kills the server and removes its folder when the process that holds its standard input ends, however it ends. */
 const WATCHDOG =

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { newPublicKey } from '../../../testing/ssh-keys.ts';
+import { newPublicKey } from '../doubles/ssh-keys.ts';
 import { until } from './http-client.ts';
 
 /** A create whose body has half arrived. `finish` sends the rest and returns the whole reply. */

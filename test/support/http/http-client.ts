@@ -1,4 +1,4 @@
-import { PATIENCE_MS } from '../../../testing/until.ts';
+import { PATIENCE_MS } from '../time/until.ts';
 import { assertKeepsContract } from './contract.ts';
 
 export interface ClientReply {

@@ -5,8 +5,8 @@ import { requestIds } from '../../../src/http/api/request-context.ts';
 import { HttpServer, type ServerOptions } from '../../../src/http/wire/server.ts';
 import { refuseWire } from '../../../src/orchestrator/http/errors.ts';
 import { systemRandom } from '../../../src/runtime/system.ts';
-import { silentLog } from '../../../testing/log.ts';
-import { PATIENCE_MS } from '../../../testing/until.ts';
+import { silentLog } from '../doubles/log.ts';
+import { PATIENCE_MS } from '../time/until.ts';
 import { assertKeepsContract } from './contract.ts';
 
 /** A listener behind the real server, on a free port; an orchestrator's, unless `refuse` is another's. `await using` ends it. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { PATIENCE_MS } from '../../../testing/until.ts';
 import { type Client, type ClientReply, until } from '../http/http-client.ts';
 import { faultsOf, type Ledger, readLedger } from '../ledger.ts';
+import { PATIENCE_MS } from '../time/until.ts';
 import { type FastConfig, writeFastConfig } from './process.ts';
 import { ServerLives } from './server-lives.ts';
 

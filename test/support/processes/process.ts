@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PATIENCE_MS } from '../../../testing/until.ts';
+import { PATIENCE_MS } from '../time/until.ts';
 import { fileOf } from './built-programs.ts';
 
 export const mainFile = fileOf('main');

@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ProviderError } from '../../../src/client/orchestrator-client.ts';
 import { createSeededRandom } from '../../../src/drivers/kit/seeded-random.ts';
 import { systemClock } from '../../../src/runtime/system.ts';
-import { JournaledProvider } from '../../../testing/journaled-provider.ts';
-import type { PlainProviderOptions } from '../../../testing/plain-provider.ts';
+import { JournaledProvider } from '../doubles/journaled-provider.ts';
+import type { PlainProviderOptions } from '../doubles/plain-provider.ts';
 
 // A provider that keeps O: in truth, over HTTP in a process of its own. It prints its base URL; /control/truth is what
 // it has and what it carried out.

@@ -5,8 +5,8 @@ import { defaultOptions } from '../../../src/marketplace/model/options.ts';
 import { pruneTombstones } from '../../../src/orchestrator/queue/prune-tombstones.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { systemRandom as random } from '../../../src/runtime/system.ts';
-import { silentLog } from '../../../testing/log.ts';
-import { VirtualClock } from '../../../testing/virtual-clock.ts';
+import { silentLog } from '../doubles/log.ts';
+import { VirtualClock } from '../time/virtual-clock.ts';
 
 // One life of a process that rolls a ledger up, or prunes tombstones, until nothing is left to do. It says `begun` at its
 // first transaction; at the one that `dieAt` counts it kills itself before the commit.

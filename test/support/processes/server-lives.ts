@@ -1,5 +1,5 @@
-import { PATIENCE_MS } from '../../../testing/until.ts';
 import { type Client, createClient, type Pace } from '../http/http-client.ts';
+import { PATIENCE_MS } from '../time/until.ts';
 import { fileOf } from './built-programs.ts';
 import { BerthProcess, type ProcessOptions, startServing, temporaryFolder } from './process.ts';
 import type { Failpoint } from './serve-with-failpoint.ts';

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { PATIENCE_MS } from '../../../../testing/until.ts';
+import { PATIENCE_MS } from '../../../../test/support/time/until.ts';
 import type { Catalog, Offer } from '../../../orchestrator/catalog/catalog.ts';
 import type { Diagnosis } from '../../../ports/diagnosis.ts';
 import { incusConfigSchema } from '../options.ts';

@@ -1,4 +1,4 @@
-import type { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import type { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import type {
   ObservedMachine,
   PlatformDriver,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from '../../simulator/platform/simulator.ts';
 import { machineSpec } from '../../simulator/simulator.fixture.ts';

@@ -1,4 +1,4 @@
-import { anOrder } from '../../../../testing/orchestrator-rows.ts';
+import { anOrder } from '../../../../test/support/rows/orchestrator-rows.ts';
 import {
   type Break,
   broken,

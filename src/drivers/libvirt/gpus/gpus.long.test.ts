@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { collectLog } from '../../../../testing/log.ts';
+import { collectLog } from '../../../../test/support/doubles/log.ts';
 import { type Gpu, type GpuTypes, listGpus } from './gpus.ts';
 import { type PciFunction, scanGpus } from './pci-functions.ts';
 import { damageOf, markGpu, planReset, sanitizeGpu, sweepGpus } from './sanitize.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { anOrder } from '../../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { anOrder } from '../../../../test/support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import type { MachineSpec, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from '../platform/simulator.ts';
 import {

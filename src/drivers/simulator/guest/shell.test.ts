@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import { GuestFiles } from '../platform/disk-files.ts';
 import { SimulatorState } from '../platform/state.ts';
 import { machineSpec } from '../simulator.fixture.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import type { Endpoint, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from '../platform/simulator.ts';
 import { doneValue, endpointOf, instantly, machineSpec, Workstation } from '../simulator.fixture.ts';

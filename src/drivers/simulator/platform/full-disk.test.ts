@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { until } from '../../../../testing/until.ts';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { until } from '../../../../test/support/time/until.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import { machineSpec, observe } from '../simulator.fixture.ts';
 import type { SimulatedMachine } from './records.ts';
 import { createSimulator } from './simulator.ts';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { anOrder } from '../../../../testing/orchestrator-rows.ts';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { anOrder } from '../../../../test/support/rows/orchestrator-rows.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import { type SimulatorOptions, simulatorConfigSchema } from '../options.ts';
 import { doneValue, endpointOf, instantly, machineSpec, observe } from '../simulator.fixture.ts';

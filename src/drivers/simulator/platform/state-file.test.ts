@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import { createSimulator } from './simulator.ts';
 import { assertStateFree, StateInUse, takeStateLock } from './state-file.ts';
 

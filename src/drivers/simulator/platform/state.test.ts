@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import { generateHostKey } from '../../kit/host-key.ts';
 import { instantly, machineSpec } from '../simulator.fixture.ts';
 import { rootDisk, type SimulatedMachine } from './records.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import type { SimulatorOptions } from '../options.ts';
 import { createSimulator, type SimulatorTruth } from '../platform/simulator.ts';

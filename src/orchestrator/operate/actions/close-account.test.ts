@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startPlainOrchestrator } from '../../../../test/support/plain-orchestrator.ts';
-import { instance } from '../../../../testing/orchestrator-rows.ts';
-import { instanceRequest, volumeRequest } from '../../../../testing/requests.ts';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { instance } from '../../../../test/support/rows/orchestrator-rows.ts';
+import { instanceRequest, volumeRequest } from '../../../../test/support/rows/requests.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import { digestSecret } from '../../../keys/api-key.ts';
 import { systemRandom } from '../../../runtime/system.ts';
 import { openMemoryStore } from '../../../store/sqlite/store.ts';

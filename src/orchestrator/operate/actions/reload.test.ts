@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { VirtualClock } from '../../../../testing/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
 import type { Actor } from '../../../operator-kit/model.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import { openMemoryStore } from '../../../store/sqlite/store.ts';

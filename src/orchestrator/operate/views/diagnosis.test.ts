@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { instance, now } from '../../../../testing/orchestrator-rows.ts';
+import { instance, now } from '../../../../test/support/rows/orchestrator-rows.ts';
 import type { HistoryEvent } from '../../model/history.ts';
 import type { Work } from '../../model/work.ts';
 import { diagnose, type Known } from './diagnosis.ts';

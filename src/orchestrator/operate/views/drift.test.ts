@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
-import { account, dueWork, instance } from '../../../../testing/orchestrator-rows.ts';
-import { openTestStore } from '../../../../testing/stores.ts';
+import { account, dueWork, instance } from '../../../../test/support/rows/orchestrator-rows.ts';
+import { openTestStore } from '../../../../test/support/rows/stores.ts';
 import type { Listing, ObservedMachine } from '../../model/platform-driver.ts';
 import type { Store } from '../../model/store.ts';
 import { findDrift } from './drift.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../../test/support/databases/postgres.ts';
-import { seed, teamId } from '../../../../testing/marketplace-rows.ts';
+import { seed, teamId } from '../../../../test/support/rows/marketplace-rows.ts';
 import { StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { openMarketplacePostgresStore } from './store.ts';
 

@@ -1,7 +1,7 @@
 import { Pool } from 'pg';
 import { expect, it } from 'vitest';
 import { startPostgres } from '../../../../test/support/databases/postgres.ts';
-import { seed } from '../../../../testing/marketplace-rows.ts';
+import { seed } from '../../../../test/support/rows/marketplace-rows.ts';
 import { toConnection } from '../../postgres/connection.ts';
 import { marketplaceTables } from '../../schema/marketplace.ts';
 import { postgres } from '../../schema/postgres.ts';

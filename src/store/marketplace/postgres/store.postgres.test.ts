@@ -12,7 +12,7 @@ import {
   segment,
   teamId,
   userId,
-} from '../../../../testing/marketplace-rows.ts';
+} from '../../../../test/support/rows/marketplace-rows.ts';
 import { defaultOptions } from '../../../marketplace/model/options.ts';
 import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { admitLoss } from '../../../marketplace/providers/loss-cap.ts';

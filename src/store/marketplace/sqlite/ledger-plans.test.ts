@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { seed } from '../../../../testing/marketplace-rows.ts';
+import { seed } from '../../../../test/support/rows/marketplace-rows.ts';
 import { marketplaceTables } from '../../schema/marketplace.ts';
 import { sqlite } from '../../schema/sqlite.ts';
 import { toConnection } from '../../sqlite/connection.ts';

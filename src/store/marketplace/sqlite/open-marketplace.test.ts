@@ -11,7 +11,7 @@ import {
   seed,
   sshKey,
   volume,
-} from '../../../../testing/marketplace-rows.ts';
+} from '../../../../test/support/rows/marketplace-rows.ts';
 import { DatabaseRefused } from '../../database-refused.ts';
 import { openDatabase } from '../../sqlite/open-database.ts';
 import { assertNotServed, takeServeLock } from '../../sqlite/serve-lock.ts';

@@ -11,7 +11,7 @@ import {
   seed,
   segment,
   teamId,
-} from '../../../../testing/marketplace-rows.ts';
+} from '../../../../test/support/rows/marketplace-rows.ts';
 import { StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
 import { openMarketplaceSqliteStore } from './store.ts';

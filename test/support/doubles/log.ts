@@ -1,4 +1,4 @@
-import type { Log } from '../src/ports/log.ts';
+import type { Log } from '../../../src/ports/log.ts';
 
 export interface LogLine {
   level: keyof Log;

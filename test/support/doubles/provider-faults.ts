@@ -2,8 +2,8 @@ import {
   type CallOptions,
   type OrchestratorClient,
   ProviderError,
-} from '../src/client/orchestrator-client.ts';
-import type { Clock } from '../src/ports/clock.ts';
+} from '../../../src/client/orchestrator-client.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
 
 /** A poll is a `getInstance`. */
 export type ProviderMethod = Exclude<keyof OrchestratorClient, 'close' | 'pollInstance'>;

@@ -1,4 +1,4 @@
-import { newPublicKey } from './ssh-keys.ts';
+import { newPublicKey } from '../doubles/ssh-keys.ts';
 
 /** A create that the bundled catalog can serve many times over. */
 export function instanceRequest(overrides: Record<string, unknown> = {}): Record<string, unknown> {

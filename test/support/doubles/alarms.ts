@@ -1,5 +1,5 @@
-import { Alarms } from '../src/orchestrator/alarms/alarms.ts';
-import { StoreUnavailable } from '../src/ports/errors.ts';
+import { Alarms } from '../../../src/orchestrator/alarms/alarms.ts';
+import { StoreUnavailable } from '../../../src/ports/errors.ts';
 
 /** Alarms in memory alone. The caller that raises one passes the log. */
 export function unstoredAlarms(clock: { now(): number }): Alarms {

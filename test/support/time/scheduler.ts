@@ -1,5 +1,5 @@
-import type { Clock } from '../src/ports/clock.ts';
-import { DueQueue } from '../src/work/due-queue.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import { DueQueue } from '../../../src/work/due-queue.ts';
 
 export interface Scheduled {
   cancel(): void;

@@ -1,4 +1,4 @@
-import type { Configuration } from '../src/contract/configuration.ts';
+import type { Configuration } from '../../../src/contract/configuration.ts';
 
 /** Offers of the regions `eu-one` and `us-two`: `gpu-1` DEDICATED, `gpu-spot` SPOT, `metal-1` BARE_METAL, `cpu-1`. */
 export const plainConfigurations: readonly Configuration[] = (

@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../src/ports/clock.ts';
-import { DueQueue } from '../src/work/due-queue.ts';
+import type { Clock, Timer } from '../../../src/ports/clock.ts';
+import { DueQueue } from '../../../src/work/due-queue.ts';
 import { Scheduler } from './scheduler.ts';
 
 /** Without activity, a test's event loop may still have this many turns to go. */

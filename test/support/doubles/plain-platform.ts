@@ -4,11 +4,11 @@ import type {
   ObservedMachine,
   ObservedVolume,
   OwnerRef,
-} from '../src/orchestrator/model/platform-driver.ts';
-import { createPlatform, driverOf, type Platform } from '../src/platform-model/platform.ts';
-import type { MachineRecord } from '../src/platform-model/records.ts';
-import type { Clock } from '../src/ports/clock.ts';
-import type { SshProbe } from '../src/ports/ssh-probe.ts';
+} from '../../../src/orchestrator/model/platform-driver.ts';
+import { createPlatform, driverOf, type Platform } from '../../../src/platform-model/platform.ts';
+import type { MachineRecord } from '../../../src/platform-model/records.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { SshProbe } from '../../../src/ports/ssh-probe.ts';
 
 /** Every machine can be logged in to. */
 export const everyProbeWorks: SshProbe = {

@@ -1,11 +1,11 @@
-import { recordedOrder } from '../src/orchestrator/model/destroy-order.ts';
-import { CREATE_IS_OPEN } from '../src/orchestrator/model/platform-resource.ts';
+import { recordedOrder } from '../../../src/orchestrator/model/destroy-order.ts';
+import { CREATE_IS_OPEN } from '../../../src/orchestrator/model/platform-resource.ts';
 import {
   type InstanceRecord,
   untouchedInstance,
   type VolumeRecord,
-} from '../src/orchestrator/model/records.ts';
-import { START_AT } from './scheduler.ts';
+} from '../../../src/orchestrator/model/records.ts';
+import { START_AT } from '../time/scheduler.ts';
 
 export const accountId = 'acct-1';
 export const account = { id: accountId, name: 'one', passwordHash: null, createdAt: 0 };

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { ProviderError } from '../src/client/orchestrator-client.ts';
+import type { ProviderError } from '../../../src/client/orchestrator-client.ts';
+import { VirtualClock } from '../time/virtual-clock.ts';
 import { PlainProvider } from './plain-provider.ts';
-import { VirtualClock } from './virtual-clock.ts';
 
 const request = { configuration_id: 'gpu-1', region: 'eu-one', ssh_keys: ['ssh-ed25519 AAAA'], name: 'bm-x' };
 

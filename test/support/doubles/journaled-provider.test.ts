@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { VirtualClock } from '../time/virtual-clock.ts';
 import { JournaledProvider } from './journaled-provider.ts';
-import { VirtualClock } from './virtual-clock.ts';
 
 const request = { configuration_id: 'gpu-1', region: 'eu-one', ssh_keys: ['key'], name: 'name-a' };
 const start = Date.UTC(2026, 10, 26);

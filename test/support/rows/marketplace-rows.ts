@@ -1,12 +1,15 @@
-import { type DeploymentRecord, untouchedDeployment } from '../src/marketplace/model/deployment-record.ts';
-import type { Intent } from '../src/marketplace/model/intent.ts';
+import {
+  type DeploymentRecord,
+  untouchedDeployment,
+} from '../../../src/marketplace/model/deployment-record.ts';
+import type { Intent } from '../../../src/marketplace/model/intent.ts';
 import type {
   LedgerEntryRecord,
   LedgerTransactionRecord,
   MailRecord,
   Posting,
   SegmentRecord,
-} from '../src/marketplace/model/ledger-records.ts';
+} from '../../../src/marketplace/model/ledger-records.ts';
 import type {
   ApiKeyRecord,
   BalanceWatch,
@@ -16,10 +19,10 @@ import type {
   StockAlertRecord,
   TeamRecord,
   UserRecord,
-} from '../src/marketplace/model/people.ts';
-import type { Store, Transaction } from '../src/marketplace/model/store.ts';
-import type { VolumeRecord } from '../src/marketplace/model/volume-record.ts';
-import { START_AT } from './scheduler.ts';
+} from '../../../src/marketplace/model/people.ts';
+import type { Store, Transaction } from '../../../src/marketplace/model/store.ts';
+import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
+import { START_AT } from '../time/scheduler.ts';
 
 /** Samples of every record. They belong to the unchanged {@link user} and {@link team}. */
 

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Store as MarketStore } from '../src/marketplace/model/store.ts';
-import type { Store } from '../src/orchestrator/model/store.ts';
-import { openMarketplaceSqliteStore } from '../src/store/marketplace/sqlite/store.ts';
-import { openSqliteStore } from '../src/store/sqlite/store.ts';
+import type { Store as MarketStore } from '../../../src/marketplace/model/store.ts';
+import type { Store } from '../../../src/orchestrator/model/store.ts';
+import { openMarketplaceSqliteStore } from '../../../src/store/marketplace/sqlite/store.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 
 const open = { orchestrator: openSqliteStore, marketplace: openMarketplaceSqliteStore };
 const made = new Map<keyof typeof open, Promise<Buffer>>();

@@ -1,9 +1,9 @@
-import { type OrchestratorClient, ProviderError } from '../src/client/orchestrator-client.ts';
-import type { Configuration } from '../src/contract/configuration.ts';
-import type { CreateInstanceRequest, Instance, InstanceStatus } from '../src/contract/instance.ts';
-import type { CreateVolumeRequest, Volume, VolumeLocation } from '../src/contract/volume.ts';
-import type { Clock } from '../src/ports/clock.ts';
-import { plainConfigurations } from './configurations.ts';
+import { type OrchestratorClient, ProviderError } from '../../../src/client/orchestrator-client.ts';
+import type { Configuration } from '../../../src/contract/configuration.ts';
+import type { CreateInstanceRequest, Instance, InstanceStatus } from '../../../src/contract/instance.ts';
+import type { CreateVolumeRequest, Volume, VolumeLocation } from '../../../src/contract/volume.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import { plainConfigurations } from '../rows/configurations.ts';
 import { ProviderFaults } from './provider-faults.ts';
 
 export interface PlainProviderOptions {

@@ -1,6 +1,6 @@
-import type { CreateInstanceRequest, Instance } from '../src/contract/instance.ts';
-import type { CreateVolumeRequest, Volume } from '../src/contract/volume.ts';
-import type { Clock } from '../src/ports/clock.ts';
+import type { CreateInstanceRequest, Instance } from '../../../src/contract/instance.ts';
+import type { CreateVolumeRequest, Volume } from '../../../src/contract/volume.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
 import { PlainProvider, type PlainProviderOptions } from './plain-provider.ts';
 
 export type DeedKind =

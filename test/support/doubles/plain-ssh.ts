@@ -1,5 +1,5 @@
-import type { Clock } from '../src/ports/clock.ts';
-import type { ProbeResult, SshProbe, SshTarget } from '../src/ports/ssh-probe.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { ProbeResult, SshProbe, SshTarget } from '../../../src/ports/ssh-probe.ts';
 import type { PlainProvider } from './plain-provider.ts';
 
 /** `hangs`: nothing answers until the probe's time is over · `closed` · `refuses`: no key is accepted. */
