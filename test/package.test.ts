@@ -15,14 +15,17 @@ const lastStage =
     .at(-1) ?? '';
 
 it('the build of the image sees all that the package is built from, and all that it holds', () => {
-  const { include } = JSON.parse(read('tsconfig.build.json'));
-  const needed = [...packageFiles.filter((path) => path !== 'dist' && !path.startsWith('!')), ...include];
+  const { include } = JSON.parse(read('build/tsconfig.json'));
+  const needed = [
+    ...packageFiles.filter((path) => path !== 'dist' && !path.startsWith('!')),
+    ...include.map((path: string) => path.replace('../', '')),
+  ];
   const always = [
     'build',
     'package.json',
     'package-lock.json',
     'tsconfig.json',
-    'tsconfig.build.json',
+    'build/tsconfig.json',
     'README.md',
   ];
   expect(everything).toBe('*');

@@ -25,7 +25,7 @@ function importCommand(): Command {
     .option('--platform <name>', 'which platform, if there are several')
     .option('--host <name>', 'only this host')
     .option('--replace', 'replace another image of that name, if no disk is based on it')
-    .option('--config <file>', 'berth.yaml; see berth.example.yaml')
+    .option('--config <file>', 'berth.yaml; see examples/berth.yaml')
     .action(async (name: string, file: string, flags: Flags, command: Command) => {
       const { platform, host, replace = false } = flags;
       const ports = { env: process.env, clock: systemClock, log: createLog('error') };

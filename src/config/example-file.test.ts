@@ -7,13 +7,16 @@ import { loadConfig } from './load.ts';
 import { packageRoot } from './package-root.ts';
 import { configSchema } from './schema.ts';
 
-const file = join(packageRoot(), 'berth.example.yaml');
+const file = join(packageRoot(), 'examples/berth.yaml');
 
-describe('berth.example.yaml', () => {
+describe('examples/berth.yaml', () => {
   it('loads, and every value in it is the default', () => {
     const example = loadConfig({ file, flags: {}, env: {} });
     const defaults = loadConfig({ flags: {}, env: {} });
-    const inRoot = { ...defaults.config, database: `sqlite:${join(packageRoot(), '.berth/berth.db')}` };
+    const inRoot = {
+      ...defaults.config,
+      database: `sqlite:${join(packageRoot(), 'examples/.berth/berth.db')}`,
+    };
     expect(example.config).toEqual(inRoot);
     expect(checkConfig(file)).toEqual([]);
   });

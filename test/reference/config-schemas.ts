@@ -26,13 +26,13 @@ export interface JsonSchema {
 
 /** The files that a user writes. `example`: has every key, and says of each what it is for. */
 const files = [
-  { name: 'berth', title: 'berth.yaml', schema: configSchema, example: 'berth.example.yaml' },
+  { name: 'berth', title: 'berth.yaml', schema: configSchema, example: 'examples/berth.yaml' },
   { name: 'catalog', title: 'the catalog', schema: catalogFileSchema, example: undefined },
   {
     name: 'marketplace',
     title: 'marketplace.yaml',
     schema: marketplaceConfigSchema,
-    example: 'marketplace.example.yaml',
+    example: 'examples/marketplace.yaml',
   },
   { name: 'profile', title: 'the profile of a provider', schema: providerProfileSchema, example: undefined },
 ] as const;

@@ -53,19 +53,19 @@ describe('pages written from the code (npm run generate writes them anew)', () =
   });
 });
 
-describe.each(configSchemas())('schemas/$name.schema.json', ({ name, schema }) => {
+describe.each(configSchemas())('openapi/$name.schema.json', ({ name, schema }) => {
   const validate = addFormats.default(new Ajv2020.default({ strict: false })).compile(schema);
   const read = (file: string) => parse(readFileSync(join(packageRoot(), file), 'utf8'));
   const file = {
-    berth: 'berth.example.yaml',
+    berth: 'examples/berth.yaml',
     catalog: 'fixtures/catalogs/halyard.yaml',
-    marketplace: 'marketplace.example.yaml',
+    marketplace: 'examples/marketplace.yaml',
     profile: 'fixtures/providers/provider-a.yaml',
   }[name];
 
   it('is that of the code', async () => {
     await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
-      `../../schemas/${name}.schema.json`,
+      `../../openapi/${name}.schema.json`,
     );
   });
 

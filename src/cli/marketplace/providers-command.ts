@@ -113,7 +113,7 @@ const healthColumns: readonly Column<ProviderRow>[] = [
 
 function withConfig(command: Command): Command {
   return withAllowPrivate(
-    command.option('--config <file>', 'marketplace.yaml; see marketplace.example.yaml'),
+    command.option('--config <file>', 'marketplace.yaml; see examples/marketplace.yaml'),
   );
 }
 

@@ -41,7 +41,7 @@ export async function serveMarketplace({
 }: ServeMarketplaceOptions): Promise<ServingMarketplace> {
   if (config.providers.length === 0)
     throw new Fatal(
-      'The marketplace has no provider: name one under `providers` in marketplace.yaml and give it with --config; marketplace.example.yaml shows how.',
+      'The marketplace has no provider: name one under `providers` in marketplace.yaml and give it with --config; examples/marketplace.yaml shows how.',
     );
   const log = createLog(config.log.level);
   const { clock, storeOptions } = createServerClock(config.database, log);

@@ -25,13 +25,13 @@ function findings(text: string): string[] {
 
 const provider = '- { id: provider-a, base_url: "https://gpu.example/v1", api_key_env: KEY_A }';
 
-describe('marketplace.example.yaml', () => {
-  const file = join(packageRoot(), 'marketplace.example.yaml');
+describe('examples/marketplace.yaml', () => {
+  const file = join(packageRoot(), 'examples/marketplace.yaml');
 
   it('loads, and every value in it is the default', () => {
     const example = loadMarketplaceConfig({ file, flags: {}, env: {} });
     const defaults = loadMarketplaceConfig({ flags: {}, env: {} });
-    const database = `sqlite:${join(packageRoot(), '.berth/marketplace.db')}`;
+    const database = `sqlite:${join(packageRoot(), 'examples/.berth/marketplace.db')}`;
     expect(example).toEqual({ ...defaults, database });
     expect(checkConfig(file)).toEqual([]);
   });

@@ -16,9 +16,9 @@ const schema = {
 };
 const validate = addFormats.default(new Ajv2020.default({ strict: false })).compile(schema);
 
-it('schemas/scenario.schema.json is that of the code (npm run generate writes it anew)', async () => {
+it('openapi/scenario.schema.json is that of the code (npm run generate writes it anew)', async () => {
   await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
-    '../../../schemas/scenario.schema.json',
+    '../../../openapi/scenario.schema.json',
   );
 });
 
