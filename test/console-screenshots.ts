@@ -8,7 +8,7 @@ import { startConsole } from '../src/orchestrator/console/console.fixture.ts';
 import { FAILED, putDemoFleet, STUCK } from '../src/orchestrator/console/demo-fleet.fixture.ts';
 import { chromiumLaunch } from './support/chromium.ts';
 
-// Draws every page of both consoles into docs/console/ (`npm run console:screenshots`), of a fleet and a marketplace that are
+// Draws every page of both consoles into docs/console/ (`npm run generate -- screenshots`), of a fleet and a marketplace that are
 // made up. With `--all` also in the dark and as wide as a phone, into the folder that `--into` names.
 
 const { values } = parseArgs({

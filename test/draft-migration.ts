@@ -8,13 +8,13 @@ import {
   toStatements,
 } from '../src/store/schema/drizzle-kit.fixture.ts';
 
-// `npm run migration:draft -- NAME` writes one migration for each database whose definition in src/store/schema/ has
+// `npm run generate -- migration NAME` writes one migration for each database whose definition in src/store/schema/ has
 // changed since its newest migration, and renews the snapshot by which that is known. Add by hand what drizzle-kit does
 // not know: how rows are filled, defaults, triggers, functions.
 
 const name = process.argv[2] ?? '';
 if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name)) {
-  process.stderr.write('usage: npm run migration:draft -- NAME, such as volume-request\n');
+  process.stderr.write('usage: npm run generate -- migration NAME, such as volume-request\n');
   process.exit(2);
 }
 

@@ -9,10 +9,14 @@ import { parseArgs } from 'node:util';
  * Runs the tests of `npm test` that depend on real time, several times, with busy loops beside them: they pass however
  * busy the machine is. A virtual clock does not notice the load.
  *
- *     npm run test:loaded -- [--times 3] [--loops 2] [-- arguments for vitest]
+ *     node test/loaded.ts [--project unit] [--times 3] [--loops 2] [FILE…]
  */
 const { values, positionals } = parseArgs({
-  options: { times: { type: 'string', default: '3' }, loops: { type: 'string', default: '2' } },
+  options: {
+    project: { type: 'string', default: 'unit' },
+    times: { type: 'string', default: '3' },
+    loops: { type: 'string', default: '2' },
+  },
   allowPositionals: true,
 });
 const [times, loops] = [Number(values.times), Number(values.loops)];
@@ -28,11 +32,9 @@ const LOOP = `
 /** Twice the cores: each waits for the others too, and a core is not idle while one waits for something real. */
 const WORKERS = 2 * availableParallelism();
 
-const REPORTERS = ['--reporter=default', '--reporter=./test/support/costs.ts'];
-
 /** Clocks, timers, processes, sockets and SSH, named in a test or in the fixture or suite that it imports. */
 const REAL_TIME =
-  /testing\/until|systemClock|performance\.now|setTimeout|node:(timers|net|https?|child_process)|support\/processes|\.listen\(|openssh|ssh2/;
+  /time\/until|systemClock|performance\.now|setTimeout|node:(timers|net|https?|child_process)|support\/processes|\.listen\(|openssh|ssh2/;
 
 /**
  * The servers of `test/support` are not looked into: what waits for one waits two minutes, or goes by a virtual clock.
@@ -51,9 +53,7 @@ function dependsOnRealTime(file: string, seen = new Set<string>()): boolean {
 const chosen =
   positionals.length > 0
     ? positionals
-    : globSync('{src,test,conformance,simulation,bench,build,examples}/**/*.test.ts')
-        .filter((file) => !/\.(long|lab|browser)\./.test(file.slice(file.lastIndexOf('/'))))
-        .filter((file) => dependsOnRealTime(file));
+    : globSync('{src,test,simulation,bench}/**/+([!.]).test.ts').filter((file) => dependsOnRealTime(file));
 
 const busy = Array.from({ length: loops }, () =>
   spawn(process.execPath, ['-e', LOOP], { stdio: ['pipe', 'ignore', 'inherit'] }),
@@ -63,9 +63,13 @@ let isGreen = true;
 try {
   for (let run = 1; run <= times; run++) {
     const startedAt = performance.now();
-    const tests = spawn('npm', ['test', '--', ...REPORTERS, `--maxWorkers=${WORKERS}`, ...chosen], {
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
+    const tests = spawn(
+      'vitest',
+      ['run', '--project', values.project, `--maxWorkers=${WORKERS}`, ...chosen],
+      {
+        stdio: ['ignore', 'inherit', 'inherit'],
+      },
+    );
     const [code, signal] = await once(tests, 'exit');
     isGreen &&= code === 0;
     const seconds = Math.round((performance.now() - startedAt) / 1000);

@@ -8,7 +8,7 @@ import { readClauses, toPage } from './marketplace/coverage.ts';
 import { readTestIds } from './support/test-ids.ts';
 
 /**
- * `npm run coverage`: the pages that name every check and every clause with what proves it, in an ignored folder.
+ * `npm run generate -- coverage`: the pages that name every check and every clause with what proves it, in an ignored folder.
  * docs/coverage.md has their totals.
  */
 const folder = join(import.meta.dirname, '../generated');

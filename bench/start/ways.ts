@@ -16,7 +16,7 @@ export interface Way {
 const BUILT_AIM = { startMs: 400, peakMb: 130, helpMs: 300 };
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const mainFile = join(root, 'src/main.ts');
-/** The folder in which `npm run test:image` keeps the image. */
+/** The folder in which `test/image/run.sh` keeps the image. */
 const imageStorage = join(root, 'node_modules/.cache/berth-image');
 
 /** Every available way, with its files in this folder. */
@@ -34,7 +34,7 @@ export async function waysToRun(folder: string): Promise<Way[]> {
   ];
 }
 
-/** Mounts the image's root folder, if `npm run test:image` has built it and this process may mount it. */
+/** Mounts the image's root folder, if `test/image/run.sh` has built it and this process may mount it. */
 export function mountImage(): { way: Way; unmount: () => void } | undefined {
   const flags = ['--root', join(imageStorage, 'images'), '--runroot', join(imageStorage, 'run')];
   const buildah = (...args: string[]): string =>

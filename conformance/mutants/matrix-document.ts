@@ -12,7 +12,7 @@ export function matrixDocument(
   return [
     '# What each check catches',
     '',
-    '`npm run conformance:matrix` runs the whole suite against a correct orchestrator of its own, against each mutant of',
+    '`npm run proofs -- matrix` runs the whole suite against a correct orchestrator of its own, against each mutant of',
     'it, and against each lawful variation. A mutant has to fail the checks that it names and no others, and what it does',
     'wrong has to have happened in the run; a variation has to be CONFORMANT.',
     '',

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Drivers against the engines that they drive: `npm run test:lab -- [FILE…]`. It installs Debian packages, builds the
+# Drivers against the engines that they drive: `test/lab/run.sh [FILE…]`. It installs Debian packages, builds the
 # guests that are not there yet, and runs the tests where nothing of them can leave or stay: those of one
 # engine beside those of another, since each of them waits much. It fails if any of them does.
 set -euo pipefail
@@ -67,7 +67,7 @@ run() {
   arguments+=(--maxConcurrency=2)
   # It ends with this script, however that ends.
   exec setpriv --pdeathsig KILL test/lab/in-namespaces.sh env BERTH_LAB_GUESTS="$guests" node_modules/.bin/node node_modules/.bin/vitest run \
-    --config vitest.lab.config.ts "${arguments[@]}"
+    --project lab "${arguments[@]}"
 }
 
 # Starts a run beside the others. Each of its lines says whose it is.

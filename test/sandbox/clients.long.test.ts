@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { helpers, run, runHelper, startJoined } from './other-languages.ts';
 
-// `npm run test:clients` repeats this on a busy machine.
+// `npm run proofs -- clients` repeats this on a busy machine.
 
 it('suites of clients in TypeScript and Python pass side by side, their tests at the same time [sandbox-clients]', async ({
   skip,
@@ -14,8 +14,8 @@ it('suites of clients in TypeScript and Python pass side by side, their tests at
     process.execPath,
     'node_modules/vitest/vitest.mjs',
     'run',
-    '--config',
-    'vitest.clients.config.ts',
+    '--project',
+    'clients',
   ];
   const typescript = run(vitest);
   // Three processes share a sandbox; one starts its own.

@@ -8,7 +8,7 @@ import { LEASE_MS, type Setting, startSetting } from './setting.ts';
 import { balance, clear, sellOut } from './verdict.ts';
 import { Watchers } from './watchers.ts';
 
-// Real processes under load and blows, and then the books: `npm run soak -- --minutes 2`.
+// Real processes under load and blows, and then the books: `npx node test/soak/soak.ts --minutes 2`.
 
 const { values } = parseArgs({
   options: {

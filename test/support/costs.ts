@@ -1,41 +1,89 @@
+import { globSync } from 'node:fs';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
+import { LEFT_OUT } from './programs.ts';
 
-const SHOWN = 20;
+/** A file of `npm test` that costs more CPU is listed, so that somebody looks at it. */
+const DEAR_MS = 2_000;
+/** One that costs this fails the run: it belongs to the integration tests. */
+const TOO_DEAR_MS = 5_000;
+/** Fixed seeds of a simulation are as long as they must be, and have a limit for all of them. */
+const SEEDS = /^simulation\/.*simulation\.test\.ts$/;
+const SEEDS_MS = 15_000;
+
+/** What `npm test` does not run, by the file's name, with the command that does. */
+const ELSEWHERE = [
+  { of: /\.check\.ts$/, what: 'of layout and wording', by: 'check' },
+  { of: /\.postgres\.test\.ts$/, what: 'that need PostgreSQL', by: 'test:postgres' },
+  { of: /^conformance\/.*\/[^./]+\.test\.ts$/, what: 'of the conformance suite', by: 'test:conformance' },
+  { of: /\.(long|lab|browser)\.test\.ts$|\.(matrix|kill|month|pace)\.ts$/, what: 'of proofs', by: 'proofs' },
+  { of: /\.\w+\.test\.ts$/, what: 'that need programs or more time', by: 'test:integration' },
+];
+
+const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 
 /**
- * Prints at the end of a run what each test file took, the dearest first, and once more the errors outside of tests:
- * they fail the run, and a log that is cut in its middle shows its end.
+ * Ends a run with what it cost and what it left out, and with the errors outside of tests: they fail the run, and a log
+ * that is cut in its middle shows its end.
  */
 export default class Costs implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
-    const costs = modules
-      .map((module) => {
-        const { collectDuration, setupDuration, duration } = module.diagnostic();
-        return { file: module.relativeModuleId, loadMs: collectDuration + setupDuration, testsMs: duration };
-      })
-      .sort((a, b) => b.loadMs + b.testsMs - (a.loadMs + a.testsMs));
-    const line = (tests: string, load: string, file: string): string =>
-      `${tests.padStart(9)}${load.padStart(9)}  ${file}\n`;
-    const seconds = (ms: number): string => (ms / 1000).toFixed(1);
-    const sum = (of: 'testsMs' | 'loadMs', from = 0): number =>
-      costs.slice(from).reduce((ms, cost) => ms + cost[of], 0);
-    const rest = costs.length - SHOWN;
-    process.stdout.write(
-      [
-        '\nWhat each file took, in seconds\n',
-        line('tests', 'loading', 'file'),
-        ...costs
-          .slice(0, SHOWN)
-          .map(({ file, testsMs, loadMs }) => line(seconds(testsMs), seconds(loadMs), file)),
-        ...(rest > 0
-          ? [line(seconds(sum('testsMs', SHOWN)), seconds(sum('loadMs', SHOWN)), `${rest} more`)]
-          : []),
-        line(seconds(sum('testsMs')), seconds(sum('loadMs')), `all ${costs.length}`),
-      ].join(''),
-    );
-    for (const error of unhandled)
-      process.stdout.write(
-        `\nAn error outside of tests: ${(error.stack ?? error.message).slice(0, 1_600)}\n`,
-      );
+    const dear = modules
+      .map((module) => ({
+        file: module.relativeModuleId,
+        ms: module.meta().cpuMs ?? module.diagnostic().duration,
+      }))
+      .sort((a, b) => b.ms - a.ms);
+    const lines = [
+      ...dear.filter(({ ms }) => ms > DEAR_MS).map(({ file, ms }) => `${seconds(ms).padStart(7)} s  ${file}`),
+      ...leftOut(modules),
+      ...unhandled.map(
+        ({ stack, message }) => `An error outside of tests: ${(stack ?? message).slice(0, 1_600)}`,
+      ),
+    ];
+    const problems = [...tooDear(modules), ...missing()];
+    if (problems.length > 0) process.exitCode = 1;
+    process.stdout.write([...lines, ...problems].map((line) => `${line}\n`).join(''));
   }
+}
+
+/** One line about the files that a whole run of `npm test` leaves out. */
+function leftOut(modules: readonly TestModule[]): string[] {
+  const patterns = ['{src,test,simulation,bench,conformance}/**/*.{test,check,matrix,kill,month,pace}.ts'];
+  const files = Object.groupBy(
+    globSync(patterns),
+    (file) => ELSEWHERE.find(({ of }) => of.test(file))?.by ?? '',
+  );
+  const isWhole = modules.length === files['']?.length && modules[0]?.project.name === 'unit';
+  const parts = ELSEWHERE.map(({ what, by }) => `${files[by]?.length ?? 0} ${what} (npm run ${by})`);
+  return isWhole ? [`Left out, as each has a command of its own: files ${parts.join(', ')}.`] : [];
+}
+
+/** With BERTH_TEST_ALL=1 a program that is not here is a failure; else the tests that need it are left out. */
+function missing(): string[] {
+  const packages = [...LEFT_OUT].map(([word, name]) => `${word} (Debian: ${name})`);
+  if (packages.length === 0) return [];
+  const line = `Left out, for want of programs: the tests that need ${packages.join(', ')}.`;
+  if (process.env['BERTH_TEST_ALL'] === '1') return [line];
+  process.stdout.write(`${line}\n`);
+  return [];
+}
+
+/** What breaks the limits on CPU; only the files of `npm test` are measured. */
+function tooDear(modules: readonly TestModule[]): string[] {
+  const [seeds, others] = [true, false].map((isSeeds) =>
+    modules.filter(({ relativeModuleId }) => SEEDS.test(relativeModuleId) === isSeeds),
+  );
+  const spent = (module: TestModule): number => module.meta().cpuMs ?? 0;
+  const ofSeeds = (seeds ?? []).reduce((ms, module) => ms + spent(module), 0);
+  return [
+    ...(others ?? [])
+      .filter((module) => spent(module) > TOO_DEAR_MS)
+      .map(
+        (module) =>
+          `${module.relativeModuleId} took ${seconds(spent(module))} s of CPU: make it cheaper than ${seconds(TOO_DEAR_MS)} s, or name it ….integration.test.ts`,
+      ),
+    ...(ofSeeds > SEEDS_MS
+      ? [`The seeds of the simulations took ${seconds(ofSeeds)} s of CPU, of ${seconds(SEEDS_MS)}: run fewer`]
+      : []),
+  ];
 }

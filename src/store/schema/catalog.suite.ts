@@ -26,7 +26,7 @@ export function describeCatalog(database: MigrationsOf, { dialect, migrated, mad
       expect(await migrated()).toEqual(await definition());
     });
 
-    it('have a migration for all that changed in their definition: run `npm run migration:draft -- NAME`', async () => {
+    it('have a migration for all that changed in their definition: run `npm run generate -- migration NAME`', async () => {
       const [drafted, now] = [readSnapshot(database), await toSnapshot(database)];
       expect(await toStatements(database, drafted, now)).toEqual([]);
       expect(drafted).toEqual(now);

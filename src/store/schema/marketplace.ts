@@ -8,7 +8,7 @@ import { operatorTables } from './operators.ts';
 import type { Dialect } from './postgres.ts';
 
 /**
- * The marketplace's tables, in either dialect. A change here needs a migration: `npm run migration:draft -- NAME`
+ * The marketplace's tables, in either dialect. A change here needs a migration: `npm run generate -- migration NAME`
  * writes it. STRICT, defaults, triggers and DEFERRABLE are in the migrations only.
  */
 export function marketplaceTables(dialect: Dialect) {

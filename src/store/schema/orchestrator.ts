@@ -14,7 +14,7 @@ import { operatorTables } from './operators.ts';
 import type { Dialect } from './postgres.ts';
 
 /**
- * The orchestrator's tables, in either dialect. A change here needs a migration: `npm run migration:draft -- NAME`
+ * The orchestrator's tables, in either dialect. A change here needs a migration: `npm run generate -- migration NAME`
  * writes it. STRICT tables and defaults are in the migrations only.
  */
 export function orchestratorTables(dialect: Dialect) {

@@ -52,7 +52,7 @@ export function openLan(): Lan {
 /** Nothing of the lab may reach a network that it did not make. */
 function assertNoWayOut(): void {
   if (execFileSync('ip', ['route', 'show', 'default'], { encoding: 'utf8' }) !== '')
-    throw new Error('run the lab with `npm run test:lab`: it makes a network namespace of its own');
+    throw new Error('run the lab with `test/lab/run.sh`: it makes a network namespace of its own');
 }
 
 /** One lab host: its own processes, network, mounts and control groups, with an incusd in it. */

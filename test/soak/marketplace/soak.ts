@@ -12,7 +12,7 @@ import { type Setting, startSetting } from './setting.ts';
 import { clear, comeToRest, judgeBooks, judgeOrders, together } from './verdict.ts';
 
 // Three servers of one marketplace, one of which is killed or stopped again and again, and then its books:
-// `npm run soak:marketplace -- --minutes 10`.
+// `npx node test/soak/marketplace/soak.ts --minutes 10`.
 
 const { values } = parseArgs({
   options: {
