@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { LEFT_OUT, programs } from './test/support/programs.ts';
+import { notInQuarantine, readQuarantine } from './test/support/quarantine.ts';
 import { PATIENCE_MS } from './test/support/time/until.ts';
 
 /**
@@ -35,8 +36,11 @@ const apart = (name: string, settings: Settings): TestProjectInlineConfiguration
 /** Files that replace a module, which vitest must load for them. */
 const MOCKED = '**/*.mocked.{test,long.test}.ts';
 
+const testNamePattern = notInQuarantine(readQuarantine());
+
 export default defineConfig({
   test: {
+    ...(testNamePattern && { testNamePattern }),
     pool: 'forks',
     maxWorkers: '100%',
     // Last resorts against hanging, on a machine that has other work too: no test is about them.

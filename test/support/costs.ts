@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs';
+import { appendFileSync, globSync } from 'node:fs';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 import { LEFT_OUT } from './programs.ts';
 
@@ -40,10 +40,20 @@ export default class Costs implements Reporter {
         ({ stack, message }) => `An error outside of tests: ${(stack ?? message).slice(0, 1_600)}`,
       ),
     ];
+    count(modules, unhandled.length);
     const problems = [...tooDear(modules), ...missing()];
     if (problems.length > 0) process.exitCode = 1;
     process.stdout.write([...lines, ...problems].map((line) => `${line}\n`).join(''));
   }
+}
+
+/** Adds how many tests passed and failed to the file that BERTH_TEST_COUNTS names: .ci/run sums them. */
+function count(modules: readonly TestModule[], errors: number): void {
+  const file = process.env['BERTH_TEST_COUNTS'];
+  if (file === undefined) return;
+  const of = (state: 'passed' | 'failed'): number =>
+    modules.reduce((sum, { children }) => sum + [...children.allTests(state)].length, 0);
+  appendFileSync(file, `${of('passed')} ${of('failed') + errors}\n`);
 }
 
 /** One line about the files that a whole run of `npm test` leaves out. */
