@@ -4,6 +4,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Part, proofs } from './support/proofs.ts';
+import { lastGreen, readPage, writeGreen } from './support/proofs-table.ts';
 
 /**
  * `npm run proofs` lists what takes longer than .ci/run has time for; `npm run proofs -- NAME…` runs some of it, and writes into
@@ -11,7 +12,6 @@ import { type Part, proofs } from './support/proofs.ts';
  * seeds go on from the last ones of the table. `--from SEED` begins with another.
  */
 const root = join(import.meta.dirname, '..');
-const page = join(root, 'docs/proofs.md');
 const progressFile = join(root, 'node_modules/.cache/proofs.json');
 
 /** By the name of a proof: the parts that were green, and at which commit. */
@@ -27,29 +27,8 @@ if (unknown.length > 0) throw new Error(`there is no proof ${unknown.join(', ')}
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
 
-/** The row of a proof in docs/proofs.md, by its cells. */
-function cellsOf(name: string): string[] {
-  const row = readFileSync(page, 'utf8').match(new RegExp(`^\\| ${name} \\|.*$`, 'm'))?.[0];
-  if (row === undefined) throw new Error(`docs/proofs.md has no row for ${name}`);
-  return row.split('|').map((cell) => cell.trim());
-}
-
 function lastSeedOf(name: string): number {
-  return Number(
-    cellsOf(name)
-      .at(-2)
-      ?.match(/to (\d+)/)?.[1] ?? 100_000,
-  );
-}
-
-function writeGreen(name: string, text: string): void {
-  const before = cellsOf(name).slice(1, -2);
-  const row = `| ${[...before, text].join(' | ')} |`;
-  const document = readFileSync(page, 'utf8');
-  writeFileSync(
-    page,
-    document.replace(new RegExp(`^\\| ${name} \\|.*$`, 'm'), () => row),
-  );
+  return Number(lastGreen(readPage(), name).match(/to (\d+)/)?.[1] ?? 100_000);
 }
 
 function readProgress(): Progress {
