@@ -1,6 +1,6 @@
 import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { importsOf } from '../test/support/imports.ts';
+import { importsOf } from './imports.ts';
 
 // The last part of `npm run build`: of the declarations that tsc wrote, keeps those that the exports lead to. They may
 // name only packages that an installation has: others would be missing there. TypeScript 7 loads the types of Node for

@@ -5,7 +5,7 @@ import { matrixDocument } from '../conformance/mutants/matrix-document.ts';
 import { mutants } from '../conformance/mutants/mutants.ts';
 import { variations } from '../conformance/mutants/variations.ts';
 import { readClauses, toPage } from './marketplace/coverage.ts';
-import { readTestIds } from './support/test-ids.ts';
+import { readTestIds } from './check/test-ids.ts';
 
 /**
  * `npm run generate -- coverage`: the pages that name every check and every clause with what proves it, in an ignored folder.

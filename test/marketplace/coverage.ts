@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { findProblem, type TestId } from '../support/test-ids.ts';
+import { findProblem, type TestId } from '../check/test-ids.ts';
 
 const root = join(import.meta.dirname, '../..');
 const readFile = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -28,14 +28,17 @@ export function readClauses(): Clause[] {
   return z.array(clauseSchema).parse(parse(readFile('test/marketplace/coverage.yaml')));
 }
 
-/** What is wrong with what is said to show a clause. */
-export function findProblems(clause: Clause, testIds: readonly TestId[]): string[] {
-  const { shownBy = [], about, settled } = clause;
+/** What is wrong with what is said to show a clause, and with the properties that it names. */
+export function findProblems(clause: Clause, testIds: readonly TestId[], document: Document): string[] {
+  const { shownBy = [], about, settled, properties = [] } = clause;
   if (shownBy.length === 0 && about === undefined && settled === undefined)
     return ['it has neither a test, nor a reason, nor a place where it is settled'];
   const isSettled = settled === undefined || existsSync(join(root, settled));
-  const missing = isSettled ? [] : [`there is no file ${settled}`];
-  return [...missing, ...shownBy.flatMap((id) => findProblem(id, testIds) ?? [])];
+  return [
+    ...(isSettled ? [] : [`there is no file ${settled}`]),
+    ...shownBy.flatMap((id) => findProblem(id, testIds) ?? []),
+    ...properties.filter((property) => !document.has(property)).map((property) => `no property ${property}`),
+  ];
 }
 
 interface Schema {
