@@ -1,24 +1,6 @@
 import { expect, it } from 'vitest';
 import { ApiError, type ErrorCode, errorBodySchema, errorTable, invalidRequest } from './errors.ts';
 
-it('documents every code (npm run generate writes docs/errors.md anew)', async () => {
-  const rows = Object.entries(errorTable).map(
-    ([code, { status, retry, meaning }]) => `- \`${code}\` (${status}, ${retry}): ${meaning}`,
-  );
-  const page = [
-    '# Error codes',
-    '',
-    'Every error is `{ "error": { "code", "message", "details"? } }`. This page is written from `src/contract/errors.ts`.',
-    '',
-    'In brackets: the status, and whether to retry. `never`: the same request fails again; `later`: it may succeed unchanged; `changed`:',
-    'it succeeds once something is changed.',
-    '',
-    ...rows,
-    '',
-  ];
-  await expect(page.join('\n')).toMatchFileSnapshot('../../docs/errors.md');
-});
-
 it.each(Object.keys(errorTable) as ErrorCode[])('has the envelope for %s', (code) => {
   const body = new ApiError(code, 'why', { details: { a: 1 } }).toBody();
   expect(errorBodySchema.parse(body)).toEqual({ error: { code, message: 'why', details: { a: 1 } } });

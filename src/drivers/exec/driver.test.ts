@@ -1,5 +1,3 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import { expect, it } from 'vitest';
 import { collectLog } from '../../../test/support/doubles/log.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { withHosts } from '../kit/checks/hosts.fixture.ts';
@@ -7,7 +5,6 @@ import { type DriverContext, describeDriver } from '../kit/driver.suite.ts';
 import { createSimulator } from '../simulator/platform/simulator.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { exec } from './driver.ts';
-import { protocolJsonSchema } from './protocol/json-schema.ts';
 import { answersOf, sendJson, startWebhook, type WebhookFixture } from './protocol-server.fixture.ts';
 
 for (const { protocol, attachVolume, hosts } of [
@@ -53,14 +50,3 @@ for (const { protocol, attachVolume, hosts } of [
     },
   });
 }
-
-it.each([1, 2] as const)(
-  'publishes version %d of its protocol as the JSON Schema that is committed (update it with npm run generate) [driver-protocol]',
-  async (version) => {
-    const schema = protocolJsonSchema(version);
-    expect(() => new Ajv2020({ strict: false }).compile(schema)).not.toThrow();
-    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
-      `../../../openapi/driver-protocol.v${version}.json`,
-    );
-  },
-);

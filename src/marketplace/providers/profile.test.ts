@@ -1,14 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { letters, readProvider } from '../volumes/seven-providers.fixture.ts';
 import { type ProviderProfile, providerProfileSchema } from './profile.ts';
-import { toPage } from './profile-page.fixture.ts';
 
 const providers = letters.map((letter) => ({ letter, ...readProvider(letter) }));
-
-it('documents the seven providers (npm run generate writes docs/providers.md anew)', async () => {
-  const page = toPage(providers.map(({ profile }) => profile));
-  await expect(page).toMatchFileSnapshot('../../../docs/providers.md');
-});
 
 /** M: Deployments, Lifecycle rules, 2; Volumes: create body, rules 4 to 7; Limits. */
 const rules: Record<string, { of: (profile: ProviderProfile) => unknown; is: unknown[] }> = {

@@ -1,14 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../config/package-root.ts';
 import { startBench } from '../faults/bench.fixture.ts';
 import type { Sandbox, SandboxAccount } from '../sandbox.ts';
 import type { Baseline } from './baseline.ts';
 import { runClient } from './clients.fixture.ts';
 import { toVerdictHtml } from './html.ts';
 import { toVerdictJunit } from './junit.ts';
-import { rules } from './rules.ts';
 import { judge, type Verdict } from './verdict.ts';
 import { summaryOf } from './words.ts';
 
@@ -150,12 +146,6 @@ describe('the reports', () => {
     expect(page.indexOf('creates-once')).toBeLessThan(page.indexOf('polls-in-time'));
     expect(page).toContain('Accepted: one &lt;region&gt;');
   });
-});
-
-it('the documentation lists each rule', () => {
-  const page = readFileSync(join(packageRoot(), 'docs/how-to/sandbox.md'), 'utf8');
-  const listed = [...page.matchAll(/^\| `([a-z0-9-]+)` \|/gm)].map(([, id]) => id);
-  expect(listed).toEqual(rules.map(({ id }) => id));
 });
 
 it('says how many requests it could not judge, since the journal dropped them', async () => {

@@ -1,7 +1,7 @@
-import type { ProviderProfile, Selection, VolumeProfile } from './profile.ts';
+import type { ProviderProfile, Selection, VolumeProfile } from '../../src/marketplace/providers/profile.ts';
 
-/** Renders docs/providers.md: the profiles for readers. */
-export function toPage(profiles: readonly ProviderProfile[]): string {
+/** docs/providers.md: the profiles that come with Berth, for readers. */
+export function providersPage(profiles: readonly ProviderProfile[]): string {
   return [
     '# Providers',
     '',
