@@ -1,100 +1,40 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { loadBerth } from '../../test/documents/command-line.ts';
+import { commandsBelow, loadBerth, nameOf } from '../../test/documents/command-line.ts';
 import { runMain } from '../../test/support/processes/run-main.ts';
 import { instance } from '../../test/support/rows/orchestrator-rows.ts';
 import { openMarketplaceSqliteStore } from '../store/marketplace/sqlite/store.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
-import { verbs } from './verbs.ts';
 
 /** Every command of the suite is about a target, with its own flags and words. */
-const berth = (await loadBerth()).commands.filter((command) => command.name() !== 'conformance');
+const listings = commandsBelow(await loadBerth())
+  .map((command) => nameOf(command).replace('berth ', ''))
+  .filter((name) => name.endsWith(' ls') && !name.startsWith('conformance'));
+const ofDatabases = listings.filter((name) => name !== 'marketplace providers ls');
 
-const nameOf = (command: Command): string =>
-  command.parent === null ? '' : `${nameOf(command.parent)} ${command.name()}`.trim();
-const below = (command: Command): Command[] => [command, ...command.commands.flatMap(below)];
-const all = berth.flatMap(below);
-const leaves = all.filter(({ commands }) => commands.length === 0);
-/** Except for `marketplace`, which contains nouns, each command with subcommands is a noun. These are their verbs. */
-const verbsOfNouns = all.filter(
-  ({ parent }) => parent !== null && parent.parent !== null && parent.name() !== 'marketplace',
-);
-
-const flagOf = (command: Command, long: string) => command.options.find((option) => option.long === long);
-
-describe('one vocabulary', () => {
-  it.each(verbsOfNouns.map((command) => [nameOf(command), command] as const))(
-    '%s is a verb of the table, with its aliases',
-    (_name, command) => {
-      expect(Object.keys(verbs)).toContain(command.name());
-      expect(command.aliases()).toEqual(verbs[command.name()]);
-    },
-  );
-
-  it('has no verb without a command', () => {
-    expect(
-      Object.keys(verbs).filter((verb) => !verbsOfNouns.some((command) => command.name() === verb)),
-    ).toEqual([]);
-  });
-
-  it.each(
-    leaves
-      .filter((command) => nameOf(command) !== 'completion')
-      .map((command) => [nameOf(command), command] as const),
-  )('%s prints with -o json|yaml|table, and --json', (_name, command) => {
-    expect(flagOf(command, '--output')).toMatchObject({ short: '-o', argChoices: ['table', 'json', 'yaml'] });
-    expect(flagOf(command, '--json')?.attributeName()).toBe('output');
-  });
-
-  it('describes and parses a flag alike wherever it is', () => {
-    for (const long of ['--limit', '--json', '--output', '--yes', '--database', '--find']) {
-      const meanings = all.flatMap((command) => {
-        const option = flagOf(command, long);
-        const isOwn = long === '--database' || long === '--find';
-        return option === undefined ? [] : [isOwn ? option.flags : `${option.flags} ${option.description}`];
-      });
-      expect([...new Set(meanings)]).toHaveLength(1);
-    }
-  });
-
-  it.each([
-    ...leaves
-      .filter((command) => command.name() === 'ls')
-      .map(nameOf)
-      // The configuration limits the length of these two lists.
-      .filter((name) => name !== 'capacity ls' && name !== 'platforms ls'),
-    'instances events inst-1',
-  ])('%s takes a --limit from 1', async (name) => {
-    const { code, stderr } = await runMain([...name.split(' '), '--limit', '0']);
-    expect([code, stderr]).toEqual([1, 'berth: --limit 0: give a whole number from 1.\n']);
-  });
+it.each([
+  // The configuration limits the length of these two lists.
+  ...listings.filter((name) => name !== 'capacity ls' && name !== 'platforms ls'),
+  'instances events inst-1',
+])('%s takes a --limit from 1', async (name) => {
+  const { code, stderr } = await runMain([...name.split(' '), '--limit', '0']);
+  expect([code, stderr]).toEqual([1, 'berth: --limit 0: give a whole number from 1.\n']);
 });
-
-/** Creates a database of each product, without rows. */
-async function emptyDatabases(): Promise<AsyncDisposable & { of(command: string): string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-empty-'));
-  await openSqliteStore(join(folder, 'berth.db')).close();
-  await openMarketplaceSqliteStore(join(folder, 'marketplace.db')).close();
-  return {
-    of: (command) =>
-      `sqlite:${join(folder, command.startsWith('marketplace ') ? 'marketplace.db' : 'berth.db')}`,
-    [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }),
-  };
-}
 
 describe('on a database', () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-vocabulary-'));
+  const empty = join(folder, 'empty');
   const EVIL = 'a\u001b[2J\u009b1m\u202eb\u200b\u{e0041}: "x" # \\';
 
   beforeAll(async () => {
-    const marketplace = openMarketplaceSqliteStore(join(folder, 'marketplace.db'));
-    await marketplace.close();
-    const store = openSqliteStore(join(folder, 'berth.db'));
-    await store.close();
+    mkdirSync(empty);
+    for (const path of [folder, empty]) {
+      await openMarketplaceSqliteStore(join(path, 'marketplace.db')).close();
+      await openSqliteStore(join(path, 'berth.db')).close();
+    }
     await run('accounts', 'add', 'ann');
     await run('keys', 'create', '--account', 'ann', '--label', EVIL);
     await run('keys', 'create', '--account', 'ann');
@@ -122,45 +62,38 @@ describe('on a database', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  const call = (...args: string[]) => {
+  const callIn = (path: string, ...args: string[]) => {
     const product = args[0] === 'marketplace' ? 'marketplace' : 'berth';
-    return runMain([...args, '--database', `sqlite:${join(folder, `${product}.db`)}`]);
+    return runMain([...args, '--database', `sqlite:${join(path, `${product}.db`)}`]);
   };
+  const call = (...args: string[]) => callIn(folder, ...args);
   async function run(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await call(...args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return stdout;
   }
 
-  const listings = leaves
-    .filter((command) => command.name() === 'ls' && nameOf(command) !== 'marketplace providers ls')
-    .map(nameOf);
-
-  it.each([...listings, 'status', 'marketplace status'])(
+  it.each([...ofDatabases, 'status', 'marketplace status'])(
     '%s: -o json and -o yaml print the same data',
     async (name) => {
       const words = name.split(' ');
       const json = await run(...words, '-o', 'json');
       const yaml = await run(...words, '-o', 'yaml');
-      expect(await run(...words, '-o', 'yaml', '--json')).toBe(json);
       expect(parse(yaml)).toEqual(JSON.parse(json));
       for (const text of [json, yaml, await run(...words)])
         expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u);
     },
   );
 
-  it.each(listings)('%s says in a sentence that there is nothing', async (name) => {
-    await using empty = await emptyDatabases();
-    const { code, stdout } = await runMain([...name.split(' '), '--database', empty.of(name)]);
+  it.each(ofDatabases)('%s says in a sentence that there is nothing', async (name) => {
+    const { code, stdout } = await callIn(empty, ...name.split(' '));
     expect(code).toBe(0);
     const lines = stdout.trimEnd().split('\n');
     if (lines.length === 1) expect(lines[0]).toMatch(/[a-z][.,:]/);
   });
 
-  it.each(listings.filter((name) => name !== 'status'))('%s is also `list`', async (name) => {
-    expect(await run(...name.split(' ').slice(0, -1), 'list', '--json')).toBe(
-      await run(...name.split(' '), '--json'),
-    );
+  it('takes --json before -o, and `list` for `ls`', async () => {
+    expect(await run('keys', 'list', '-o', 'yaml', '--json')).toBe(await run('keys', 'ls', '-o', 'json'));
   });
 
   it.each([

@@ -17,6 +17,9 @@ export async function loadBerth(): Promise<Command> {
   return createProgram([...own, suiteCommand()], '0');
 }
 
+export const commandsBelow = (command: Command): Command[] =>
+  command.commands.flatMap((inner) => [inner, ...commandsBelow(inner)]);
+
 /** The words of each simple command of a line of shell: what stands between `|`, `&&`, `;` and `&`. */
 export function wordsOf(line: string): string[][] {
   const commands: string[][] = [[]];
@@ -91,7 +94,8 @@ function parse(
   }
 }
 
-const nameOf = (command: Command): string =>
+/** `berth keys ls` */
+export const nameOf = (command: Command): string =>
   command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
 
 /** The files of this repository that a command names and that are not there. */

@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from 'commander';
-import { loadBerth } from '../documents/command-line.ts';
+import { loadBerth, nameOf } from '../documents/command-line.ts';
 
 /** docs/cli.md: every command with its flags, from what the commands say of themselves. */
 export async function cliPage(): Promise<string> {
@@ -86,9 +86,6 @@ function described(command: Command): Described {
       .map((argument) => item(showArgument(argument).trim(), argument)),
   };
 }
-
-const nameOf = (command: Command): string =>
-  command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
 
 /** What commands of several sections have with one text; 0: the texts of `berth marketplace` that are not shown. */
 function commonIn(sections: readonly Section[]): Map<string, number> {
