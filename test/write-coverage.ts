@@ -9,7 +9,6 @@ import { readTestIds } from './check/test-ids.ts';
 
 /**
  * `npm run generate -- coverage`: the pages that name every check and every clause with what proves it, in an ignored folder.
- * docs/coverage.md has their totals.
  */
 const folder = join(import.meta.dirname, '../generated');
 const pages = {

@@ -8,40 +8,34 @@ import { validate as validateService } from 'kubernetes-models/_schemas/IoK8sApi
 import { validate as validateBudget } from 'kubernetes-models/_schemas/IoK8sApiPolicyV1PodDisruptionBudget';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { marketplaceCommand } from '../src/cli/marketplace/marketplace-command.ts';
-import { serveCommand } from '../src/cli/serve-command.ts';
-import { simulatorCommand } from '../src/cli/simulator-command.ts';
-import { checkConfig } from '../src/config/check.ts';
-import { limitsSchema } from '../src/config/server-schema.ts';
-import { readOverrides } from '../src/config/settings.ts';
+import { checkConfig } from '../../src/config/check.ts';
+import { limitsSchema } from '../../src/config/server-schema.ts';
+import { readOverrides } from '../../src/config/settings.ts';
+import { findMistake, loadBerth } from '../documents/command-line.ts';
+import { root } from '../documents/pages.ts';
 
-const root = join(import.meta.dirname, '..', 'examples/deployment');
-const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+const examples = join(root, 'examples/deployment');
+const read = (file: string): string => readFileSync(join(examples, file), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'berth-deployment-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Read by drivers, and named by `api_key_env`. */
 const SECRETS = ['BERTH_SIMULATOR_TOKEN', 'BERTH_DRIVER_TOKEN', 'PROVIDER_A_KEY'];
 const drainS = limitsSchema.parse({}).drain_s;
-const commands = [serveCommand({}), simulatorCommand(), await marketplaceCommand(() => false)];
+const berth = await loadBerth();
 
 /** Flags that `berth NAME` does not have, and variables that nothing reads. */
 function unknownOf(args: readonly string[], environment: Readonly<Record<string, unknown>>): string[] {
-  const [name, ...rest] = args;
-  const command = commands.find((one) => one.name() === name);
-  const flags = new Set(command?.options.map(({ long }) => long));
-  const variables = Object.keys(environment).filter((variable) => !SECRETS.includes(variable));
-  const prefix = name === 'marketplace' ? 'BERTH_MARKETPLACE_' : 'BERTH_';
+  const prefix = args[0] === 'marketplace' ? 'BERTH_MARKETPLACE_' : 'BERTH_';
+  const isRead = (variable: string): boolean =>
+    SECRETS.includes(variable) || readOverrides({}, { [variable]: '1' }, prefix).length > 0;
   return [
-    ...(command === undefined ? [`the command ${name}`] : []),
-    ...rest.filter((arg) => arg.startsWith('--') && !flags.has(arg)),
-    ...variables.filter((variable) => readOverrides({}, { [variable]: '1' }, prefix).length === 0),
+    ...[findMistake(berth, ['berth', ...args], true) ?? []].flat(),
+    ...Object.keys(environment).filter((variable) => !isRead(variable)),
   ];
 }
 
-const composeSchema = JSON.parse(
-  readFileSync(join(import.meta.dirname, '..', 'fixtures/schemas/compose-spec.json'), 'utf8'),
-);
+const composeSchema = JSON.parse(readFileSync(join(root, 'fixtures/schemas/compose-spec.json'), 'utf8'));
 // The schema names its dialect by an https address, which Ajv does not know; the formats are Docker's own.
 const isCompose = new Ajv({
   strict: false,
@@ -127,14 +121,7 @@ describe('examples/deployment', () => {
     expect(server.read_only).toBe(true);
     expect(server.ports, 'only the proxy is reached from outside').toBeUndefined();
     expect(server.volumes).toEqual([`./${basename(example.config)}:${server.command.at(-1)}:ro`]);
-    expect(checkConfig(join(root, example.config))).toEqual([]);
-  });
-
-  it('the image has the `berth` of the commands that its servers print', () => {
-    const image = readFileSync(join(root, '../../Dockerfile'), 'utf8');
-    const [, program = ''] = /^ENTRYPOINT \[.*"(\S+)"\]$/m.exec(image) ?? [];
-    const [, folder = ''] = /^WORKDIR (\/app)$/m.exec(image) ?? [];
-    expect(image).toContain(`ln -s ${folder}/${program} /usr/local/bin/berth`);
+    expect(checkConfig(join(examples, example.config))).toEqual([]);
   });
 
   it('compose: the marketplace listens where the health check of the image and the proxy look for it', () => {
@@ -175,27 +162,25 @@ describe('examples/deployment', () => {
     },
   );
 
+  it('finds flags and variables that there are not', () => {
+    expect(unknownOf(['serve', '--prot', '1'], { BERTH_PROT: '1' })).toEqual([
+      'berth serve knows no --prot',
+      'BERTH_PROT',
+    ]);
+  });
+
   it.each([
-    [
-      'an unknown key',
-      '\n    restart: unless-stopped',
-      '\n    restrat: unless-stopped',
-      /additional properties.*restrat/,
-    ],
-    ['a wrong type', 'replicas: 2', 'replicas: [2]', /\/services\/berth\/deploy\/replicas must be/],
-    ['an unknown section', '\nvolumes:', '\nvolume:', /additional properties.*"volume"/],
-  ])('finds %s in a compose file', (_, from, to, fault) => {
+    ['\n    restart: unless-stopped', '\n    restrat: unless-stopped', /additional properties.*restrat/],
+    ['replicas: 2', 'replicas: [2]', /\/services\/berth\/deploy\/replicas must be/],
+  ])('finds %s as %s in a compose file', (from, to, fault) => {
     expect(composeFaults(parse(replaced(read('compose/compose.yaml'), from, to))).join('\n')).toMatch(fault);
   });
 
   it.each([
-    ['an unknown key', 'readinessProbe:', 'readynessProbe:', /\/containers\/0\/readynessProbe unknown/],
-    ['a wrong type', 'replicas: 2', "replicas: '2'", /\/spec\/replicas type/],
-    ['a missing field', '  selector:\n    matchLabels: {app: berth}\n  # A', '  # A', /required.*selector/],
-    ['an unknown kind', 'kind: Deployment', 'kind: Deploiment', /no schema for apps\/v1 Deploiment/],
-    ['a wrong type in a list', 'containerPort: 8080', 'containerPort: http', /containerPort type/],
-    ['an unknown key in the pod', 'runAsUser: 1000', 'runAsUsr: 1000', /securityContext\/runAsUsr unknown/],
-  ])('finds %s in a manifest', (_, from, to, fault) => {
+    ['readinessProbe:', 'readynessProbe:', /\/containers\/0\/readynessProbe unknown/],
+    ['containerPort: 8080', 'containerPort: http', /containerPort type/],
+    ['kind: Deployment', 'kind: Deploiment', /no schema for apps\/v1 Deploiment/],
+  ])('finds %s as %s in a manifest', (from, to, fault) => {
     const objects = kubernetesObjects(replaced(read('kubernetes/berth.yaml'), from, to));
     expect(objects.flatMap(kubernetesFaults).join('\n')).toMatch(fault);
   });
