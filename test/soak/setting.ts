@@ -3,13 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundledCatalogFile, loadCatalog } from '../../src/config/load.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import {
-  embeddedPostgres,
-  freePort,
-  postgresDatabase,
-  type SoakDatabase,
-  sqliteDatabase,
-} from './database.ts';
+import { freePort } from '../support/free-port.ts';
+import { embeddedPostgres, postgresDatabase, type SoakDatabase, sqliteDatabase } from './database.ts';
 import { Platform, Replica } from './processes.ts';
 
 /** Short, so that a minute sees many of them end. */

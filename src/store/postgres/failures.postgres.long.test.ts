@@ -1,11 +1,8 @@
 import { inspect } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  type PostgresServer,
-  startEmbedded,
-  startPostgres,
-} from '../../../test/support/databases/postgres.ts';
+import { startEmbedded } from '../../../test/support/databases/embedded-postgres.ts';
+import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { account, claim, dueWork, instance } from '../../../test/support/rows/orchestrator-rows.ts';
 import { until } from '../../../test/support/time/until.ts';
 import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';

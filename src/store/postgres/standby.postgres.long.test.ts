@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type EmbeddedServer, startEmbedded } from '../../../test/support/databases/postgres.ts';
+import { type EmbeddedServer, startEmbedded } from '../../../test/support/databases/embedded-postgres.ts';
 import { team, user } from '../../../test/support/rows/marketplace-rows.ts';
 import { account, claim, dueWork, instance } from '../../../test/support/rows/orchestrator-rows.ts';
 import { until } from '../../../test/support/time/until.ts';
@@ -46,7 +46,7 @@ it('a server that became a standby is asked for nothing, and is used again once 
 describe('a commit for which a synchronous standby is lost [synchronous-standby-lost]', () => {
   const NAME = 'standby_1';
   let primary: EmbeddedServer;
-  let standby: Awaited<ReturnType<EmbeddedServer['startStandby']>>;
+  let standby: EmbeddedServer;
   let operator: Client;
   beforeAll(async () => {
     primary = await startEmbedded();

@@ -1,4 +1,5 @@
-import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, mkdtempSync, statfsSync } from 'node:fs';
+import { removeAtEnd } from '../processes/remove-at-end.ts';
 
 const MEMORY = '/dev/shm';
 const NEEDED_BYTES = 2 * 2 ** 30;
@@ -7,25 +8,26 @@ const NEEDED_BYTES = 2 * 2 ** 30;
  * The temporary folders of a run are in memory where there is enough of it: every commit of a test's database is
  * synced, and most of a run would be waiting for the disk.
  */
-export function setup(): (() => void) | undefined {
-  if (freeBytes() < NEEDED_BYTES) return undefined;
-  const before = process.env['TMPDIR'];
-  const folder = mkdtempSync(`${MEMORY}/vitest-of-berth-`);
+export function setup(): (() => Promise<void>) | undefined {
+  const folder = makeFolder();
+  if (folder === undefined) return undefined;
+  const remove = removeAtEnd(folder);
   // A PostgreSQL that root starts runs as another user.
-  chmodSync(folder, 0o755);
+  chmodSync(folder, 0o711);
+  const before = process.env['TMPDIR'];
   process.env['TMPDIR'] = folder;
-  return () => {
+  return async () => {
     if (before === undefined) delete process.env['TMPDIR'];
     else process.env['TMPDIR'] = before;
-    rmSync(folder, { recursive: true, force: true });
+    await remove();
   };
 }
 
-function freeBytes(): number {
+function makeFolder(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
-    return bavail * bsize;
+    return bavail * bsize < NEEDED_BYTES ? undefined : mkdtempSync(`${MEMORY}/vitest-of-berth-`);
   } catch {
-    return 0;
+    return undefined;
   }
 }

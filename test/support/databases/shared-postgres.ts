@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { STARTER, startEmbedded } from './postgres.ts';
+import type { EmbeddedServer } from './embedded-postgres.ts';
+import { STARTER, startWithTemplates } from './postgres.ts';
 
 /** One PostgreSQL for all files of a run. The first that asks for it has it started; each makes its own databases. */
 export async function setup(): Promise<() => Promise<void>> {
-  let starting: ReturnType<typeof startEmbedded> | undefined;
+  let starting: Promise<EmbeddedServer> | undefined;
   const starter = createServer((_request, response) => {
-    starting ??= startEmbedded();
+    starting ??= startWithTemplates();
     starting.then(
       ({ url }) => response.end(url),
       (error: Error) => response.writeHead(500).end(error.message),

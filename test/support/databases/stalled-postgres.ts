@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type PostgresServer, startEmbedded, startPostgres } from './postgres.ts';
+import { startEmbedded } from './embedded-postgres.ts';
+import { type PostgresServer, startPostgres } from './postgres.ts';
 
 /** A PostgreSQL of its own that can be made to stand still. */
 export interface StallingPostgres extends PostgresServer {
