@@ -13,41 +13,42 @@ import {
   teamId,
   userId,
 } from '../../../../test/support/rows/marketplace-rows.ts';
+import { until } from '../../../../test/support/time/until.ts';
 import { defaultOptions } from '../../../marketplace/model/options.ts';
-import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/model/store.ts';
+import {
+  Duplicate,
+  type Store,
+  StoreUnavailable,
+  type Transaction,
+} from '../../../marketplace/model/store.ts';
 import { admitLoss } from '../../../marketplace/providers/loss-cap.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { DatabaseRefused } from '../../database-refused.ts';
+import { reusable } from '../../postgres/reusable.fixture.ts';
 import { openPostgresStore } from '../../postgres/store.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
 import { openMarketplacePostgresStore } from './store.ts';
 
 let server: PostgresServer;
 let url: string;
-/** Reopened only after a test has closed it: its own state is only connections. */
-let shared: Store | undefined;
+/** Two servers. Tests that need what a server keeps in memory open their own. */
+const shared = reusable(() => openMarketplacePostgresStore(url));
+const second = reusable(() => openMarketplacePostgresStore(url));
 
 beforeAll(async () => {
   server = await startPostgres();
-  url = await server.createDatabase();
+  url = await server.createDatabase('marketplace');
 });
 afterAll(async () => {
-  await shared?.close();
+  await shared.close();
+  await second.close();
   await server[Symbol.asyncDispose]();
 });
 
 describeMarketplaceStore("the marketplace's PostgreSQL store", {
   setup: async () => {
     await server.empty(url);
-    shared ??= await openMarketplacePostgresStore(url);
-    const { close, ...store } = shared;
-    return {
-      ...store,
-      close: async () => {
-        shared = undefined;
-        await close();
-      },
-    };
+    return shared.get();
   },
   teardown: async () => undefined,
 });
@@ -73,27 +74,16 @@ it('two servers that end denied deployments of a provider never exceed the cap t
   });
 });
 
-/** Waits until a session waits for a lock. */
-async function untilWaiting(): Promise<void> {
-  for (;;) {
-    const locks = await server.query(
-      "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
-      url,
-    );
-    if (locks.length > 0) return;
-  }
-}
+const LOCKED = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+const untilWaiting = () =>
+  until('a session waits for a lock', async () => (await server.query(LOCKED, url)).length > 0);
 
 /** Runs `body` with two servers on one empty database. */
 async function withTwo(body: (one: Store, other: Store) => Promise<void>): Promise<void> {
   await server.empty(url);
-  const stores = [await openMarketplacePostgresStore(url), await openMarketplacePostgresStore(url)] as const;
-  try {
-    await seed(stores[0]);
-    await body(...stores);
-  } finally {
-    await Promise.all(stores.map((store) => store.close()));
-  }
+  const one = await shared.get();
+  await seed(one);
+  await body(one, await second.get());
 }
 
 describe('two servers on one database', () => {
@@ -182,6 +172,24 @@ describe('two servers on one database', () => {
       expect(await one.transact((tx) => tx.leases.isHeld(lease))).toBe(false);
     }));
 
+  it('notify each other of a wake, with its subject, and of a changed row', () =>
+    withTwo(async (one, other) => {
+      const heard: string[] = [];
+      other.onWake((signal) => heard.push(`${signal?.kind} ${signal?.providerId} ${signal?.subjectId}`));
+      other.watch('dep-1', () => heard.push('changed dep-1'));
+      const isHeard = async (what: string, write: (tx: Transaction) => Promise<unknown>) => {
+        // What is written before the other listens is not heard.
+        await one.transact(write);
+        return heard.includes(what);
+      };
+      await until('the wake is heard', () =>
+        isHeard(`wake ${providerId} dep-1`, (tx) => tx.signals.wake(providerId, 'dep-1')),
+      );
+      heard.length = 0;
+      await one.transact((tx) => tx.deployments.insert(runningDeployment()));
+      await until('the change is heard', async () => heard.includes('changed dep-1'));
+    }));
+
   it('count the requests of both', () =>
     withTwo(async (one, other) => {
       const count = (store: Store) => store.countRequest({ name: 'a', now, lengthMs: 100 });
@@ -244,18 +252,20 @@ describe('the ledger', () => {
 });
 
 describe('request counts', () => {
-  it('are forgotten after their window', () =>
-    withTwo(async (store) => {
-      const count = (name: string, at: number) => store.countRequest({ name, now: at, lengthMs: 100 });
-      await count('old', now);
-      await count('new', now + 60_000);
-      expect(await server.query('SELECT name FROM request_counts', url)).toEqual([{ name: 'new' }]);
-    }));
+  it('are forgotten after their window', async () => {
+    await server.empty(url);
+    const store = await openMarketplacePostgresStore(url);
+    const count = (name: string, at: number) => store.countRequest({ name, now: at, lengthMs: 100 });
+    await count('old', now);
+    await count('new', now + 60_000);
+    expect(await server.query('SELECT name FROM request_counts', url)).toEqual([{ name: 'new' }]);
+    await store.close();
+  });
 });
 
 describe('opening', () => {
   it("refuses the other program's database by its name, in both directions, and leaves it as it is", async () => {
-    const orchestrators = await server.createDatabase();
+    const orchestrators = await server.createDatabase('orchestrator');
     await (await openPostgresStore(orchestrators)).close();
     const refused: unknown = await openMarketplacePostgresStore(orchestrators).catch((error) => error);
     expect(refused).toBeInstanceOf(DatabaseRefused);
