@@ -19,7 +19,7 @@ let postgres: PostgresServer;
 
 beforeAll(async () => {
   postgres = await startPostgres();
-  const url = await postgres.createDatabase();
+  const url = await postgres.createDatabase('marketplace');
   writeFileSync(
     config,
     `database: ${url}
@@ -79,7 +79,7 @@ it('a starting server sells the catalog that another one has read, without readi
   const file = join(folder, 'shared.yaml');
   writeFileSync(
     file,
-    `database: ${await postgres.createDatabase()}
+    `database: ${await postgres.createDatabase('marketplace')}
 log: { level: silent }
 providers:
 - { id: provider-d, base_url: "${provider.baseUrl}", api_key_env: KEY_D, allow_private: true }

@@ -7,7 +7,7 @@ import { assignDiscount, endDiscount } from './discounts.ts';
 
 it('ends a discount after the usage that another server bills at that moment, not before [discount-ends-after-billing]', async () => {
   await using server = await startPostgres();
-  const store = await openMarketplacePostgresStore(await server.createDatabase());
+  const store = await openMarketplacePostgresStore(await server.createDatabase('marketplace'));
   const { deps, clock } = await booksOf(store);
   const { id } = await assignDiscount(deps, { teamId, percentage: 10 });
   const ending = await store.transact(async (tx) => {

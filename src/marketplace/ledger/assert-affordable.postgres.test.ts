@@ -18,7 +18,7 @@ let replicas: Deps[];
 
 beforeAll(async () => {
   server = await startPostgres();
-  const url = await server.createDatabase();
+  const url = await server.createDatabase('marketplace');
   stores = [await openMarketplacePostgresStore(url), await openMarketplacePostgresStore(url)];
   await seed(stores[0] as Store);
   // The provider never answers a call: only the intents count.

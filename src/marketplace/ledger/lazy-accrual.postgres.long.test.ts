@@ -17,7 +17,7 @@ it.each([
   'mails, ends and charges on PostgreSQL the same as a full check in every round: seed %i, slices of %s',
   async (seed, sliceMs) => {
     const { mails } = await expectSameLives({ seed, rounds: 240, teams: 4, sliceMs }, async () => {
-      const store = await openMarketplacePostgresStore(await server.createDatabase());
+      const store = await openMarketplacePostgresStore(await server.createDatabase('marketplace'));
       onTestFinished(() => store.close());
       return booksOf(store);
     });

@@ -26,7 +26,7 @@ const log = silentLog;
 
 beforeAll(async () => {
   server = await startPostgres();
-  const url = await server.createDatabase();
+  const url = await server.createDatabase('marketplace');
   stores = [await openMarketplacePostgresStore(url), await openMarketplacePostgresStore(url)];
 });
 afterAll(async () => {

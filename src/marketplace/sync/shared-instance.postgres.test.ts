@@ -19,7 +19,7 @@ let servers: Omit<Market, 'close'>[];
 
 beforeAll(async () => {
   server = await startPostgres();
-  const url = await server.createDatabase();
+  const url = await server.createDatabase('marketplace');
   stores = [await openMarketplacePostgresStore(url), await openMarketplacePostgresStore(url)];
   await seed(stores[0] as Store);
   servers = stores.map((store) => marketOn(store));

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { account, accountId, instance, volume } from '../../../test/support/rows/orchestrator-rows.ts';
 import { until } from '../../../test/support/time/until.ts';
@@ -15,19 +15,21 @@ let b: Store;
 
 beforeAll(async () => {
   server = await startPostgres();
-  url = await server.createDatabase();
+  url = await server.createDatabase('orchestrator');
+  const timing = { heartbeatMs: 50, staleAfterMs: 60_000 };
+  [a, b] = await Promise.all([openPostgresStore(url, { timing }), openPostgresStore(url, { timing })]);
 });
-afterAll(() => server[Symbol.asyncDispose]());
+afterAll(async () => {
+  await Promise.all([a.close(), b.close()]);
+  await server[Symbol.asyncDispose]();
+});
 beforeEach(async () => {
   await server.empty(url);
-  const timing = { heartbeatMs: 50, staleAfterMs: 1_000 };
-  [a, b] = await Promise.all([openPostgresStore(url, { timing }), openPostgresStore(url, { timing })]);
   await a.transact(async (tx) => {
     await tx.credentials.insertAccount(account);
     await tx.installation.put({ id: 'installation', platform: 'simulator' });
   });
 });
-afterEach(async () => void (await Promise.all([a.close(), b.close()])));
 
 const insert = (store: Store, id: string) => store.transact((tx) => tx.instances.insert(instance(id)));
 const page = (after: ChangePosition | null, { store = a, limit = 100 } = {}) =>
@@ -184,7 +186,7 @@ describe('the changes', () => {
   });
 
   it('have another epoch in a copy of the database that a template made', async () => {
-    const original = await server.createDatabase();
+    const original = await server.createDatabase('orchestrator');
     const copy = await server.createDatabase();
     const epochIn = async (database: string) => {
       const store = await openPostgresStore(database);

@@ -19,7 +19,7 @@ let server: PostgresServer;
 let url: string;
 beforeAll(async () => {
   server = await startPostgres();
-  url = await server.createDatabase();
+  url = await server.createDatabase('orchestrator');
   await prepareDatabase(url);
 });
 afterAll(() => server[Symbol.asyncDispose]());

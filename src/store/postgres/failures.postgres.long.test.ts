@@ -19,7 +19,7 @@ let store: Store;
 
 beforeAll(async () => {
   server = await startPostgres();
-  url = await server.createDatabase();
+  url = await server.createDatabase('orchestrator');
 });
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { CREATE_IS_OPEN } from '../../orchestrator/model/platform-resource.ts';
 import { DatabaseRefused } from '../database-refused.ts';
@@ -19,6 +19,7 @@ beforeEach(async () => {
   url = await server.createDatabase();
 });
 
+const nameOf = (of: string): string => new URL(of).pathname.slice(1);
 const tables = async (): Promise<unknown[]> =>
   (
     await server.query(
@@ -61,9 +62,12 @@ describe('migrations', () => {
   });
 
   it('are not limited by statement timeouts of the user or the database', async () => {
-    await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = 50`);
-    await prepareDatabase(url, { migrations: [{ ...first, sql: `${first.sql}; SELECT pg_sleep(0.1)` }] });
-    expect(await runs()).toEqual([1]);
+    await server.query(`ALTER DATABASE ${nameOf(url)} SET statement_timeout = '1min'`);
+    const limit = "current_setting('statement_timeout')::int";
+    await prepareDatabase(url, {
+      migrations: [{ version: 1, sql: `CREATE TABLE runs AS SELECT ${limit} AS n` }],
+    });
+    expect(await runs()).toEqual([0]);
   });
 
   it('are not run by a command: it refuses an older database, and leaves it to the servers', async () => {
@@ -97,6 +101,7 @@ describe('refused in one sentence, and left as it is:', () => {
       `CREATE USER ${name} PASSWORD '${PASSWORD}'; ${grants.replaceAll('$USER', name)}`,
       url,
     );
+    onTestFinished(async () => void (await server.query(`DROP OWNED BY ${name}; DROP USER ${name}`, url)));
     return changed((other) => {
       other.username = name;
       other.password = PASSWORD;
@@ -171,8 +176,10 @@ describe('refused in one sentence, and left as it is:', () => {
       'a database that cannot hold every text',
       /has the encoding LATIN1, which cannot store all text: create one with `createdb --encoding UTF8/,
       async () => {
-        await server.query(`CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
-        return changed((other) => (other.pathname = '/latin'));
+        const name = `${nameOf(url)}_latin`;
+        await server.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
+        onTestFinished(async () => void (await server.query(`DROP DATABASE ${name}`)));
+        return changed((other) => (other.pathname = `/${name}`));
       },
     ],
   ];

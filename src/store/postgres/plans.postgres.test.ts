@@ -8,7 +8,7 @@ import { createPool } from './pool.ts';
 
 describePlans('the PostgreSQL store', async () => {
   const server = await startPostgres();
-  const url = await server.createDatabase();
+  const url = await server.createDatabase('orchestrator');
   await prepareDatabase(url);
   const pool = createPool(url, 1);
   const sent: Sent[] = [];

@@ -21,32 +21,36 @@ import type { PostgresOptions } from './open-database.ts';
 import { openPostgresStore } from './store.ts';
 import { startWire } from './wire.fixture.ts';
 
-const timing = { heartbeatMs: 50, staleAfterMs: 1_000 };
+const timing = { heartbeatMs: 50, staleAfterMs: 60_000 };
 let server: PostgresServer;
 let url: string;
-let stores: Store[];
 let a: Store;
 let b: Store;
+/** Those that a test opens beside them. */
+let opened: Store[];
 
-async function open(options: PostgresOptions = {}, to = url): Promise<Store> {
+async function open(options: PostgresOptions, to = url): Promise<Store> {
   const store = await openPostgresStore(to, { timing, ...options });
-  stores.push(store);
+  opened.push(store);
   return store;
 }
 
 beforeAll(async () => {
   server = await startPostgres();
-  url = await server.createDatabase();
+  url = await server.createDatabase('orchestrator');
+  [a, b] = await Promise.all([openPostgresStore(url, { timing }), openPostgresStore(url, { timing })]);
 });
-afterAll(() => server[Symbol.asyncDispose]());
+afterAll(async () => {
+  await Promise.all([a.close(), b.close()]);
+  await server[Symbol.asyncDispose]();
+});
 beforeEach(async () => {
   await server.empty(url);
-  stores = [];
-  [a, b] = await Promise.all([open(), open()]);
+  opened = [];
   await a.transact((tx) => tx.credentials.insertAccount(account));
 });
 afterEach(async () => {
-  await Promise.all(stores.map((store) => store.close()));
+  await Promise.all(opened.map((store) => store.close()));
 });
 
 const WAITING = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
@@ -86,10 +90,10 @@ describe('a replica is notified of', () => {
   it('its own commits once', async () => {
     await isCurrent(a, b);
     const events = follow(a);
-    await insert(a, 'x');
-    await insert(b, 'y');
-    await until('a is notified of y', () => events.includes('y PROVISIONING'));
-    expect(events).toEqual(['x PROVISIONING', 'y PROVISIONING']);
+    await insert(a, 'own');
+    await insert(b, 'other');
+    await until('a is notified of the other', () => events.includes('other PROVISIONING'));
+    expect(events).toEqual(['own PROVISIONING', 'other PROVISIONING']);
   });
 
   it('its own commit whose answer stalls, as the others do [own-commit-stalls]', async () => {
@@ -117,7 +121,6 @@ describe('a replica is notified of', () => {
     expect(await shown()).toEqual(['ONLINE', 'ONLINE']);
     for (const read of reads) read.close();
     await far.close();
-    stores.splice(stores.indexOf(far), 1);
   });
 
   it('more instances than one notification holds', async () => {
@@ -177,7 +180,6 @@ describe('a replica is notified of', () => {
     await isCurrent(far);
     expect(events).toContain('missed');
     await far.close();
-    stores.splice(stores.indexOf(far), 1);
   });
 
   it('nothing behind a pooler that drops LISTEN, and reports the reason and the recovery', async () => {
@@ -198,7 +200,6 @@ describe('a replica is notified of', () => {
       'notifications of other servers arrive again',
     ]);
     await far.close();
-    stores.splice(stores.indexOf(far), 1);
   });
 });
 
@@ -271,7 +272,7 @@ describe('two replicas', () => {
   });
 
   it('give M units to M of N creates at once [no-overselling-two-replicas]', async () => {
-    const creates = Array.from({ length: 60 }, (_, index) => [a, b][index % 2] ?? a).map((store, index) =>
+    const creates = Array.from({ length: 60 }, (_, index) => (index % 2 === 0 ? a : b)).map((store, index) =>
       store.transact(async (tx) => {
         await tx.instances.insert(instance(`i${index}`));
         const isTaken = await take(tx, `i${index}`, 7);

@@ -15,7 +15,7 @@ beforeAll(async () => {
   server = await startPostgres();
 });
 beforeEach(async () => {
-  url = await server.createDatabase();
+  url = await server.createDatabase('orchestrator');
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -54,6 +54,7 @@ describe('a server of the old version that was forgotten, or paused, through an 
   });
 
   it('writes nothing for a marketplace either', async () => {
+    url = await server.createDatabase('marketplace');
     const old = await openMarketplacePostgresStore(url);
     await migrateFurther('SELECT 1', marketplaceFormat);
     await expect(old.transact(async () => undefined)).rejects.toThrow(SchemaChanged);

@@ -10,7 +10,7 @@ let server: PostgresServer;
 let url: string;
 beforeAll(async () => {
   server = await startPostgres();
-  url = await server.createDatabase();
+  url = await server.createDatabase('orchestrator');
 });
 afterAll(() => server[Symbol.asyncDispose]());
 

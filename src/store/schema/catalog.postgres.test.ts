@@ -1,4 +1,5 @@
-import { afterAll, beforeAll } from 'vitest';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { marketplaceFormat, orchestratorFormat } from '../postgres/database-format.ts';
 import { prepareDatabase } from '../postgres/open-database.ts';
@@ -29,28 +30,37 @@ const CATALOG = `
   WHERE schemaname = 'public' AND indexname NOT IN (SELECT conname FROM pg_constraint WHERE contype IN ('p', 'u'))
   ORDER BY 1, 2`;
 
-async function catalogOf(url: string, ...foreign: string[]): Promise<Catalog> {
-  const rows = (await server.query(CATALOG, url)) as { table: string; part: string }[];
+/** The catalog of the database after `change`, which is rolled back. */
+async function catalogAfter(url: string, change: string): Promise<Catalog> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(`BEGIN; ${change}`);
+  const { rows } = await client.query<{ table: string; part: string }>(CATALOG);
+  await client.end();
   const byTable = Object.groupBy(rows, ({ table }) => table);
   return Object.fromEntries(
-    Object.entries(byTable)
-      .filter(([table]) => !foreign.includes(table))
-      .map(([table, parts = []]) => [table, parts.map(({ part }) => part)]),
+    Object.entries(byTable).map(([table, parts = []]) => [table, parts.map(({ part }) => part)]),
   );
 }
 
-for (const format of [orchestratorFormat, marketplaceFormat])
+describe.each([
+  ['orchestrator' as const, orchestratorFormat],
+  ['marketplace' as const, marketplaceFormat],
+])('%s', (program, format) => {
+  let migratedUrl: string;
+  let emptyUrl: string;
+  beforeAll(async () => {
+    migratedUrl = await server.createDatabase(program);
+    await prepareDatabase(migratedUrl, {}, format);
+    emptyUrl = await server.createDatabase();
+  });
+
   describeCatalog(format.migrations, {
     dialect: postgres,
-    migrated: async (change) => {
-      const url = await server.createDatabase();
-      await prepareDatabase(url, {}, format);
-      if (change !== undefined) await server.query(change, url);
-      return catalogOf(url, format.versionTable);
+    migrated: async (change = '') => {
+      const { [format.versionTable]: _, ...tables } = await catalogAfter(migratedUrl, change);
+      return tables;
     },
-    made: async (statements) => {
-      const url = await server.createDatabase();
-      await server.query(statements.join('\n'), url);
-      return catalogOf(url);
-    },
+    made: (statements) => catalogAfter(emptyUrl, statements.join('\n')),
   });
+});

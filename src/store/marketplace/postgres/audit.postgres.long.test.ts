@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 it('an audit of books of any size takes as long as it takes; any other read ends [audit-without-limit]', async () => {
-  const url = await server.createDatabase();
+  const url = await server.createDatabase('marketplace');
   const store = await openMarketplacePostgresStore(url);
   await seed(store, 5_000);
   await server.query('ALTER TABLE ledger_entries RENAME TO entries', url);

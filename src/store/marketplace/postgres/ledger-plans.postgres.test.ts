@@ -18,7 +18,7 @@ interface Plan {
 
 it('reads and writes the ledger by its indexes', async () => {
   await using server = await startPostgres();
-  const url = await server.createDatabase();
+  const url = await server.createDatabase('marketplace');
   const store = await openMarketplacePostgresStore(url);
   await seed(store);
   await store.close();

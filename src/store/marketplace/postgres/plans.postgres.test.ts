@@ -23,7 +23,7 @@ let pool: pg.Pool;
 
 beforeAll(async () => {
   server = await startPostgres();
-  const url = await server.createDatabase();
+  const url = await server.createDatabase('marketplace');
   await (await openMarketplacePostgresStore(url)).close();
   // PostgreSQL scans tables without rows. This setting makes it use an index if one helps.
   pool = new pg.Pool({ connectionString: url, max: 1, options: '-c enable_seqscan=off' });

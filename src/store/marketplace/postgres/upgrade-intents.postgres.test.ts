@@ -1,23 +1,33 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../../test/support/databases/postgres.ts';
 import { readMigrations } from '../../migrations.ts';
 
 const INTENTS = 12;
 const SINCE = 1_795_219_200_000;
 
+const migrations = readMigrations('marketplace-postgres').filter(({ version }) => version <= INTENTS);
 let server: PostgresServer;
+let client: Client;
 beforeAll(async () => {
   server = await startPostgres();
+  client = new Client({ connectionString: await server.createDatabase() });
+  await client.connect();
+  for (const { sql } of migrations.slice(0, -1)) await client.query(sql);
 });
-afterAll(() => server[Symbol.asyncDispose]());
+afterAll(async () => {
+  await client.end();
+  await server[Symbol.asyncDispose]();
+});
+beforeEach(() => client.query('BEGIN'));
+afterEach(() => client.query('ROLLBACK'));
 
 /** Builds a statement that inserts a row with a value for every required column. */
-async function inserted(url: string, table: string, row: Record<string, string>): Promise<string> {
-  const columns = (await server.query(
+async function inserted(table: string, row: Record<string, string>): Promise<string> {
+  const { rows: columns } = await client.query<{ name: string; type: string }>(
     `SELECT column_name AS name, data_type AS type FROM information_schema.columns
      WHERE table_schema = 'public' AND table_name = '${table}' AND is_nullable = 'NO'`,
-    url,
-  )) as { name: string; type: string }[];
+  );
   const filled = {
     ...Object.fromEntries(
       columns.map(({ name, type }) => [
@@ -43,15 +53,11 @@ it.each([
 ])(
   'what an earlier version left under way in %s is an intent on PostgreSQL: %o, %o',
   async (table, action, more, is) => {
-    const url = await server.createDatabase();
-    const migrations = readMigrations('marketplace-postgres').filter(({ version }) => version <= INTENTS);
-    for (const { sql } of migrations.slice(0, -1)) await server.query(sql, url);
     const row = { ...more, user_id: "'usr-1'", action: `'${JSON.stringify(action)}'` };
-    const insert = await inserted(url, table, row);
-    await server.query(`SET session_replication_role = replica; ${insert}`, url);
-    await server.query(migrations.at(-1)?.sql ?? '', url);
-    const [stored] = (await server.query(`SELECT action FROM ${table}`, url)) as { action: object }[];
+    await client.query(`SET LOCAL session_replication_role = replica; ${await inserted(table, row)}`);
+    await client.query(migrations.at(-1)?.sql ?? '');
+    const { rows } = await client.query<{ action: object }>(`SELECT action FROM ${table}`);
     const { isSent: _, ...kept } = { isSent: true, ...action };
-    expect(stored?.action).toEqual({ ...kept, id: 7, by: 'usr-1', until: null, answer: null, ...is });
+    expect(rows[0]?.action).toEqual({ ...kept, id: 7, by: 'usr-1', until: null, answer: null, ...is });
   },
 );
