@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import { describeDriver } from '../kit/driver.suite.ts';
@@ -110,18 +110,13 @@ it('fails a create with image_missing when the image disappears during it', asyn
 it('a host that hangs delays neither the listing nor the inventory of the others', async () => {
   const hosts = twoHosts();
   const { bench } = openMemoryPlatform(hosts);
-  vi.useFakeTimers();
-  try {
-    hosts[0].virsh = () => new Promise(() => {});
-    const answers = Promise.all([bench.driver.list(), bench.driver.inventory?.()]);
-    await vi.advanceTimersByTimeAsync(DEFAULT_CALL_MS);
-    expect(await answers).toMatchObject([
-      { hosts: { answered: ['kvm-2'], silent: ['kvm-1'] } },
-      { answer: 'counted' },
-    ]);
-  } finally {
-    vi.useRealTimers();
-  }
+  hosts[0].virsh = () => new Promise(() => {});
+  const answers = Promise.all([bench.driver.list(), bench.driver.inventory?.()]);
+  await bench.context.wait(DEFAULT_CALL_MS);
+  expect(await answers).toMatchObject([
+    { hosts: { answered: ['kvm-2'], silent: ['kvm-1'] } },
+    { answer: 'counted' },
+  ]);
 });
 
 it('a host that is away gets no machine, its machines stay unknown, and the listing of the others names it', async () => {

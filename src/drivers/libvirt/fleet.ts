@@ -1,4 +1,5 @@
 import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
 import type { Asking } from '../kit/asking.ts';
@@ -127,15 +128,20 @@ async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> 
 /**
  * Limits the time of one host among several, so that a host that hangs or is down does not block the others' answers.
  */
-export async function inTime<T>(hosts: readonly Member[], { name }: Member, reading: Promise<T>): Promise<T> {
+export async function inTime<T>(
+  clock: Clock,
+  hosts: readonly Member[],
+  { name }: Member,
+  reading: Promise<T>,
+): Promise<T> {
   if (hosts.length === 1) return reading;
   const { promise: late, reject } = Promise.withResolvers<never>();
   const problem = new VirshError('unreachable', `${name} did not answer within ${HOST_WITHIN_MS} ms`);
-  const timer = setTimeout(() => reject(problem), HOST_WITHIN_MS);
+  const timer = clock.setTimer(HOST_WITHIN_MS, () => reject(problem));
   try {
     return await Promise.race([reading, late]);
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
   }
 }
 

@@ -44,10 +44,11 @@ interface HostListing {
  * answer is unknown if no host answers.
  */
 export async function listMachines(platform: Platform): Promise<Listing<ObservedMachine>> {
-  const { hosts } = platform.fleet;
+  const { clock, fleet } = platform;
+  const { hosts } = fleet;
   const silent = new Map<string, string>();
   const listOne = (host: Member): Promise<HostListing[]> =>
-    inTime(hosts, host, listHost(platform, host)).then(
+    inTime(clock, hosts, host, listHost(platform, host)).then(
       (listing) => [listing],
       (error) => {
         if (!(error instanceof VirshError && isHostFailure(error))) throw error;

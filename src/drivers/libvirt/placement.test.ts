@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { DEFAULT_CALL_MS } from '../../work/lease-time.ts';
@@ -65,16 +65,11 @@ it('a create runs on the chosen host or fails', async () => {
   expect(hosts[0].domains.size).toBe(0);
 });
 
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 it('a host that never answers does not delay placements and creates on others for long', async () => {
-  vi.useFakeTimers();
   const { hosts, driver, bench, place, volumes, volumeSpec } = aFleet();
   hosts[1].virsh = () => new Promise(() => {});
   const placing = [place(), volumes.place?.(volumeSpec(), [])];
-  await vi.advanceTimersByTimeAsync(DEFAULT_CALL_MS);
+  await bench.context.wait(DEFAULT_CALL_MS);
   for (const placed of placing)
     expect(await placed).toMatchObject({ answer: 'placed', hosts: [{ host: 'kvm-1' }] });
   expect(await driver.create(bench.spec('berth-a', { host: 'kvm-1' }), null)).toMatchObject({

@@ -20,9 +20,11 @@ export const viewOf = (host: Member, { gpu_types: types }: LibvirtConfig): Promi
 
 async function readViews(
   hosts: readonly Member[],
-  config: LibvirtConfig,
+  { clock, config }: Platform,
 ): Promise<{ views: HostView[]; problems: VirshError[] }> {
-  const answers = await Promise.allSettled(hosts.map((host) => inTime(hosts, host, viewOf(host, config))));
+  const answers = await Promise.allSettled(
+    hosts.map((host) => inTime(clock, hosts, host, viewOf(host, config))),
+  );
   const views: HostView[] = [];
   const problems: VirshError[] = [];
   for (const answer of answers) {
@@ -75,7 +77,7 @@ export async function placeOnHosts(
     const which = spec.host === undefined ? 'no host' : `no host ${spec.host}`;
     return refuse('capacity', `${which} is in ${wanted.datacenter}, ${wanted.group}`);
   }
-  const { views, problems } = await readViews(candidates, config);
+  const { views, problems } = await readViews(candidates, platform);
   const placing = rank(wanted, withCordons(views, avoidHosts), config);
   const isImageElsewhere = placing.answer === 'refused' && placing.code === 'image_missing';
   // A host that does not answer may have the image or the room.
@@ -103,7 +105,7 @@ function rank(wanted: Wanted, views: readonly HostView[], { placement }: Libvirt
 
 /** Counts the room on all hosts. Resets dirty GPUs first, in case an earlier reset was missed. */
 export async function readInventory(
-  { fleet, config, catalog, log }: Platform,
+  { fleet, config, catalog, clock, log }: Platform,
   avoidHosts: readonly string[] | undefined,
 ): Promise<Inventory> {
   const answers = await Promise.all(
@@ -112,7 +114,7 @@ export async function readInventory(
         const reading = sweepHost(host, config.gpu_types, log).then(() =>
           readHostView(host, host.shell, config.gpu_types),
         );
-        return { host: host.name, view: await inTime(fleet.hosts, host, reading) };
+        return { host: host.name, view: await inTime(clock, fleet.hosts, host, reading) };
       } catch (error) {
         if (error instanceof VirshError) return { host: host.name, unknown: error.message };
         throw error;
@@ -123,17 +125,17 @@ export async function readInventory(
 }
 
 export async function placeVolume(
-  { fleet, config }: Platform,
+  platform: Platform,
   spec: VolumeSpec,
   avoidHosts: readonly string[] = [],
 ): Promise<Placing> {
-  const candidates = fleet.hosts.filter(
+  const candidates = platform.fleet.hosts.filter(
     ({ name, options }) =>
       options.datacenter === spec.datacenter &&
       !avoidHosts.includes(name) &&
       (spec.host === undefined || name === spec.host),
   );
-  const { views, problems } = await readViews(candidates, config);
+  const { views, problems } = await readViews(candidates, platform);
   const hosts = views
     .filter(({ cordon, fault }) => cordon === undefined && fault === undefined)
     .filter((view) => roomOf(view).diskGb >= spec.sizeGb)
