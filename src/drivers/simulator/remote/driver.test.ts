@@ -4,27 +4,77 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { describe, expect, it } from 'vitest';
 import { anOrder } from '../../../../test/support/rows/orchestrator-rows.ts';
 import { VirtualClock } from '../../../../test/support/time/virtual-clock.ts';
-import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
-import { describeDriver } from '../../kit/driver.suite.ts';
-import { doneValue, instantly, machineSpec, suiteContext } from '../simulator.fixture.ts';
+import type { PlatformDriver, Step } from '../../../orchestrator/model/platform-driver.ts';
+import { createSimulator } from '../platform/simulator.ts';
+import { doneValue, instantly, machineSpec } from '../simulator.fixture.ts';
 import { connectSimulator } from './driver.ts';
 import { ORDER_VALID_MS } from './protocol.ts';
-import { type RemotePair, startRemotePair } from './remote.fixture.ts';
+import { CAPACITY, startRemotePair } from './remote.fixture.ts';
 
-for (const attachVolume of ['hot', 'cold'] as const) {
-  let pair: RemotePair;
-  describeDriver(`the simulator in another process, with ${attachVolume} volumes`, {
-    setup: async () => {
-      pair = await startRemotePair({ attach_volume: attachVolume });
-      return {
-        ...suiteContext(pair.driver, pair.clock),
-        reopen: async () => pair.connect(),
-        openUnreachable: openNowhere,
-      };
-    },
-    teardown: async () => pair[Symbol.asyncDispose](),
-  });
+/** What each call of the driver answers, in a life of a machine and of a volume. */
+async function life(of: PlatformDriver, clock: VirtualClock): Promise<object[]> {
+  const driver = of as Required<PlatformDriver>;
+  const { volumes } = driver;
+  const volume = { ref: 'vol', datacenter: 'fra', sizeGb: 10, type: 'fast', note: 'a note' };
+  const cloudInit = { runcmd: ['true'] };
+  const spec = machineSpec({ sshKeys: ['ssh-ed25519 AAAA'], cloudInit, gpuType: undefined });
+  const answers: object[] = [];
+  async function through<T>(step: (cookie: string | null) => Promise<Step<T>>): Promise<void> {
+    let cookie: string | null = null;
+    for (let polls = 0; polls < 9; polls++) {
+      const answer: Step<T> = await step(cookie);
+      answers.push(answer, await driver.get('berth-1'), await volumes.get('vol'));
+      if (answer.outcome !== 'pending') return;
+      cookie = answer.cookie;
+      await clock.advance(answer.pollAfterMs);
+    }
+  }
+  const read = async () => void answers.push(await driver.list(), await volumes.list());
+  await through((cookie) => driver.create(machineSpec({ datacenter: 'nowhere' }), cookie));
+  await through((cookie) => driver.create(spec, cookie));
+  await through((cookie) => volumes.create(volume, cookie));
+  await through((cookie) => volumes.attach('vol', 'berth-1', cookie));
+  await read();
+  await through((cookie) => driver.restart('berth-1', 'op-1', cookie));
+  await through((cookie) => driver.stop('berth-1', cookie));
+  await through((cookie) => volumes.detach('vol', 'berth-1', cookie));
+  await through((cookie) => volumes.resize('vol', 20, cookie));
+  await through((cookie) => driver.start('berth-1', cookie));
+  await through((cookie) => driver.disown('berth-1', cookie));
+  await through((cookie) => volumes.destroy('vol', cookie, anOrder));
+  await through((cookie) => driver.create(machineSpec({ ref: 'berth-2' }), cookie));
+  await through((cookie) => driver.destroy('berth-2', cookie, anOrder));
+  await read();
+  return JSON.parse(JSON.stringify(answers), withoutChance);
 }
+
+/** Ports and host keys differ between any two simulators. */
+const withoutChance = (key: string, value: unknown) =>
+  ['sshPort', 'external_port', 'hostKeyFingerprint'].includes(key) ? typeof value : value;
+
+it.each(['hot', 'cold'] as const)(
+  'answers each call as the simulator in this process does, with %s volumes',
+  async (attachVolume) => {
+    const platform = { attach_volume: attachVolume };
+    await using pair = await startRemotePair(platform);
+    const clock = new VirtualClock();
+    const simulator = await createSimulator({ stateFile: ':memory:', capacity: CAPACITY, platform }, clock);
+    const [here, there] = [await life(simulator, clock), await life(pair.driver, pair.clock)];
+    expect(there).toEqual(here);
+    const outcomes = here.map((each) => Object.values(each)[0]);
+    expect(new Set(outcomes)).toEqual(new Set(['failed', 'pending', 'done', 'observed', 'gone', 'listed']));
+    expect(pair.driver.manifest).toEqual({ ...simulator.manifest, createVisibleWithinMs: ORDER_VALID_MS });
+    await simulator.close();
+  },
+);
+
+it('finishes a create that it began before it was opened again', async () => {
+  await using pair = await startRemotePair();
+  expect(await pair.driver.create(machineSpec(), null)).toMatchObject({ outcome: 'pending' });
+  await pair.clock.advance(10 * 60_000);
+  doneValue(await pair.connect().create(machineSpec(), null));
+  expect((await pair.truth()).machines).toHaveLength(1);
+});
 
 /** Opens the driver with an address at which no server listens. */
 async function openNowhere(): Promise<PlatformDriver> {

@@ -12,6 +12,8 @@ import { createRemoteServer } from './server.ts';
 
 const TOKEN = 'a-token-for-the-tests';
 
+export const CAPACITY = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
+
 export interface RemotePair extends AsyncDisposable {
   address: string;
   driver: PlatformDriver;
@@ -28,8 +30,7 @@ export async function startRemotePair(
   { token }: { token: string | undefined } = { token: TOKEN },
 ): Promise<RemotePair> {
   const clock = new VirtualClock();
-  const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
-  const simulator = await createSimulator({ stateFile: ':memory:', capacity, platform }, clock);
+  const simulator = await createSimulator({ stateFile: ':memory:', capacity: CAPACITY, platform }, clock);
   const server = createServer(getRequestListener(createRemoteServer({ simulator, token, clock }).fetch));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
