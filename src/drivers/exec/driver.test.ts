@@ -8,7 +8,6 @@ import { exec } from './driver.ts';
 import { answersOf, sendJson, startWebhook, type WebhookFixture } from './protocol-server.fixture.ts';
 
 for (const { protocol, attachVolume, hosts } of [
-  { protocol: 1, attachVolume: 'hot', hosts: 'chosen by the driver' },
   { protocol: 1, attachVolume: 'cold', hosts: 'chosen by the driver' },
   { protocol: 2, attachVolume: 'hot', hosts: 'chosen by Berth' },
 ] as const) {
