@@ -10,15 +10,10 @@ import { describeOperators } from './operators.suite.ts';
 interface StoreOfSuite {
   setup: () => Promise<Store>;
   teardown: (store: Store) => Promise<void>;
-  /** Whether reads outside a transaction see its uncommitted writes, as in an in-memory database. */
-  hasOneConnection?: boolean;
 }
 
 /** The requirements for every store. `setup` creates an empty one. */
-export function describeStore(
-  name: string,
-  { setup, teardown, hasOneConnection = false }: StoreOfSuite,
-): void {
+export function describeStore(name: string, { setup, teardown }: StoreOfSuite): void {
   describe(name, () => {
     let store: Store;
     beforeEach(async () => {
@@ -46,7 +41,7 @@ export function describeStore(
         expect(await store.read.instances.byId('a')).toBeNull();
       });
 
-      it.skipIf(hasOneConnection)('show only committed data to reads outside', async () => {
+      it('show only committed data to reads outside', async () => {
         await store.transact(async (tx) => {
           await tx.instances.insert(instance('a'));
           expect(await tx.instances.byId('a')).not.toBeNull();

@@ -24,15 +24,10 @@ import { describeResources } from './resources.suite.ts';
 export interface StoreOfSuite {
   setup: () => Promise<Store>;
   teardown: (store: Store) => Promise<void>;
-  /** Whether reads outside a transaction see its uncommitted writes, as in an in-memory database. */
-  hasOneConnection?: boolean;
 }
 
 /** The requirements for every marketplace store. `setup` creates an empty one. */
-export function describeMarketplaceStore(
-  name: string,
-  { setup, teardown, hasOneConnection = false }: StoreOfSuite,
-): void {
+export function describeMarketplaceStore(name: string, { setup, teardown }: StoreOfSuite): void {
   describe(name, () => {
     let store: Store;
     beforeEach(async () => {
@@ -57,7 +52,7 @@ export function describeMarketplaceStore(
         expect(await store.read.deployments.byId('dep-1')).toBeNull();
       });
 
-      it.skipIf(hasOneConnection)('show only committed data to reads outside', async () => {
+      it('show only committed data to reads outside', async () => {
         await write(async (tx) => {
           await tx.deployments.insert(deployment());
           expect(await tx.deployments.byId('dep-1')).not.toBeNull();

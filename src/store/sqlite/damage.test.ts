@@ -17,7 +17,7 @@ import { DatabaseRefused } from '../database-refused.ts';
 import { openDatabase, openReader } from './open-database.ts';
 import { openSqliteStore } from './store.ts';
 
-const SEEDS = 150;
+const SEEDS = 75;
 const INSTANCES = 60;
 const SPEC = JSON.stringify({
   instanceType: 'DEDICATED',
@@ -121,7 +121,7 @@ describe('a journal that a crash left', () => {
   it('that is cut, damaged or missing leaves all commits up to an earlier moment, never half of one', () => {
     const crashed = crash();
     const [main, journal] = [readFileSync(crashed), readFileSync(`${crashed}-wal`)];
-    for (let seed = 0; seed < 40; seed++) {
+    for (let seed = 0; seed < 20; seed++) {
       const random = createSeededRandom(`journal-${seed}`);
       const at = Math.floor(random.next() * journal.length);
       const changed = Buffer.from(journal);

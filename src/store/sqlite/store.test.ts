@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { account, instance, now } from '../../../test/support/rows/orchestrator-rows.ts';
+import { putEmptyDatabase } from '../../../test/support/rows/stores.ts';
 import { StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { describeStore } from '../store.suite.ts';
 import { openReader } from './open-database.ts';
@@ -11,13 +12,15 @@ import { openSqliteStore } from './store.ts';
 
 let folder: string;
 
-function openNew() {
+async function openNew() {
   folder = mkdtempSync(join(tmpdir(), 'berth-store-'));
-  return openSqliteStore(join(folder, 'berth.db'));
+  const path = join(folder, 'berth.db');
+  await putEmptyDatabase('orchestrator', path);
+  return openSqliteStore(path);
 }
 
 describeStore('the SQLite store', {
-  setup: async () => openNew(),
+  setup: openNew,
   teardown: async (store) => {
     await store.close();
     rmSync(folder, { recursive: true });
@@ -25,7 +28,7 @@ describeStore('the SQLite store', {
 });
 
 it('the store reports that it is unavailable, in reads, transactions and claims, when SQLite cannot answer', async () => {
-  const store = openNew();
+  const store = await openNew();
   await store.close();
   const claim = {
     platform: 'default',
@@ -43,7 +46,7 @@ it('the store reports that it is unavailable, in reads, transactions and claims,
 });
 
 it('notifies listeners soon after another process has written, but not about its own writes [sqlite-foreign-commit]', async () => {
-  const store = openNew();
+  const store = await openNew();
   const path = join(folder, 'berth.db');
   const [server, command] = [openSqliteStore(path, { lookForCommitsEveryMs: 1 }), store];
   let notifications = 0;
@@ -66,7 +69,7 @@ it('notifies listeners soon after another process has written, but not about its
 });
 
 it('the file is as large after many lifetimes as after a few, once their tombstones are pruned', async () => {
-  const store = openNew();
+  const store = await openNew();
   const path = join(folder, 'berth.db');
   await store.transact((tx) => tx.credentials.insertAccount(account));
   const sizes: number[] = [];

@@ -12,19 +12,22 @@ import {
   segment,
   teamId,
 } from '../../../../test/support/rows/marketplace-rows.ts';
+import { putEmptyDatabase } from '../../../../test/support/rows/stores.ts';
 import { StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
 import { openMarketplaceSqliteStore } from './store.ts';
 
 let folder: string;
 
-function openNew() {
+async function openNew() {
   folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-store-'));
-  return openMarketplaceSqliteStore(join(folder, 'marketplace.db'));
+  const path = join(folder, 'marketplace.db');
+  await putEmptyDatabase('marketplace', path);
+  return openMarketplaceSqliteStore(path);
 }
 
 describeMarketplaceStore("the marketplace's SQLite store", {
-  setup: async () => openNew(),
+  setup: openNew,
   teardown: async (store) => {
     await store.close();
     rmSync(folder, { recursive: true });
@@ -32,7 +35,7 @@ describeMarketplaceStore("the marketplace's SQLite store", {
 });
 
 it('the store reports that it is unavailable, in reads, transactions and snapshots, when SQLite cannot answer', async () => {
-  const store = openNew();
+  const store = await openNew();
   await store.close();
   await expect(store.read.deployments.byId('a')).rejects.toThrow(StoreUnavailable);
   await expect(store.transact((tx) => tx.deployments.byId('a'))).rejects.toThrow(StoreUnavailable);
@@ -41,7 +44,7 @@ it('the store reports that it is unavailable, in reads, transactions and snapsho
 });
 
 it('does not allow changes or deletes in the ledger, and finds rows written past it', async () => {
-  const store = openNew();
+  const store = await openNew();
   await seed(store);
   await store.transact(async (tx) => {
     await tx.deployments.insert(deployment());
@@ -69,7 +72,7 @@ it.each([
   ['a transaction of two slices', 'txn-1', 1],
   ['a transaction of two slices, booked twice', 'txn-1', 2],
 ])('puts no day line in the place of %s', async (_what, transactionId, times) => {
-  const store = openNew();
+  const store = await openNew();
   await seed(store, 100);
   await store.transact(async (tx) => {
     await tx.ledger.insertSegment(segment());
