@@ -12,7 +12,7 @@ import { Metrics } from './metrics.ts';
 let setup: SyncSetup;
 let metrics: Metrics;
 beforeEach(async () => {
-  setup = await openProviderWorkers({ bootMs: 1_000 });
+  setup = await openProviderWorkers({ hasOther: true, bootMs: 1_000 });
   const { store, clock, deps } = setup;
   metrics = new Metrics({
     version: '0.0.0',

@@ -222,7 +222,7 @@ describe('a process that ends', () => {
     setup.workers.start();
     await until(() => setup.ssh.probes.length === 1, 100);
     await stopped(setup.clock, setup.workers);
-    await setup.clock.advance(60 * MINUTE_MS);
+    await setup.clock.advance(20 * MINUTE_MS);
     const heir = new ProviderWorkers({ ...setup.deps, random: seededRandom(7) });
     heir.start();
     await until(() => setup.ssh.probes.length === 2, 100);

@@ -19,7 +19,7 @@ import {
 
 let setup: SyncSetup;
 beforeEach(async () => {
-  setup = await openProviderWorkers();
+  setup = await openProviderWorkers({ hasOther: true });
 });
 afterEach(() => setup.close());
 

@@ -5,7 +5,6 @@ import type { Sender } from '../model/sender.ts';
 import { ProviderWorkers } from './provider-workers.ts';
 import {
   accept,
-  HOUR_MS,
   MINUTE_MS,
   openProviderWorkers,
   read,
@@ -31,7 +30,7 @@ async function pause(sender?: Sender): Promise<string> {
     ({ status }) => status,
     ({ code }) => code,
   );
-  await setup.clock.advance(HOUR_MS);
+  await setup.clock.advance(5 * MINUTE_MS);
   return answer;
 }
 
@@ -53,7 +52,7 @@ describe('a request of the process that sends', () => {
     const answer = pauseDeployment({ ...setup.deps, sender: setup.workers }, caller, id);
     await setup.clock.advance(1);
     expect(before).toEqual([1]);
-    await setup.clock.advance(HOUR_MS);
+    await setup.clock.advance(5 * MINUTE_MS);
     expect((await answer).status).toBe('stopped');
     expect(stops()).toBe(1);
   });
@@ -108,7 +107,7 @@ describe('a request of the process that sends', () => {
     const answer = pauseDeployment({ ...deps, sender }, caller, id);
     await clock.advance(1_000);
     expect([asked, (await read(setup, id)).action?.attempt, stops()]).toEqual([[1], 0, 1]);
-    await clock.advance(HOUR_MS);
+    await clock.advance(5 * MINUTE_MS);
     expect((await answer).status).toBe('stopped');
     await first;
     await stopped(clock, narrow);

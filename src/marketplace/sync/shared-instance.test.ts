@@ -6,7 +6,6 @@ import { cleanUpLost } from '../operate/actions.ts';
 import {
   accept,
   countLines,
-  HOUR_MS,
   MINUTE_MS,
   openProviderWorkers,
   read,
@@ -86,7 +85,7 @@ describe('a provider that gives two deployments one instance', () => {
     const first = await running(setup);
     fault(first.instanceId);
     const second = await accept(setup, { number: 2 });
-    await setup.clock.advance(HOUR_MS);
+    await setup.clock.advance(20 * MINUTE_MS);
     expect(await read(setup, second)).toMatchObject({
       status: 'failed',
       failureReason: 'provider_error',
@@ -171,7 +170,7 @@ describe('an instance that two rows have', () => {
       const { id, instanceId } = await running(setup);
       const ids = { first: id, second: await share(instanceId) };
       await terminate(ids[one]);
-      await setup.clock.advance(HOUR_MS);
+      await setup.clock.advance(20 * MINUTE_MS);
       expect([keptAlarms(), orphanWarnings()]).toEqual([1, 0]);
       expect(await read(setup, ids[one])).toMatchObject({ status: 'terminated', cleanup: 'done' });
       expect(await read(setup, ids[two])).toMatchObject({ status: 'running' });
@@ -200,7 +199,7 @@ describe('an instance that two rows have', () => {
       { name: 'mara', source: 'cli', address: null },
       { deploymentId: id },
     );
-    await setup.clock.advance(HOUR_MS);
+    await setup.clock.advance(20 * MINUTE_MS);
     expect(await read(setup, id)).toMatchObject({ status: 'terminated-provider', cleanup: 'done' });
     expect(await read(setup, second)).toMatchObject({ status: 'running' });
     expect([statuses(setup.plain), deletes()]).toEqual([['ONLINE'], 0]);

@@ -24,7 +24,7 @@ export interface LogLine {
   fields: Record<string, unknown>;
 }
 
-/** Two providers in memory, `provider-x` and `provider-y`, and their workers. `usr-1` of `team-1` deploys. */
+/** A provider in memory, `provider-x`, perhaps a second one, `provider-y`, and their workers. `usr-1` of `team-1` deploys. */
 export interface SyncSetup {
   deps: SyncDeps & Deps;
   clock: VirtualClock;
@@ -32,7 +32,7 @@ export interface SyncSetup {
   /** `provider-x` */
   plain: PlainProvider;
   ssh: PlainSsh;
-  /** `provider-y` */
+  /** `provider-y`, which exists with `hasOther`. */
   other: PlainProvider;
   provider: Provider;
   workers: ProviderWorkers;
@@ -40,7 +40,10 @@ export interface SyncSetup {
   close(): Promise<void>;
 }
 
-export async function openProviderWorkers(options: PlainProviderOptions = {}): Promise<SyncSetup> {
+export async function openProviderWorkers({
+  hasOther = false,
+  ...options
+}: PlainProviderOptions & { hasOther?: boolean } = {}): Promise<SyncSetup> {
   const market = await openMarket(options);
   const { clock, store, plain, ssh, provider, worker } = market;
   // The real workers replace it.
@@ -52,6 +55,7 @@ export async function openProviderWorkers(options: PlainProviderOptions = {}): P
     client: other.client,
     sshProbe: new PlainSsh(other, clock).probe,
   };
+  const providers = hasOther ? [provider, second] : [provider];
   const logged: LogLine[] = [];
   const deps = {
     ...market.deps,
@@ -59,8 +63,8 @@ export async function openProviderWorkers(options: PlainProviderOptions = {}): P
     random: seededRandom(1),
     log: recordLines(logged),
     providers: {
-      ids: () => [provider.id, second.id],
-      get: (id: string) => [provider, second].find((it) => it.id === id),
+      ids: () => providers.map(({ id }) => id),
+      get: (id: string) => providers.find((it) => it.id === id),
     },
   };
   const workers = new ProviderWorkers(deps);

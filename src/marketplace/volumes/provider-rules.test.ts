@@ -17,7 +17,7 @@ import { updateVolume } from './update.ts';
 
 let world: World;
 beforeEach(async () => {
-  world = await openWorld();
+  world = await openWorld({ isInMemory: true });
 });
 afterEach(() => world.close());
 

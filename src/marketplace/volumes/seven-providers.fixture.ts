@@ -131,11 +131,14 @@ export interface World {
   close: () => Promise<void>;
 }
 
-/** A marketplace store with the seven providers, and one team with `balanceMicroUsd` to spend. */
-export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise<World> {
+/**
+ * A marketplace store with the seven providers, and one team with `balanceMicroUsd` to spend. In memory, reads outside
+ * a transaction see its uncommitted writes: that is for tests without concurrency.
+ */
+export async function openWorld({ balanceMicroUsd = 100_000_000, isInMemory = false } = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-volumes-'));
-  const file = join(folder, 'marketplace.db');
-  await putEmptyDatabase('marketplace', file);
+  const file = isInMemory ? ':memory:' : join(folder, 'marketplace.db');
+  if (!isInMemory) await putEmptyDatabase('marketplace', file);
   const store = openMarketplaceSqliteStore(file);
   const clock = new VirtualClock(now);
   await seed(store, balanceMicroUsd);
