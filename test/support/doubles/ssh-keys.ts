@@ -10,7 +10,7 @@ export function newPublicKey(comment = 'test'): string {
   return `ssh-ed25519 ${blob.toString('base64')} ${comment}`;
 }
 
-const validKeys = new URL('../fixtures/ssh-keys/valid/', import.meta.url);
+const validKeys = new URL('../../../fixtures/ssh-keys/valid/', import.meta.url);
 
 /** Every kind of key that the contract accepts, from the fixtures. */
 export function publicKeyFixtures(): string[] {
