@@ -11,7 +11,7 @@ import {
 import { drain } from '../../src/orchestrator/operate/actions/drain.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
@@ -134,7 +134,7 @@ describe('a cordon', () => {
     await using _ = berth;
     await set({ kind: 'host', name: 'kvm-1' });
     expect(await order()).toBe(201);
-    await berth.clock.advance(5_000);
+    await berth.clock.advance(LISTED_MS);
     expect(new Set(avoided.map((hosts) => JSON.stringify(hosts)))).toEqual(new Set(['[]', '["kvm-1"]']));
     expect(avoided.at(-1)).toEqual(['kvm-1']);
   });

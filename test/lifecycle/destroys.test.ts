@@ -16,7 +16,6 @@ const failed = (code: 'gone' | 'conflict'): Step<never> => ({
 async function start() {
   const alarms: object[] = [];
   const berth = await startPlainOrchestrator(() => 'none', {
-    reconcile: { watch_interval_s: 5 },
     log: { ...silentLog, error: (fields) => alarms.push(fields) },
   });
   const id = await berth.create();

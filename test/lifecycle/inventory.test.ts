@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { LISTED_MS, type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 
 /** An offer of which the catalog has three units there. */
 const scarce = { configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' };
 const MINUTE_MS = 60_000;
-const ROUNDS_MS = 3_000;
 
 async function startWith(units: number, plan?: Plan) {
   const place = { offerId: 'h100-sxm-1x', datacenter: 'hal-fra1-b', units };
@@ -45,7 +44,7 @@ describe('what the platform has room for', () => {
     expect(await isOnSale()).toBe(true);
     expect(await orderAtOnce(5)).toEqual([201, 201, 409, 409, 409]);
     expect(await isOnSale()).toBe(false);
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect(await isOnSale()).toBe(false);
     expect(await metric('berth_platform_units_free{offer="h100-sxm-1x"}')).toBe(0);
     expect(berth.platform.machines.size).toBe(2);
@@ -55,7 +54,7 @@ describe('what the platform has room for', () => {
     const { berth, orderAtOnce } = await startWith(10);
     await using _ = berth;
     expect(await orderAtOnce(5)).toEqual([201, 201, 201, 409, 409]);
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect(await orderAtOnce(1)).toEqual([409]);
   });
 
@@ -65,12 +64,12 @@ describe('what the platform has room for', () => {
     const id = await berth.create(scarce);
     await berth.passUntil(`/instances/${id}`, 'ONLINE');
     place.units = 0;
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect(await isOnSale()).toBe(false);
     expect(await orderAtOnce(2)).toEqual([409, 409]);
     expect((await berth.read(`/instances/${id}`))['status']).toBe('ONLINE');
     place.units = 3;
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect(await isOnSale()).toBe(true);
     expect(await orderAtOnce(3)).toEqual([201, 201, 409]);
   });
@@ -81,7 +80,7 @@ describe('what the platform has room for', () => {
     );
     await using _ = berth;
     expect(await orderAtOnce(1)).toEqual([201]);
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect(berth.platform.machines.size).toBe(0);
     expect(await orderAtOnce(3)).toEqual([201, 409, 409]);
   });
@@ -107,7 +106,7 @@ describe('what the platform has room for', () => {
         : { answer: 'unknown', reason: 'it does not count' };
     };
     expect(await orderAtOnce(1)).toEqual([201]);
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect(await orderAtOnce(2)).toEqual([409, 409]);
   });
 
@@ -116,7 +115,7 @@ describe('what the platform has room for', () => {
     await using _ = berth;
     const id = await berth.create(scarce);
     await berth.passUntil(`/instances/${id}`, 'ONLINE');
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect(await orderAtOnce(1)).toEqual([409]);
     await berth.orchestrator.request('DELETE', `/instances/${id}`);
     await berth.passUntil(`/instances/${id}`, 'GONE');
@@ -135,7 +134,7 @@ describe('what the platform has room for', () => {
     expect(await orderAtOnce(1)).toEqual([409]);
     expect(await metric('berth_inventory_age_seconds')).toBeGreaterThan(600);
     berth.setPlan(() => 'none');
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect(await orderAtOnce(1)).toEqual([201]);
     expect(await metric('berth_inventory_age_seconds')).toBeLessThan(60);
   });
@@ -147,7 +146,7 @@ describe('what the platform has room for', () => {
     await using _ = berth;
     expect(await isOnSale()).toBe(false);
     berth.setPlan(() => 'none');
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect(await isOnSale()).toBe(true);
   });
 });

@@ -196,7 +196,6 @@ describe('on a platform that shows a machine only after minutes', () => {
     await using berth = await startPlainOrchestrator(hidden, {
       manifest: visible,
       probe,
-      reconcile: { watch_interval_s: 5, ssh_probe_interval_s: 5 },
       log: { ...silentLog, error: (fields) => alarms.push(fields) },
     });
     const ids = [await berth.create(), await berth.create(), await berth.create()];
@@ -257,7 +256,6 @@ it('one machine for which our credentials are refused, again and again, is no tr
   const error = (fields: object, message: string) => void alarms.push([{ ...fields }, message]);
   const refused = { kind: 'misclaim', code: 'auth', sideEffect: 'none', isDone: false } as const;
   await using berth = await startPlainOrchestrator(({ method }) => (method === 'stop' ? refused : 'none'), {
-    reconcile: { watch_interval_s: 5 },
     log: { ...silentLog, error },
   });
   const id = await online(berth);

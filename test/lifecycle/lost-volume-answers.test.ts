@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../support/doubles/log.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { first, online } from './lost-answers.fixture.ts';
 
 describe('a volume', () => {
@@ -20,18 +20,18 @@ describe('a volume', () => {
     const error = (fields: object, message: string) =>
       void alarms.push(`${'ref' in fields && fields.ref}: ${message}`);
     await using berth = await startPlainOrchestrator(() => 'none', {
-      reconcile: { watch_interval_s: 1, orphan_grace_s: 1 },
+      reconcile: { orphan_grace_s: 1 },
       log: { ...silentLog, error },
     });
     const { platform, clock } = berth;
     const path = `/volumes/${await berth.createVolume()}`;
     await berth.passUntil(path, 'AVAILABLE');
-    await clock.advance(3_000);
+    await clock.advance(LISTED_MS);
     const [volume] = [...platform.volumes.values()];
     if (volume === undefined) throw new Error('there is no volume');
     await berth.orchestrator.request('DELETE', path);
     await berth.passUntil(path, 'GONE');
-    await clock.advance(3_000);
+    await clock.advance(LISTED_MS);
     const spec = { ref: volume.ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: volume.note ?? '' };
     await platform.driver.volumes.create(spec, null);
     const stray = { ...spec, ref: 'berth-vol-stray', note: 'made by hand' };
@@ -49,19 +49,18 @@ describe('a volume', () => {
     const alarms: string[] = [];
     const refused = { kind: 'misclaim', code: 'quota', sideEffect: 'none', isDone: false } as const;
     await using berth = await startPlainOrchestrator(first('volumes.create', refused), {
-      reconcile: { watch_interval_s: 1 },
       log: { ...silentLog, error: (_, message) => void alarms.push(message) },
     });
     const { platform, clock } = berth;
     const path = `/volumes/${await berth.createVolume()}`;
     await berth.passUntil(path, 'ERROR');
-    await clock.advance(5_000);
+    await clock.advance(2 * LISTED_MS);
     const ref = `berth-${path.slice('/volumes/'.length)}`;
     await platform.driver.volumes.create(
       { ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: '' },
       null,
     );
-    await clock.advance(5_000);
+    await clock.advance(2 * LISTED_MS);
     expect([...platform.volumes.keys()]).toEqual([]);
     expect((await berth.read(path))['status']).toBe('ERROR');
     expect(alarms).toEqual([expect.stringContaining('deleted again')]);
@@ -108,7 +107,7 @@ it('a volume that is attached long after its detach is detached again [attach-ca
   await berth.post(`${path}/detach`);
   await berth.passUntil(path, 'AVAILABLE');
   expect(count('volumes.detach')).toBe(1);
-  await clock.advance(120_000);
+  await clock.advance(130_000);
   expect(await berth.read(path)).toMatchObject({ status: 'AVAILABLE', attached_instance_ids: [] });
   expect(count('volumes.detach')).toBe(2);
   expect([...platform.volumes.values()].map(({ attachedTo }) => attachedTo)).toEqual([[]]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { destroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { acceptLosses } from '../../src/orchestrator/operate/actions/losses.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { actor, audited } from './operator-actions.fixture.ts';
 
 describe('a retry', () => {
@@ -82,7 +82,7 @@ it('a destroy by an operator ends an instance only when its machine is proved go
   expect((await berth.read(`/instances/${id}`))['status']).toBe('ONLINE');
   for (let round = 0; round < 3; round++) {
     await destroyInstance.perform(deps, actor, { ...order, dry_run: false });
-    await berth.clock.advance(5_000);
+    await berth.clock.advance(LISTED_MS);
     expect((await berth.read(`/instances/${id}`))['status']).toBe('DESTROYING');
   }
   expect(berth.platform.machines.size).toBe(1);

@@ -130,7 +130,7 @@ describe('a platform that cannot be believed', () => {
 describe('an outage', () => {
   it('of twenty minutes fails no create: the deadlines of what could not be done are moved', async () => {
     const clock = new VirtualClock();
-    await using troubled = await startTroubled({ clock, reconcile: { watch_interval_s: 5 } });
+    await using troubled = await startTroubled({ clock });
     const { orchestrator, say, counts } = troubled;
     say({ losesCreates: true });
     const id = await create(orchestrator);

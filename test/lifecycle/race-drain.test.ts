@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
 import { drain } from '../../src/orchestrator/operate/actions/drain.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const actor = { name: 'ann', source: 'cli', address: null } as const;
 
@@ -23,7 +23,7 @@ it('D1: a host does not read as empty while a machine is being made there', asyn
       : listing;
   };
   const id = await berth.create();
-  await berth.clock.advance(5_000);
+  await berth.clock.advance(LISTED_MS);
   const { store } = berth.orchestrator;
   expect(await store.read.instances.byId(id)).toMatchObject({ status: 'PROVISIONING', host: null });
   const deps = {

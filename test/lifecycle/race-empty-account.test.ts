@@ -7,7 +7,7 @@ it.each([1, 2])(
   'C2: %i machine(s) of a platform that shows an empty account for a minute, with success, are not ended, nor destroyed when it shows them again [F6]',
   async (count) => {
     let isEmpty = false;
-    await using berth = await startPlainOrchestrator(() => 'none', { reconcile: { watch_interval_s: 5 } });
+    await using berth = await startPlainOrchestrator();
     const { driver } = berth.platform;
     const { get, list, destroy } = driver;
     // A key of another project, or one that was revoked on a platform that then shows nothing: reads succeed, and show nothing.

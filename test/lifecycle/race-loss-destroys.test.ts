@@ -9,7 +9,7 @@ let hidden: string | undefined;
 
 beforeEach(async () => {
   hidden = undefined;
-  berth = await startPlainOrchestrator(() => 'none', { reconcile: { watch_interval_s: 1 } });
+  berth = await startPlainOrchestrator();
   const { driver } = berth.platform;
   const { get, list, destroy } = driver;
   driver.get = async (ref) => (ref === hidden ? { answer: 'gone' } : get.call(driver, ref));

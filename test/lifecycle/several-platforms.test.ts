@@ -24,7 +24,6 @@ async function start() {
   return startPlainOrchestrator(undefined, {
     clock,
     otherPlatforms: new Map([['east', east.driver]]),
-    reconcile: { watch_interval_s: 5 },
     log: {
       ...silentLog,
       error: (fields, message) => alarms.push({ fields, message }),
@@ -161,7 +160,7 @@ describe('an orchestrator on two platforms', () => {
   it('denies nothing after a restore that another server may still bring back [restored-elsewhere]', async () => {
     const lives = await backUp(berth.orchestrator);
     const unknown = `/instances/inst-${'0'.repeat(32)}`;
-    const starting = lives({ reconcile: { watch_interval_s: 5 } });
+    const starting = lives();
     const here = await berth.clock.advanceUntilSettled(starting, 100);
     await berth.clock.advance(MINUTE_MS);
     const { marks } = here.store.read;
@@ -180,7 +179,7 @@ describe('an orchestrator on two platforms', () => {
     await berth.orchestrator.request('DELETE', `/instances/${there}`);
     await berth.passUntil(`/instances/${there}`, 'GONE');
     const lives = await backUp(berth.orchestrator);
-    const starting = lives({ reconcile: { watch_interval_s: 5 } });
+    const starting = lives();
     const here = await berth.clock.advanceUntilSettled(starting, 100);
     expect(
       here.lines.flatMap(({ fields, message }) => (/a platform of this name/.test(message) ? [fields] : [])),

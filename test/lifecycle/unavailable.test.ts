@@ -8,14 +8,13 @@ import type { PlatformDriver } from '../../src/orchestrator/model/platform-drive
 import { cordon, planMaintenance, uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { LISTED_MS, type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
 /** An offer with three units there, and others elsewhere. */
 const scarce = { configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' };
 const UNITS = 3;
-const ROUNDS_MS = 3_000;
 /** A count holds for ten minutes. */
 const COUNT_IS_OLD_MS = 11 * 60_000;
 
@@ -81,17 +80,17 @@ describe('the reason of a 409 capacity_unavailable', () => {
     await using _ = berth;
     const id = await stopped();
     berth.setPlan(answersNothing);
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect([await shown(), await order(), await startOf(id)]).toEqual([
       'platform_silent',
       refused('platform_silent'),
       refused('platform_silent'),
     ]);
     berth.setPlan(() => 'none');
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     for (let count = 0; count < UNITS; count++) await berth.create(scarce);
     berth.setPlan(answersNothing);
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect([await shown(), await order()]).toEqual(['sold_out', refused('sold_out')]);
   });
 
@@ -110,10 +109,10 @@ describe('the reason of a 409 capacity_unavailable', () => {
     await using _ = berth;
     expect([await shown(), await order()]).toEqual(['sold_out', refused('sold_out')]);
     host.state = 'silent';
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect([await shown(), await order()]).toEqual(['platform_silent', refused('platform_silent')]);
     host.state = 'open';
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect(await shown()).toBe('sold_out');
     isCounted = false;
     await berth.clock.advance(COUNT_IS_OLD_MS);
@@ -134,7 +133,7 @@ describe('the reason of a 409 capacity_unavailable', () => {
     await maintain();
     expect([await shown(), await order()]).toEqual(['maintenance', refused('maintenance')]);
     berth.setPlan(answersNothing);
-    await berth.clock.advance(ROUNDS_MS);
+    await berth.clock.advance(LISTED_MS);
     expect([await shown(), await order()]).toEqual(['maintenance', refused('maintenance')]);
   });
 

@@ -230,7 +230,6 @@ describe('a volume that the platform does not show yet', () => {
 it('a DELETE of what the platform has shown waits for nothing', async () => {
   await using berth = await startPlainOrchestrator(() => 'none', {
     manifest: { createVisibleWithinMs: 240_000 },
-    reconcile: { watch_interval_s: 5 },
   });
   const instance = `/instances/${await berth.create()}`;
   const volume = `/volumes/${await berth.createVolume()}`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { LISTED_MS, type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 type Options = Parameters<typeof startPlainOrchestrator>[1];
 
@@ -172,7 +172,7 @@ describe('a resize', () => {
     await given.resize(250);
     expect(await given.settle()).toEqual(before);
     await setup.platform.driver.volumes.resize(ref, 250, null);
-    await setup.clock.advance(5_000);
+    await setup.clock.advance(2 * LISTED_MS);
     expect(await given.read()).toEqual({
       ...before,
       size_gb: 250,

@@ -4,7 +4,7 @@ import type { MachineSpec, OwnerRef, PlatformDriver } from '../../src/orchestrat
 import { cordon, uncordon } from '../../src/orchestrator/operate/actions/cordons.ts';
 import { listPlatforms } from '../../src/orchestrator/operate/views/platforms.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 import { actor } from './operator-actions.fixture.ts';
 
@@ -79,7 +79,7 @@ it('zones are hosts: machines are placed in them, a cordon closes one, and quota
     const reply = await request('POST', '/instances', { body });
     if (reply.status !== 201) return (reply.body['error'] as { code: string }).code;
     await berth.passUntil(`/instances/${reply.body['id']}`, 'ONLINE');
-    await berth.clock.advance(2_000);
+    await berth.clock.advance(LISTED_MS);
     return String(reply.body['id']);
   };
   const zoneOf = async (id: string) => (await store.read.instances.byId(id))?.host;
@@ -87,7 +87,7 @@ it('zones are hosts: machines are placed in them, a cordon closes one, and quota
     const { body } = await request<{ configurations: Configuration[] }>('GET', '/availability');
     return body.configurations.find(({ id }) => id === OFFER)?.regions.includes(REGION);
   };
-  await berth.clock.advance(2_000);
+  await berth.clock.advance(LISTED_MS);
   expect(await isSold()).toBe(true);
   const first = await create();
   expect(await zoneOf(first)).toBe('az1');
@@ -96,7 +96,7 @@ it('zones are hosts: machines are placed in them, a cordon closes one, and quota
   await berth.post(`/instances/${first}/stop`);
   await berth.passUntil(`/instances/${first}`, 'STOPPED');
   await cordon.perform(deps, actor, zone('az1'));
-  await berth.clock.advance(2_000);
+  await berth.clock.advance(LISTED_MS);
   expect(await isSold()).toBe(true);
   const second = await create();
   expect(await zoneOf(second)).toBe('az2');
@@ -106,14 +106,14 @@ it('zones are hosts: machines are placed in them, a cordon closes one, and quota
   expect((await berth.post(`/instances/${first}/start`)).status).toBe(409);
 
   await uncordon.perform(deps, actor, zone('az1'));
-  await berth.clock.advance(2_000);
+  await berth.clock.advance(LISTED_MS);
   expect(await isSold()).toBe(true);
   quota = 3;
-  await berth.clock.advance(2_000);
+  await berth.clock.advance(LISTED_MS);
   expect([await isSold(), await create()]).toEqual([false, 'capacity_unavailable']);
   await berth.orchestrator.request('DELETE', `/instances/${second}`);
   await berth.passUntil(`/instances/${second}`, 'GONE');
-  await berth.clock.advance(2_000);
+  await berth.clock.advance(LISTED_MS);
   expect(await isSold()).toBe(true);
   expect(await zoneOf(await create())).toBe('az1');
 

@@ -2,12 +2,10 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createClient } from '../../src/client/create-client.ts';
 import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 const MINUTE_MS = 60_000;
-/** The platform is listed every second. */
-const LISTED_MS = 3_000;
 
 let clock: VirtualClock;
 let berth: Awaited<ReturnType<typeof startPlainOrchestrator>>;

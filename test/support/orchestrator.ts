@@ -27,7 +27,7 @@ import { assertKeepsContract, assertKeepsOperatorContract } from './http/contrac
 import { serveInProcess } from './http/in-process-server.ts';
 import { putEmptyDatabase } from './rows/stores.ts';
 import { PATIENCE_MS } from './time/until.ts';
-import { BriskClock } from './time/virtual-clock.ts';
+import { BriskClock, VirtualClock } from './time/virtual-clock.ts';
 
 /** Machines that boot, stop and go within some milliseconds. */
 const FAST_PLATFORM = {
@@ -250,6 +250,7 @@ function testConfig({
   retention,
   failedInstances,
   losses,
+  clock,
 }: TestOptions): Config {
   const { config } = loadConfig({ flags: {}, env: {} });
   return {
@@ -265,10 +266,14 @@ function testConfig({
       admin: { ...config.server.admin, hosts: adminHosts },
     },
     platform: { ...config.platform, ...FAST_PLATFORM, ...platform } as Config['platform'],
-    reconcile: { ...config.reconcile, watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, ...reconcile },
+    reconcile: { ...config.reconcile, ...fastReconcile(clock), ...reconcile },
     rate_limits: { ...config.rate_limits, enabled: false, ...rateLimits },
   };
 }
+
+/** Where no test moves the clock, what it waits for comes soon. */
+export const fastReconcile = (clock: Clock | undefined): Partial<Config['reconcile']> =>
+  clock instanceof VirtualClock ? {} : { watch_interval_s: 0.2, ssh_probe_interval_s: 0.1 };
 
 const catalogs = new Map<string, Catalog>();
 

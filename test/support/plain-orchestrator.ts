@@ -9,6 +9,8 @@ import { VirtualClock } from './time/virtual-clock.ts';
 /** What goes wrong with the n-th call (from 1) of a method. */
 export type Plan = (call: DriverCall, nth: number) => Fault;
 
+/** By then the platform has been listed. */
+export const LISTED_MS = 6_000;
 const TICK_MS = 100;
 /** What takes longer is looked at less often. */
 const LONG_MS = 10_000;
@@ -46,8 +48,6 @@ export async function startPlainOrchestrator(
     clock,
     probe: everyProbeWorks,
     ...options,
-    // Minutes of its time pass, and each second of them costs.
-    reconcile: { ssh_probe_interval_s: 1, watch_interval_s: 1, ...options.reconcile },
     wrapDriver: () => wrapDriver(faulty),
   });
   const orchestrator = await clock.advanceUntilSettled(starting, TICK_MS);

@@ -12,7 +12,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { steadyRandom } from './doubles/random.ts';
 import { assertKeepsContract } from './http/contract.ts';
 import { serveInProcess } from './http/in-process-server.ts';
-import type { TestOrchestrator } from './orchestrator.ts';
+import { fastReconcile, type TestOrchestrator } from './orchestrator.ts';
 
 export interface RestoredOptions {
   reconcile?: Partial<Config['reconcile']>;
@@ -57,7 +57,7 @@ export async function startOn(
   const orchestrator = await startOrchestrator({
     config: {
       ...config,
-      reconcile: { ...config.reconcile, watch_interval_s: 0.1, ssh_probe_interval_s: 0.1, ...reconcile },
+      reconcile: { ...config.reconcile, ...fastReconcile(clock), ...reconcile },
       rate_limits: { ...config.rate_limits, enabled: false },
     },
     store,
