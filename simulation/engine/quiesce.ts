@@ -19,8 +19,8 @@ import type { EngineWorld } from './world.ts';
 
 const STEP_MS = 30_000;
 const MINUTE_MS = 60_000;
-/** Longer than every backoff, wrong clock and grace period. */
-const LONGEST_MS = 2 * 60 * MINUTE_MS;
+/** Longer than every backoff, wrong clock and grace period, beside the times for which the scenario keeps things. */
+const LONGEST_MS = 15 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
 /** Longer than any call that is under way. */
 const LONGEST_CLOSE_MS = 60_000;
@@ -30,8 +30,10 @@ export async function quiesce(world: EngineWorld): Promise<void> {
   const { scheduler, inspector } = world;
   endFaults(world);
   const calmSince = scheduler.now;
+  const { heldFailuresS, lostClaimsHeldS, disksKeptS } = world.scenario;
+  const keptMs = 1_000 * Math.max(heldFailuresS ?? 0, lostClaimsHeldS, disksKeptS);
   let problem = await findViolation(() => checkRest(world));
-  while (problem !== undefined && scheduler.now < calmSince + LONGEST_MS) {
+  while (problem !== undefined && scheduler.now < calmSince + keptMs + LONGEST_MS) {
     await scheduler.runUntil(scheduler.now + STEP_MS);
     if (scheduler.now - calmSince > OPERATOR_AFTER_MS) {
       await world.acceptLosses();

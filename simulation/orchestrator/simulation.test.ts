@@ -12,16 +12,16 @@ afterAll(() => rmSync(prepared.folder, { recursive: true, force: true }));
 
 it('repeats a run exactly by its seed (I27)', async () => {
   const [once, again] = [
-    await runOrchestrator(prepared, 'again', 60),
-    await runOrchestrator(prepared, 'again', 60),
+    await runOrchestrator(prepared, 'again', 20),
+    await runOrchestrator(prepared, 'again', 20),
   ];
   expect(again.hash).toBe(once.hash);
   expect(again.events).toBe(once.events);
-  const other = await runOrchestrator(prepared, 'other', 60);
+  const other = await runOrchestrator(prepared, 'other', 20);
   expect(other.hash).not.toBe(once.hash);
 });
 
-const SEEDS = 5;
+const SEEDS = 3;
 const COMMANDS = 8;
 const SEEDS_OF_TWO = 2;
 
