@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasOpenSsl, makeCertificate } from '../http/certificates.fixture.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { authority, certificateOf } from '../http/certificates.fixture.ts';
 import { expectCalm, expectVerdict, offer, quickIn, refuse } from './bad-input.fixture.ts';
 import { runCli, sendJson, serveTarget, temporaryFolder } from './cli.fixture.ts';
 
@@ -126,31 +126,22 @@ describe('a set-up that is at fault', () => {
   });
 });
 
-describe.skipIf(!hasOpenSsl)('a certificate that is at fault', () => {
-  let good: ReturnType<typeof makeCertificate>;
-  beforeAll(() => {
-    good = makeCertificate();
-  });
+describe('a certificate that is at fault', () => {
+  const ca = folder.file('ca.pem');
+  writeFileSync(ca, authority);
 
   it('is self-signed, and is trusted with --ca-file', async () => {
-    await using target = await serveTarget(contract, good);
+    await using target = await serveTarget(contract, certificateOf('self-signed'));
     await expectConfig([target.baseUrl], /CONFIG {2}TLS .*is self-signed.*--ca-file/);
   });
 
   it('has expired', async () => {
-    const authority = makeCertificate({ isAuthority: true });
-    await using target = await serveTarget(contract, makeCertificate({ days: -1, issuer: authority }));
-    const ca = folder.file('ca.pem');
-    writeFileSync(ca, authority.cert);
+    await using target = await serveTarget(contract, certificateOf('expired'));
     await expectConfig([target.baseUrl, '--ca-file', ca], /CONFIG {2}TLS .*has expired: renew it/);
   });
 
   it('is for another host', async () => {
-    const authority = makeCertificate({ isAuthority: true });
-    const other = makeCertificate({ names: 'DNS:other.example', issuer: authority });
-    await using target = await serveTarget(contract, other);
-    const ca = folder.file('ca2.pem');
-    writeFileSync(ca, authority.cert);
+    await using target = await serveTarget(contract, certificateOf('other-host'));
     await expectConfig(
       [target.baseUrl, '--ca-file', ca],
       /CONFIG {2}TLS .*other.example: write the base_url with a name/,

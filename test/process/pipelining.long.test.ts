@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { expect, it } from 'vitest';
-import { hasOpenSsl, makeCertificate } from '../../conformance/http/certificates.fixture.ts';
+import { createCertificates } from '../../src/compose/sandbox/certificates.ts';
 import { HttpServer, type ServerOptions } from '../../src/http/wire/server.ts';
 import { silentLog } from '../support/doubles/log.ts';
 import { startServing, temporaryFolder } from '../support/processes/process.ts';
@@ -39,7 +39,7 @@ async function readAll(baseUrl: string, request: string): Promise<void> {
   }
 }
 
-it.runIf(process.platform === 'linux' && hasOpenSsl).each([
+it.each([
   ['plain', '/docs/swagger-ui-bundle.js'],
   ['plain', '/openapi.json'],
   ['TLS', '/docs/swagger-ui-bundle.js'],
@@ -49,12 +49,9 @@ it.runIf(process.platform === 'linux' && hasOpenSsl).each([
     using folder = temporaryFolder();
     const args: string[] = [];
     if (kind === 'TLS') {
-      const { cert, key } = makeCertificate();
-      for (const [name, text] of [
-        ['cert', cert],
-        ['key', key],
-      ] as const) {
-        writeFileSync(join(folder.path, name), text);
+      const { valid } = createCertificates(['127.0.0.1'], Date.now());
+      for (const name of ['cert', 'key'] as const) {
+        writeFileSync(join(folder.path, name), valid[name]);
         args.push(`--tls-${name}`, join(folder.path, name));
       }
     }

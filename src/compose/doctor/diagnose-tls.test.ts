@@ -1,67 +1,69 @@
-import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { certificateOf } from '../../../conformance/http/certificates.fixture.ts';
 import { loadConfig } from '../../config/load.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { diagnoseTls } from './diagnose-tls.ts';
 
-const hasOpenSsl = spawnSync('openssl', ['version']).error === undefined;
+const FROM = Date.UTC(2026, 0, 1);
+const UNTIL = Date.UTC(2126, 0, 1);
 
-describe.skipIf(!hasOpenSsl)('the doctor, of a TLS certificate', () => {
+describe('the doctor, of a TLS certificate', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'berth-tls-doctor-'));
-    for (const [name, more] of [
-      ['named', ['-addext', 'subjectAltName=DNS:api.example,IP:127.0.0.1']],
-      ['nameless', []],
-    ] as const)
-      spawnSync('openssl', [
-        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30'],
-        ...['-subj', '/CN=api.example', ...more],
-        ...['-out', join(folder, `${name}.crt`), '-keyout', join(folder, `${name}.key`)],
-      ]);
+    for (const name of ['self-signed', 'localhost', 'nameless'] as const)
+      writeFileSync(join(folder, `${name}.crt`), certificateOf(name).cert);
+    writeFileSync(join(folder, 'server.key'), certificateOf('localhost').key);
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    writeFileSync(join(folder, 'other.key'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  const examine = (afterDays: number, cert = 'named', key = cert, host = '0.0.0.0') => {
+  const examine = (now: number, cert = 'self-signed', key = 'server', host = '0.0.0.0') => {
     const file = join(folder, 'berth.yaml');
     writeFileSync(file, `server: { host: ${host}, tls: { cert: ${cert}.crt, key: ${key}.key } }\n`);
     const { config } = loadConfig({ file, flags: {}, env: {} });
-    return [...diagnoseTls(config, Date.now() + afterDays * DAY_MS)];
+    return [...diagnoseTls(config, now)];
   };
   const said = (...of: Parameters<typeof examine>) =>
     examine(...of).map(({ subject, verdict, finding }) => `${subject} ${verdict}: ${finding}`);
 
   it('reports its validity, its names and an unknown issuer [doctor-tls]', () => {
-    expect(said(1)).toEqual([
-      'TLS key ok: it belongs to the certificate',
-      expect.stringMatching(/^TLS certificate ok: it is valid for 2[89] more days$/),
-      'TLS names ok: it is for DNS:api.example, IP Address:127.0.0.1',
-      expect.stringContaining('TLS certificate warning: it is self-signed'),
-    ]);
+    for (const [cert, issuer] of [
+      ['self-signed', 'it is self-signed'],
+      ['localhost', 'the file has no intermediate certificate'],
+    ])
+      expect(said(UNTIL - 29 * DAY_MS, cert)).toEqual([
+        'TLS key ok: it belongs to the certificate',
+        'TLS certificate ok: it is valid for 29 more days',
+        'TLS names ok: it is for DNS:localhost, IP Address:127.0.0.1',
+        expect.stringContaining(`TLS certificate warning: ${issuer}`),
+      ]);
   });
 
   it('says how soon a server uses a renewed one', () => {
-    expect(examine(20)).toContainEqual(
+    expect(examine(UNTIL - 10 * DAY_MS)).toContainEqual(
       expect.objectContaining({ remedy: expect.stringMatching(/within 30 seconds\.$/) }),
     );
   });
 
   it.each<[string, Parameters<typeof examine>, RegExp]>([
-    ['ends soon', [20], /^TLS certificate warning: it ends in 9 days/],
-    ['has ended', [31], /^TLS certificate broken: it ended on/],
-    ['is not valid yet', [-2], /^TLS certificate broken: it is valid only from/],
-    ['has no names', [1, 'nameless'], /^TLS names broken: it has no subjectAltName/],
+    ['ends soon', [UNTIL - 10 * DAY_MS], /^TLS certificate warning: it ends in 10 days/],
+    ['has ended', [UNTIL], /^TLS certificate broken: it ended on/],
+    ['is not valid yet', [FROM - 1], /^TLS certificate broken: it is valid only from/],
+    ['has no names', [FROM, 'nameless'], /^TLS names broken: it has no subjectAltName/],
     [
       'is for another name',
-      [1, 'named', 'named', 'other.example'] as const,
+      [FROM, 'localhost', 'server', 'other.example'],
       /^TLS names warning: it is for DNS/,
     ],
     [
       'has another key',
-      [1, 'named', 'nameless'] as const,
+      [FROM, 'localhost', 'other'],
       /^TLS certificate broken: .*not a TLS certificate chain and its key/,
     ],
   ])('reports a certificate that %s', (_what, of, expected) => {

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import tls from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { hasOpenSsl, makeCertificate } from '../../../conformance/http/certificates.fixture.ts';
 import { collectLog } from '../../../test/support/doubles/log.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import { configurationAnswer } from '../../client/answering-server.fixture.ts';
@@ -17,6 +16,7 @@ import { infoAnswer, setting } from '../../drivers/exec/program.fixture.ts';
 import { incus } from '../../drivers/incus/driver.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import { Certificates } from '../../runtime/certificates.ts';
+import { createCertificates } from '../sandbox/certificates.ts';
 import { serveOrchestrator } from './orchestrator.ts';
 
 const HOUR_MS = 3_600_000;
@@ -86,20 +86,17 @@ describe('a certificate that ends', () => {
   });
 });
 
-describe.skipIf(!hasOpenSsl)('the certificates of others', () => {
+describe('the certificates of others', () => {
   const usual = tls.getCACertificates('default');
-  let made: Record<'soon' | 'later' | 'over', { cert: string; key: string }>;
+  const NAMES = ['127.0.0.1'];
+  // They are valid for 365 days.
+  const { ca, valid: soon, expired: over } = createCertificates(NAMES, Date.now() - 355 * DAY_MS);
+  const { ca: laterCa, valid: later } = createCertificates(NAMES, Date.now() - 275 * DAY_MS);
   let server: Server;
   let answer: (request: IncomingMessage, response: ServerResponse) => void;
   beforeAll(async () => {
-    const issuer = makeCertificate({ isAuthority: true, days: 400 });
-    tls.setDefaultCACertificates([...usual, issuer.cert]);
-    made = {
-      soon: makeCertificate({ issuer, days: 10 }),
-      later: makeCertificate({ issuer, days: 90 }),
-      over: makeCertificate({ issuer, days: -1 }),
-    };
-    server = createServer(made.soon, (request, response) => answer(request, response));
+    tls.setDefaultCACertificates([...usual, ca, laterCa]);
+    server = createServer(soon, (request, response) => answer(request, response));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });
   afterAll(() => {
@@ -110,7 +107,7 @@ describe.skipIf(!hasOpenSsl)('the certificates of others', () => {
   beforeEach(() => {
     clock = new VirtualClock(Date.now());
     certificates = new Certificates({ clock, log: collected.log });
-    server.setSecureContext(made.soon);
+    server.setSecureContext(soon);
   });
   const url = () => `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const daysLeft = () =>
@@ -134,11 +131,11 @@ describe.skipIf(!hasOpenSsl)('the certificates of others', () => {
     try {
       await client.listConfigurations();
       expect(daysLeft()).toEqual(['provider provider-a 10']);
-      server.setSecureContext(made.later);
+      server.setSecureContext(later);
       server.closeAllConnections();
       await client.listConfigurations();
       expect(daysLeft()).toEqual(['provider provider-a 90']);
-      server.setSecureContext(made.over);
+      server.setSecureContext(over);
       server.closeAllConnections();
       await expect(client.listConfigurations()).rejects.toThrow('certificate has expired');
       expect(daysLeft()).toEqual(['provider provider-a 0']);
@@ -168,7 +165,7 @@ describe.skipIf(!hasOpenSsl)('the certificates of others', () => {
     });
     try {
       expect(daysLeft()).toEqual(['driver default 10']);
-      server.setSecureContext(made.later);
+      server.setSecureContext(later);
       await driver.list();
       expect(daysLeft()).toEqual(['driver default 10']);
       await clock.advance(HOUR_MS);
@@ -181,8 +178,8 @@ describe.skipIf(!hasOpenSsl)('the certificates of others', () => {
 
   it("the API's own: an alarm and a figure of the orchestrator from its start on", async () => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-api-tls-'));
-    writeFileSync(join(folder, 'tls.crt'), made.soon.cert);
-    writeFileSync(join(folder, 'tls.key'), made.soon.key);
+    writeFileSync(join(folder, 'tls.crt'), soon.cert);
+    writeFileSync(join(folder, 'tls.key'), soon.key);
     const file = join(folder, 'berth.yaml');
     writeFileSync(
       file,
@@ -205,16 +202,16 @@ server: { tls: { cert: tls.crt, key: tls.key } }
 
   it('Incus: the one that is pinned, and the one that Berth shows', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-incus-tls-'));
-    const put = (name: string, text: string): string => {
+    const put = (name: string, text: Buffer): string => {
       writeFileSync(join(folder, name), text);
       return join(folder, name);
     };
     const options = incus.configSchema.parse({
       driver: 'incus',
       address: [url()],
-      client_certificate: put('client.crt', made.soon.cert),
-      client_key: put('client.key', made.soon.key),
-      server_certificate: put('server.crt', made.later.cert),
+      client_certificate: put('client.crt', soon.cert),
+      client_key: put('client.key', soon.key),
+      server_certificate: put('server.crt', later.cert),
     });
     try {
       const driver = await incus.open(options, {

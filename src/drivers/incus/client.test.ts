@@ -1,45 +1,31 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { certificateOf } from '../../../conformance/http/certificates.fixture.ts';
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { NotReached } from '../../ports/errors.ts';
 import { IncusClient } from './client.ts';
 import { IncusRefusal } from './errors.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'incus-client-'));
-const pair = (name: string) => {
-  const at = (suffix: string): string => join(folder, `${name}.${suffix}`);
-  execFileSync(
-    'openssl',
-    [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-      ...['-subj', `/CN=${name}`, '-keyout', at('key'), '-out', at('crt')],
-    ],
-    { stdio: 'ignore' },
-  );
-  return { key: readFileSync(at('key'), 'utf8'), certificate: readFileSync(at('crt'), 'utf8') };
-};
-const [daemon, client, stranger] = [pair('daemon'), pair('client'), pair('stranger')];
+/** The daemon's is self-signed and names no address. The client's has its name as subject. */
+const [daemon, client] = [certificateOf('nameless'), certificateOf('localhost')];
+const stranger = certificateOf('self-signed');
 
 /** The requests of a test. */
 const asked: string[] = [];
 /** Called for a request that gets no answer. */
 let hanging = (): void => undefined;
 const pinned = {
-  certificate: client.certificate,
+  certificate: client.cert,
   key: client.key,
-  serverCertificate: daemon.certificate,
+  serverCertificate: daemon.cert,
 };
 
 /** Answers as Incus does; the path selects the answer. */
 const server = createServer(
-  { key: daemon.key, cert: daemon.certificate, requestCert: true, rejectUnauthorized: false },
+  { ...daemon, requestCert: true, rejectUnauthorized: false },
   ({ method, url = '', socket, headers }, reply) => {
     const { pathname, searchParams } = new URL(url, 'https://x');
     asked.push(`${method} ${pathname}`);
@@ -67,9 +53,8 @@ const server = createServer(
 let address: string;
 const opened: IncusClient[] = [];
 
-function open(addresses: readonly string[], pinned = daemon.certificate): IncusClient {
-  const tls = { certificate: client.certificate, key: client.key, serverCertificate: pinned };
-  const made = new IncusClient({ addresses, tls, project: 'p' });
+function open(addresses: readonly string[], serverCertificate = daemon.cert): IncusClient {
+  const made = new IncusClient({ addresses, tls: { ...pinned, serverCertificate }, project: 'p' });
   opened.push(made);
   return made;
 }
@@ -84,14 +69,13 @@ afterAll(async () => {
   await Promise.all(opened.map((one) => one.close()));
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  rmSync(folder, { recursive: true, force: true });
 });
 
 describe('the client of Incus', () => {
   it('sends its certificate, the project, and the ETag of what it replaces', async () => {
     const reply = await open([address]).send('PUT', '/1.0/x', { body: {}, etag: '"6"' });
     expect(reply).toEqual({
-      metadata: { subject: 'client', project: 'p', match: '"6"' },
+      metadata: { subject: 'localhost', project: 'p', match: '"6"' },
       etag: '"7"',
       operation: undefined,
     });
@@ -103,7 +87,7 @@ describe('the client of Incus', () => {
   });
 
   it('sends nothing to a daemon without the pinned certificate', async () => {
-    const problem = await open([address], stranger.certificate)
+    const problem = await open([address], stranger.cert)
       .send('POST', '/1.0/x')
       .catch((error) => error);
     expect(problem).toBeInstanceOf(NotReached);
@@ -118,8 +102,8 @@ describe('the client of Incus', () => {
 
   it('tries the next member when one cannot be reached, and then stays with the one that answered', async () => {
     const cluster = open(['unix:/nowhere/unix.socket', address]);
-    expect(await cluster.send('POST', '/1.0/x')).toMatchObject({ metadata: { subject: 'client' } });
-    expect(await cluster.get('/1.0/x')).toMatchObject({ metadata: { subject: 'client' } });
+    expect(await cluster.send('POST', '/1.0/x')).toMatchObject({ metadata: { subject: 'localhost' } });
+    expect(await cluster.get('/1.0/x')).toMatchObject({ metadata: { subject: 'localhost' } });
     await expect(open(['unix:/nowhere/unix.socket']).get('/1.0')).rejects.toThrow(NotReached);
   });
 
