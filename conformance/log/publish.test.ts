@@ -11,6 +11,7 @@ import nodeFs, {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { asOrdinaryUser } from '../../test/support/processes/ordinary-user.ts';
 import { audit } from './audit.ts';
 import { toBundle } from './bundle.ts';
 import { lockFile } from './lock.ts';
@@ -317,9 +318,7 @@ describe('a disk that refuses', () => {
     await expect(publishTo(folder.file('file/log'), signedReport(0))).rejects.toThrow(/could not be written/);
     mkdirSync(log);
     chmodSync(log, 0o555);
-    // Root may write anywhere.
-    if (process.getuid?.() !== 0)
-      await expect(publishTo(log, signedReport(0))).rejects.toThrow('cannot be locked');
+    await asOrdinaryUser(() => expect(publishTo(log, signedReport(0))).rejects.toThrow('cannot be locked'));
     await expect(publishTo('/proc/log', signedReport(0))).rejects.toThrow(/\/proc\/log could not be written/);
   });
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -13,6 +13,6 @@ it('makes all that is missing, for the owner only, and takes what is there', () 
   expect(statSync(folder).mode & 0o777).toBe(0o700);
 });
 
-it.skipIf(!existsSync('/proc/self'))('comes back from where no folder can be', () => {
+it('comes back from where no folder can be', () => {
   expect(() => makeFolder('/proc/berth/conformance')).toThrow('ENOENT');
 });

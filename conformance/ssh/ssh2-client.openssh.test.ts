@@ -3,21 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import {
-  hasOpenSshServer,
-  type OpenSshServer,
-  startOpenSshServer,
-} from '../../src/ssh/openssh-server.fixture.ts';
+import { type OpenSshServer, startOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
 import { PATIENCE_MS } from '../../test/support/time/until.ts';
 import { ssh2Client } from './ssh2-client.ts';
 
 const client = ssh2Client();
 const user = client.newKeyPair('berth conformance');
 
-if (!hasOpenSshServer)
-  process.stderr.write('No OpenSSH server here: the tests that log in to it are left out.\n');
-
-describe.skipIf(!hasOpenSshServer)('OpenSSH', () => {
+describe('OpenSSH', () => {
   let sshd: OpenSshServer;
   afterEach(() => sshd.close());
 

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { asOrdinaryUser } from '../../test/support/processes/ordinary-user.ts';
 import { ConfigError } from './findings.ts';
 import { readYamlFile } from './yaml-file.ts';
 
@@ -93,10 +94,11 @@ describe('a YAML file', () => {
     expect(findingsOf(join(folder, 'good.yaml', 'x'))).toEqual([expect.stringContaining('ENOTDIR')]);
   });
 
-  it.skipIf(process.getuid?.() === 0)('that may not be read is refused', () => {
+  it('that may not be read is refused', async () => {
     const file = write('secret.yaml', 'a: 1\n');
     chmodSync(file, 0);
-    expect(findingsOf(file)).toEqual(['the file cannot be read: permission denied']);
+    const findings = await asOrdinaryUser(() => findingsOf(file));
+    expect(findings).toEqual(['the file cannot be read: permission denied']);
   });
 
   it('may come through a pipe', () => {

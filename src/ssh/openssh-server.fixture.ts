@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,6 @@ import ssh2 from 'ssh2';
 import { fingerprintOf } from './query.ts';
 
 const SSHD = '/usr/sbin/sshd';
-export const hasOpenSshServer = existsSync(SSHD);
 
 export interface OpenSshServer {
   port: number;

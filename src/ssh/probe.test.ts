@@ -5,7 +5,6 @@ import ssh2 from 'ssh2';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PATIENCE_MS } from '../../test/support/time/until.ts';
 import type { SshTarget } from '../ports/ssh-probe.ts';
-import { hasOpenSshServer, type OpenSshServer, startOpenSshServer } from './openssh-server.fixture.ts';
 import { createSshProbe } from './probe.ts';
 import { publicKeys } from './public-keys.fixture.ts';
 import { fingerprintOf } from './query.ts';
@@ -293,30 +292,4 @@ it('leaves no socket and no timer that would keep a process alive', async () => 
     timeout: PATIENCE_MS,
   });
   expect(JSON.parse(stdout)).toMatchObject({ ok: true });
-});
-
-describe.skipIf(!hasOpenSshServer)('OpenSSH', () => {
-  let sshd: OpenSshServer;
-  const targetOf = (username: string): SshTarget => ({ host: '127.0.0.1', port: sshd.port, username });
-  const start = async (lines: readonly string[]): Promise<void> => {
-    sshd = await startOpenSshServer(lines);
-    cleanups.push(() => sshd.close());
-  };
-
-  it('accepts every type of key that it knows', async () => {
-    await start(everyKey);
-    const result = await probe.probe(targetOf(sshd.username), everyKey, sshd.hostKeyFingerprint);
-    expect(result, sshd.log()).toEqual({ ok: true, hostKeyFingerprint: sshd.hostKeyFingerprint });
-  });
-
-  it.each(Object.entries(publicKeys))('refuses %s when it does not know it', async (_type, line) => {
-    await start(everyKey.filter((known) => known !== line));
-    const result = await probe.probe(targetOf(sshd.username), [line]);
-    expect(result).toMatchObject({ ok: false, step: 'auth', keyIndex: 0 });
-  });
-
-  it('refuses a key for a user that it does not know', async () => {
-    await start(everyKey);
-    expect(await probe.probe(targetOf('nobody-here'), [ed25519])).toMatchObject({ ok: false, step: 'auth' });
-  });
 });

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startPostgres } from '../support/databases/postgres.ts';
@@ -242,9 +241,7 @@ function certify(reader: Reader, { base_url: base = '', api_key: key = '' }: Rec
     );
 }
 
-const hasCurl = spawnSync('curl', ['--version']).error === undefined;
-
-describe.skipIf(!hasCurl).concurrent('the commands of', () => {
+describe.concurrent('the commands of', () => {
   it.each(pages.filter((page) => shellBlocksOf(readPage(page)).length > 0))(
     '%s work as they stand',
     async (page) => {

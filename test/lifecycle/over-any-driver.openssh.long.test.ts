@@ -2,7 +2,6 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { it } from 'vitest';
-import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
 import { generateKeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 import { ServerLives } from '../support/processes/server-lives.ts';
@@ -25,9 +24,7 @@ const catalog = {
   ],
 };
 
-it
-  .runIf(hasOpenSshServer)
-  .each([{ name: 'JavaScript', program: [process.execPath, at('node/driver.mjs')], restart: 0 }])(
+it.each([{ name: 'JavaScript', program: [process.execPath, at('node/driver.mjs')], restart: 0 }])(
   'a machine of the driver in $name lives through kill -9 of Berth at each moment [exec-lifecycle]',
   async ({ program, restart }) => {
     await using server = new ServerLives((folder) => {

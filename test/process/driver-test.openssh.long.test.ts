@@ -3,11 +3,10 @@ import { once } from 'node:events';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
 import { runBerth, temporaryFolder } from '../support/processes/process.ts';
 import { driverFile, full, newSite, type Site, template, UNITS } from './exec-driver.fixture.ts';
 
-describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
+describe('berth driver test', () => {
   const test = (site: Site, ...driver: string[]) =>
     runBerth(['driver', 'test', '--json', '--units', String(UNITS), ...driver], {
       env: { BERTH_DRIVER_TOKEN: 'a-token-of-the-driver-0123456789' },

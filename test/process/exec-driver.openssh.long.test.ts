@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
 import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import { fileOf } from '../support/processes/built-programs.ts';
@@ -19,7 +18,7 @@ const serve = (site: Site, entry?: string): Promise<ServingProcess> =>
     ...(entry !== undefined && { entry, ipc: true }),
   });
 
-describe.skipIf(!hasOpenSshServer).concurrent('a driver in Python behind berth serve', () => {
+describe.concurrent('a driver in Python behind berth serve', () => {
   it.each([
     { name: 'driver.py', file: template, tiers: ['compute'] },
     { name: 'full_driver.py', file: full, tiers: ['compute', 'storage'] },

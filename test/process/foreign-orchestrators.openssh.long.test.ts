@@ -1,9 +1,8 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
 import { runBerth, temporaryFolder } from '../support/processes/process.ts';
 
 // Orchestrators of strangers: other languages, no code of Berth, machines that are OpenSSH servers.
@@ -31,11 +30,6 @@ const ORCHESTRATORS = [
     faults: { 'time-without-zone': 'WIRE-TIME-001', 'unknown-id-is-400': 'INS-404-003' },
   },
 ] as const;
-
-const needed = { socat: '-V', jq: '--version', python3: '--version' };
-const missing = Object.entries(needed).filter(([program, flag]) => spawnSync(program, [flag]).error);
-if (!hasOpenSshServer || missing.length > 0)
-  process.stderr.write('No sshd, socat, jq or Python here: foreign orchestrators are left out.\n');
 
 /** Starts it; `await using` ends it with SIGTERM, and with it its machines. */
 async function startForeign([command, ...args]: readonly string[], fault?: string) {
@@ -87,7 +81,7 @@ const faulty = ORCHESTRATORS.flatMap(({ name, program, faults }) =>
 /** Beside other tests, the shell answers more slowly than its machines boot: no stop would reach one that is PROVISIONING. */
 const inTurn = (name: string) => (name.startsWith('shell') ? it.sequential : it.concurrent);
 
-describe.skipIf(!hasOpenSshServer || missing.length > 0)('a foreign orchestrator', () => {
+describe('a foreign orchestrator', () => {
   for (const { name, program } of lawful)
     inTurn(name)(`'${name}' is conformant`, async () => {
       expect(await judged(program)).toEqual({ outcome: 'CONFORMANT', red: [], leftovers: [] });

@@ -1,11 +1,10 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { type Container, startSandboxContainer } from '../../src/compose/sandbox/testcontainers.ts';
-import { BerthProcess, mainFile } from '../support/processes/process.ts';
+import { BerthProcess } from '../support/processes/process.ts';
 
 /** `berth` in a process of its own, where testcontainers would run the image: its ports are mapped to themselves. */
 class ProcessContainer implements Container {
@@ -75,18 +74,6 @@ it('stops when standard input ends, with --stop-with-stdin', async () => {
   const { code, stdout, stderr } = await process.ended;
   expect([code, stderr]).toEqual([0, '']);
   expect(JSON.parse(stdout)).toHaveProperty('providers');
-});
-
-const hasCurl = spawnSync('curl', ['--version']).error === undefined;
-
-it.skipIf(!hasCurl)('examples/sandbox/curl/run.sh lives through the life of a machine', () => {
-  const root = new URL('../..', import.meta.url).pathname;
-  const env = { ...process.env, BERTH: `${process.execPath} ${mainFile}` };
-  const { status, stdout, stderr } = spawnSync(`${root}examples/sandbox/curl/run.sh`, {
-    env,
-    encoding: 'utf8',
-  });
-  expect([status, stdout, stderr]).toEqual([0, 'PROVISIONING\nONLINE\n404\nONLINE\n404\n', '']);
 });
 
 interface ReadyLine {

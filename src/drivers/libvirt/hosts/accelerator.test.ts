@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -18,17 +18,19 @@ const facts: HostFacts = {
 };
 const place = { stateDir: '/var/lib/berth' };
 
-/** A host with a fake QEMU that runs this script. */
-function openHostWhereQemu(does: string) {
-  const bin = mkdtempSync(join(tmpdir(), 'berth-qemu-'));
+/** A host with fake programs, each of which runs its script. */
+function openHostWith(programs: Readonly<Record<string, string>>) {
+  const bin = mkdtempSync(join(tmpdir(), 'berth-host-bin-'));
   onTestFinished(() => rmSync(bin, { recursive: true }));
-  writeFileSync(join(bin, 'qemu-system-x86_64'), `#!/bin/sh\n${does}\n`);
-  chmodSync(join(bin, 'qemu-system-x86_64'), 0o755);
+  for (const [name, does] of Object.entries(programs))
+    writeFileSync(join(bin, name), `#!/bin/sh\n${does}\n`, { mode: 0o755 });
   const shell = openHostShell({ name: 'kvm-1', uri: 'qemu:///system' });
   const run: typeof shell.run = (script, args, timeoutMs) =>
     shell.run(`PATH=${bin}:$PATH\n${script}`, args, timeoutMs);
   return { name: shell.name, run };
 }
+
+const openHostWhereQemu = (does: string) => openHostWith({ 'qemu-system-x86_64': does });
 
 describe('the accelerator', () => {
   it('is KVM where a guest on it finished', async () => {
@@ -78,7 +80,7 @@ describe('a host reports', () => {
   it('its hardware and facts', async () => {
     const root = mkdtempSync(join(tmpdir(), 'berth-host-'));
     onTestFinished(() => rmSync(root, { recursive: true }));
-    const shell = openHostShell({ name: 'kvm-1', uri: 'qemu:///system' });
+    const shell = openHostWith({ virsh: '', flock: '' });
     const read = () => readHostFacts(shell, { ...place, root });
     const none = {
       virtualization: undefined,

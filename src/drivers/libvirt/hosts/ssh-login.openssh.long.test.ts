@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { generateKeyPair } from '../../../../test/support/processes/openssh.ts';
-import { hasOpenSshServer, startOpenSshServer } from '../../../ssh/openssh-server.fixture.ts';
+import { startOpenSshServer } from '../../../ssh/openssh-server.fixture.ts';
 import { Change } from '../change.ts';
 import { openHost as libvirtOf } from '../client.ts';
 import { someHostOptions } from '../host-options.fixture.ts';
@@ -48,7 +48,7 @@ async function openHost() {
 /** The program that virsh runs in place of `ssh`. */
 const programOf = ({ uri }: Login): string => new URL(uri).searchParams.get('command') ?? '';
 
-it.runIf(hasOpenSshServer)('all calls of a host share one login, which leaves nothing behind', async () => {
+it('all calls of a host share one login, which leaves nothing behind', async () => {
   const { login, run, logins } = await openHost();
   expect(await Promise.all([run('echo one'), run('echo two')])).toEqual(['one', 'two']);
   // Called as libvirt does: the host in the arguments is not logged in to again.
@@ -59,7 +59,7 @@ it.runIf(hasOpenSshServer)('all calls of a host share one login, which leaves no
   expect(existsSync(dirname(programOf(login)))).toBe(false);
 });
 
-it.runIf(hasOpenSshServer)('a killed login is opened again', async () => {
+it('a killed login is opened again', async () => {
   const { login, run, logins } = await openHost();
   await run('true');
   const socket = join(dirname(programOf(login)), 'way');
@@ -70,7 +70,7 @@ it.runIf(hasOpenSshServer)('a killed login is opened again', async () => {
   expect(logins()).toBe(2);
 });
 
-it.runIf(hasOpenSshServer)('a command with a claim runs on the host, and reads its input there', async () => {
+it('a command with a claim runs on the host, and reads its input there', async () => {
   const { host } = await openHost();
   const clock = { now: () => 1, setTimer: () => ({ cancel: () => {} }) };
   const change = (fence: number) => {

@@ -1,0 +1,3 @@
+import { describeTemplate } from './templates.suite.ts';
+
+describeTemplate('python/driver.py', 'python3');
