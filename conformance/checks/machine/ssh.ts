@@ -97,7 +97,7 @@ export const sshChecks: readonly Check[] = [
   {
     id: 'SSH-GONE-001',
     level: 'lifecycle',
-    scenarios: ['destroy'],
+    scenarios: ['online', 'destroy'],
     judge: (evidence) => {
       evidence.loginsAt('destroy/login');
       return judgeClosed(evidence, GONE, 'gone');
