@@ -1,4 +1,5 @@
 import { refuseOtherDraws, runIdOf } from '../certificate/redraw.ts';
+import type { Check } from '../checks/check.ts';
 import { CHECKS } from '../checks/index.ts';
 import type { Requirement } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
@@ -8,7 +9,12 @@ import type { RestartTarget } from '../scenarios/restart/restart-target.ts';
 import type { SshClient } from '../ssh/ssh-client.ts';
 import { ssh2Client } from '../ssh/ssh2-client.ts';
 import { Draws } from '../transcript/draws.ts';
-import type { ChosenSettings, RunSettings, TranscriptRecord } from '../transcript/records.ts';
+import {
+  type ChosenSettings,
+  LEVELS,
+  type RunSettings,
+  type TranscriptRecord,
+} from '../transcript/records.ts';
 import { type Judged, judge } from '../verdict/judge.ts';
 import { leftovers } from '../verdict/outcome.ts';
 import { type AutoClock, createAutoClock } from './reference/auto-clock.ts';
@@ -41,6 +47,9 @@ export interface Trial {
   tookMs: number;
 }
 
+/** What a check needs of a run. */
+export type Need = Pick<Check, 'level' | 'scenarios'>;
+
 const settings: ChosenSettings = {
   pollIntervalMs: 10_000,
   readyTimeoutMs: 600_000,
@@ -53,10 +62,16 @@ const settings: ChosenSettings = {
 };
 
 /**
- * Runs the whole suite at level full and the contract's pace, in virtual time. SSH is real. Throws if `verify --challenge`
- * would refuse what a usual run drew.
+ * Runs the suite at the contract's pace, in virtual time: all of level full or, with `needs`, the scenarios that those
+ * checks need, at the lowest level that has them. SSH is real. Throws if `verify --challenge` would refuse what a usual
+ * run drew.
  */
-export async function runAgainst(subject: Subject, requirements: readonly Requirement[]): Promise<Trial> {
+export async function runAgainst(
+  subject: Subject,
+  requirements: readonly Requirement[],
+  needs?: readonly Need[],
+): Promise<Trial> {
+  const level = LEVELS.findLast((one) => needs?.some((need) => need.level === one)) ?? 'full';
   const clock = createAutoClock();
   let hits = 0;
   const hit = (): void => {
@@ -74,7 +89,7 @@ export async function runAgainst(subject: Subject, requirements: readonly Requir
       {
         ...credentialsOf(reference.options, subject.signsInWith),
         baseUrl,
-        level: 'full',
+        level,
         settings: { ...settings, ...subject.run },
       },
       {
@@ -86,7 +101,7 @@ export async function runAgainst(subject: Subject, requirements: readonly Requir
         ledgerFile: { append: () => {} },
         restartTarget: restartOf(subject, reference),
       },
-      scenariosFor('full', undefined, subject.run),
+      scenariosFor(level, needs, subject.run),
     );
     if (subject.run?.plain !== true) refuseOtherDraws(records, draws);
     const listed = leftovers(new Evidence(records).resources);

@@ -2,13 +2,16 @@ import { expect, it } from 'vitest';
 import { loadRequirements } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
 import { countVerdicts, EXIT, exitCodeOf, leftovers, outcomeOf } from '../verdict/outcome.ts';
-import { refusal } from './deviate.ts';
+import { onAnswers, refusal } from './deviate.ts';
 import { runAgainst, type Subject } from './harness.ts';
-import { allMutants } from './mutants.ts';
 
 const LIST = 'GET /instances';
 const GET = 'GET /instances/{instanceId}';
 const CREATE = 'POST /instances';
+const DELETE = 'DELETE /instances/{instanceId}';
+const CRASH = refusal(500, 'internal');
+/** Creates that are refused, one that is not, a volume, and the end of both. */
+const NEEDS = [{ level: 'full', scenarios: ['refusals', 'volumes', 'destroy'] }] as const;
 const { rows } = loadRequirements();
 
 /** Servers that create machines and deny it, or keep machines and report them as gone. */
@@ -59,7 +62,7 @@ const liars: Record<string, Subject> = {
 };
 
 it.each(Object.entries(liars))('a server that %s hides no machine from the run', async (_what, subject) => {
-  const { leaked } = await runAgainst(subject, rows);
+  const { leaked } = await runAgainst(subject, rows, NEEDS);
   expect(leaked).toEqual([]);
 });
 
@@ -73,26 +76,24 @@ it('leaves a machine alone that lets in any key: it may be of another client of 
       }),
     },
     rows,
+    NEEDS,
   );
   expect(leaked).not.toEqual([]);
 });
 
-it.each([
-  'cut-off-bodies-crash',
-  'delete-answers-204-with-a-body',
-  'deleted-with-a-body',
-  'bad-creates-crash',
-])('nothing of %s may still be running: the exit code is 1', async (wanted) => {
-  const { records, judged } = await runAgainst(mutantOf(wanted), rows);
+it.each<[string, Subject['behave'] & {}]>([
+  ['crashes on bad creates', onAnswers([CREATE], ({ status }) => (status === 400 ? CRASH : undefined))],
+  [
+    'answers a DELETE with 204 and a body',
+    onAnswers([DELETE, 'DELETE /volumes/{volumeId}'], (answer) =>
+      answer.status < 300 ? { ...answer, status: 204, raw: '{"deleted":true}' } : undefined,
+    ),
+  ],
+])('nothing of a server that %s may still be running: the exit code is 1', async (_what, behave) => {
+  const { records, judged } = await runAgainst({ behave }, rows, NEEDS);
   const { run, end, resources } = new Evidence(records);
   if (end === undefined) throw new Error('a run ends');
   const outcome = outcomeOf(run, end, countVerdicts(judged));
   expect(leftovers(resources)).toEqual([]);
   expect(exitCodeOf(outcome, end, [])).toBe(EXIT.nonConformant);
 });
-
-function mutantOf(wanted: string): Subject {
-  const mutant = allMutants.find(({ id }) => id === wanted);
-  if (mutant === undefined) throw new Error(`there is no mutant ${wanted}`);
-  return mutant;
-}

@@ -1,14 +1,28 @@
 import { expect } from 'vitest';
+import { CHECKS } from '../checks/index.ts';
 import { loadRequirements } from '../contract/requirements.ts';
+import { SCENARIOS } from '../scenarios/index.ts';
 import { countVerdicts, outcomeOf } from '../verdict/outcome.ts';
-import { reddened, runAgainst, type Trial } from './harness.ts';
+import { type Need, reddened, runAgainst, type Trial } from './harness.ts';
 import type { Mutant, Variation } from './mutant.ts';
 
 const { rows } = loadRequirements();
 
-/** Expects that the mutant's deviation took effect, and that exactly the checks in `reddens` failed. */
-export async function expectKilled(mutant: Mutant): Promise<void> {
-  const trial = await runAgainst(mutant, rows);
+/** What a run needs to show the mutant to the checks that must fail. */
+export function needsOf({ reddens, alsoIn = [] }: Mutant): Need[] {
+  const also = SCENARIOS.filter(({ id }) => alsoIn.includes(id));
+  return [
+    ...CHECKS.filter(({ id }) => reddens.includes(id)),
+    ...also.map(({ level, id }) => ({ level, scenarios: [id] })),
+  ];
+}
+
+/**
+ * Expects that the mutant's deviation took effect, and that exactly the checks in `reddens` failed: in a run of the whole
+ * suite or of what `needs` names.
+ */
+export async function expectKilled(mutant: Mutant, needs?: readonly Need[]): Promise<void> {
+  const trial = await runAgainst(mutant, rows, needs);
   expect(endOf(trial)).toEqual({ reason: 'completed' });
   expect(trial.hits, 'times that the deviation took effect').toBeGreaterThan(0);
   expect(reddened(trial)).toEqual(mutant.reddens.toSorted());

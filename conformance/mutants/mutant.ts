@@ -11,6 +11,8 @@ export interface Mutant {
   breaks: string;
   /** The requirements whose checks must fail. */
   reddens: readonly string[];
+  /** The scenarios in which it shows, besides those that these checks need. */
+  alsoIn?: readonly string[];
   /** Replaces rules. Must call `hit` each time the deviation takes effect. */
   behave: (rules: Rules, hit: () => void, clock: AutoClock) => Rules;
   options?: Partial<ReferenceOptions>;

@@ -1,4 +1,3 @@
-import { accessMutants } from './access/access.mutants.ts';
 import { credentialMutants } from './access/credentials.mutants.ts';
 import { recognitionMutants } from './access/recognition.mutants.ts';
 import { availabilityMutants } from './catalog/availability.mutants.ts';
@@ -10,10 +9,8 @@ import { destroyMutants } from './instances/destroy.mutants.ts';
 import { fullMutants } from './instances/full-level.mutants.ts';
 import { lifeMutants } from './instances/life.mutants.ts';
 import { refusalMutants } from './instances/refusal.mutants.ts';
-import { stubbornMutants } from './instances/stubborn.mutants.ts';
 import { machineMutants } from './machine/machine.mutants.ts';
 import type { Mutant } from './mutant.ts';
-import { repetitionMutants } from './repetition.mutants.ts';
 import { restartMutants } from './restart/restart.mutants.ts';
 import { attachmentMutants } from './volumes/attachment.mutants.ts';
 import { volumeMutants } from './volumes/volume.mutants.ts';
@@ -29,12 +26,9 @@ export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
   'the life of an instance': lifeMutants,
   'the machine behind it': machineMutants,
   'destroying an instance': destroyMutants,
-  'who may act on an instance, and how it is reached': accessMutants,
   'servers that behave well for the suite only': recognitionMutants,
   'what must be refused': refusalMutants,
   'names, keys, first boots and races': fullMutants,
-  'answers that never become right': stubbornMutants,
-  'second regions, third entries and calls, caches': repetitionMutants,
   'a restart': restartMutants,
   volumes: volumeMutants,
   attachments: attachmentMutants,

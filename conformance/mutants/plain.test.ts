@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { recognitionMutants } from './access/recognition.mutants.ts';
-import { expectKilled } from './matrix.ts';
-import type { Mutant, Variation } from './mutant.ts';
-import { expectNoFailureInPlain, expectUnseenInUsual } from './plain.ts';
+import type { Variation } from './mutant.ts';
+import { expectNoFailureInPlain } from './plain.ts';
 import { variations } from './variations.ts';
 
-/** Each kind of sign, and the forms that need another sign-in or another life. The matrix has all of them. */
-const SIGNS = ['destroys-for-the-user-agent-of-the-suite-only', 'injects-keys-of-the-suite-only'];
+/** The forms that need another sign-in or another life. The matrix has all of them. */
 const FORMS = [
   'tokens-only',
   'logins-only',
@@ -17,30 +15,14 @@ const FORMS = [
   'restarts-for-half-a-minute',
 ];
 
-const chosen = <T extends Mutant | Variation>(
-  list: readonly T[],
-  ids: readonly string[],
-): (readonly [string, T])[] =>
-  ids.map((id) => {
-    const found = list.find((one) => one.id === id);
-    if (found === undefined) throw new Error(`there is no ${id}`);
-    return [id, found];
-  });
-
-describe('a server that recognises the suite', () => {
-  it.each(chosen(recognitionMutants, SIGNS))(
-    '%s: a usual run sees nothing, and a plain run fails',
-    async (_id, mutant) => {
-      await expectUnseenInUsual(mutant);
-      await expectKilled(mutant);
-    },
-  );
+const forms = FORMS.map((id) => {
+  const form = variations.find((one) => one.id === id);
+  if (form === undefined) throw new Error(`there is no ${id}`);
+  return [id, form] as const;
 });
 
 describe('a plain run', () => {
-  it.each(chosen(variations, FORMS))('fails nowhere in %s', (_id, variation) =>
-    expectNoFailureInPlain(variation),
-  );
+  it.each(forms)('fails nowhere in %s', (_id, variation) => expectNoFailureInPlain(variation));
 
   it('fails nowhere in a server with entity tags', () => {
     const behave: Variation['behave'] = (rules) => ({

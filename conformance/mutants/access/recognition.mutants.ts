@@ -31,14 +31,6 @@ export const recognitionMutants: readonly Mutant[] = [
     })),
   },
   {
-    id: 'stops-for-the-user-agent-of-the-suite-only',
-    breaks: 'stop powers the instance off.',
-    reddens: ['STOP-200-001', 'TRACE-FRESH-001'],
-    ...inPlain(byUserAgent, (isSuite, hit) => ({
-      takesEffect: (_instance, operation) => operation !== 'stop' || isSuite() || hit(),
-    })),
-  },
-  {
     id: 'opens-ssh-for-names-of-the-suite-only',
     breaks: 'ONLINE means running and reachable, with a live SSH endpoint.',
     reddens: ['SSH-LIVE-001'],

@@ -26,12 +26,6 @@ const listMutants: readonly Mutant[] = [
     behave: hiding(({ id }) => id === 'cpu-spot'),
   },
   {
-    id: 'available-from-the-catalogue',
-    breaks: 'available is set per offer.',
-    reddens: ['AVL-AGREE-001'],
-    behave: showing('metal-epyc', () => ({ available: true }), 'configurations'),
-  },
-  {
     id: 'available-and-not-listed',
     breaks: '/availability reflects real-time inventory.',
     reddens: ['AVL-AGREE-001'],
@@ -57,20 +51,18 @@ const listMutants: readonly Mutant[] = [
     }),
   },
   {
+    id: 'a-second-region-sells-nothing',
+    breaks: 'What /availability lists can be deployed.',
+    reddens: ['REG-BUY-001'],
+    behave: onRule('claimCapacity', (usual, _offer, region) =>
+      usual && region === 'us-east' ? false : undefined,
+    ),
+  },
+  {
     id: 'region-filter-ignored',
     breaks: 'region filters.',
     reddens: ['AVL-REGION-001', 'AVL-REGION-002', 'AVL-REGION-004', 'INS-LIST-002'],
     behave: onRule('matchesRegion', (usual) => (usual ? undefined : true)),
-  },
-  {
-    id: 'unknown-region-is-any',
-    breaks: 'region filters.',
-    reddens: ['AVL-REGION-002'],
-    behave: onAnswers([AVAILABILITY], (answer, { query }) =>
-      query.get('region') === 'berth-conf-nowhere'
-        ? withFields(answer, { configurations: [unknownOffer] })
-        : undefined,
-    ),
   },
   {
     id: 'region-filter-in-another-case',
@@ -84,19 +76,6 @@ const listMutants: readonly Mutant[] = [
   },
 ];
 
-const unknownOffer = {
-  id: 'cpu-small',
-  name: 'CPU small',
-  instance_type: 'DEDICATED',
-  vcpus: 2,
-  memory_gb: 4,
-  storage_gb: 40,
-  price_per_hour: 0.02,
-  available: true,
-  regions: ['eu-north', 'us-east'],
-  supports_cloud_init: true,
-};
-
 const regionMutants: readonly Mutant[] = [
   {
     id: 'region-is-a-uuid',
@@ -106,12 +85,6 @@ const regionMutants: readonly Mutant[] = [
       ...regions,
       '0f8fad5b-d9cb-469f-a165-70867728950e',
     ]),
-  },
-  {
-    id: 'region-is-a-city',
-    breaks: 'Region identifiers are tokens.',
-    reddens: ['REG-TOKEN-001'],
-    behave: showingRegions('metal-epyc', 'configurations', (regions) => [...regions, 'New York 2']),
   },
   {
     id: 'region-with-a-number-of-its-own',

@@ -15,12 +15,6 @@ export const offerMutants: readonly Mutant[] = [
     ),
   },
   {
-    id: 'memory-as-text',
-    breaks: 'memory_gb is a number.',
-    reddens: ['CFG-FIELD-001'],
-    behave: showing('metal-epyc', ({ memory_gb }) => ({ memory_gb: String(memory_gb) })),
-  },
-  {
     id: 'no-word-on-cloud-init',
     breaks: 'supports_cloud_init is required.',
     reddens: ['CFG-FIELD-001'],
@@ -55,16 +49,6 @@ export const offerMutants: readonly Mutant[] = [
     }),
   },
   {
-    id: 'new-id-for-each-read',
-    breaks: 'id is a stable offer identifier.',
-    reddens: ['AVL-SOLDOUT-001', 'CFG-OMIT-001', 'CFG-STABLE-001', 'RESTART-OFFER-001'],
-    behave: (rules, hit, clock) => {
-      const count = counter();
-      const change = showing('metal-epyc', ({ id }) => ({ id: `${id}-${count()}` }));
-      return change(rules, hit, clock);
-    },
-  },
-  {
     id: 'replicas-with-two-catalogues',
     breaks: 'id is a stable offer identifier.',
     reddens: ['CFG-STABLE-001'],
@@ -73,12 +57,6 @@ export const offerMutants: readonly Mutant[] = [
       const change = showing('metal-epyc', () => ({ vcpus: count() % 2 === 0 ? 96 : 64 }));
       return change(rules, hit, clock);
     },
-  },
-  {
-    id: 'sold-out-offers-left-out',
-    breaks: 'An unavailable offer is never omitted from the array.',
-    reddens: ['CFG-OMIT-001'],
-    behave: hiding(({ free }) => [...free.values()].every((units) => units === 0)),
   },
   {
     id: 'offer-left-out-after-a-while',
@@ -91,12 +69,6 @@ export const offerMutants: readonly Mutant[] = [
     breaks: 'instance_type filters.',
     reddens: ['CFG-FILTER-001'],
     behave: onRule('matchesType', (usual) => (usual ? undefined : true)),
-  },
-  {
-    id: 'type-filter-loses-bare-metal',
-    breaks: 'instance_type filters.',
-    reddens: ['CFG-FILTER-001'],
-    behave: onRule('matchesType', (_usual, _offer, wanted) => (wanted === 'BARE_METAL' ? false : undefined)),
   },
   {
     id: 'price-below-zero',
@@ -127,11 +99,5 @@ export const offerMutants: readonly Mutant[] = [
     breaks: 'regions are tokens.',
     reddens: ['CFG-REGION-001'],
     behave: showingRegions('metal-epyc', 'configurations', (regions) => [...regions, ...regions]),
-  },
-  {
-    id: 'available-nowhere',
-    breaks: 'An available offer is deployable in its regions.',
-    reddens: ['AVL-REGION-001', 'AVL-REGION-004', 'CFG-REGION-001'],
-    behave: showingRegions('cpu-plain', 'availability', () => []),
   },
 ];

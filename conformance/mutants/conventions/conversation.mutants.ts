@@ -26,12 +26,6 @@ const conventionMutants: readonly Mutant[] = [
     ),
   },
   {
-    id: 'answers-without-a-type',
-    breaks: 'Bodies are application/json.',
-    reddens: ['WIRE-JSON-001'],
-    behave: onAnswers(['GET /availability'], (answer) => ({ ...answer, headers: {} })),
-  },
-  {
     id: 'deleted-with-a-body',
     breaks: 'DELETE of a volume answers 204 without a body.',
     reddens: ['VOL-DELETE-002', 'WIRE-JSON-001'],
@@ -100,33 +94,9 @@ const conventionMutants: readonly Mutant[] = [
     reddens: ['WIRE-TIME-001'],
     behave: onRule('timestamp', (_usual, wallMs) => new Date(wallMs + 3 * 3_600_000).toISOString()),
   },
-  {
-    id: 'volume-in-the-time-of-the-database',
-    breaks: 'Timestamps are RFC 3339 in UTC.',
-    reddens: ['WIRE-TIME-001'],
-    behave: onRule('showVolume', (shown) => ({
-      ...shown,
-      created_at: String(shown['created_at']).replace('T', ' ').replace('Z', ''),
-    })),
-  },
 ];
 
 const errorMutants: readonly Mutant[] = [
-  {
-    id: 'unknown-route-in-another-form',
-    breaks: 'Every error response has the envelope.',
-    reddens: ['ERR-ENVELOPE-001'],
-    behave: onNoRoute((answer, { path }) => ({
-      ...answer,
-      json: { statusCode: 404, message: `Cannot GET ${path}` },
-    })),
-  },
-  {
-    id: 'unsupported-method-without-a-body',
-    breaks: 'Every error response has the envelope.',
-    reddens: ['ERR-ENVELOPE-001'],
-    behave: onNoRoute(({ status }) => (status === 405 ? { status, headers: {} } : undefined)),
-  },
   {
     id: 'details-as-text',
     breaks: 'details is an object.',
@@ -134,12 +104,6 @@ const errorMutants: readonly Mutant[] = [
     behave: onRule('errorBody', (_usual, code, message, details) =>
       details === undefined ? undefined : { error: { code, message, details: JSON.stringify(details) } },
     ),
-  },
-  {
-    id: 'error-without-a-message',
-    breaks: 'message is required.',
-    reddens: ['ERR-ENVELOPE-001'],
-    behave: onRule('errorBody', (_usual, code) => (code === 'not_found' ? { error: { code } } : undefined)),
   },
   {
     id: 'phrase-as-a-code',
@@ -176,24 +140,6 @@ const errorMutants: readonly Mutant[] = [
     ),
   },
   {
-    id: 'code-as-a-message',
-    breaks: 'message is human-readable.',
-    reddens: ['ERR-MESSAGE-001'],
-    behave: onRule('errorBody', (_usual, code) =>
-      code === 'not_found' ? { error: { code, message: code } } : undefined,
-    ),
-  },
-  {
-    id: 'page-as-a-message',
-    breaks: 'message is human-readable.',
-    reddens: ['ERR-MESSAGE-001'],
-    behave: onRule('errorBody', (_usual, code) =>
-      code === 'method_not_allowed'
-        ? { error: { code, message: '<html><body><h1>405</h1></body></html>' } }
-        : undefined,
-    ),
-  },
-  {
     id: 'catch-all-route',
     breaks: 'What does not exist is 404.',
     reddens: ['ERR-ROUTE-001'],
@@ -202,18 +148,6 @@ const errorMutants: readonly Mutant[] = [
         ? { status: 200, headers: { 'content-type': 'application/json' }, json: { app: 'console' } }
         : undefined,
     ),
-  },
-  {
-    id: 'unsupported-method-is-401',
-    breaks: 'A method that is not there is an error of its own.',
-    reddens: ['AUTH-KEY-001', 'ERR-ROUTE-001'],
-    behave: onNoRoute(({ status }) => (status === 405 ? refusal(401, 'unauthorized') : undefined)),
-  },
-  {
-    id: 'odd-ids-crash',
-    breaks: 'Malformed or invalid is 400, what does not exist is 404.',
-    reddens: ['ERR-ID-001'],
-    behave: onAnswers([GET], (_answer, request) => (isOdd(request) ? refusal(500, 'internal') : undefined)),
   },
   {
     id: 'odd-ids-are-unprocessable',

@@ -61,46 +61,16 @@ export const fieldMutants: readonly Mutant[] = [
     behave: onRule('showInstance', (shown) => ({ ...shown, price_per_hour: -1 })),
   },
   {
-    id: 'instance-for-the-price-of-a-month',
-    breaks: 'price_per_hour of an instance is USD per hour.',
-    reddens: ['INS-PRICE-003'],
-    behave: onRule('pricePerHour', (usual) => usual * 730),
-  },
-  {
     id: 'instance-ten-percent-dearer',
     breaks: 'price_per_hour is the current effective price.',
     reddens: ['INS-PRICE-003'],
     behave: onRule('pricePerHour', (usual) => usual * 1.1),
   },
   {
-    id: 'dearer-after-a-start',
-    breaks: 'price_per_hour is the current effective price.',
-    reddens: ['INS-PRICE-003'],
-    behave: (rules, hit) => {
-      const stopped = new Set<string>();
-      return {
-        ...rules,
-        pricePerHour(instance) {
-          const usual = rules.pricePerHour(instance);
-          if (instance.status === 'STOPPED') stopped.add(instance.id);
-          if (instance.status !== 'ONLINE' || !stopped.has(instance.id)) return usual;
-          hit();
-          return usual * 2;
-        },
-      };
-    },
-  },
-  {
     id: 'instance-of-another-size',
     breaks: 'configuration_id is the offer that the instance was deployed from.',
     reddens: ['INS-OFFER-001'],
     behave: onRule('showInstance', (shown) => ({ ...shown, vcpus: 1, gpu_count: 99 })),
-  },
-  {
-    id: 'instance-in-mebibytes',
-    breaks: 'Memory is in GB.',
-    reddens: ['INS-OFFER-001'],
-    behave: onRule('showInstance', (shown) => ({ ...shown, memory_gb: Number(shown['memory_gb']) * 1024 })),
   },
   {
     id: 'volume-for-a-placeholder',

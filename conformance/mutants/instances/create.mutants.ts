@@ -1,5 +1,6 @@
 import { onAnswers, onRule, refusal, withFields } from '../deviate.ts';
 import type { Mutant } from '../mutant.ts';
+import type { WireAnswer } from '../reference/exchange.ts';
 
 const CREATE = 'POST /instances';
 const GET = 'GET /instances/{instanceId}';
@@ -29,34 +30,10 @@ export const createMutants: readonly Mutant[] = [
     behave: onRule('answerDelayMs', (_usual, { route }) => (route === CREATE ? 20_000 : undefined)),
   },
   {
-    id: 'create-makes-two',
-    breaks: 'POST /instances makes the Instance that it answers with, and no other.',
-    reddens: ['INS-ONE-001'],
-    behave: onRule('namesOfTwins', (_usual, { name }) => (typeof name === 'string' ? [name] : undefined)),
-  },
-  {
     id: 'create-makes-two-under-other-names',
     breaks: 'POST /instances makes the Instance that it answers with, and no other.',
     reddens: ['INS-ONE-001'],
     behave: onRule('namesOfTwins', () => ['vm-7f3a']),
-  },
-  {
-    id: 'simultaneous-creates-make-one-more',
-    breaks: 'POST /instances makes the Instance that it answers with, and no other.',
-    reddens: ['INS-ONE-001'],
-    behave: (rules, hit, clock) => {
-      let last = Number.NEGATIVE_INFINITY;
-      return {
-        ...rules,
-        namesOfTwins() {
-          const isSimultaneous = clock.now() === last;
-          last = clock.now();
-          if (!isSimultaneous) return [];
-          hit();
-          return ['vm-7f3a'];
-        },
-      };
-    },
   },
   {
     id: 'flavour-in-place-of-the-offer',
@@ -66,14 +43,6 @@ export const createMutants: readonly Mutant[] = [
       ...shown,
       configuration_id: `flavor-${offer.vcpus}`,
     })),
-  },
-  {
-    id: 'another-region-once-online',
-    breaks: 'region is the one that was asked for.',
-    reddens: ['INS-CREATE-004'],
-    behave: onRule('showInstance', (shown, { status }, _shown, { route }) =>
-      status === 'ONLINE' && route === GET ? { ...shown, region: 'ap-south' } : undefined,
-    ),
   },
   {
     id: 'id-of-the-server-once-online',
@@ -97,6 +66,25 @@ export const createMutants: readonly Mutant[] = [
     }),
   },
   {
+    id: 'the-list-is-its-first-page',
+    breaks: 'GET /instances lists every instance.',
+    reddens: ['INS-LIST-005'],
+    behave: onAnswers([LIST], (answer) =>
+      answer.status === 200 && listOf(answer).length > 2
+        ? withList(answer, listOf(answer).slice(0, 2))
+        : undefined,
+    ),
+  },
+  {
+    id: 'pages-overlap',
+    breaks: 'GET /instances lists each instance once.',
+    reddens: ['INS-LIST-005'],
+    behave: onAnswers([LIST], (answer) => {
+      if (answer.status !== 200 || listOf(answer).length < 3) return undefined;
+      return withList(answer, [...listOf(answer), ...listOf(answer).slice(-1)]);
+    }),
+  },
+  {
     id: 'list-shows-another-status',
     breaks: 'Status values are accurate.',
     reddens: ['INS-LIST-004'],
@@ -116,6 +104,7 @@ export const createMutants: readonly Mutant[] = [
     id: 'updated-at-goes-back',
     breaks: 'updated_at is when the instance was updated.',
     reddens: ['INS-TIME-002'],
+    alsoIn: ['stop'],
     behave: onRule('updatedAt', (_usual, { status, createdAtMs }) =>
       status === 'STOPPING' ? createdAtMs + 1 : undefined,
     ),
@@ -173,13 +162,6 @@ export const createMutants: readonly Mutant[] = [
     },
   },
   {
-    id: 'polled-read-asks-the-platform',
-    takesMs: 165_000,
-    breaks: 'GET /instances/{id} must be fast, cheap and accurate.',
-    reddens: ['LAT-GET-001'],
-    behave: onRule('answerDelayMs', (_usual, { route }) => (route === GET ? 1500 : undefined)),
-  },
-  {
     id: 'every-fifth-polled-read-is-slow',
     takesMs: 70_000,
     breaks: 'GET /instances/{id} must be fast, cheap and accurate.',
@@ -206,4 +188,31 @@ export const createMutants: readonly Mutant[] = [
         : undefined,
     ),
   },
+  {
+    id: 'every-fifth-read-is-a-500',
+    breaks: 'GET /instances/{instanceId} answers 200 with the instance.',
+    reddens: ['ERR-5XX-001', 'INS-GET-001'],
+    behave: (rules, hit) => {
+      let count = 0;
+      return {
+        ...rules,
+        answer(request, answer) {
+          const isRead = request.route === GET && answer.status === 200;
+          if (!isRead || ++count % 5 > 0) return rules.answer(request, answer);
+          hit();
+          return refusal(500, 'internal');
+        },
+      };
+    },
+  },
 ];
+
+interface List {
+  instances: Readonly<Record<string, unknown>>[];
+}
+
+const listOf = ({ json }: WireAnswer): List['instances'] => (json as List).instances;
+const withList = (answer: WireAnswer, instances: List['instances']): WireAnswer => ({
+  ...answer,
+  json: { instances },
+});

@@ -1,34 +1,44 @@
-import { onAnswers, onRule, refusal, withFields } from '../deviate.ts';
+import { onAnswers, refusal } from '../deviate.ts';
 import type { Mutant } from '../mutant.ts';
-import type { WireAnswer } from '../reference/exchange.ts';
+import { ApiError } from '../reference/errors.ts';
 
+const READ = 'GET /instances/{instanceId}';
 const DELETE = 'DELETE /instances/{instanceId}';
+/** The path of an instance that the run created. */
+const OWN = /i-\d{5}/;
 
 /** Faults in destroying an instance. */
 export const destroyMutants: readonly Mutant[] = [
   {
-    id: 'delete-answers-202',
-    breaks: 'DELETE answers 200 with the instance.',
-    reddens: ['DEL-200-001'],
-    behave: firstDelete((answer) => ({ ...answer, status: 202 })),
-  },
-  {
-    id: 'delete-answers-204-with-a-body',
-    breaks: 'DELETE answers 200 with the instance.',
-    reddens: ['DEL-200-001', 'WIRE-JSON-001'],
-    behave: firstDelete((answer) => ({ ...answer, status: 204 })),
-  },
-  {
     id: 'delete-shows-what-was',
     breaks: 'DELETE answers with the destruction initiated or completed.',
     reddens: ['DEL-200-001'],
-    behave: firstDelete((answer) => withFields(answer, { status: 'STOPPED' })),
+    behave: (rules, hit) => {
+      const before = new Map<string, string>();
+      return {
+        ...rules,
+        takesEffect(instance, operation) {
+          if (operation === 'delete') before.set(instance.id, instance.status);
+          return rules.takesEffect(instance, operation);
+        },
+        showInstance(instance, shown, request) {
+          const usual = rules.showInstance(instance, shown, request);
+          const status = before.get(instance.id);
+          if (request.route !== DELETE || status === undefined) return usual;
+          before.delete(instance.id);
+          hit();
+          return { ...usual, status };
+        },
+      };
+    },
   },
   {
-    id: 'destroyed-is-an-error',
+    id: 'gone-reads-410',
     breaks: 'A destroyed instance reads 404.',
-    reddens: ['DEL-GONE-001', 'TRACE-PATH-001'],
-    behave: onRule('statusAfter', (_usual, _instance, next) => (next === 'DESTROYED' ? 'ERROR' : undefined)),
+    reddens: ['DEL-GONE-001'],
+    behave: onAnswers([READ], (answer, { path }) =>
+      answer.status === 404 && OWN.test(path) ? refusal(410, 'gone') : undefined,
+    ),
   },
   {
     id: 'second-delete-is-409',
@@ -56,17 +66,33 @@ export const destroyMutants: readonly Mutant[] = [
     breaks: 'Deleting an already-destroyed instance is a success.',
     reddens: ['DEL-AGAIN-002'],
     behave: onAnswers([DELETE], (answer, { path }) =>
-      answer.status === 404 && /i-\d{5}/.test(path) ? refusal(409, 'invalid_state') : undefined,
+      answer.status === 404 && OWN.test(path) ? refusal(409, 'invalid_state') : undefined,
+    ),
+  },
+  {
+    id: 'each-third-delete-is-404-and-not-done',
+    breaks: '404 says that an instance does not exist.',
+    reddens: ['DEL-404-001'],
+    alsoIn: ['race'],
+    takesMs: 700_000,
+    behave: (rules, hit) => {
+      let calls = 0;
+      return {
+        ...rules,
+        takesEffect(instance, operation) {
+          if (operation !== 'delete' || ++calls % 3 !== 0) return rules.takesEffect(instance, operation);
+          hit();
+          throw new ApiError(404, 'not_found', 'There is no such instance.');
+        },
+      };
+    },
+  },
+  {
+    id: 'delete-needs-the-region',
+    breaks: 'region is optional.',
+    reddens: ['INS-REGION-001'],
+    behave: onAnswers([DELETE], (answer, { query }) =>
+      answer.status === 200 && !query.has('region') ? refusal(400, 'region_missing') : undefined,
     ),
   },
 ];
-
-/** Changes the answer to the first DELETE of each instance. */
-function firstDelete(change: (answer: WireAnswer) => WireAnswer): Mutant['behave'] {
-  const asked = new Set<string>();
-  return onAnswers([DELETE], (answer, { path }) => {
-    if (answer.status !== 200 || asked.has(path)) return undefined;
-    asked.add(path);
-    return change(answer);
-  });
-}

@@ -32,12 +32,6 @@ export const fullMutants: readonly Mutant[] = [
     ),
   },
   {
-    id: 'files-are-not-written',
-    breaks: 'write_files are files to write.',
-    reddens: ['BOOT-FILES-001', 'BOOT-FILES-002'],
-    behave: onRule('filesAtFirstBoot', (files) => (files.size > 0 ? new Map() : undefined)),
-  },
-  {
     id: 'permissions-are-decimal',
     breaks: 'permissions are in octal text form.',
     reddens: ['BOOT-FILES-002'],
@@ -63,6 +57,7 @@ export const fullMutants: readonly Mutant[] = [
     id: 'one-key-at-a-time',
     breaks: 'Several keys may be valid at once.',
     reddens: ['INS-LIST-001', 'KEYS-SECOND-001'],
+    alsoIn: ['stop'],
     behave: onRule('isAuthorized', (_usual, { headers }) =>
       headers['authorization'] === SECOND_KEY ? false : undefined,
     ),
@@ -76,32 +71,10 @@ export const fullMutants: readonly Mutant[] = [
     ),
   },
   {
-    id: 'any-account-reads-instances',
-    breaks: 'Keys are scoped to the marketplace account.',
-    reddens: ['KEYS-ACCOUNT-001'],
-    behave: onRule('isStranger', (usual, { route }) =>
-      usual && route === 'GET /instances/{instanceId}' ? false : undefined,
-    ),
-  },
-  {
     id: 'any-account-lists-instances',
     breaks: 'Keys are scoped to the marketplace account.',
     reddens: ['KEYS-ACCOUNT-001'],
     behave: onRule('isStranger', (usual, { route }) => (usual && route === LIST ? false : undefined)),
-  },
-  {
-    id: 'any-account-destroys-instances',
-    breaks: 'Keys are scoped to the marketplace account.',
-    reddens: ['KEYS-ACCOUNT-001', 'TRACE-CAUSE-001'],
-    behave: onRule('isStranger', (usual, { method }) => (usual && method === 'DELETE' ? false : undefined)),
-  },
-  {
-    id: 'any-account-is-told-that-it-destroyed',
-    breaks: 'Keys are scoped to the marketplace account.',
-    reddens: ['INS-FIELD-001', 'KEYS-ACCOUNT-001'],
-    behave: onAnswers(['DELETE /instances/{instanceId}'], (_answer, { headers }) =>
-      headers['authorization']?.includes('another-account') ? { status: 204, headers: {} } : undefined,
-    ),
   },
   {
     id: 'early-delete-is-forgotten',
@@ -110,34 +83,6 @@ export const fullMutants: readonly Mutant[] = [
     behave: onRule('takesEffect', (_usual, { status }, operation) =>
       operation === 'delete' && status === 'PROVISIONING' ? false : undefined,
     ),
-  },
-  {
-    id: 'early-delete-reads-404-and-runs-on',
-    breaks: 'Any live state can be destroyed.',
-    reddens: ['DEL-EARLY-001', 'INS-404-005', 'TRACE-FINAL-001'],
-    behave: (rules, hit) => {
-      const lost = new Set<string>();
-      return {
-        ...rules,
-        takesEffect(instance, operation) {
-          if (operation !== 'delete' || (instance.status !== 'PROVISIONING' && !lost.has(instance.id)))
-            return rules.takesEffect(instance, operation);
-          lost.add(instance.id);
-          hit();
-          return false;
-        },
-        answer: (request, answer) =>
-          request.method === 'GET' && lost.has(request.path.split('/').at(-1) ?? '')
-            ? refusal(404, 'not_found')
-            : rules.answer(request, answer),
-      };
-    },
-  },
-  {
-    id: 'provisioning-cannot-be-destroyed',
-    breaks: 'Any live state can be destroyed.',
-    reddens: ['DEL-EARLY-001', 'DEL-TWICE-001'],
-    behave: refusesDelete('PROVISIONING'),
   },
   {
     id: 'deletes-lock-each-other-out',
@@ -174,14 +119,6 @@ export const fullMutants: readonly Mutant[] = [
     ),
   },
   {
-    id: 'the-last-unit-fails',
-    breaks: '201 says that there was capacity.',
-    reddens: ['RACE-LIVE-001'],
-    behave: onRule('statusAfter', (_usual, { offer, id }, next) =>
-      offer.id === RACED && next === 'ONLINE' && Number(id.slice(2)) % 2 === 0 ? 'ERROR' : undefined,
-    ),
-  },
-  {
     id: 'one-port-for-two',
     breaks: 'ONLINE is reachable at its own endpoint.',
     reddens: ['RACE-LIVE-001'],
@@ -190,29 +127,10 @@ export const fullMutants: readonly Mutant[] = [
     ),
   },
   {
-    id: 'raced-machines-take-no-key',
-    breaks: 'Every key in ssh_keys is injected, of several instances at once too.',
-    reddens: ['RACE-LIVE-001'],
-    behave: onRule('mayLogin', (usual, { offer }) => (usual && offer.id === RACED ? false : undefined)),
-  },
-  {
     id: 'sells-one-too-many',
     breaks: '409: the requested capacity is no longer available.',
     reddens: ['RACE-UNITS-001'],
     behave: onRule('claimCapacity', (usual, { id }) => (id === RACED && !usual ? true : undefined)),
-  },
-  {
-    id: 'keeps-the-last-unit',
-    breaks: '201: capacity is available.',
-    reddens: ['AVL-REALTIME-001', 'RACE-UNITS-001'],
-    behave: (rules, hit) => ({
-      ...rules,
-      claimCapacity(offer, region) {
-        if (offer.id !== RACED || offer.free.get(region) !== 1) return rules.claimCapacity(offer, region);
-        hit();
-        return false;
-      },
-    }),
   },
   {
     id: 'availability-is-a-cache',

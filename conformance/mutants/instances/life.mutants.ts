@@ -11,25 +11,6 @@ const DELETE = 'DELETE /instances/{instanceId}';
 /** Faults in the 404, and in the sequence of reads of an instance. */
 export const lifeMutants: readonly Mutant[] = [
   {
-    id: 'read-lags-behind-create',
-    breaks: 'A known instance does not read 404 while it lives.',
-    reddens: ['INS-404-001'],
-    behave: (rules, hit) => {
-      const seen = new Set<string>();
-      return {
-        ...rules,
-        answer(request, answer) {
-          const isBooting = (answer.json as { status?: unknown } | undefined)?.status === 'PROVISIONING';
-          const isFirst = request.route === GET && isBooting && !seen.has(request.path);
-          if (!isFirst) return rules.answer(request, answer);
-          seen.add(request.path);
-          hit();
-          return refusal(404, 'not_found');
-        },
-      };
-    },
-  },
-  {
     id: 'one-read-is-404',
     breaks: 'A known instance does not read 404 while it lives.',
     reddens: ['INS-404-001'],
@@ -123,23 +104,11 @@ export const lifeMutants: readonly Mutant[] = [
     behave: shownOnce('ONLINE', 5, 'PROVISIONING'),
   },
   {
-    id: 'destroying-becomes-online',
-    breaks: 'DESTROYING leads to DESTROYED only.',
-    reddens: ['TRACE-PATH-001'],
-    behave: shownOnce('DESTROYING', 2, 'ONLINE'),
-  },
-  {
     id: 'destroyed-is-destroying-again',
     breaks: 'DESTROYED is terminal.',
     reddens: ['TRACE-FINAL-001'],
     options: { destroyedShownMs: 60_000 },
     behave: shownOnce('DESTROYED', 3, 'DESTROYING'),
-  },
-  {
-    id: 'destroyed-by-nobody',
-    breaks: 'DESTROYING follows a DELETE.',
-    reddens: ['TRACE-CAUSE-001', 'TRACE-PATH-001'],
-    behave: shownOnce('ONLINE', 5, 'DESTROYING'),
   },
   {
     id: 'stops-by-itself',

@@ -8,30 +8,10 @@ const SOLD_OUT = 'metal-epyc';
 /** Faults in refusing invalid creates. */
 export const refusalMutants: readonly Mutant[] = [
   {
-    id: 'cut-off-json-is-409',
-    breaks: '400: a malformed request.',
-    reddens: ['NEG-JSON-001'],
-    behave: onAnswers([CREATE], (answer, { text }) =>
-      answer.status === 400 && text.includes('"name"') && !text.endsWith('}')
-        ? refusal(409, 'invalid_state')
-        : undefined,
-    ),
-  },
-  {
     id: 'region-is-not-required',
     breaks: 'region is required.',
     reddens: ['NEG-REQUIRED-001'],
     behave: overlooks(({ path, message }) => path === 'region' && message === 'is required'),
-  },
-  {
-    id: 'missing-offer-is-422',
-    breaks: '400: an invalid request.',
-    reddens: ['NEG-REQUIRED-001'],
-    behave: onAnswers([CREATE], (answer, { text }) =>
-      answer.status === 400 && text.includes('berth-conf') && !text.includes('"configuration_id"')
-        ? refusal(422, 'invalid_request')
-        : undefined,
-    ),
   },
   {
     id: 'no-keys-are-needed',
@@ -58,24 +38,10 @@ export const refusalMutants: readonly Mutant[] = [
     behave: overlooks(({ path, message }) => path === 'volume_ids' && message === 'expected a list'),
   },
   {
-    id: 'an-empty-key-is-a-key',
-    breaks: 'ssh_keys are raw OpenSSH public key material.',
-    reddens: ['NEG-KEYS-002'],
-    behave: onRule('validateCreate', (issues, body) =>
-      issues.length === 1 && (body as { ssh_keys?: unknown[] }).ssh_keys?.[0] === '' ? [] : undefined,
-    ),
-  },
-  {
     id: 'files-without-content',
     breaks: 'The content of a CloudInitFile is required.',
     reddens: ['NEG-CLOUD-001'],
     behave: overlooks(({ path }) => path === 'cloud_init.write_files[0].content'),
-  },
-  {
-    id: 'files-without-a-path',
-    breaks: 'The path of a CloudInitFile is required.',
-    reddens: ['NEG-CLOUD-001'],
-    behave: overlooks(({ path }) => path === 'cloud_init.write_files[0].path'),
   },
   {
     id: 'unknown-image-is-the-default',
@@ -139,22 +105,6 @@ export const refusalMutants: readonly Mutant[] = [
         },
       };
     },
-  },
-  {
-    id: 'sells-the-sold-out',
-    breaks: 'A create without capacity is 409.',
-    reddens: ['AVL-SOLDOUT-001'],
-    behave: (rules, hit) => ({
-      ...rules,
-      claimCapacity(offer, region) {
-        if (offer.id !== SOLD_OUT) return rules.claimCapacity(offer, region);
-        hit();
-        return true;
-      },
-      releaseCapacity(offer, region) {
-        if (offer.id !== SOLD_OUT) rules.releaseCapacity(offer, region);
-      },
-    }),
   },
   {
     id: 'sells-in-a-drained-region',

@@ -42,12 +42,6 @@ export const machineMutants: readonly Mutant[] = [
     behave: onRule('bootMs', () => 360_000),
   },
   {
-    id: 'online-without-ssh',
-    breaks: 'ONLINE means running and reachable with a live SSH endpoint.',
-    reddens: ['SSH-LIVE-001'],
-    behave: onRule('sshListens', () => false),
-  },
-  {
     id: 'machine-ends-a-minute-after-it-came-online',
     isSeenAtPaceOnly: true,
     breaks: 'ONLINE means running and reachable with a live SSH endpoint.',
@@ -61,22 +55,6 @@ export const machineMutants: readonly Mutant[] = [
           void clock.during(instance.endpoint.close());
         });
         return ms;
-      },
-    }),
-  },
-  {
-    id: 'keys-are-removed-after-a-minute',
-    isSeenAtPaceOnly: true,
-    breaks: 'The orchestrator injects every key in ssh_keys.',
-    reddens: ['INS-DISK-001', 'SSH-KEYS-001', 'SSH-START-001'],
-    behave: (rules, hit, clock) => ({
-      ...rules,
-      mayLogin(instance, attempt) {
-        const isOld = clock.wall() - instance.createdAtMs > rules.bootMs(instance) + 60_000;
-        const usual = rules.mayLogin(instance, attempt);
-        if (!isOld || !usual) return usual;
-        hit();
-        return false;
       },
     }),
   },
@@ -245,6 +223,41 @@ export const machineMutants: readonly Mutant[] = [
     breaks: 'start of an instance that is not startable is 409.',
     reddens: ['START-409-002'],
     behave: refusedOtherwise(START, 'PROVISIONING'),
+  },
+  {
+    id: 'start-while-stopping',
+    breaks: 'start of an instance that is not startable is 409.',
+    reddens: ['START-409-004'],
+    behave: (rules, hit) => ({
+      ...rules,
+      mayStart: (instance) => instance.status === 'STOPPING' || rules.mayStart(instance),
+      takesEffect(instance, operation) {
+        if (operation !== 'start' || instance.status !== 'STOPPING')
+          return rules.takesEffect(instance, operation);
+        hit();
+        return false;
+      },
+    }),
+  },
+  {
+    id: 'second-start-has-a-new-disk',
+    breaks: 'Disk preserved.',
+    reddens: ['CYCLE-AGAIN-001'],
+    behave: (rules, hit) => {
+      const started = new Set<string>();
+      return {
+        ...rules,
+        diskAfterStart(instance, disk) {
+          const usual = rules.diskAfterStart(instance, disk);
+          if (!started.has(instance.id)) {
+            started.add(instance.id);
+            return usual;
+          }
+          hit();
+          return { ...usual, files: new Map() };
+        },
+      };
+    },
   },
   {
     id: 'refused-start-destroys',

@@ -44,9 +44,10 @@ function conversation(options: ReferenceOptions) {
 
     validateToken,
     areCredentialsGood: (body) =>
-      options.token === 'api_key'
-        ? options.apiKeys.some((key) => key === body['api_key'])
-        : body['username'] === options.login.username && body['password'] === options.login.password,
+      (options.token !== 'password' && options.apiKeys.some((key) => key === body['api_key'])) ||
+      (options.token !== 'api_key' &&
+        body['username'] === options.login.username &&
+        body['password'] === options.login.password),
     tokenLifetimeS: () => options.tokenLifetimeS,
     showToken: (shown) => shown,
   } satisfies Partial<Rules>;

@@ -26,7 +26,7 @@ export interface ReferenceOptions {
   detach: 'hot' | 'cold';
   inlineVolumes: 'honoured' | 'ignored';
   /** The credential that POST /auth/token accepts. `absent`: the endpoint does not exist. */
-  token: 'absent' | 'api_key' | 'password';
+  token: 'absent' | 'api_key' | 'password' | 'both';
   login: { username: string; password: string };
   tokenLifetimeS: number;
   /** Whether an API key is itself a bearer credential. Otherwise it must be exchanged for a token. */

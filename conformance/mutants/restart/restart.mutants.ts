@@ -1,4 +1,3 @@
-import { refusal } from '../deviate.ts';
 import type { Mutant } from '../mutant.ts';
 import type { Instance } from '../reference/model.ts';
 import type { Kept, Rules } from '../reference/rules.ts';
@@ -40,56 +39,15 @@ export const restartMutants: readonly Mutant[] = [
     }),
   },
   {
-    id: 'restart-reads-404-for-instances',
-    breaks: 'An instance is read until it is destroyed.',
-    reddens: ['INS-404-001', 'RESTART-INS-001'],
-    behave: afterRestart(
-      () => {},
-      (rules, isRestarted, hit) => {
-        let reads = 0;
-        return {
-          answer(request, answer) {
-            const isRead = request.route === 'GET /instances/{instanceId}' && answer.status === 200;
-            if (!isRestarted() || !isRead || ++reads > 1) return rules.answer(request, answer);
-            hit();
-            return refusal(404, 'not_found');
-          },
-        };
-      },
-    ),
-  },
-  {
     id: 'restart-makes-all-stopped',
     breaks: 'Status values are accurate.',
     reddens: ['RESTART-INS-001'],
+    alsoIn: ['start'],
     behave: afterRestart(
       each((instance) => {
         if (instance.status !== 'ONLINE') return;
         instance.status = 'STOPPED';
         instance.updatedAtMs += 1000;
-      }),
-    ),
-  },
-  {
-    id: 'restart-creates-anew',
-    breaks: 'created_at is when an instance was created.',
-    reddens: ['INS-TIME-001', 'RESTART-INS-001'],
-    behave: (rules, hit, clock) => ({
-      ...rules,
-      afterRestart: (state) =>
-        each((instance) => {
-          instance.createdAtMs = clock.wall();
-          instance.updatedAtMs = clock.wall();
-        })(state, hit),
-    }),
-  },
-  {
-    id: 'restart-forgets-keys',
-    breaks: 'Every key in ssh_keys is injected.',
-    reddens: ['RESTART-INS-001', 'SSH-START-001'],
-    behave: afterRestart(
-      each((instance) => {
-        instance.keys = [];
       }),
     ),
   },

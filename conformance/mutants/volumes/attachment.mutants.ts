@@ -3,7 +3,6 @@ import type { Mutant } from '../mutant.ts';
 
 const ATTACH = 'POST /volumes/{volumeId}/attach';
 const DETACH = 'POST /volumes/{volumeId}/detach';
-const READ = 'GET /volumes/{volumeId}';
 const DELETE = 'DELETE /volumes/{volumeId}';
 /** The path of a created volume. */
 const OWN = /^\/volumes\/v-\d+/;
@@ -15,12 +14,6 @@ export const attachmentMutants: readonly Mutant[] = [
     breaks: 'attach answers 200 with the volume.',
     reddens: ['VOL-ATTACH-001', 'VOL-ATTACH-002'],
     behave: onAnswers([ATTACH], (answer) => (answer.status === 200 ? { ...answer, status: 202 } : undefined)),
-  },
-  {
-    id: 'the-instance-is-not-named',
-    breaks: 'attached_instance_ids has what the volume is attached to.',
-    reddens: ['VOL-ATTACH-001', 'VOL-ATTACH-006', 'VOL-DETACH-004'],
-    behave: onRule('attachedInstanceIds', (ids) => (ids.length > 0 ? [] : undefined)),
   },
   {
     id: 'attached-twice-is-409',
@@ -66,31 +59,6 @@ export const attachmentMutants: readonly Mutant[] = [
     reddens: ['VOL-ATTACH-005'],
     options: { attach: 'cold' },
     behave: onRule('startMs', () => 86_400_000),
-  },
-  {
-    id: 'the-cycle-looks-like-a-boot',
-    takesMs: 105_000,
-    breaks: 'The intermediate instance states are reported accurately.',
-    reddens: ['TRACE-PATH-001', 'VOL-ATTACH-005'],
-    options: { attach: 'cold' },
-    behave: (rules, hit) => {
-      const cycled = new Set<string>();
-      return {
-        ...rules,
-        needsCycle(volume, instance) {
-          const needs = rules.needsCycle(volume, instance);
-          if (needs) cycled.add(instance.id);
-          return needs;
-        },
-        statusShown(instance) {
-          const status = rules.statusShown(instance);
-          if (status === 'ONLINE') cycled.delete(instance.id);
-          if (!cycled.has(instance.id) || !status.startsWith('STOP')) return status;
-          hit();
-          return 'PROVISIONING';
-        },
-      };
-    },
   },
   {
     id: 'no-attach-at-create',
@@ -150,36 +118,6 @@ export const attachmentMutants: readonly Mutant[] = [
     reddens: ['VOL-DETACH-004'],
     options: { detachMs: 12_000 },
     behave: onRule('volumeStatus', (usual) => (usual === 'DETACHING' ? 'AVAILABLE' : undefined)),
-  },
-  {
-    id: 'anybody-reads-volumes',
-    breaks: 'Missing or invalid credentials produce 401.',
-    reddens: ['VOL-AUTH-001'],
-    behave: onRule('isAuthorized', (usual, { route, path }) =>
-      !usual && route === READ && OWN.test(path) ? true : undefined,
-    ),
-  },
-  {
-    id: 'detached-before-the-key-is-checked',
-    breaks: 'Missing or invalid credentials produce 401, and nothing else.',
-    reddens: ['VOL-AUTH-001'],
-    behave: (rules, hit) => {
-      let isBad = false;
-      return {
-        ...rules,
-        isAuthorized(request, credential) {
-          const isGood = rules.isAuthorized(request, credential);
-          isBad = !isGood && request.route === DETACH && OWN.test(request.path);
-          return isGood || isBad;
-        },
-        answer(request, answer) {
-          const usual = rules.answer(request, answer);
-          if (!isBad) return usual;
-          hit();
-          return refusal(401, 'unauthorized');
-        },
-      };
-    },
   },
   {
     id: 'a-bad-key-deletes-volumes',

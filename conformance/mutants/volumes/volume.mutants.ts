@@ -2,11 +2,9 @@ import { isShown, onAnswers, onRule, refusal, withFields } from '../deviate.ts';
 import type { Mutant } from '../mutant.ts';
 
 const CREATE = 'POST /volumes';
-const READ = 'GET /volumes/{volumeId}';
 const DELETE = 'DELETE /volumes/{volumeId}';
 const ATTACH = 'POST /volumes/{volumeId}/attach';
 const DETACH = 'POST /volumes/{volumeId}/detach';
-const SHOWN = [CREATE, READ, ATTACH, DETACH];
 
 /** Faults in creating, reading and deleting volumes. */
 export const volumeMutants: readonly Mutant[] = [
@@ -45,14 +43,6 @@ export const volumeMutants: readonly Mutant[] = [
     ),
   },
   {
-    id: 'negative-volumes',
-    breaks: '400: an invalid request.',
-    reddens: ['VOL-INVALID-001', 'VOL-PRICE-002'],
-    behave: onRule('validateVolume', (issues, body) =>
-      issues.length > 0 && Number((body as { size_gb?: unknown } | null)?.size_gb) < 0 ? [] : undefined,
-    ),
-  },
-  {
     id: 'volume-region-is-404',
     breaks: '400: an invalid request.',
     reddens: ['VOL-INVALID-001'],
@@ -64,27 +54,8 @@ export const volumeMutants: readonly Mutant[] = [
     id: 'volumes-of-a-type-fail',
     breaks: 'A volume that was accepted comes to be AVAILABLE.',
     reddens: ['VOL-READY-001'],
+    alsoIn: ['companion'],
     behave: onRule('volumeStatus', (_usual, { type }) => (type === 'hdd' ? 'ERROR' : undefined)),
-  },
-  {
-    id: 'a-failed-attach-hides-the-volume',
-    breaks: 'A volume that exists is not 404.',
-    reddens: ['VOL-READ-001'],
-    behave: (rules, hit) => {
-      let hidden: string | undefined;
-      return {
-        ...rules,
-        answer(request, answer) {
-          const usual = rules.answer(request, answer);
-          const id = request.path.split('/')[2];
-          if (request.route === ATTACH && usual.status === 404 && /^v-\d/.test(id ?? '')) hidden = id;
-          if (request.route !== READ || hidden === undefined || id !== hidden) return usual;
-          hidden = undefined;
-          hit();
-          return refusal(404, 'not_found');
-        },
-      };
-    },
   },
   {
     id: 'any-volume-can-be-deleted',
@@ -92,22 +63,6 @@ export const volumeMutants: readonly Mutant[] = [
     reddens: ['VOL-404-001'],
     behave: onAnswers([DELETE], ({ status }, { path }) =>
       status === 404 && !/\/v-\d+$/.test(path) ? { status: 204, headers: {} } : undefined,
-    ),
-  },
-  {
-    id: 'unknown-volume-detaches',
-    breaks: 'detach of an unknown volume is 404.',
-    reddens: ['VOL-404-001'],
-    behave: onAnswers([DETACH], ({ status }) => (status === 404 ? refusal(409, 'invalid_state') : undefined)),
-  },
-  {
-    id: 'volume-delete-is-200',
-    breaks: 'DELETE answers 204 without a body.',
-    reddens: ['VOL-DELETE-002'],
-    behave: onAnswers([DELETE], ({ status }) =>
-      status === 204
-        ? { status: 200, headers: { 'content-type': 'application/json' }, json: { deleted: true } }
-        : undefined,
     ),
   },
   {
@@ -143,14 +98,6 @@ export const volumeMutants: readonly Mutant[] = [
     reddens: ['VOL-STATUS-001'],
     behave: onAnswers([DETACH], (answer) =>
       isShown(answer) ? withFields(answer, { status: 'CREATING' }) : undefined,
-    ),
-  },
-  {
-    id: 'volume-shows-the-datacenter',
-    breaks: 'Internal datacenter codes never appear in responses.',
-    reddens: ['VOL-CREATE-002'],
-    behave: onAnswers(SHOWN, (answer) =>
-      isShown(answer) ? withFields(answer, { region: 'sto-1b' }) : undefined,
     ),
   },
 ];
