@@ -4,8 +4,8 @@ import { loadRequirements } from '../conformance/contract/requirements.ts';
 import { matrixDocument } from '../conformance/mutants/matrix-document.ts';
 import { mutants } from '../conformance/mutants/mutants.ts';
 import { variations } from '../conformance/mutants/variations.ts';
-import { readClauses, toPage } from './marketplace/coverage.ts';
 import { readTestIds } from './check/test-ids.ts';
+import { readClauses, toPage } from './marketplace/coverage.ts';
 
 /**
  * `npm run generate -- coverage`: the pages that name every check and every clause with what proves it, in an ignored folder.

@@ -76,24 +76,18 @@ export class Document {
   }
 }
 
-/** How many clauses there are, and how many tests and cases show them. */
-export function countClauses(clauses: readonly Clause[]) {
-  const shown = clauses.filter(({ shownBy }) => shownBy !== undefined);
-  const tests = new Set(shown.flatMap(({ shownBy = [] }) => shownBy));
-  return { all: clauses.length, shown: shown.length, tests: tests.size };
-}
-
 /** Each clause with the tests that show it, as a page in Markdown one folder below the root. */
 export function toPage(clauses: readonly Clause[], testIds: readonly TestId[]): string {
   const sections = [...new Set(clauses.map(({ section }) => section))];
-  const { all, shown, tests } = countClauses(clauses);
+  const shown = clauses.filter(({ shownBy }) => shownBy !== undefined);
+  const tests = new Set(shown.flatMap(({ shownBy = [] }) => shownBy));
   return [
     '# What the marketplace API says, and what shows it',
     '',
     'Each row, rule, item and sentence of M: (the marketplace API) with the tests that show it, from',
     '[test/marketplace/coverage.yaml](../test/marketplace/coverage.yaml).',
     '',
-    `${all} clauses: ${shown} shown by ${tests} tests and cases; ${all - shown} with nothing to test.`,
+    `${clauses.length} clauses: ${shown.length} shown by ${tests.size} tests and cases; the others have nothing to test.`,
     ...sections.flatMap((section) => toTable(section, clauses, testIds)),
     '',
   ].join('\n');
