@@ -6,6 +6,7 @@ import { PlainProvider } from '../support/doubles/plain-provider.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 import { VirtualClock } from '../support/time/virtual-clock.ts';
 
 /** A figure of /metrics. */
@@ -40,9 +41,16 @@ async function read(): Promise<Published> {
     changeCatalog: withStorage,
     certificates: knownCertificate(),
   });
-  const { body } = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
-  await orchestrator.request('POST', '/volumes', { body: volumeRequest() });
-  await orchestrator.waitFor(String(body['id']), 'ONLINE');
+  // Not by `request`, which holds each reply against the document that is about to be written.
+  const request = async (path: string, body?: unknown): Promise<Record<string, unknown>> => {
+    const headers = { Authorization: `Bearer ${orchestrator.key}`, 'Content-Type': 'application/json' };
+    const sent = body === undefined ? { headers } : { headers, method: 'POST', body: JSON.stringify(body) };
+    return (await (await orchestrator.fetch(`/v1${path}`, sent)).json()) as Record<string, unknown>;
+  };
+  await request('/volumes', volumeRequest());
+  const { id } = await request('/instances', instanceRequest());
+  const isOnline = async (): Promise<boolean> => (await request(`/instances/${id}`))['status'] === 'ONLINE';
+  await until('the instance is ONLINE', isOnline);
   const clock = new VirtualClock();
   const { client } = new PlainProvider(clock);
   await using marketplace = await startTestMarketplace({
