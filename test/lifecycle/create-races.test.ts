@@ -27,8 +27,9 @@ describe('a create', () => {
     const id = await create(orchestrator);
     await until('the platform was asked', () => count('get') > 0);
     setPlan(({ method }) => (method === 'get' ? 'unknown' : 'none'));
-    const deadline = Date.now() + 300;
-    await until('the window is over', () => Date.now() > deadline);
+    const { clock } = orchestrator;
+    const from = clock.now();
+    await until('the window is over', () => clock.now() > from + 300);
     // What it may have made waits for its removal, the client does not.
     await orchestrator.waitFor(id, 'ERROR');
     const before = count('create');

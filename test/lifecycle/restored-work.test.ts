@@ -159,7 +159,7 @@ describe('in a database that was restored from a backup', () => {
         ...driver,
         // The row of the one that is gone is dealt with slowly; the work of the other is long due.
         get: async (ref) => {
-          await new Promise((resolve) => setTimeout(resolve, 300));
+          await new Promise<void>((resolve) => first.clock.setTimer(1_000, resolve));
           return driver.get(ref);
         },
         stop: (ref, cookie) => {

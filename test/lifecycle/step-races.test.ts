@@ -4,6 +4,7 @@ import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { anOrder } from '../support/rows/orchestrator-rows.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 import { until } from '../support/time/until.ts';
+import { BriskClock } from '../support/time/virtual-clock.ts';
 import { create, failed, listed, online, post, startWithFaults } from './step-races.fixture.ts';
 
 describe('a step that breaks off', () => {
@@ -167,6 +168,7 @@ describe('the reconciler', () => {
   });
 
   it('begins no step once it is stopped', async () => {
+    const clock = new BriskClock();
     let isClosed = false;
     const late: string[] = [];
     let claimMay: Promise<void> | undefined;
@@ -174,6 +176,7 @@ describe('the reconciler', () => {
     const claimed = Promise.withResolvers<void>();
     {
       await using orchestrator = await startTestOrchestrator({
+        clock,
         wrapStore: (store) => ({
           ...store,
           claimWork: async (claim) => {
@@ -199,9 +202,9 @@ describe('the reconciler', () => {
       claimMay = claimed.promise;
       await create(orchestrator);
       await until('work is being claimed', () => isClaiming);
-      setTimeout(() => claimed.resolve(), 50);
+      clock.setTimer(1_000, claimed.resolve);
     }
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await new Promise<void>((resolve) => clock.setTimer(1_000, resolve));
     expect(late).toEqual([]);
   });
 });

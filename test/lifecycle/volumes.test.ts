@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { until } from '../support/time/until.ts';
 
 async function start(options: TestOptions = {}) {
   const orchestrator = await startTestOrchestrator(options);
@@ -21,14 +22,12 @@ async function start(options: TestOptions = {}) {
       return String(body['id']);
     },
     async waitForVolume(id: string, status: string): Promise<Record<string, unknown>> {
-      const deadline = Date.now() + 10_000;
-      for (;;) {
-        const reply = await request('GET', `/volumes/${id}`);
-        const seen = reply.status === 404 ? 'GONE' : reply.body['status'];
-        if (seen === status) return reply.body;
-        if (Date.now() > deadline) throw new Error(`${id} reads ${seen}, not ${status}`);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
+      let reply = await request('GET', `/volumes/${id}`);
+      await until(`${id} is ${status}`, async () => {
+        reply = await request('GET', `/volumes/${id}`);
+        return (reply.status === 404 ? 'GONE' : reply.body['status']) === status;
+      });
+      return reply.body;
     },
     attach: (id: string, ...instanceIds: string[]) =>
       request('POST', `/volumes/${id}/attach`, { body: { instance_ids: instanceIds } }),

@@ -66,7 +66,8 @@ neighbours() {
 network() {
   first "$root/proc/sys/net/ipv4/ip_forward"
   say forward "$value"
-  awk '/32 host LOCAL/ { print "address\t" last } { last = $2 }' "$root/proc/net/fib_trie" 2>/dev/null | sort -u
+  # Each address is on the line before that.
+  sed -n "/32 host LOCAL/{x;s/.*-- /address$tab/p;x;};h" "$root/proc/net/fib_trie" 2>/dev/null | sort -u
 }
 
 cards() {
