@@ -6,8 +6,8 @@ import {
   type Judged,
   judge,
   run,
-  SCENARIOS,
   type SshClient,
+  scenariosFor,
   ssh2Client,
 } from '../../conformance/index.ts';
 import { Draws } from '../../conformance/transcript/draws.ts';
@@ -57,7 +57,7 @@ export async function judgeProvider(
       ssh: sshOf(sandbox, name),
       ledgerFile: { append: () => undefined },
     },
-    SCENARIOS,
+    scenariosFor(level, only && CHECKS.filter(({ id }) => only.includes(id))),
   );
   return judge(records, loadRequirements().rows, CHECKS);
 }
