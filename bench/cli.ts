@@ -1,5 +1,11 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+
 /** `npm run bench -- NAME [FLAGS]` runs bench/NAME.ts; without a name, the polled read. */
-const [name = ''] = process.argv.slice(2);
+const [name = '', ...flags] = process.argv.slice(2);
 const isNamed = name !== '' && !name.startsWith('-');
-if (isNamed) process.argv.splice(2, 1);
-await import(`./${isNamed ? name : 'polled-read'}.ts`);
+const file = join(import.meta.dirname, `${isNamed ? name : 'polled-read'}.ts`);
+const { status } = spawnSync(process.execPath, [file, ...(isNamed ? flags : process.argv.slice(2))], {
+  stdio: 'inherit',
+});
+process.exitCode = status ?? 1;

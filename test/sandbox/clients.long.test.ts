@@ -10,13 +10,7 @@ it('suites of clients in TypeScript and Python pass side by side, their tests at
     return skip('Debian’s python3-pytest is missing here');
   const { sandbox, env } = await startJoined();
   await using _sandbox = sandbox;
-  const vitest = [
-    process.execPath,
-    'node_modules/vitest/vitest.mjs',
-    'run',
-    '--project',
-    'clients',
-  ];
+  const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', '--project', 'clients'];
   const typescript = run(vitest);
   // Three processes share a sandbox; one starts its own.
   const python = [env, env, env, {}].map((joined) => runHelper('pytest', { env: joined }));

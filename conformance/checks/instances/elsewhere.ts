@@ -10,7 +10,12 @@ import { isLoggedIn } from '../machine/ssh.ts';
 
 /** What is sold in a second region can be bought, and used, there. */
 export const elsewhereChecks: readonly Check[] = [
-  { id: 'REG-BUY-001', level: 'full', scenarios: ['online', 'elsewhere', 'elsewhere-end'], judge: judgeElsewhere },
+  {
+    id: 'REG-BUY-001',
+    level: 'full',
+    scenarios: ['online', 'elsewhere', 'elsewhere-end'],
+    judge: judgeElsewhere,
+  },
 ];
 
 function judgeElsewhere(evidence: Evidence): Finding {
