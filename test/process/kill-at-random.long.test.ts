@@ -12,8 +12,9 @@ const PLACEMENTS = [
   { configuration_id: 'h100-sxm-2x', region: 'eu-frankfurt' },
   { configuration_id: 'cpu-4x16', region: 'us-ashburn' },
 ];
-/** BERTH_TEST_SEED repeats the decisions of a run; its timing is the machine's. */
-const seed = process.env['BERTH_TEST_SEED'] ?? String(Date.now());
+/** The decisions of a run; its timing is the machine's. */
+const seed = process.env['BERTH_SEED'] ?? '1';
+process.stdout.write(`BERTH_SEED=${seed}\n`);
 
 /** One instance as its client knows it. */
 interface Known {

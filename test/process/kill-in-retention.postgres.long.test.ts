@@ -28,7 +28,9 @@ const NEVER = 0;
 const MOST = 5;
 
 const entry = fileOf('retain');
-const chance = createSeededRandom(process.env['BERTH_TEST_SEED'] ?? String(Date.now()));
+const { BERTH_SEED = '1' } = process.env;
+process.stdout.write(`BERTH_SEED=${BERTH_SEED}\n`);
+const chance = createSeededRandom(BERTH_SEED);
 const folder = temporaryFolder();
 let postgres: PostgresServer;
 beforeAll(async () => {
