@@ -48,7 +48,6 @@ describe('a hostile or broken target', () => {
         /^the answer of 127\.0\.0\.1:\d+ did not end within 500 ms; \d+ bytes of its body/,
       ),
     );
-    expect(outcome.totalMs).toBeLessThan(9_000);
   });
 
   it('that sends its headers one byte at a time does so too', async () => {

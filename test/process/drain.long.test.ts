@@ -24,7 +24,6 @@ it('SIGTERM with 50 creates under way: it ends within drain_s, and after the nex
   );
   const ids = (await Promise.all(beingMade)).map(({ body }) => String(body['id']));
   const creates = await arriving;
-  const signalledAt = Date.now();
   berth.child.kill('SIGTERM');
   await until(
     () => isRefusingConnections(baseUrl),
@@ -35,7 +34,7 @@ it('SIGTERM with 50 creates under way: it ends within drain_s, and after the nex
     ids.push(JSON.parse(reply.slice(reply.lastIndexOf('\r\n\r\n'))).id);
   }
   expect(await berth.ended).toMatchObject({ code: 0, signal: null });
-  expect(Date.now() - signalledAt).toBeLessThan(DRAIN_S * 1_000);
+  expect(berth.stderr).not.toContain('still run at the end of limits.drain_s');
   const before = readLedger(join(folder, 'data', 'berth.db')).instances;
   expect(before.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
   expect(before.map(({ status }) => status)).toContain('PROVISIONING');
