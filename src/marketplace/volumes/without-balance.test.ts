@@ -67,10 +67,10 @@ async function round(): Promise<void> {
   for (let half = 0; half < 60; half++) await world.clock.advance(500);
 }
 
-/** Runs a billing round every six hours until `at`, and then the provider's worker. */
+/** Runs a billing round every hour until `at`, and then the provider's worker. */
 async function passUntil(at: number): Promise<void> {
   while (world.clock.now() < at) {
-    await world.clock.advance(Math.min(6 * HOUR, at - world.clock.now()));
+    await world.clock.advance(Math.min(HOUR, at - world.clock.now()));
     await world.settle(accrual.run());
   }
   for (let second = 0; second < 20; second++) await world.clock.advance(500);
