@@ -47,7 +47,10 @@ if (![commands, first, count].every((value) => Number.isInteger(value) && value 
 /** The process that only hands out seeds does not load the program. */
 async function prepare(): Promise<Simulation> {
   const { prepareSimulation } = await import('./simulations.ts');
-  return prepareSimulation(subject);
+  const simulation = await prepareSimulation(subject);
+  const { plantOf } = await import('./mutants/mutants.ts');
+  const plant = plantOf(process.env['BERTH_SIM_MUTANT']);
+  return { ...simulation, run: (seed, commands) => simulation.run(seed, commands, plant) };
 }
 
 /** Runs one seed here, and writes what happened in it. */

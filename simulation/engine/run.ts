@@ -3,8 +3,9 @@ import type { Prepared } from '../orchestrator/accounts.ts';
 import { injectIntoServers, type ServerFault } from '../orchestrator/server-faults.ts';
 import { command } from '../orchestrator/workload/commands.ts';
 import { type Outcome, runWorld } from '../runner/run-world.ts';
+import type { EngineName } from '../runner/subject.ts';
 import { quiesce, shutDown } from './quiesce.ts';
-import { type EngineRun, EngineWorld } from './world.ts';
+import { type EnginePlant, EngineWorld } from './world.ts';
 
 const LONGEST_PAUSE_MS = 120_000;
 
@@ -13,9 +14,10 @@ export function runEngine(
   prepared: Prepared,
   seed: string,
   commands: number,
-  run: EngineRun = {},
+  engine: EngineName,
+  plant?: EnginePlant,
 ): Promise<Outcome> {
-  const world = new EngineWorld(seed, prepared, run);
+  const world = new EngineWorld(seed, prepared, engine, plant);
   const steps: Parameters<typeof runWorld<EngineWorld>>[1] = {
     limitPause: (ms) => Math.min(ms, LONGEST_PAUSE_MS),
     beforeCommand: async (world, faults) => {

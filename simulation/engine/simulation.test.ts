@@ -18,7 +18,7 @@ it.each(engines)(
   `keeps every invariant with the %s driver over seed ${SEED}, and repeats it exactly (I27)`,
   { timeout: 120_000 },
   async (engine) => {
-    const run = () => runEngine(prepared, SEED, COMMANDS, { engine });
+    const run = () => runEngine(prepared, SEED, COMMANDS, engine);
     const [once, again] = [await run(), await run()];
     expect(once.failure && describeFailure(once, { subject: engine })).toBeUndefined();
     expect(again.hash).toBe(once.hash);

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
+import type { OrchestratorDeps } from '../../src/compose/orchestrator/orchestrator.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { orderDestroy } from '../../src/orchestrator/instances/destroy.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
-import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
+import type { Plant } from '../kernel/replica.ts';
 import type { Prepared } from '../orchestrator/accounts.ts';
 import { OrchestratorWorld } from '../orchestrator/base-world.ts';
 import { Database } from '../orchestrator/replicas/database.ts';
@@ -30,14 +31,7 @@ import { Writers } from './writers.ts';
 
 const ACCEPTED_FOR_MS = 3_600_000;
 
-/** What of a run is not drawn. */
-export interface EngineRun {
-  /** Default: libvirt. */
-  engine?: EngineName;
-  scenario?: Partial<EngineScenario>;
-  /** Plants a fault into the driver of a process. */
-  plant?: (driver: PlatformDriver, process: ServerProcess, world: EngineWorld) => PlatformDriver;
-}
+export type EnginePlant = Plant<OrchestratorDeps, EngineWorld>;
 
 /** One run: servers with a real driver, their database, the engine, the people there and the clients, in virtual time. */
 export class EngineWorld extends OrchestratorWorld {
@@ -60,16 +54,15 @@ export class EngineWorld extends OrchestratorWorld {
   readonly platforms: ReadonlyMap<string, PlatformAccess>;
   readonly replicas: readonly OrchestratorReplica[];
 
-  constructor(
-    seed: string,
-    { folder, database, accounts }: Prepared,
-    { engine: name = 'libvirt', scenario = {}, plant = (driver) => driver }: EngineRun = {},
-  ) {
+  readonly #plant: EnginePlant | undefined;
+
+  constructor(seed: string, { folder, database, accounts }: Prepared, name: EngineName, plant?: EnginePlant) {
     super();
+    this.#plant = plant;
     const { scheduler, journal } = this;
     this.chance = new Chance(seed);
     const { chance } = this;
-    this.scenario = { ...drawScenario(chance.fork('scenario')), ...scenario };
+    this.scenario = drawScenario(chance.fork('scenario'));
     this.inspector = new EngineInspector(this);
     const isCalm = (): boolean => this.isCalm;
     this.commands = new Commands({
@@ -111,8 +104,7 @@ export class EngineWorld extends OrchestratorWorld {
     this.rollouts = new Rollouts(this, chance.fork('rollouts'));
     this.key = accounts.alpha.key;
     const access: PlatformAccess = {
-      driver: (process, clock) =>
-        plant(observedDriver(engine.driver(process, clock), process, this.inspector), process, this),
+      driver: (process, clock) => observedDriver(engine.driver(process, clock), process, this.inspector),
       died: (process) => engine.died(process),
     };
     this.platforms = new Map([['default', access]]);
@@ -129,6 +121,10 @@ export class EngineWorld extends OrchestratorWorld {
 
   catalogOf(replica: string): Catalog {
     return this.rollouts.catalogOf(replica);
+  }
+
+  plant(ports: OrchestratorDeps, process: ServerProcess): OrchestratorDeps {
+    return this.#plant?.(ports, this, process) ?? ports;
   }
 
   /** Commands of drivers to hosts. */

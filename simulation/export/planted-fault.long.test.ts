@@ -7,7 +7,7 @@ import { sourceOfBerth } from '../../test/support/processes/built-programs.ts';
 import { BerthProcess } from '../../test/support/processes/process.ts';
 
 /** The planted fault: an account that is suddenly empty is believed. */
-const MUTANT = 'L13';
+const MUTANT = 'empty-account';
 /** By this seed an instance whose machine runs goes ERROR, which lasts; by others it goes DESTROYING. */
 const SEED = '115';
 const root = new URL('../..', import.meta.url);

@@ -1,10 +1,10 @@
-/** The same reader or transaction, but each call of a method of a part goes through `around`. */
+/** The same reader or transaction, but each call of a method of a part goes through `around`; `call` may take other arguments. */
 export function interceptMethods<Parts extends object, Part extends string = string>(
   target: Parts,
   around: (
     part: Part,
     name: string,
-    call: () => Promise<unknown>,
+    call: (changed?: readonly unknown[]) => Promise<unknown>,
     args: readonly unknown[],
   ) => Promise<unknown>,
 ): Parts {
@@ -17,7 +17,7 @@ export function interceptMethods<Parts extends object, Part extends string = str
           const method: unknown = Reflect.get(of, name);
           if (typeof method !== 'function') return method;
           return (...args: unknown[]) =>
-            around(part as Part, name, () => Reflect.apply(method, of, args), args);
+            around(part as Part, name, (changed = args) => Reflect.apply(method, of, changed), args);
         },
       });
     },

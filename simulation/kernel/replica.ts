@@ -5,6 +5,9 @@ import { describeFields, type Journal } from './journal.ts';
 import { ServerProcess } from './process.ts';
 import type { Tally } from './tally.ts';
 
+/** A planted fault: changes the ports that a process starts with. */
+export type Plant<Ports, World> = (ports: Ports, world: World, process: ServerProcess) => Ports;
+
 /** What a replica of either product uses of the world. */
 export interface ReplicaWorld {
   readonly chance: Chance;

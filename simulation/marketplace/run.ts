@@ -6,15 +6,20 @@ import { machinesAreSingle } from './invariants/quiescence.ts';
 import { credit } from './operator.ts';
 import { quiesceMarket, shutDownMarket } from './quiesce.ts';
 import { marketCommand } from './workload/commands.ts';
-import { MarketWorld } from './world.ts';
+import { type MarketPlant, MarketWorld } from './world.ts';
 
 const COMMANDS_BETWEEN_AUDITS = 10;
 const LONGEST_PAUSE_MS = 180_000;
 
 /** Runs marketplaces over simulated providers. Never throws. */
-export function runMarket(prepared: MarketPrepared, seed: string, commands: number): Promise<Outcome> {
+export function runMarket(
+  prepared: MarketPrepared,
+  seed: string,
+  commands: number,
+  plant?: MarketPlant,
+): Promise<Outcome> {
   return runWorld(
-    new MarketWorld(seed, prepared),
+    new MarketWorld(seed, prepared, plant),
     {
       begin: async (world) => {
         for (const { teamId, name } of world.users.all)

@@ -1,4 +1,7 @@
+import type { MarketplaceDeps } from '../../src/compose/marketplace/marketplace.ts';
 import { Chance } from '../kernel/chance.ts';
+import type { ServerProcess } from '../kernel/process.ts';
+import type { Plant } from '../kernel/replica.ts';
 import { BaseWorld } from '../runner/world.ts';
 import type { MarketPrepared } from './accounts.ts';
 import { MarketInspector } from './invariants/inspector.ts';
@@ -8,6 +11,8 @@ import { MarketDatabase } from './replicas/database.ts';
 import { MarketReplica } from './replicas/replica.ts';
 import { drawMarketScenario, type MarketScenario } from './scenario.ts';
 import { Users } from './workload/users.ts';
+
+export type MarketPlant = Plant<MarketplaceDeps, MarketWorld>;
 
 /** One run: marketplaces, their database, their providers and their users, in virtual time, made from one seed. */
 export class MarketWorld extends BaseWorld {
@@ -27,8 +32,11 @@ export class MarketWorld extends BaseWorld {
   /** Requests name what their answers told; faults name none. */
   readonly resources = [];
 
-  constructor(seed: string, prepared: MarketPrepared) {
+  readonly #plant: MarketPlant | undefined;
+
+  constructor(seed: string, prepared: MarketPrepared, plant?: MarketPlant) {
     super();
+    this.#plant = plant;
     this.chance = new Chance(`market/${seed}`);
     this.scenario = drawMarketScenario(this.chance.fork('scenario'));
     const { chance, scheduler, scenario } = this;
@@ -52,5 +60,9 @@ export class MarketWorld extends BaseWorld {
     const provider = this.providers.find((candidate) => candidate.id === id);
     if (provider === undefined) throw new Error(`there is no provider ${id}`);
     return provider;
+  }
+
+  plant(ports: MarketplaceDeps, process: ServerProcess): MarketplaceDeps {
+    return this.#plant?.(ports, this, process) ?? ports;
   }
 }

@@ -1,26 +1,29 @@
-import type { Subject } from '../runner/subject.ts';
+import type { AnyPlant, Subject } from '../runner/subject.ts';
 
-/** A change of production source that takes a protection away. `find` occurs exactly once in `file`. */
-export interface Mutant {
+/** A planted fault: something that Berth, or what it runs on, then does wrong. */
+export interface Mutant<Plant extends AnyPlant = AnyPlant> {
   id: string;
-  /** Which simulation finds it; default: that of the orchestrator. */
-  subject?: Subject;
-  /** What the program then does wrong. */
+  simulation: Subject;
   title: string;
-  patches: readonly { file: string; find: string; replace: string }[];
+  /** Changes the ports that a process starts with; a patch, where only the source has the guard. */
+  plant: Plant | Patch;
 }
 
-/** Returns the source of `file` with the patches of the mutant. @throws {Error} if a patch does not fit */
-export function applyMutant({ id, patches }: Mutant, file: string, source: string): string {
-  let text = source;
-  for (const { file: patched, find, replace } of patches) {
-    if (patched !== file) continue;
-    const parts = text.split(find);
-    if (parts.length !== 2)
-      throw new Error(
-        `mutant ${id}: what it replaces in ${file} is there ${parts.length - 1} times: ${find}`,
-      );
-    text = parts.join(replace);
-  }
-  return text;
+/** A change of production source that removes a guard. */
+export interface Patch {
+  file: string;
+  /** Part of one line; it occurs once in the file. */
+  anchor: string;
+  replacement: string;
+}
+
+export function isPatch(plant: AnyPlant | Patch): plant is Patch {
+  return typeof plant !== 'function';
+}
+
+/** @throws {Error} if the anchor is lost, or is not the only one */
+export function applyPatch({ file, anchor, replacement }: Patch, source: string): string {
+  const parts = source.split(anchor);
+  if (parts.length !== 2) throw new Error(`${file} has this anchor ${parts.length - 1} times: ${anchor}`);
+  return parts.join(replacement);
 }

@@ -6,7 +6,7 @@ import { injectHostFaults } from './host-faults.ts';
 import { acceptRealLosses } from './operator.ts';
 import { checkCapacity, quiesce, shutDown } from './quiesce.ts';
 import { command } from './workload/commands.ts';
-import { type OrchestratorSubject, World } from './world.ts';
+import { type OrchestratorPlant, type OrchestratorSubject, World } from './world.ts';
 
 /** Every so many commands the operator compares the instances with the platform. */
 const COMMANDS_BETWEEN_OPERATOR_CHECKS = 25;
@@ -18,8 +18,9 @@ export function runOrchestrator(
   seed: string,
   commands: number,
   subject: OrchestratorSubject = 'orchestrator',
+  plant?: OrchestratorPlant,
 ): Promise<Outcome> {
-  const world = new World(seed, prepared, subject);
+  const world = new World(seed, prepared, subject, plant);
   const startedAt = world.scheduler.now;
   return runWorld(
     world,

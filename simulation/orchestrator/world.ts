@@ -1,8 +1,11 @@
 import { join } from 'node:path';
+import type { OrchestratorDeps } from '../../src/compose/orchestrator/orchestrator.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { markOf } from '../../src/orchestrator/model/marks.ts';
 import { callTimeoutMs } from '../../src/work/lease-time.ts';
 import { Chance } from '../kernel/chance.ts';
+import type { ServerProcess } from '../kernel/process.ts';
+import type { Plant } from '../kernel/replica.ts';
 import type { EngineName, Subject } from '../runner/subject.ts';
 import type { Prepared } from './accounts.ts';
 import { OrchestratorWorld } from './base-world.ts';
@@ -36,6 +39,7 @@ const ACCEPTED_FOR_MS = 180_000;
 const ACCEPTED_AT_REST_MS = 2 * 3_600_000;
 
 export type OrchestratorSubject = Exclude<Subject, 'marketplace' | EngineName>;
+export type OrchestratorPlant = Plant<OrchestratorDeps, World>;
 
 /** One run: servers, their database, their platform and their clients, in virtual time, made from one seed. */
 export class World extends OrchestratorWorld {
@@ -66,8 +70,16 @@ export class World extends OrchestratorWorld {
   readonly callTimeoutMs: number;
   #lossesAcceptedUntil = 0;
 
-  constructor(seed: string, { folder, database, accounts }: Prepared, subject: OrchestratorSubject) {
+  readonly #plant: OrchestratorPlant | undefined;
+
+  constructor(
+    seed: string,
+    { folder, database, accounts }: Prepared,
+    subject: OrchestratorSubject,
+    plant?: OrchestratorPlant,
+  ) {
     super();
+    this.#plant = plant;
     const { scheduler, journal } = this;
     this.chance = new Chance(seed);
     const drawn = drawScenario(this.chance.fork('scenario'));
@@ -177,6 +189,10 @@ export class World extends OrchestratorWorld {
 
   catalogOf(): Catalog {
     return this.catalog;
+  }
+
+  plant(ports: OrchestratorDeps, process: ServerProcess): OrchestratorDeps {
+    return this.#plant?.(ports, this, process) ?? ports;
   }
 }
 

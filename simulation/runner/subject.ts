@@ -20,9 +20,13 @@ export function flagsOf(subject: Subject): string[] {
   return isEngine(subject) ? ['--engine', subject] : [`--${subject}`];
 }
 
+/** A `Plant` of any simulation. */
+export type AnyPlant = (ports: never, world: never, process: never) => unknown;
+
 /** A simulation whose database template is made, ready for any number of runs. */
 export interface Simulation {
   /** Holds the template and the databases of the runs; whoever prepared the simulation removes it. */
   folder: string;
-  run(seed: string, commands: number): Promise<Outcome>;
+  /** `plant`: a planted fault for this simulation, which changes the ports of its processes. */
+  run(seed: string, commands: number, plant?: AnyPlant): Promise<Outcome>;
 }

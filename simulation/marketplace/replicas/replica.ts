@@ -1,5 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { type Marketplace, startMarketplace } from '../../../src/compose/marketplace/marketplace.ts';
+import {
+  type Marketplace,
+  type MarketplaceDeps,
+  startMarketplace,
+} from '../../../src/compose/marketplace/marketplace.ts';
 import type { Mailer } from '../../../src/marketplace/mail/mailer.ts';
 import { defaultRateLimits, type MarketplaceOptions } from '../../../src/marketplace/model/options.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
@@ -38,6 +42,8 @@ export interface MarketWorld extends ReplicaWorld, ProviderWorld {
   };
   /** Ends the run with an error that no caller waits for. */
   fail(error: unknown): void;
+  /** The ports of a process with the planted fault, if there is one. */
+  plant(ports: MarketplaceDeps, process: ServerProcess): MarketplaceDeps;
 }
 
 /** One of the marketplace's servers. Its clock is right again when a process starts, but for a constant error. */
@@ -53,7 +59,7 @@ export class MarketReplica extends Replica<{ marketplace: Marketplace }, MarketW
   protected override async compose(process: ServerProcess, chance: Chance) {
     const { scheduler, database, scenario, inspector, providers } = this.world;
     this.clockOffsetMs = 0;
-    const marketplace = await startMarketplace({
+    const ports: MarketplaceDeps = {
       store: marketStore({
         store: database.store,
         scheduler,
@@ -87,8 +93,8 @@ export class MarketReplica extends Replica<{ marketplace: Marketplace }, MarketW
         sshProbe: marketProbe(this.world, provider, process, chance.fork(`${provider.id}/ssh`)),
       })),
       mailer: this.#mailer(process, chance.fork('mail')),
-    });
-    return { marketplace };
+    };
+    return { marketplace: await startMarketplace(this.world.plant(ports, process)) };
   }
 
   #clockOf(process: ServerProcess): Clock {

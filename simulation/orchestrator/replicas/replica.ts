@@ -1,4 +1,8 @@
-import { type Orchestrator, startOrchestrator } from '../../../src/compose/orchestrator/orchestrator.ts';
+import {
+  type Orchestrator,
+  type OrchestratorDeps,
+  startOrchestrator,
+} from '../../../src/compose/orchestrator/orchestrator.ts';
 import type { Config } from '../../../src/config/schema.ts';
 import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
@@ -36,6 +40,8 @@ export interface OrchestratorWorld extends ReplicaWorld {
   readonly database: Database;
   readonly ssh: { of(process: ServerProcess): SshProbe };
   readonly inspector: StoreObserver;
+  /** The ports of a process with the planted fault, if there is one. */
+  plant(ports: OrchestratorDeps, process: ServerProcess): OrchestratorDeps;
 }
 
 /** One of the orchestrators. */
@@ -91,7 +97,7 @@ export class OrchestratorReplica extends Replica<
     if (scenario.replicas > 1) this.clockOffsetMs = 0;
     const clock = process.clock(() => this.clockOffsetMs);
     this.#clock = clock;
-    const orchestrator = await startOrchestrator({
+    const ports: OrchestratorDeps = {
       config: this.#config,
       catalog: this.world.catalogOf(this.name),
       store,
@@ -104,7 +110,8 @@ export class OrchestratorReplica extends Replica<
       random: chance.fork('random'),
       log: this.log(process),
       failpoint: (point) => this.#failpoint(process, chance, point),
-    });
+    };
+    const orchestrator = await startOrchestrator(this.world.plant(ports, process));
     return { orchestrator, store, listOffered: (id: string) => this.#listOffered(orchestrator, id) };
   }
 
