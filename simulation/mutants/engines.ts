@@ -63,6 +63,7 @@ export const engineMutants: readonly Mutant<EnginePlant>[] = [
     id: 'found-by-name',
     simulation: 'libvirt',
     title: 'a machine is looked up by its name, which a rename changes',
+    commands: 60,
     plant: {
       file: 'src/drivers/libvirt/fleet.ts',
       anchor: 'const uuid = uuidOf(ref);',
@@ -93,14 +94,6 @@ export const engineMutants: readonly Mutant<EnginePlant>[] = [
     })),
   },
   {
-    id: 'disk-removed',
-    simulation: 'libvirt',
-    title: 'the disk of a machine that was stopped is removed',
-    plant: after('stop', (world, process, ref) =>
-      virsh(world, process, ['vol-delete', '--pool', 'berth', '--', `${ref}.qcow2`]),
-    ),
-  },
-  {
     id: 'disk-emptied',
     simulation: 'libvirt',
     title: 'the disk of a machine that was stopped is emptied',
@@ -128,14 +121,6 @@ export const engineMutants: readonly Mutant<EnginePlant>[] = [
     title: 'a file of a machine is left when it is destroyed',
     plant: after('destroy', (world, process, ref) =>
       virsh(world, process, ['vol-create-as', 'berth', `${ref}.left`, '1M', '--format', 'raw']),
-    ),
-  },
-  {
-    id: 'volume-left',
-    simulation: 'incus',
-    title: 'a volume is left when a machine is destroyed',
-    plant: after('destroy', (world, process, ref) =>
-      incus(world, process, { method: 'POST', path: VOLUMES, body: { name: ref } }),
     ),
   },
   {

@@ -18,15 +18,16 @@ export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
   incus: 30,
   exec: 30,
   openstack: 30,
-  marketplace: 30,
+  marketplace: 40,
 };
-export const MOST_SEEDS = 40;
+export const MOST_SEEDS = 500;
 
 /** The seeds that a process of the hunt runs until one breaks an invariant. */
 export interface Chase {
   simulation: Subject;
   /** The id of the mutant; absent: the program as it is, or as its process has patched it. */
   mutant?: string;
+  commands: number;
   first: number;
   last: number;
 }
@@ -68,12 +69,12 @@ export class Hunt {
 
   /** The first of these seeds that fails with the mutant and holds without it; null: there is none. */
   async find(mutant: Mutant, seeds: { first: number; last: number }): Promise<Hunted | null> {
-    const { simulation } = mutant;
+    const { simulation, commands = HUNT_COMMANDS[simulation] } = mutant;
     for (let { first } = seeds; first <= seeds.last; ) {
-      const hunted = await this.#withMutant(mutant, { first, last: seeds.last });
+      const hunted = await this.#withMutant(mutant, { simulation, commands, first, last: seeds.last });
       if (hunted === null) return null;
       const { seed } = hunted;
-      const own = await this.#withoutMutant(simulation, seed);
+      const own = await this.#withoutMutant({ simulation, commands, first: seed, last: seed });
       if (own === null) return hunted;
       this.ownFailures.set(`${simulation} ${seed}`, own.message);
       first = seed + 1;
@@ -81,22 +82,19 @@ export class Hunt {
     return null;
   }
 
-  async #withMutant(
-    { id, simulation, plant }: Mutant,
-    seeds: { first: number; last: number },
-  ): Promise<Hunted | null> {
-    if (!isPatch(plant)) return this.#run({ simulation, mutant: id, ...seeds });
+  async #withMutant({ id, plant }: Mutant, chase: Chase): Promise<Hunted | null> {
+    if (!isPatch(plant)) return this.#run({ ...chase, mutant: id });
     const hunter = new Hunter(id);
     try {
-      return await hunter.run({ simulation, ...seeds });
+      return await hunter.run(chase);
     } finally {
       hunter.end();
     }
   }
 
-  #withoutMutant(simulation: Subject, seed: number): Promise<Hunted | null> {
-    const name = `${simulation} ${seed}`;
-    const known = this.#own.get(name) ?? this.#run({ simulation, first: seed, last: seed });
+  #withoutMutant(chase: Chase): Promise<Hunted | null> {
+    const name = `${chase.simulation} ${chase.first} ${chase.commands}`;
+    const known = this.#own.get(name) ?? this.#run(chase);
     this.#own.set(name, known);
     return known;
   }

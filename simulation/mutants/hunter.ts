@@ -1,18 +1,18 @@
 import { rmSync } from 'node:fs';
 import type { Simulation, Subject } from '../runner/subject.ts';
 import { prepareSimulation } from '../simulations.ts';
-import { type Chase, HUNT_COMMANDS, type Hunted } from './hunt.ts';
+import type { Chase, Hunted } from './hunt.ts';
 import { plantOf } from './mutants.ts';
 
 const prepared = new Map<Subject, Simulation>();
 
 /** Runs seeds from `first` to `last` in this process until an invariant is broken; null: none was. */
-async function hunt({ simulation: subject, mutant, first, last }: Chase): Promise<Hunted | null> {
+async function hunt({ simulation: subject, mutant, commands, first, last }: Chase): Promise<Hunted | null> {
   const simulation = prepared.get(subject) ?? (await prepareSimulation(subject));
   prepared.set(subject, simulation);
   const plant = plantOf(mutant);
   for (let seed = first; seed <= last; seed++) {
-    const { failure } = await simulation.run(String(seed), HUNT_COMMANDS[subject], plant);
+    const { failure } = await simulation.run(String(seed), commands, plant);
     if (failure !== undefined) {
       const { invariant, message } = failure;
       if (invariant === 'never') throw new Error(`seed ${seed} does not come to its end: ${message}`);

@@ -197,15 +197,4 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
       };
     }),
   },
-  {
-    id: 'delete-forgotten',
-    simulation: 'marketplace',
-    title: 'a volume deletion without an answer counts as refused',
-    plant: wrapClients((client) => ({
-      deleteVolume: (...args) =>
-        client.deleteVolume(...args).catch((error) => {
-          throw Object.assign(error, { problem: 'conflict', mayHaveHappened: false });
-        }),
-    })),
-  },
 ];

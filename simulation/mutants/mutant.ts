@@ -5,6 +5,8 @@ export interface Mutant<Plant extends AnyPlant = AnyPlant> {
   id: string;
   simulation: Subject;
   title: string;
+  /** How many commands a run of the hunt has; default: those of `HUNT_COMMANDS`. */
+  commands?: number;
   /** Changes the ports that a process starts with; a patch, where only the source has the guard. */
   plant: Plant | Patch;
 }

@@ -1,10 +1,22 @@
+import type { ClaimWriter } from '../../src/orchestrator/model/claims.ts';
 import type { ObservedMachine, OwnerRef, Presence } from '../../src/orchestrator/model/platform-driver.ts';
+import type { Lease, LeaseCheck, LeaseState } from '../../src/orchestrator/model/work.ts';
 import { interceptMethods } from '../kernel/intercept-methods.ts';
 import type { OrchestratorPlant } from '../orchestrator/world.ts';
 import type { Mutant } from './mutant.ts';
 import { hide, wrapDrivers, wrapTransactions } from './wrap.ts';
 
+type Claim = Parameters<ClaimWriter['take']>[0];
+
 const refused = { outcome: 'failed', code: 'invalid', sideEffect: 'none', detail: 'planted' } as const;
+
+/** A step whose lease has this state acts as if it held it. */
+const overlook = (state: LeaseState): OrchestratorPlant =>
+  wrapTransactions(async (part, name, call, [lease]) => {
+    const found = await call();
+    const isIt = part === 'work' && name === 'check' && (found as LeaseCheck).state === state;
+    return isIt ? { state: 'held', deadlineAt: (lease as Lease).deadlineAt } : found;
+  });
 
 export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
   {
@@ -77,6 +89,7 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     id: 'empty-account',
     simulation: 'orchestrator',
     title: 'an empty account is believed',
+    commands: 100,
     plant: {
       file: 'src/orchestrator/platform/validate-listing.ts',
       anchor: 'if (missing >= LEAST_SUSPECT && missing > share * expected)',
@@ -109,27 +122,13 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     id: 'lease-ignored',
     simulation: 'orchestrator',
     title: 'a step writes after losing its lease',
-    plant: wrapTransactions(async (part, name, call, [lease]) => {
-      const answer = await call();
-      if (part !== 'work' || name !== 'check') return answer;
-      const { state } = answer as { state: string };
-      return state === 'lost'
-        ? { state: 'held', deadlineAt: (lease as { deadlineAt: number }).deadlineAt }
-        : answer;
-    }),
+    plant: overlook('lost'),
   },
   {
     id: 'delete-overwritten',
     simulation: 'orchestrator',
     title: 'a finished create overwrites a DELETE that arrived during it',
-    plant: wrapTransactions(async (part, name, call, [lease]) => {
-      const answer = await call();
-      if (part !== 'work' || name !== 'check') return answer;
-      const { state } = answer as { state: string };
-      return state === 'superseded'
-        ? { state: 'held', deadlineAt: (lease as { deadlineAt: number }).deadlineAt }
-        : answer;
-    }),
+    plant: overlook('superseded'),
   },
   {
     id: 'synchronous',
@@ -157,14 +156,11 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
               body(
                 interceptMethods(tx, (part, name, call, [claim]) => {
                   if (part !== 'claims' || name !== 'take') return call();
-                  const { offerId, region, capacity } = claim as {
-                    offerId: string;
-                    region: string;
-                    capacity: number;
-                  };
-                  const claimed =
-                    before.find((one) => one.offerId === offerId && one.region === region)?.claimed ?? 0;
-                  return call([{ ...(claim as object), capacity: claimed < capacity ? capacity + 100 : 0 }]);
+                  const wanted = claim as Claim;
+                  const { offerId, region, capacity } = wanted;
+                  const known = before.find((one) => one.offerId === offerId && one.region === region);
+                  const isFree = (known?.claimed ?? 0) < capacity;
+                  return call([{ ...wanted, capacity: isFree ? capacity + 100 : 0 }]);
                 }),
               ),
             );
@@ -187,6 +183,7 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     id: 'denial-on-doubt',
     simulation: 'orchestrator',
     title: 'when the store cannot tell, the answer is 404',
+    commands: 100,
     plant: {
       file: 'src/http/api/errors.ts',
       anchor: 'const error = this.from(thrown, context.req);',
@@ -216,6 +213,7 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     id: 'hold-forgets',
     simulation: 'orchestrator',
     title: 'a machine held for the operator is forgotten when its hold ends',
+    commands: 100,
     plant: {
       file: 'src/orchestrator/steps/instance/hold.ts',
       anchor: "return { step: 'destroy' }",
