@@ -7,11 +7,11 @@ import { mutants } from './mutants.ts';
 import { seedOf, withFinds } from './seeds.ts';
 
 /**
- * Looks for each planted fault among the seeds from 1 on, and writes the table with `--update`.
+ * Looks for each planted fault among the seeds from 1 on, and writes seeds.md with `--update`.
  *
  *     npm run sim:mutants -- [--only <id>,<id>] [--update | --repeat]
  *
- * With `--repeat` it runs no more than the seed that the table names for each.
+ * With `--repeat` it runs no more than the seed that seeds.md names for each.
  */
 const { values } = parseArgs({
   options: {
@@ -39,7 +39,7 @@ async function findAll(hunt: Hunt, wanted: readonly Mutant[]): Promise<Map<strin
       found.set(mutant.id, hunted);
       const [what] = hunted?.message.split('\n') ?? [];
       say(
-        `${mutant.id}: ${hunted === null ? `not found ${values.repeat ? 'by the seed of the table' : `in ${MOST_SEEDS} seeds`}` : `seed ${hunted.seed}, ${what}`}`,
+        `${mutant.id}: ${hunted === null ? `not found ${values.repeat ? 'by its seed' : `in ${MOST_SEEDS} seeds`}` : `seed ${hunted.seed}, ${what}`}`,
       );
     }
   };

@@ -10,7 +10,7 @@ export interface Hunted {
   seed: number;
 }
 
-export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
+const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
   orchestrator: 40,
   platforms: 40,
   hosts: 40,

@@ -2,7 +2,7 @@ import type { Hunted } from './hunt.ts';
 import type { Mutant } from './mutant.ts';
 
 /** What caught a mutant, and the seed; undefined: no line of the document, seeds.md, names it. */
-export function findLine(id: string, document: string): string | undefined {
+function findLine(id: string, document: string): string | undefined {
   return document.split('\n').find((line) => line.startsWith(`${id} `));
 }
 

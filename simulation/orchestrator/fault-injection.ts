@@ -45,7 +45,7 @@ function revoke(world: World, ms: number): void {
 
 const LONG_ENOUGH_TO_START_MS = 2_000;
 
-/** L7: a server is started again with the driver of another platform, on which every machine would look gone. */
+/** A server is started again with the driver of another platform, on which every machine would look gone. */
 async function misconfigure(world: World, chance: Chance): Promise<void> {
   const hasLive = world.inspector.history.instances().some(({ status }) => status !== 'DESTROYED');
   const replica = chance.pick(world.replicas);

@@ -129,7 +129,7 @@ export function endIsTrue({ before, after }: Written, truth: Truth): void {
 
 const ON_ITS_WAY = new Set<string>(['building', 'running']);
 
-/** I3: a create is not given up before its time while its machine is being built or runs (L12). */
+/** I3: a create is not given up before its time while its machine is being built or runs. */
 export function createIsNotGivenUp({ before, after }: Written, { machines, isEarly }: Truth): void {
   if (before?.status !== 'PROVISIONING' || after.status !== 'ERROR' || !isEarly) return;
   const own = machines.find(({ power }) => ON_ITS_WAY.has(power));
