@@ -1,8 +1,11 @@
+import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { idOf } from '../../src/orchestrator/model/attempt.ts';
 import type { OwnerRef, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { ServerProcess } from '../kernel/process.ts';
+import type { Commands } from './commands.ts';
 
 /** A host of the engine. */
 export interface EngineHost {
@@ -27,6 +30,11 @@ export interface Content {
   readonly guest: Guest | undefined;
   /** What tenants wrote, one after another. */
   readonly written: readonly string[];
+}
+
+/** What holds a content, which changes. */
+export interface Bytes {
+  content: Content;
 }
 
 export interface Guest {
@@ -116,6 +124,18 @@ export type Doer = { process: ServerProcess; line: string } | 'a person';
 
 export interface EngineObserver {
   changed(change: Change, by: Doer): void;
+}
+
+/** What the engine of a run is made from. */
+export interface EngineParts {
+  hosts: number;
+  datacenter: string;
+  catalog: Catalog;
+  scheduler: Scheduler;
+  chance: Chance;
+  commands: Commands;
+  observer: EngineObserver;
+  isCalm: () => boolean;
 }
 
 /** Whether the ref is that of an attempt of the instance or volume. */

@@ -2,25 +2,19 @@ import { openIncus } from '../../../src/drivers/incus/open.ts';
 import { incusConfigSchema } from '../../../src/drivers/incus/options.ts';
 import { mark, refOfForward } from '../../../src/drivers/incus/translate.ts';
 import type { Transport } from '../../../src/drivers/incus/transport.ts';
-import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { OwnerRef, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
-import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Commands } from '../commands.ts';
+import { ChangeDetector } from '../change-detector.ts';
 import {
   type Disk,
-  type Doer,
   type Engine,
-  type EngineObserver,
-  type Guest,
+  type EngineParts,
   type HandsOn,
   isOf,
   type Machine,
   type RunningGuest,
 } from '../engine.ts';
-import { guestOf } from '../guest.ts';
 import {
   type Bytes,
   Cluster,
@@ -43,42 +37,29 @@ import { RestApi } from './rest-api.ts';
 const REQUEST_MS = 6_500;
 const MEMBERS = 3;
 
-/** What the engine of a run is made from. */
-interface Parts {
-  hosts: number;
-  datacenter: string;
-  catalog: Catalog;
-  scheduler: Scheduler;
-  chance: Chance;
-  commands: Commands;
-  observer: EngineObserver;
-  isCalm: () => boolean;
-}
-
-interface Boot {
-  guest: Guest;
-  readyAt: number;
-}
-
 /** A daemon of Incus, or a cluster of three members, in memory, and the real driver for each server. */
 export class IncusEngine implements Engine {
   readonly driverName: string = 'incus';
   readonly hands: HandsOn;
   readonly cluster: Cluster;
-  protected readonly parts: Parts;
+  protected readonly parts: EngineParts;
   readonly #api: RestApi;
-  readonly #boots = new Map<string, Boot>();
-  #machines = new Map<string, Machine>();
-  #disks = new Map<Bytes, Disk>();
+  readonly #changes: ChangeDetector;
 
-  constructor(parts: Parts) {
+  constructor(parts: EngineParts) {
     this.parts = parts;
     const { scheduler, chance, isCalm } = parts;
     this.cluster = new Cluster({
       ...{ scheduler, chance, isCalm },
       members: parts.hosts === 1 ? 1 : MEMBERS,
       hasForwards: chance.happens(0.7),
-      observe: (by) => this.#observe(by),
+      observe: (by) => this.#changes.observe(by),
+    });
+    this.#changes = new ChangeDetector(parts, {
+      machines: () => this.machines(),
+      disks: () => this.#bytes(),
+      running: () => this.#running(),
+      isUp: ({ name }) => this.cluster.instances.get(name)?.ip !== undefined,
     });
     this.#api = new RestApi(this.cluster);
     this.hands = handsOn(this.cluster, this.#api.instances);
@@ -166,15 +147,12 @@ export class IncusEngine implements Engine {
     const found = hasForwards
       ? atForward(forwards, running, host, port)
       : running.find(({ ip }) => ip === host && port === 22);
-    const boot = found && this.#boots.get(found.uuid);
+    const boot = found && this.#changes.bootOf(found.uuid);
     return found && boot && { machine: this.#machineOf(found), ...boot };
   }
 
-  write({ host, name }: Disk, text: string): void {
-    const [bytes] = this.#bytes().find(([, disk]) => disk.host === host && disk.name === name) ?? [];
-    if (bytes === undefined) return;
-    bytes.content = { ...bytes.content, written: [...bytes.content.written, text] };
-    this.#observe('a person');
+  write(disk: Disk, text: string): void {
+    this.#changes.write(disk, text);
   }
 
   #transport(process: ServerProcess, address: string): Transport {
@@ -261,45 +239,13 @@ export class IncusEngine implements Engine {
     ];
   }
 
-  /** Tells of what has changed since it was looked at last. */
-  #observe(by: Doer): void {
-    const { observer } = this.parts;
-    this.#bootGuests();
-    const [machinesBefore, disksBefore] = [this.#machines, this.#disks];
-    this.#machines = new Map(this.machines().map((machine) => [machine.identity, machine]));
-    this.#disks = new Map(this.#bytes());
-    for (const [identity, machine] of machinesBefore)
-      if (!this.#machines.has(identity)) observer.changed({ what: 'machine removed', machine }, by);
-    for (const [bytes, before] of disksBefore) {
-      const disk = this.#disks.get(bytes);
-      if (disk === undefined) observer.changed({ what: 'disk removed', disk: before }, by);
-      else if (before.content.written.some((text) => !disk.content.written.includes(text)))
-        observer.changed({ what: 'disk replaced', before, disk }, by);
-    }
-    for (const { uuid, ip } of this.#instances()) {
-      const machine = this.#machines.get(uuid);
-      if (ip === undefined) this.#boots.delete(uuid);
-      else if (machine !== undefined && !this.#boots.has(uuid) && this.#isUp(machine))
-        observer.changed({ what: 'machine booted', machine }, by);
-    }
-  }
-
-  /** At its first boot a guest takes its keys from its configuration, and keeps them on its disk. */
-  #bootGuests(): void {
-    for (const { uuid, isRunning, disk, config } of this.cluster.instances.values()) {
-      if (!isRunning || disk === undefined || disk.content.guest !== undefined) continue;
-      const guest = guestOf(`${config['cloud-init.vendor-data']}\n${config['cloud-init.user-data']}`, uuid);
-      disk.content = { ...disk.content, guest };
-    }
-  }
-
-  /** Its network is there: its SSH answers soon. */
-  #isUp({ identity, disk }: Machine): boolean {
-    const { scheduler, chance } = this.parts;
-    const guest = disk?.content.guest;
-    if (guest === undefined) return false;
-    this.#boots.set(identity, { guest, readyAt: scheduler.now + chance.between(500, 15_000) });
-    return true;
+  #running() {
+    const running = [...this.cluster.instances.values()].filter(({ isRunning }) => isRunning);
+    return running.map(({ uuid: id, disk: bytes, config }) => ({
+      id,
+      bytes,
+      data: () => `${config['cloud-init.vendor-data']}\n${config['cloud-init.user-data']}`,
+    }));
   }
 }
 

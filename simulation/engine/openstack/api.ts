@@ -3,106 +3,141 @@ import type { Doer } from '../engine.ts';
 /** A service says no. */
 export class Refusal extends Error {
   readonly status: number;
-  /** Neutron's name of it. */
-  readonly type: string;
-  readonly headers: Record<string, string>;
+  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, message: string, type = 'BadRequest', headers: Record<string, string> = {}) {
+  constructor(status: number, message: string, headers: Record<string, string> = {}) {
     super(message);
     this.status = status;
-    this.type = type;
     this.headers = headers;
   }
 }
 
-/** Who has sent a request, by its token. */
+/** The owner of a token. */
 export interface Who {
   project: string;
-  user: string;
   isAdmin: boolean;
 }
 
-/** A request of somebody known to one service. */
+export type Fields = Record<string, unknown>;
+export type Text = Record<string, string>;
+
+/** A request to one service, with a token that it accepts. */
 export interface Asked {
-  method: string;
-  /** Below the service's version, without its first slash. */
-  path: string;
   query: URLSearchParams;
-  body: Record<string, unknown>;
+  body: Fields;
   who: Who;
-  /** The microversion that it asks for, as a number: 2.79 is 2079. */
-  version: number;
-  /** Of the service, to its version. */
-  base: string;
   by: Doer;
 }
 
-export interface Reply {
-  status: number;
-  body?: object | undefined;
-  headers?: Record<string, string>;
+/** Returns the body of the answer, if it has one. */
+type Handler = (asked: Asked, ...ids: string[]) => Fields | undefined;
+/** `*` in a path is one part, which the handler is given. */
+export type Route = readonly [method: string, path: string, handler: Handler];
+
+/** @throws {Refusal} */
+export function answer(routes: readonly Route[], method: string, path: string, asked: Asked) {
+  for (const [verb, pattern, handler] of routes) {
+    const found = new RegExp(`^${pattern.replaceAll('*', '([^/]+)')}$`).exec(path);
+    if (found !== null && verb === method) return handler(asked, ...found.slice(1).map(decodeURIComponent));
+  }
+  throw new Refusal(404, `There is no ${method} ${path}.`);
 }
 
-type Handler = (asked: Asked, ...ids: string[]) => Reply | Promise<Reply>;
-export type Route = [method: string, pattern: string, handler: Handler];
+export function assertAdmin({ isAdmin }: Who): void {
+  if (!isAdmin) throw new Refusal(403, "Policy doesn't allow this to be performed.");
+}
 
-/** Routes by method and path; `*` in a pattern is one part, which the handler is given. */
-export function router(routes: readonly Route[]): (asked: Asked) => Promise<Reply> {
-  const compiled = routes.map(([method, pattern, handler]) => ({
-    handler,
-    verbs: new RegExp(`^${method}$`),
-    expression: new RegExp(`^${pattern.replaceAll('*', '([^/]+)')}$`),
-  }));
-  return async (asked) => {
-    const matching = compiled.filter(({ expression }) => expression.test(asked.path));
-    const found = matching.find(({ verbs }) => verbs.test(asked.method));
-    if (found === undefined)
-      throw new Refusal(matching.length > 0 ? 405 : 404, 'The resource could not be found.', 'HTTPNotFound');
-    const ids = found.expression.exec(asked.path)?.slice(1) ?? [];
-    return found.handler(asked, ...ids.map(decodeURIComponent));
+interface Item {
+  id: string;
+  project_id: string;
+  /** Whether every project is shown it. */
+  isPublic?: boolean;
+}
+
+/** The resources of one kind: how they are shown, and what a request may do with them. */
+interface Kind<T extends Item> {
+  /** Its name in bodies. Paths have its plural. */
+  name: string;
+  all: { values(): Iterable<T> };
+  /** What an answer says of one. Default: all of it. */
+  view?: (item: T) => object;
+  /** Whether a list has it. Default: yes. */
+  isListed?: (item: T) => boolean;
+  /** Whether an administrator is shown those of all projects. */
+  isShownToAdmins?: boolean;
+  create?: (wanted: Fields, asked: Asked) => T;
+  /** Default: the fields are replaced. */
+  change?: (item: T, wanted: Fields) => unknown;
+  remove?: (item: T, asked: Asked) => unknown;
+}
+
+/** The requests to resources of one kind. A list filters by any field. */
+export function restOf<T extends Item>(kind: Kind<T>) {
+  const { name, all, isListed = () => true, change = Object.assign, create = refuse, remove = refuse } = kind;
+  const path = `${name.replaceAll('_', '-')}s`;
+  const view = (item: T): Fields => (kind.view?.(item) ?? item) as Fields;
+  const isShown = (item: T, { who }: Asked): boolean =>
+    item.project_id === who.project || item.isPublic || (kind.isShownToAdmins === true && who.isAdmin);
+  /** @throws {Refusal} 404, also for one of another project */
+  const find = (asked: Asked, id: string): T => {
+    const found = [...all.values()].find((one) => one.id === id && isShown(one, asked));
+    if (found === undefined) throw new Refusal(404, `${name} ${id} could not be found.`);
+    return found;
   };
+  const list = (asked: Asked): Fields[] =>
+    [...all.values()]
+      .filter((one) => isListed(one) && isShown(one, asked))
+      .map(view)
+      .filter((one) => [...asked.query].every(([key, value]) => [one[key]].flat().includes(value)));
+  const wantedBy = ({ body }: Asked): Fields => body[name] as Fields;
+  const routes: Route[] = [
+    ['GET', `${path}(?:/detail)?`, (asked) => ({ [`${name}s`]: list(asked) })],
+    ['GET', `${path}/*`, (asked, id) => ({ [name]: view(find(asked, id)) })],
+    ['POST', path, (asked) => ({ [name]: view(create(wantedBy(asked), asked)) })],
+    [
+      'PUT',
+      `${path}/*`,
+      (asked, id) => {
+        const item = find(asked, id);
+        change(item, wantedBy(asked));
+        return { [name]: view(item) };
+      },
+    ],
+    ['DELETE', `${path}/*`, (asked, id) => void remove(find(asked, id), asked)],
+  ];
+  return { routes, find };
 }
 
-export const ok = (body: object): Reply => ({ status: 200, body });
-
-/** 2.79 as 2079. */
-export function toVersion(text: string): number {
-  const [major = 0, minor = 0] = text.split('.').map(Number);
-  return major * 1_000 + minor;
+function refuse(): never {
+  throw new Refusal(405, 'The method is not allowed for this resource.');
 }
 
-export function found<T>(value: T | undefined, message: string, type?: string): T {
-  if (value === undefined) throw new Refusal(404, message, type);
-  return value;
+/** The metadata of servers or volumes. */
+export function metadataOf(path: string, find: (asked: Asked, id: string) => { metadata: Text }): Route[] {
+  const write = (asked: Asked, id: string, isAdded: boolean): Fields => {
+    const item = find(asked, id);
+    const metadata = asked.body['metadata'] as Text;
+    assertMetadata(metadata);
+    item.metadata = isAdded ? { ...item.metadata, ...metadata } : metadata;
+    return { metadata: item.metadata };
+  };
+  const remove = (item: { metadata: Text }, key: string): undefined => {
+    const kept = Object.entries(item.metadata).filter(([one]) => one !== key);
+    item.metadata = Object.fromEntries(kept);
+  };
+  return [
+    ['POST', `${path}/*/metadata`, (asked, id) => write(asked, id, true)],
+    ['PUT', `${path}/*/metadata`, (asked, id) => write(asked, id, false)],
+    ['DELETE', `${path}/*/metadata/*`, (asked, id, key) => remove(find(asked, id), key)],
+  ];
 }
 
-export function assertAdmin({ who, path }: Asked): void {
-  if (!who.isAdmin)
-    throw new Refusal(403, `Policy doesn't allow ${path} to be performed.`, 'PolicyNotAuthorized');
+/** @throws {Refusal} 400 for a key or a value of more than 255 characters */
+export function assertMetadata(metadata: Text): void {
+  const texts = Object.entries(metadata).flat();
+  if (texts.some(({ length }) => length > 255))
+    throw new Refusal(400, 'Invalid input for field/attribute metadata.');
 }
-
-/** Those of one page, and the link to the next, if one is full. @throws {Refusal} for a marker that is gone */
-export function page<T extends { id: string }>(
-  items: readonly T[],
-  { query, base, path }: Asked,
-  most = 1_000,
-): { items: T[]; next: string | undefined } {
-  const marker = query.get('marker');
-  const limit = Math.min(most, Number(query.get('limit') ?? most) || most);
-  const at = marker === null ? -1 : items.findIndex(({ id }) => id === marker);
-  if (marker !== null && at < 0) throw new Refusal(400, `marker [${marker}] not found`);
-  const shown = items.slice(at + 1, at + 1 + limit);
-  const last = shown.at(-1);
-  // As the real services, which do not look whether another follows.
-  if (last === undefined || shown.length < limit) return { items: shown, next: undefined };
-  const next = new URLSearchParams(query);
-  next.set('limit', String(limit));
-  next.set('marker', last.id);
-  return { items: shown, next: `${base}/${path}?${next}` };
-}
-
-export const linksTo = (next: string | undefined, name: string): object =>
-  next === undefined ? {} : { [`${name}_links`]: [{ rel: 'next', href: next }] };
 
 /** To the second, as Nova, Neutron and Glance write a time. */
 export const toSecond = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;

@@ -1,37 +1,29 @@
+import type { Flavor, Named } from '../../../src/drivers/openstack/api.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Doer } from '../engine.ts';
 import { Refusal } from './api.ts';
-import { Compute, type Inventory } from './compute.ts';
-import type {
-  Bytes,
-  Flavor,
-  FloatingIp,
-  Image,
-  Keypair,
-  Network,
-  Port,
-  SecurityGroup,
-  Server,
-  Volume,
-} from './records.ts';
+import { Compute } from './compute.ts';
+import type { FloatingIp, Image, Port, Server, Volume } from './records.ts';
 
 /** How often what a service does in the background fails by itself. */
 const FAILURES = 0.01;
 const GIB = 1_024;
+/** A task that takes long takes up to so many times what it takes else. */
+const LONG = 12;
 
-/** What Nova, Neutron and Cinder allow one project; -1 is no limit. */
-export const QUOTA = {
+/** What Nova and Cinder allow one project; -1 is no limit. */
+const QUOTA = {
   instances: 20,
   cores: 80,
   ram: 200 * GIB,
-  key_pairs: 100,
-  port: 60,
-  floatingip: 20,
-  security_group: 10,
   volumes: 20,
   gigabytes: 1_000,
 };
+type Amounts = Record<keyof typeof QUOTA, number>;
+
+/** The first three numbers of the addresses of each network. */
+const PREFIXES: Record<string, string> = { tenants: '10.0.0', public: '203.0.113' };
 
 export interface CloudParts {
   scheduler: Scheduler;
@@ -42,35 +34,25 @@ export interface CloudParts {
   observe: (by: Doer) => void;
   /** The availability zone of each compute host. Default: two hosts in `nova`. */
   zones?: readonly string[];
-  /** What each compute host has, beside the defaults. */
-  inventories?: Readonly<Record<string, number>>;
-  devices?: Readonly<Record<string, number>>;
   /** `reclaim_instance_interval`: DELETE makes a server SOFT_DELETED for so long. Default: it deletes. */
   reclaimMs?: number;
   /** Whether a server that was shelved stays on its host. Default: it is offloaded at once. */
   keepsShelved?: boolean;
-  region?: string;
 }
 
 /** One region: what its services have, and how long it takes. Names are not unique in it. */
 export class Cloud {
-  readonly region: string;
+  readonly parts: CloudParts;
   readonly computes: readonly Compute[];
   readonly servers = new Map<string, Server>();
   readonly volumes = new Map<string, Volume>();
   readonly images = new Map<string, Image>();
   readonly ports = new Map<string, Port>();
   readonly floatingIps = new Map<string, FloatingIp>();
-  readonly groups = new Map<string, SecurityGroup>();
-  readonly keypairs = new Map<string, Keypair>();
+  readonly groups = new Map<string, Named>();
   readonly flavors = new Map<string, Flavor>();
-  readonly networks: readonly Network[];
-  readonly quota: Record<keyof typeof QUOTA, number> = { ...QUOTA };
-  /** In Placement, by server; what a migration holds on its old host is under `ID/before`. */
-  readonly allocations = new Map<string, { compute: Compute; resources: Record<string, number> }>();
-  /** Disks that a host still has of servers that were deleted while it was down. */
-  readonly leftBehind = new Map<Bytes, Server>();
-  readonly parts: CloudParts;
+  readonly networks: readonly (Named & { isPublic: boolean })[];
+  readonly quota: Amounts = { ...QUOTA };
   /** The database of the servers does not answer, and Nova's API does. */
   isCellDown = false;
   /** Set by what runs servers: a host was restarted. */
@@ -79,10 +61,16 @@ export class Cloud {
 
   constructor(parts: CloudParts) {
     this.parts = parts;
-    this.region = parts.region ?? 'RegionOne';
     const zones = parts.zones ?? ['nova', 'nova'];
-    this.computes = zones.map((zone, index) => this.#compute(`compute-${index + 1}`, zone));
-    this.networks = [this.#network('tenants', false, '10.0.0'), this.#network('public', true, '203.0.113')];
+    this.computes = zones.map((zone, index) => new Compute(this, `compute-${index + 1}`, zone));
+    this.networks = Object.keys(PREFIXES).map((name) => ({
+      id: this.id(),
+      name,
+      project_id: 'admin',
+      isPublic: true,
+      shared: name === 'tenants',
+      'router:external': name === 'public',
+    }));
     this.image('ubuntu-24.04');
     this.flavor('m1.small', 2, 2 * GIB, 20);
   }
@@ -99,23 +87,21 @@ export class Cloud {
     return `00000000-0000-4000-8000-${String(++this.#ids).padStart(12, '0')}`;
   }
 
-  flavor(
-    name: string,
-    vcpus: number,
-    ram: number,
-    disk: number,
-    extraSpecs: Flavor['extraSpecs'] = {},
-  ): Flavor {
-    const flavor = { id: this.id(), name, vcpus, ram, disk, extraSpecs };
-    this.flavors.set(flavor.id, flavor);
-    return flavor;
+  flavor(name: string, vcpus: number, ram: number, disk: number): void {
+    const id = this.id();
+    this.flavors.set(id, { id, name, vcpus, ram, disk, extra_specs: {} });
   }
 
-  /** A public image, ready. */
-  image(name: string): Image {
+  /** A public image, ready; with changes, another one. */
+  image(name: string, changes: Partial<Image> = {}): Image {
     const image: Image = {
-      ...{ id: this.id(), name, project: 'admin', isPublic: true, status: 'active', minDisk: 0 },
-      ...{ createdAt: this.now, properties: {}, bytes: undefined },
+      id: this.id(),
+      name,
+      project_id: 'admin',
+      isPublic: true,
+      status: 'active',
+      createdAt: this.now,
+      ...changes,
     };
     this.images.set(image.id, image);
     return image;
@@ -130,7 +116,8 @@ export class Cloud {
   }
 
   /** Mostly short, and long now and then. */
-  async takes(shortMs: number, longMs: number): Promise<void> {
+  async takes(longMs: number): Promise<void> {
+    const shortMs = longMs / LONG;
     const isLong = !this.parts.isCalm() && this.chance.happens(0.08);
     await this.sleep(isLong ? this.chance.between(shortMs, longMs) : this.chance.between(0, shortMs));
   }
@@ -140,122 +127,83 @@ export class Cloud {
     return !this.parts.isCalm() && this.chance.happens(rate);
   }
 
-  /** What Placement counts for a server of the flavor. The root disk of one that boots from a volume is not counted. */
-  resourcesOf({ vcpus, ram, disk, extraSpecs }: Flavor, isVolumeBacked: boolean): Record<string, number> {
-    const resources: Record<string, number> = { VCPU: vcpus, MEMORY_MB: ram };
-    if (!isVolumeBacked && disk > 0) resources['DISK_GB'] = disk;
-    for (const [key, amount] of Object.entries(extraSpecs))
-      if (key.startsWith('resources:')) resources[key.slice('resources:'.length)] = Number(amount);
-    return resources;
+  /** What Placement counts as used at a host, also by a server that may return there. */
+  used(compute: Compute, resource: string): number {
+    const isHere = ({ host, before }: Server): boolean => host === compute || before?.host === compute;
+    const here = [...this.servers.values()].filter(isHere);
+    return here.reduce((sum, one) => sum + (resourcesOf(one)[resource] ?? 0), 0);
   }
 
-  used({ id }: Compute, resource: string): number {
-    const own = [...this.allocations.values()].filter(({ compute }) => compute.id === id);
-    return own.reduce((sum, { resources }) => sum + (resources[resource] ?? 0), 0);
+  hasRoom(compute: Compute, resources: Record<string, number>): boolean {
+    return Object.entries(resources).every(
+      ([name, amount]) => this.used(compute, name) + amount <= (compute.capacity[name] ?? 0),
+    );
   }
 
-  fits(compute: Compute, resources: Record<string, number>, traits: readonly string[] = []): boolean {
-    const hasRoom = ([name, amount]: [string, number]): boolean => {
-      const inventory = compute.inventories[name];
-      return inventory !== undefined && this.used(compute, name) + amount <= capacityOf(inventory);
-    };
-    return traits.every((one) => compute.traits.includes(one)) && Object.entries(resources).every(hasRoom);
-  }
-
-  /** Nova's scheduler: the emptiest host that can take it. */
-  schedule(server: Server, flavor: Flavor, without?: Compute, name?: string): Compute | undefined {
-    const resources = this.resourcesOf(flavor, server.isVolumeBacked);
-    const traits = Object.entries(flavor.extraSpecs)
-      .filter(([key, value]) => key.startsWith('trait:') && value === 'required')
-      .map(([key]) => key.slice('trait:'.length));
+  /** Nova's scheduler: the emptiest host that can take it, other than its own. */
+  schedule(server: Server): Compute | undefined {
     const able = this.computes.filter(
       (one) =>
-        one !== without &&
-        (name === undefined || one.name === name) &&
+        one !== server.host &&
         one.isUp &&
         !one.isDisabled &&
         (server.zone === undefined || server.zone === one.zone) &&
-        this.fits(one, resources, traits) &&
-        devicesOf(flavor).every(([alias, count]) => this.#freeDevices(one, alias) >= count),
+        this.hasRoom(one, resourcesOf(server)),
     );
     return able.sort((a, b) => this.used(a, 'MEMORY_MB') - this.used(b, 'MEMORY_MB'))[0];
   }
 
-  allocate(server: Server, compute: Compute, flavor: Flavor): void {
-    this.allocations.set(server.id, { compute, resources: this.resourcesOf(flavor, server.isVolumeBacked) });
-  }
-
-  /** The first address of the network that is free. @throws {Refusal} if there is none */
-  address(network: Network): string {
-    const taken = new Set([
-      ...[...this.ports.values()].map(({ address }) => address),
-      ...[...this.floatingIps.values()].map(({ address }) => address),
-    ]);
-    for (let last = 10; last < 10 + network.size; last++) {
-      const address = `${network.prefix}.${last}`;
-      if (!taken.has(address)) return address;
-    }
-    throw new Refusal(
-      409,
-      `No more IP addresses available on network ${network.id}.`,
-      'IpAddressGenerationFailure',
-    );
+  /** The first address of the network that is free. */
+  address(network: Named): string {
+    const fixed = [...this.ports.values()].map(({ fixed_ips: [first] }) => first?.ip_address);
+    const floating = [...this.floatingIps.values()].map((one) => one.floating_ip_address);
+    const taken = new Set([...fixed, ...floating]);
+    let last = 10;
+    while (taken.has(`${PREFIXES[network.name]}.${last}`)) last++;
+    return `${PREFIXES[network.name]}.${last}`;
   }
 
   portsOf({ id }: Server): Port[] {
-    return [...this.ports.values()].filter(({ device }) => device === id);
+    return [...this.ports.values()].filter(({ device_id: device }) => device === id);
   }
 
   floatingIpOf({ id }: Port): FloatingIp | undefined {
-    return [...this.floatingIps.values()].find(({ port }) => port === id);
+    return [...this.floatingIps.values()].find(({ port_id: port }) => port === id);
   }
 
-  /** A port goes, and a floating IP that it had is free and still there. */
-  removePort({ id }: Port): void {
-    this.ports.delete(id);
-    for (const one of this.floatingIps.values()) if (one.port === id) one.port = null;
+  /** What the project has of each quota. A server that is shelved or in ERROR counts. */
+  usage(project: string): Amounts {
+    const sum = <T extends { project_id: string }>(
+      all: ReadonlyMap<string, T>,
+      amount: (one: T) => number = () => 1,
+    ): number => {
+      const own = [...all.values()].filter((one) => one.project_id === project);
+      return own.reduce((total, one) => total + amount(one), 0);
+    };
+    return {
+      instances: sum(this.servers),
+      cores: sum(this.servers, ({ flavor }) => flavor.vcpus),
+      ram: sum(this.servers, ({ flavor }) => flavor.ram),
+      volumes: sum(this.volumes),
+      gigabytes: sum(this.volumes, ({ size }) => size),
+    };
   }
 
-  #freeDevices(compute: Compute, alias: string): number {
-    const holders = [...this.servers.values()].filter((one) => one.host === compute);
-    const held = holders.flatMap(({ flavor }) => devicesOf(flavor)).filter(([name]) => name === alias);
-    return (compute.devices[alias] ?? 0) - held.reduce((sum, [, count]) => sum + count, 0);
-  }
-
-  #network(name: string, isExternal: boolean, prefix: string): Network {
-    return { id: this.id(), name, isExternal, prefix, size: 200, subnet: this.id() };
-  }
-
-  #compute(name: string, zone: string): Compute {
-    const { inventories = {}, devices = {} } = this.parts;
-    const totals = { VCPU: 32, MEMORY_MB: 128 * GIB, DISK_GB: 2_000, ...inventories };
-    const toInventory = ([resource, total]: [string, number]): [string, Inventory] => [
-      resource,
-      { total, reserved: resource === 'MEMORY_MB' ? 512 : 0, allocationRatio: resource === 'VCPU' ? 4 : 1 },
-    ];
-    return new Compute({
-      ...{ id: this.id(), name, zone, traits: ['COMPUTE_NODE', 'HW_CPU_X86_AVX2'], devices: { ...devices } },
-      inventories: Object.fromEntries(Object.entries(totals).map(toInventory)),
-      now: () => this.now,
-      fellSilent: (compute) => {
-        compute.hasEnded = this.chance.happens(0.4);
-        if (compute.hasEnded) compute.ends++;
-      },
-      cameBack: (compute) => this.onRestart(compute),
-    });
+  /** @throws {Refusal} with the status of the service, if the project may not have so much more */
+  assertQuota(project: string, status: 403 | 413, more: Partial<Amounts>): void {
+    const after = this.usage(project);
+    for (const name of Object.keys(more) as (keyof Amounts)[]) {
+      after[name] += more[name] ?? 0;
+      // Cinder's words for it are others.
+      const words = status === 413 ? 'VolumeLimitExceeded:' : 'Quota exceeded for';
+      if (this.quota[name] >= 0 && after[name] > this.quota[name])
+        throw new Refusal(status, `${words} ${name}`);
+    }
   }
 }
 
-export function capacityOf({ total, reserved, allocationRatio }: Inventory): number {
-  return Math.floor((total - reserved) * allocationRatio);
-}
-
-/** The devices that a flavor asks for, as `gpu:1,nic:2` in `pci_passthrough:alias`. */
-function devicesOf({ extraSpecs }: Flavor): [string, number][] {
-  const aliases = extraSpecs['pci_passthrough:alias'];
-  if (aliases === undefined) return [];
-  return aliases.split(',').map((one) => {
-    const [alias = '', count = '1'] = one.split(':');
-    return [alias, Number(count)];
-  });
+/** What Placement counts for a server. The root disk of one that boots from a volume is not counted. */
+function resourcesOf({ flavor, isVolumeBacked }: Server): Record<string, number> {
+  const { vcpus, ram, disk } = flavor;
+  return { VCPU: vcpus, MEMORY_MB: ram, DISK_GB: isVolumeBacked ? 0 : disk };
 }

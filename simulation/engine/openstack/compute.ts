@@ -1,54 +1,26 @@
 import type { EngineHost } from '../engine.ts';
+import type { Cloud } from './cloud.ts';
 
 /** `service_down_time`: a nova-compute counts as down so long after its last report. */
 const DOWN_AFTER_MS = 60_000;
-
-export interface Inventory {
-  total: number;
-  reserved: number;
-  allocationRatio: number;
-}
-
-interface Parts {
-  id: string;
-  name: string;
-  zone: string;
-  inventories: Record<string, Inventory>;
-  traits: string[];
-  /** How many devices of each alias of PCI passthrough it has. */
-  devices: Record<string, number>;
-  now: () => number;
-  /** It has fallen silent, and its process has ended or not. */
-  fellSilent: (compute: Compute) => void;
-  /** It answers again. */
-  cameBack: (compute: Compute) => void;
-}
 
 /** A host with a nova-compute. While that is silent, guests go on, and what it is sent waits in its queue. */
 export class Compute implements EngineHost {
   readonly id: string;
   readonly name: string;
   readonly zone: string;
-  readonly inventories: Record<string, Inventory>;
-  readonly traits: string[];
-  readonly devices: Record<string, number>;
+  /** By the resource class of Placement, with its allocation ratio. */
+  readonly capacity: Record<string, number> = { VCPU: 128, MEMORY_MB: 130_000, DISK_GB: 2_000 };
   isDisabled = false;
-  /** How often its process has ended. */
-  ends = 0;
-  /** Whether its process ended while it was silent. */
-  hasEnded = false;
   #silentSince: number | undefined;
-  readonly #parts: Parts;
+  readonly #cloud: Cloud;
   readonly #waiting = new Set<() => void>();
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
-    this.id = parts.id;
-    this.name = parts.name;
-    this.zone = parts.zone;
-    this.inventories = parts.inventories;
-    this.traits = parts.traits;
-    this.devices = parts.devices;
+  constructor(cloud: Cloud, name: string, zone: string) {
+    this.#cloud = cloud;
+    this.id = cloud.id();
+    this.name = name;
+    this.zone = zone;
   }
 
   get isSilent(): boolean {
@@ -57,24 +29,17 @@ export class Compute implements EngineHost {
 
   set isSilent(isSilent: boolean) {
     if (isSilent === this.isSilent) return;
-    this.#silentSince = isSilent ? this.#parts.now() : undefined;
-    if (isSilent) {
-      this.#parts.fellSilent(this);
-      return;
-    }
-    this.#parts.cameBack(this);
+    this.#silentSince = isSilent ? this.#cloud.now : undefined;
+    if (isSilent) return;
+    // Whether its process has ended meanwhile.
+    if (this.#cloud.fails(0.4)) this.#cloud.onRestart(this);
     for (const goOn of this.#waiting) goOn();
     this.#waiting.clear();
   }
 
   /** Whether Nova takes it to be up. */
   get isUp(): boolean {
-    return this.#silentSince === undefined || this.#parts.now() - this.#silentSince < DOWN_AFTER_MS;
-  }
-
-  get status(): 'UP' | 'UNKNOWN' | 'MAINTENANCE' {
-    if (!this.isUp) return 'UNKNOWN';
-    return this.isDisabled ? 'MAINTENANCE' : 'UP';
+    return this.#silentSince === undefined || this.#cloud.now - this.#silentSince < DOWN_AFTER_MS;
   }
 
   answers(): Promise<void> {

@@ -1,6 +1,6 @@
-import { Refusal, type Who } from './api.ts';
+import type { Cloud } from '../../../src/drivers/openstack/clouds.ts';
+import { type Fields, Refusal, type Who } from './api.ts';
 
-/** Names that a project or a user of the cloud has. */
 export interface Credential {
   id: string;
   secret: string;
@@ -13,143 +13,91 @@ interface Token {
   expiresAt: number;
 }
 
-interface Parts {
-  now: () => number;
-  /** How long a token lasts. */
-  tokenMs: number;
-  credentials: readonly Credential[];
-  regions: readonly string[];
-}
+/** The addresses of the services. Those of Neutron and Glance in the catalog have no version. */
+export const URLS = {
+  keystone: 'https://keystone.example:5000/v3',
+  nova: 'https://nova.example:8774/v2.1',
+  neutron: 'https://neutron.example:9696/v2.0',
+  glance: 'https://glance.example:9292/v2',
+  cinder: 'https://cinder.example:8776/v3/berth',
+  placement: 'https://placement.example:8778',
+};
+export type Service = keyof typeof URLS;
 
-interface Methods {
-  identity?: {
-    methods?: string[];
-    password?: { user?: { id?: string; name?: string; password?: string } };
-    application_credential?: { id?: string; name?: string; secret?: string };
-  };
-  scope?: { project?: { id?: string; name?: string } };
-}
+const TYPES = {
+  compute: URLS.nova,
+  network: URLS.neutron.replace('/v2.0', ''),
+  image: URLS.glance.replace('/v2', ''),
+  volumev3: URLS.cinder,
+  placement: URLS.placement,
+};
+const REGION = 'RegionOne';
 
-const SERVICES = {
-  identity: 'keystone',
-  compute: 'nova',
-  network: 'neutron',
-  image: 'glance',
-  volumev3: 'cinder',
-  placement: 'placement',
-} as const;
-export type Service = (typeof SERVICES)[keyof typeof SERVICES];
-
-export const KEYSTONE = 'https://keystone.regionone.example:5000/v3';
-const UNAUTHORIZED = 'The request you have made requires authentication.';
-
-const unauthorized = (): Refusal =>
-  new Refusal(401, UNAUTHORIZED, 'Unauthorized', { 'www-authenticate': `Keystone uri="${KEYSTONE}"` });
-
-/** Keystone: tokens that expire, credentials that are revoked, and the catalog of the regions. */
+/** Keystone: tokens that expire, credentials that are revoked, and the catalog of one region. */
 export class Identity {
-  readonly #parts: Parts;
+  readonly #now: () => number;
+  readonly #tokenMs: number;
+  readonly #credentials: readonly Credential[];
   readonly #tokens = new Map<string, Token>();
   readonly #revoked = new Set<string>();
   #issued = 0;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(now: () => number, tokenMs: number, credentials: readonly Credential[]) {
+    this.#now = now;
+    this.#tokenMs = tokenMs;
+    this.#credentials = credentials;
   }
 
-  /** `POST /auth/tokens`. The id of a user is also its name, and that of a project. @throws {Refusal} 401 */
-  issue({ identity = {}, scope }: Methods): { token: string; body: object } {
-    const { password, application_credential: application } = identity;
-    const user = password?.user;
-    const [id, secret] = [
-      application?.id ?? application?.name ?? user?.id ?? user?.name,
-      application?.secret ?? user?.password,
-    ];
-    const credential = this.#parts.credentials.find((one) => one.id === id && one.secret === secret);
-    const wanted = scope?.project?.id ?? scope?.project?.name;
-    if (credential === undefined || this.#revoked.has(credential.id)) throw unauthorized();
-    if (wanted !== undefined && wanted !== credential.who.project) throw unauthorized();
+  /** `POST /auth/tokens` with an application credential. @throws {Refusal} 401 */
+  issue({ id, secret }: Pick<Credential, 'id' | 'secret'>): { token: string; body: Fields } {
+    const credential = this.#credentials.find((one) => one.id === id && one.secret === secret);
+    if (credential === undefined || this.#revoked.has(id)) throw unauthorized();
+    const { who } = credential;
     const token = `gAAAAA-${++this.#issued}`;
-    const expiresAt = this.#parts.now() + this.#parts.tokenMs;
-    this.#tokens.set(token, { who: credential.who, credential: credential.id, expiresAt });
-    return { token, body: this.#describe(credential.who, expiresAt, identity.methods ?? []) };
+    const expiresAt = this.#now() + this.#tokenMs;
+    this.#tokens.set(token, { who, credential: id, expiresAt });
+    const catalog = Object.entries(TYPES).map(([type, url]) => ({
+      type,
+      endpoints: [{ interface: 'public', region_id: REGION, url }],
+    }));
+    const project = { id: who.project, name: who.project };
+    return { token, body: { token: { expires_at: new Date(expiresAt).toISOString(), project, catalog } } };
   }
 
   /** @throws {Refusal} 401 for a token that is unknown, expired or revoked */
   whoHas(token: string | undefined): Who {
-    return this.#valid(token).who;
-  }
-
-  describe(token: string | undefined): object {
-    const { who, expiresAt } = this.#valid(token);
-    return this.#describe(who, expiresAt, ['token']);
+    const found = this.#tokens.get(token ?? '');
+    const isValid =
+      found !== undefined && found.expiresAt > this.#now() && !this.#revoked.has(found.credential);
+    if (!isValid) throw unauthorized();
+    return found.who;
   }
 
   revoke(token: string): void {
     this.#tokens.delete(token);
   }
 
-  /** Somebody deletes the credential, or changes the password: its tokens end with it. */
-  revokeCredential(id: string): void {
-    this.#revoked.add(id);
-  }
-
-  restoreCredential(id: string): void {
-    this.#revoked.delete(id);
-  }
-
-  /** The catalog has URLs by interface and region. */
-  catalog({ project }: Who): object[] {
-    return Object.entries(SERVICES).map(([type, name]) => ({
-      ...{ id: name, type, name: name === 'cinder' ? 'cinderv3' : name },
-      endpoints: this.#parts.regions.flatMap((region) =>
-        (['public', 'internal', 'admin'] as const).map((kind) => ({
-          ...{ id: `${name}-${region}-${kind}`, interface: kind, region, region_id: region },
-          url: urlOf(name, region, kind, project),
-        })),
-      ),
-    }));
-  }
-
-  #valid(token: string | undefined): Token {
-    const found = this.#tokens.get(token ?? '');
-    const isValid =
-      found !== undefined && found.expiresAt > this.#parts.now() && !this.#revoked.has(found.credential);
-    if (!isValid) throw unauthorized();
-    return found;
-  }
-
-  #describe(who: Who, expiresAt: number, methods: string[]): object {
-    const domain = { id: 'default', name: 'Default' };
-    const toMicros = (at: number): string => new Date(at).toISOString().replace('Z', '000Z');
-    return {
-      token: {
-        ...{ methods, is_domain: false, audit_ids: [`audit-${this.#issued}`] },
-        ...{ expires_at: toMicros(expiresAt), issued_at: toMicros(this.#parts.now()) },
-        user: { id: who.user, name: who.user, domain, password_expires_at: null },
-        project: { id: who.project, name: who.project, domain },
-        roles: ['reader', 'member', ...(who.isAdmin ? ['admin'] : [])].map((name) => ({ id: name, name })),
-        catalog: this.catalog(who),
-      },
-    };
+  /** A credential that is revoked ends its tokens. */
+  setRevoked(id: string, isRevoked: boolean): void {
+    if (isRevoked) this.#revoked.add(id);
+    else this.#revoked.delete(id);
   }
 }
 
-const PORTS: Record<Service, string> = {
-  keystone: ':5000/v3',
-  nova: ':8774/v2.1',
-  neutron: ':9696',
-  glance: ':9292',
-  cinder: ':8776/v3/PROJECT',
-  placement: ':8778',
-};
-
-function urlOf(
-  service: Service,
-  region: string,
-  kind: 'public' | 'internal' | 'admin',
-  project: string,
-): string {
-  const host = `${service}${kind === 'public' ? '' : `-${kind}`}.${region.toLowerCase()}.example`;
-  return `https://${host}${PORTS[service].replace('PROJECT', project)}`;
+/** The entry of clouds.yaml for a credential. */
+export function cloudsEntry({ id, secret }: Pick<Credential, 'id' | 'secret'>): Cloud {
+  const credential = { methods: ['application_credential'], application_credential: { id, secret } };
+  return {
+    authUrl: URLS.keystone,
+    auth: { identity: credential },
+    project: undefined,
+    region: undefined,
+    interface: 'public',
+    ca: undefined,
+    verify: true,
+    file: 'clouds.yaml',
+    isReadableByOthers: false,
+  };
 }
+
+const unauthorized = (): Refusal => new Refusal(401, 'The request you have made requires authentication.');

@@ -1,184 +1,89 @@
-import type { Content } from '../engine.ts';
+import type * as shown from '../../../src/drivers/openstack/api.ts';
+import type { Bytes, Content } from '../engine.ts';
+import type { Text } from './api.ts';
 import type { Compute } from './compute.ts';
+import type { Transition, VmState } from './transitions.ts';
 
-/** What a disk, a volume or a snapshot holds. */
-export interface Bytes {
-  content: Content;
+export const EMPTY: Content = { guest: undefined, written: [] };
+
+/** Neutron's objects are kept as it shows them. */
+export interface Port extends shown.Port {
+  project_id: string;
+  security_groups: string[];
 }
 
-export type Text = Record<string, string>;
-
-export interface Flavor {
-  id: string;
-  name: string;
-  vcpus: number;
-  /** In MiB. */
-  ram: number;
-  /** In GiB. */
-  disk: number;
-  extraSpecs: Text;
+export interface FloatingIp extends shown.FloatingIp {
+  project_id: string;
 }
 
 export interface Image {
   id: string;
   name: string;
-  project: string;
+  project_id: string;
   isPublic: boolean;
-  status: 'queued' | 'saving' | 'active';
-  minDisk: number;
+  status: 'saving' | 'active';
   createdAt: number;
-  properties: Text;
+  /** The id of the server that it is a snapshot of. */
+  server?: string;
   /** What a shelved server left in it. */
-  bytes: Bytes | undefined;
+  bytes?: Bytes | undefined;
 }
-
-export interface Network {
-  id: string;
-  name: string;
-  isExternal: boolean;
-  /** The first three numbers of its addresses. */
-  prefix: string;
-  /** How many addresses it has. */
-  size: number;
-  subnet: string;
-}
-
-/** Nova's own words, see nova/compute/vm_states.py. */
-export type VmState =
-  | 'building'
-  | 'active'
-  | 'stopped'
-  | 'paused'
-  | 'suspended'
-  | 'rescued'
-  | 'resized'
-  | 'shelved'
-  | 'shelved_offloaded'
-  | 'soft-delete'
-  | 'error';
-
-/** Nova's power states. */
-export const POWER = { none: 0, running: 1, paused: 3, off: 4, suspended: 7 } as const;
 
 /** A volume of a server, as Nova has it: its block device mapping. */
 export interface Mapping {
   volume: Volume;
   attachment: string;
-  device: string;
-  deleteOnTermination: boolean;
   isRoot: boolean;
 }
 
 export interface Server {
   id: string;
   name: string;
-  project: string;
-  user: string;
-  flavor: Flavor;
-  image: string | undefined;
+  project_id: string;
+  flavor: shown.Flavor;
+  image?: string | undefined;
   /** The availability zone that was asked for. */
-  zone: string | undefined;
-  host: Compute | undefined;
+  zone?: string | undefined;
+  host?: Compute | undefined;
   vmState: VmState;
-  taskState: string | null;
-  /** As the database has it; the truth is `isRunning`. */
+  task: string | null;
+  /** As the database has it: Nova notices late that a guest has stopped. The truth is `isRunning`. */
   power: number;
   isRunning: boolean;
   metadata: Text;
   tags: string[];
   userData: string;
-  keyName: string | null;
-  configDrive: string;
-  description: string | null;
-  securityGroups: string[];
-  /** Networks and ports that were asked for. */
-  networks: { uuid?: string; port?: string }[];
+  /** The ids of the ports that were asked for. */
+  ports: string[];
   createdAt: number;
   updatedAt: number;
-  launchedAt: number | undefined;
-  fault: { code: number; message: string; at: number } | undefined;
+  launchedAt?: number | undefined;
+  fault?: string | undefined;
   isLocked: boolean;
   mappings: Mapping[];
-  /** Its disk on its host; undefined: it boots from a volume, or is not on a host. */
-  disk: Bytes | undefined;
   isVolumeBacked: boolean;
+  /** Its disk on its host; undefined: it boots from a volume, or is not on a host. */
+  disk?: Bytes | undefined;
   /** The snapshot that it is unshelved from. */
-  shelvedImage: string | undefined;
-  /** Since a resize or a migration that is not confirmed. */
-  before: { host: Compute; flavor: Flavor; vmState: VmState } | undefined;
-  /** What was done with it, oldest first. */
-  actions: { action: string; at: number; hasFailed: boolean }[];
+  snapshot?: Image | undefined;
+  /** Since a migration that is not confirmed. */
+  before?: { host: Compute | undefined; vmState: VmState } | undefined;
   /** What Nova does with it now. */
-  work: object | undefined;
+  work?: { transition: Transition } | undefined;
   /** A person has made it from another. */
   isCopy: boolean;
-}
-
-export interface Attachment {
-  id: string;
-  server: string;
-  device: string;
-  host: string | null;
-  at: number;
-  isAttached: boolean;
 }
 
 export interface Volume {
   id: string;
   name: string;
-  description: string | null;
-  project: string;
+  project_id: string;
+  /** In GiB. */
   size: number;
   status: string;
-  zone: string;
-  type: string;
   metadata: Text;
-  isBootable: boolean;
   createdAt: number;
-  image: string | undefined;
-  attachments: Attachment[];
+  /** A server that is off its host has reserved its volumes. */
+  attachments: { id: string; server: string; isAttached: boolean }[];
   bytes: Bytes;
-}
-
-export interface Port {
-  id: string;
-  name: string;
-  project: string;
-  network: Network;
-  mac: string;
-  address: string;
-  device: string;
-  owner: string;
-  host: string;
-  tags: string[];
-  description: string;
-  securityGroups: string[];
-  createdAt: number;
-  /** Nova made it, and removes it with its server. */
-  isNovas: boolean;
-}
-
-export interface FloatingIp {
-  id: string;
-  project: string;
-  network: Network;
-  address: string;
-  port: string | null;
-  tags: string[];
-  description: string;
-  createdAt: number;
-}
-
-export interface SecurityGroup {
-  id: string;
-  name: string;
-  project: string;
-  description: string;
-  tags: string[];
-  rules: { id: string; [field: string]: unknown }[];
-}
-
-export interface Keypair {
-  name: string;
-  publicKey: string;
 }

@@ -1,24 +1,17 @@
 import type { Doer } from '../engine.ts';
-import { found, Refusal } from './api.ts';
+import { assertMetadata, Refusal, type Text } from './api.ts';
 import type { Cloud } from './cloud.ts';
-import type { Attachment, Server, Text, Volume } from './records.ts';
+import { EMPTY, type Mapping, type Server, type Volume } from './records.ts';
 
-const EMPTY = { guest: undefined, written: [] };
-const TYPE = 'lvmdriver-1';
 const DELETABLE = ['available', 'error', 'error_restoring', 'error_extending', 'error_managing'];
-
-export interface NewVolume {
+/** What the driver asks Cinder for. */
+interface NewVolume {
   name: string;
-  description?: string | null;
-  project: string;
   size: number;
-  zone?: string | undefined;
-  type?: string | undefined;
   metadata?: Text;
-  image?: string | undefined;
 }
 
-/** Volumes, as Cinder has them. */
+/** Volumes, as Cinder has them and as Nova attaches them. */
 export class Volumes {
   readonly #cloud: Cloud;
 
@@ -26,136 +19,153 @@ export class Volumes {
     this.#cloud = cloud;
   }
 
-  /** @throws {Refusal} over quota */
-  create(wanted: NewVolume, by: Doer): Volume {
+  /** @throws {Refusal} 413 over quota */
+  create({ name, size, metadata = {} }: NewVolume, project: string): Volume {
     const cloud = this.#cloud;
-    const { name, description = null, project, size, zone, type = TYPE, metadata = {}, image } = wanted;
-    this.#assertQuota(1, size);
+    assertMetadata(metadata);
+    cloud.assertQuota(project, 413, { volumes: 1, gigabytes: size });
     const volume: Volume = {
-      ...{ id: cloud.id(), name, description, project, size, type, metadata: { ...metadata }, image },
-      ...{ status: 'creating', zone: zone ?? 'nova', isBootable: image !== undefined, createdAt: cloud.now },
-      ...{ attachments: [], bytes: { content: EMPTY } },
+      id: cloud.id(),
+      name,
+      project_id: project,
+      size,
+      status: 'available',
+      metadata,
+      createdAt: cloud.now,
+      attachments: [],
+      bytes: { content: EMPTY },
     };
     cloud.volumes.set(volume.id, volume);
-    cloud.observe(by);
-    void cloud.takes(1_500, image === undefined ? 30_000 : 120_000).then(() => {
-      if (volume.status !== 'creating') return;
-      volume.status = cloud.fails() ? 'error' : 'available';
-    });
+    this.#takes(volume, 'creating', 60_000, 'error');
     return volume;
   }
 
-  /** @throws {Refusal} 400 for a status that it cannot be deleted in */
-  remove(volume: Volume, by: Doer, isForced = false): void {
-    const cloud = this.#cloud;
-    const isAttached = volume.attachments.some((one) => one.isAttached);
-    if (isAttached || !(isForced || DELETABLE.includes(volume.status)))
-      throw new Refusal(
-        400,
-        `Invalid volume: Volume status must be ${DELETABLE.join(' or ')} and must not be migrating, attached, belong to a group, have snapshots, awaiting a transfer, or be disassociated from snapshots after volume transfer.`,
-      );
-    volume.status = 'deleting';
-    void cloud.takes(2_000, 60_000).then(() => {
-      if (volume.status !== 'deleting' || !cloud.volumes.has(volume.id)) return;
-      if (cloud.fails()) {
-        volume.status = 'error_deleting';
-        return;
-      }
-      cloud.volumes.delete(volume.id);
-      cloud.observe(by);
-    });
+  /** @throws {Refusal} 400 in a status that it cannot be deleted in */
+  remove(volume: Volume, by: Doer): void {
+    if (!DELETABLE.includes(volume.status) || volume.attachments.some((one) => one.isAttached))
+      throw new Refusal(400, `Invalid volume: Volume status must be ${DELETABLE.join(' or ')}.`);
+    const done = (): void => {
+      this.#cloud.volumes.delete(volume.id);
+      this.#cloud.observe(by);
+    };
+    this.#takes(volume, 'deleting', 60_000, 'error_deleting', done);
   }
 
-  extend(volume: Volume, size: number, mayBeAttached: boolean): void {
-    const { status } = volume;
-    if (size <= volume.size)
-      throw new Refusal(
-        400,
-        `Invalid input received: New size for extend must be greater than current size. (current: ${volume.size}, extended: ${size}).`,
-      );
-    if (status !== 'available' && !(mayBeAttached && status === 'in-use'))
-      throw new Refusal(
-        400,
-        `Invalid volume: Volume ${volume.id} status must be '{'status': 'available'}' to extend, currently ${status}.`,
-      );
-    this.#assertQuota(0, size - volume.size);
-    volume.status = 'extending';
-    void this.#cloud.takes(1_000, 20_000).then(() => {
-      if (volume.status !== 'extending') return;
-      if (this.#cloud.fails()) {
-        volume.status = 'error_extending';
-        return;
-      }
+  /** @throws {Refusal} 400 for one that is attached, or has that size */
+  extend(volume: Volume, size: number): void {
+    if (size <= volume.size || volume.status !== 'available')
+      throw new Refusal(400, `Invalid volume: ${volume.id} is ${volume.status} and has ${volume.size} GiB.`);
+    this.#cloud.assertQuota(volume.project_id, 413, { gigabytes: size - volume.size });
+    const done = (): void => {
       volume.size = size;
-      volume.status = status;
-    });
+    };
+    this.#takes(volume, 'extending', 20_000, 'error_extending', done);
   }
 
-  /** The record of an attachment that is to come. @throws {Refusal} 400 if the volume is not available */
-  reserve(volume: Volume, server: Server, device: string): Attachment {
+  /** Adds a volume to a server. @throws {Refusal} 400 for a volume that is not available */
+  map(server: Server, id: string, isRoot = false): Mapping {
+    const volume = this.#cloud.volumes.get(id);
+    if (volume?.project_id !== server.project_id) throw new Refusal(404, `Volume ${id} could not be found.`);
     if (volume.status !== 'available')
       throw new Refusal(
         400,
-        `Invalid input received: Invalid volume: Volume ${volume.id} status must be available or downloading to reserve, but the current status is ${volume.status}. (HTTP 400)`,
+        `Invalid volume: Volume ${id} status must be available, and is ${volume.status}.`,
       );
-    return this.reserveAgain(volume, server, device);
+    const mapping = { volume, attachment: this.reserve(volume, server), isRoot };
+    server.mappings.push(mapping);
+    return mapping;
   }
 
-  /** As a server that is offloaded holds its volumes: reserved, and not attached. */
-  reserveAgain(volume: Volume, { id: server }: Server, device: string): Attachment {
-    const attachment: Attachment = {
-      ...{ id: this.#cloud.id(), server, device, host: null, at: this.#cloud.now, isAttached: false },
-    };
-    volume.attachments.push(attachment);
+  /** Returns the id of an attachment that is to come. */
+  reserve(volume: Volume, server: Server): string {
+    const id = this.#cloud.id();
+    volume.attachments.push({ id, server: server.id, isAttached: false });
     volume.status = 'reserved';
-    return attachment;
+    return id;
   }
 
-  complete(volume: Volume, id: string, host: string | null): void {
+  complete(volume: Volume, id: string): void {
     const attachment = volume.attachments.find((one) => one.id === id);
     if (attachment === undefined) return;
-    Object.assign(attachment, { isAttached: true, host, at: this.#cloud.now });
+    attachment.isAttached = true;
     volume.status = 'in-use';
   }
 
-  /** `DELETE /attachments/ID`. */
   release(volume: Volume, id: string): void {
     volume.attachments = volume.attachments.filter((one) => one.id !== id);
-    if (
-      volume.attachments.length === 0 &&
-      ['reserved', 'attaching', 'in-use', 'detaching'].includes(volume.status)
-    )
+    if (volume.attachments.length === 0 && /^(reserved|in-use|detaching)$/.test(volume.status))
       volume.status = 'available';
   }
 
-  get(id: string, project: string): Volume {
-    const volume = this.#cloud.volumes.get(id);
-    return found(volume?.project === project ? volume : undefined, `Volume ${id} could not be found.`);
+  /** `POST /servers/ID/os-volume_attachments`. @throws {Refusal} */
+  attach(server: Server, id: string, by: Doer): void {
+    assertFree(server, 'attach_volume');
+    const mapping = this.map(server, id);
+    const { volume } = mapping;
+    const done = (): void => this.complete(volume, mapping.attachment);
+    if (server.host === undefined) done();
+    else void this.#atHost(server, mapping, by, done, () => this.#unmap(server, mapping));
   }
 
-  usage(): { volumes: number; gigabytes: number } {
-    const all = [...this.#cloud.volumes.values()];
-    return { volumes: all.length, gigabytes: all.reduce((sum, { size }) => sum + size, 0) };
+  /** `DELETE /servers/ID/os-volume_attachments/ID`. @throws {Refusal} */
+  detach(server: Server, id: string, by: Doer): void {
+    const mapping = server.mappings.find(({ volume }) => volume.id === id);
+    if (mapping === undefined)
+      throw new Refusal(404, `Instance ${server.id} is not attached to volume ${id}`);
+    const { volume, isRoot } = mapping;
+    if (isRoot) throw new Refusal(400, 'Cannot detach a root device volume');
+    assertFree(server, 'detach_volume');
+    const done = (): void => this.#unmap(server, mapping);
+    if (server.host === undefined) {
+      done();
+      return;
+    }
+    if (volume.status !== 'in-use')
+      throw new Refusal(400, `Invalid volume: Volume ${id} status must be in-use, and is ${volume.status}.`);
+    volume.status = 'detaching';
+    void this.#atHost(server, mapping, by, done, () => {
+      // The guest does not let go of the disk.
+      volume.status = 'in-use';
+    });
   }
 
-  #assertQuota(more: number, moreGb: number): void {
-    const { quota } = this.#cloud;
-    const { volumes, gigabytes } = this.usage();
-    const over = (limit: number, wanted: number): boolean => limit >= 0 && wanted > limit;
-    const headers = { 'retry-after': '0' };
-    if (over(quota.volumes, volumes + more))
-      throw new Refusal(
-        413,
-        `VolumeLimitExceeded: Maximum number of volumes allowed (${quota.volumes}) exceeded for quota 'volumes'.`,
-        undefined,
-        headers,
-      );
-    if (over(quota.gigabytes, gigabytes + moreGb))
-      throw new Refusal(
-        413,
-        `VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. Requested ${moreGb}G, quota is ${quota.gigabytes}G and ${gigabytes}G has been consumed.`,
-        undefined,
-        headers,
-      );
+  /** Waits until Cinder has done it, or could not. */
+  #takes(volume: Volume, status: string, longMs: number, failed: string, done?: () => void): void {
+    volume.status = status;
+    void this.#cloud.takes(longMs).then(() => {
+      if (volume.status !== status) return;
+      const hasFailed = this.#cloud.fails();
+      volume.status = hasFailed ? failed : 'available';
+      if (!hasFailed) done?.();
+    });
   }
+
+  async #atHost(
+    server: Server,
+    mapping: Mapping,
+    by: Doer,
+    done: () => void,
+    failed: () => void,
+  ): Promise<void> {
+    await this.#cloud.takes(30_000);
+    await server.host?.answers();
+    // What is off its host meanwhile has other attachments.
+    if (server.host === undefined || !server.mappings.includes(mapping)) return;
+    if (this.#cloud.fails()) failed();
+    else done();
+    this.#cloud.observe(by);
+  }
+
+  #unmap(server: Server, mapping: Mapping): void {
+    this.release(mapping.volume, mapping.attachment);
+    server.mappings = server.mappings.filter((one) => one !== mapping);
+  }
+}
+
+/** @throws {Refusal} 409 in a state that volumes cannot be plugged in, or while something else is done */
+function assertFree({ id, vmState, task }: Server, action: string): void {
+  const isBarred = /^(building|suspended|rescued|error)$/.test(vmState);
+  const state = isBarred ? `vm_state ${vmState}` : `task_state ${task}`;
+  if (isBarred || task !== null)
+    throw new Refusal(409, `Cannot '${action}' instance ${id} while it is in ${state}`);
 }

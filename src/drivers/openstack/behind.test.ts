@@ -186,8 +186,7 @@ describe('a create', () => {
     const setting = openstackInMemory();
     const driver = setting.open();
     const steps = ended(setting, (cookie) => driver.create(specOf('berth-inst-1'), cookie));
-    for (const compute of setting.cloud.computes)
-      compute.inventories['VCPU'] = { total: 0, reserved: 0, allocationRatio: 1 };
+    for (const compute of setting.cloud.computes) compute.capacity['VCPU'] = 0;
     expect(await steps).toMatchObject({ outcome: 'failed', code: 'capacity', sideEffect: 'certain' });
     await ended(setting, (cookie) => driver.destroy('berth-inst-1', cookie, TRIAL_ORDER));
     expect(setting.cloud.servers.size + setting.cloud.ports.size).toBe(0);
@@ -230,19 +229,13 @@ describe('a create', () => {
 
   it('completes a security group whose creation was interrupted', async () => {
     const setting = openstackInMemory();
-    const group = {
-      id: setting.cloud.id(),
-      name: 'berth',
-      project: 'berth',
-      description: '',
-      tags: [],
-      rules: [],
-    };
+    const group = { id: setting.cloud.id(), name: 'berth', project_id: 'berth', security_group_rules: [] };
     setting.cloud.groups.set(group.id, group);
     const driver = setting.open();
     await ended(setting, (cookie) => driver.create(specOf('berth-inst-1'), cookie));
-    const { rules } = setting.cloud.groups.get(group.id) as { rules: object[] };
-    expect(rules).toContainEqual(expect.objectContaining({ direction: 'ingress', port_range_min: 22 }));
+    expect(setting.cloud.groups.get(group.id)?.security_group_rules).toContainEqual(
+      expect.objectContaining({ direction: 'ingress', port_range_min: 22 }),
+    );
   });
 
   it.each([
@@ -288,14 +281,15 @@ describe('what strangers of the cloud made', () => {
     const driver = setting.open();
     const { cloud } = setting;
     const [own] = [...cloud.images.values()];
-    const planted = { ...cloud.image('ubuntu-24.04'), isPublic: false, project: 'other' };
-    cloud.images.set(planted.id, { ...planted, createdAt: planted.createdAt + MINUTE });
-    const group = { id: cloud.id(), name: 'berth', project: 'other', description: '', tags: [], rules: [] };
+    cloud.image('ubuntu-24.04', { project_id: 'other', isPublic: false, createdAt: cloud.now + MINUTE });
+    const group = { id: cloud.id(), name: 'berth', project_id: 'other', security_group_rules: [] };
     cloud.groups.set(group.id, group);
     const made = await ended(setting, (cookie) => driver.create(specOf('berth-inst-1'), cookie));
     expect(made).toMatchObject({ outcome: 'done' });
     expect([...cloud.servers.values()].map(({ image }) => image)).toEqual([own?.id]);
-    expect([...cloud.ports.values()].flatMap(({ securityGroups }) => securityGroups)).not.toContain(group.id);
+    expect([...cloud.ports.values()].flatMap(({ security_groups: groups }) => groups)).not.toContain(
+      group.id,
+    );
   });
 });
 
@@ -324,7 +318,7 @@ describe('a credential', () => {
 
   it('that was revoked proves nothing, and a change fails with auth [openstack-revoked]', async () => {
     const setting = await withMachine();
-    setting.identity.revokeCredential('berth');
+    setting.identity.setRevoked('berth', true);
     expect(await setting.driver.list()).toMatchObject({ answer: 'unknown' });
     expect(await setting.power()).toBe('unknown');
     const step = await setting.driver.stop(setting.ref, null);

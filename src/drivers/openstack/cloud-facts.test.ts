@@ -108,10 +108,7 @@ it('a volume without its metadata is unknown, not gone', async () => {
 it('the image of another project with the same name stays [openstack-other-image]', async () => {
   const setting = await withMachine();
   const { driver, ref, cloud } = setting;
-  const [image] = cloud.images.values();
-  if (image === undefined) throw new Error('there is no image');
-  const theirs = { ...image, id: cloud.id(), name: `${ref}-shelved`, project: 'other', isPublic: false };
-  cloud.images.set(theirs.id, theirs);
+  const theirs = cloud.image(`${ref}-shelved`, { project_id: 'other', isPublic: false });
   await ended(setting, (cookie) => driver.destroy(ref, cookie, TRIAL_ORDER));
   expect(cloud.images.has(theirs.id)).toBe(true);
 });
@@ -173,7 +170,7 @@ it('the image of a machine that was renamed and shelved goes with it, also if co
   const { driver, ref, id, cloud } = setting;
   await setting.ask('PUT', `${nova}/servers/${id}`, { server: { name: 'db-of-the-shop' } });
   await ended(setting, (cookie) => driver.stop(ref, cookie));
-  const snapshot = [...cloud.images.values()].find(({ properties }) => properties['instance_uuid'] === id);
+  const snapshot = [...cloud.images.values()].find(({ server }) => server === id);
   if (snapshot === undefined) throw new Error('there is no snapshot');
   // Nova tries to delete it once: this one is what it leaves.
   const left = { ...snapshot, id: cloud.id() };

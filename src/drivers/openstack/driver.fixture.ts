@@ -1,5 +1,5 @@
 import type { CloudParts } from '../../../simulation/engine/openstack/cloud.ts';
-import { KEYSTONE } from '../../../simulation/engine/openstack/identity.ts';
+import { cloudsEntry } from '../../../simulation/engine/openstack/identity.ts';
 import {
   ADMIN,
   clientOf,
@@ -53,22 +53,8 @@ export function openstackInMemory(given: Given = {}) {
     ...(floating && { floating_network: 'public' }),
     ...given.options,
   });
-  const cloud: Cloud = {
-    authUrl: KEYSTONE,
-    auth: {
-      identity: {
-        methods: ['application_credential'],
-        application_credential: { id: as.id, secret: as.secret },
-      },
-    },
-    project: given.options === undefined ? undefined : (given.options as { project?: string }).project,
-    region: undefined,
-    interface: 'public',
-    ca: undefined,
-    verify: true,
-    file: 'clouds.yaml',
-    isReadableByOthers: false,
-  };
+  const { project } = (given.options ?? {}) as { project?: string };
+  const cloud: Cloud = { ...cloudsEntry(as), project };
   const transport = given.transport?.(memory.transport) ?? memory.transport;
   const clock = { now: () => memory.time.now };
   const open = (): PlatformDriver =>

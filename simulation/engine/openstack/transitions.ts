@@ -1,0 +1,238 @@
+import { Refusal } from './api.ts';
+import { EMPTY, type Server } from './records.ts';
+import type { Servers } from './servers.ts';
+
+/** Nova's power states. */
+export const POWER = { none: 0, running: 1, paused: 3, off: 4 } as const;
+
+/** Nova's states, see nova/compute/vm_states.py: what its API calls each, and the power of a server in it. */
+export const STATES = {
+  building: { status: 'BUILD', power: POWER.none },
+  active: { status: 'ACTIVE', power: POWER.running },
+  stopped: { status: 'SHUTOFF', power: POWER.off },
+  paused: { status: 'PAUSED', power: POWER.paused },
+  suspended: { status: 'SUSPENDED', power: POWER.off },
+  rescued: { status: 'RESCUE', power: POWER.running },
+  resized: { status: 'VERIFY_RESIZE', power: POWER.off },
+  shelved: { status: 'SHELVED', power: POWER.off },
+  shelved_offloaded: { status: 'SHELVED_OFFLOADED', power: POWER.off },
+  'soft-delete': { status: 'SOFT_DELETED', power: POWER.off },
+  error: { status: 'ERROR', power: POWER.none },
+} as const;
+export type VmState = keyof typeof STATES;
+
+/** Tasks that have a status of their own, see nova/api/openstack/common.py. */
+const STATUS_OF_TASK: readonly [task: RegExp, status: string, of: readonly VmState[]][] = [
+  [/^reboot/, 'HARD_REBOOT', ['active']],
+  [/^migrating$/, 'MIGRATING', ['active', 'paused']],
+  [/^resize/, 'RESIZE', ['active', 'stopped']],
+];
+
+export function statusOf({ vmState, task }: Server): string {
+  const own = STATUS_OF_TASK.find(([pattern, , of]) => of.includes(vmState) && pattern.test(task ?? ''));
+  return own?.[1] ?? STATES[vmState].status;
+}
+
+/** A task at a server's host, how long it may take, and what it does at its end: `false` ends the work there. */
+type Phase = readonly [task: string | null, longMs: number, ends?: (server: Server) => unknown];
+
+/** What Nova does with a server in one go. */
+export interface Transition {
+  name: string;
+  /** The states in which an action may ask for it. Default: none. */
+  from?: readonly VmState[];
+  phases: readonly Phase[];
+  /** Default: the state does not change. */
+  to?: VmState;
+  /** Whether a nova-compute that ends and starts again begins with it again. Default: it hangs. */
+  isTakenUp?: boolean;
+  /** What a failure leaves. */
+  failed?: (server: Server) => void;
+}
+
+function simple(
+  name: string,
+  from: readonly VmState[],
+  task: string,
+  to: VmState,
+  isTakenUp = false,
+): Transition {
+  return { name, from, phases: [[task, 30_000]], to, isTakenUp };
+}
+
+/** The transitions of servers, see nova/compute/api.py and nova/compute/manager.py. */
+export function transitionsOf(servers: Servers): readonly Transition[] {
+  const { cloud, volumes } = servers;
+  const mayFail = (why: string): void => {
+    if (cloud.fails()) throw new Refusal(500, why);
+  };
+  const switchOff = (server: Server): void => {
+    server.isRunning = false;
+  };
+  const findHost = (server: Server): void => {
+    server.host = cloud.schedule(server);
+    if (server.host === undefined) throw new Refusal(500, 'No valid host was found.');
+  };
+  const plug = ({ id, ports }: Server): void => {
+    for (const port of ports.map((one) => cloud.ports.get(one))) {
+      if (port?.device_id !== '') throw new Refusal(500, `Build of ${id} aborted: a port is gone or in use.`);
+      port.device_id = id;
+    }
+    mayFail('failed to allocate the network(s), not rescheduling.');
+  };
+  const connect = ({ mappings }: Server): void => {
+    for (const { volume, attachment } of mappings) volumes.complete(volume, attachment);
+  };
+  const spawn = (server: Server): void => {
+    mayFail('Failed to provision instance');
+    if (!server.isVolumeBacked) server.disk = { content: EMPTY };
+    server.launchedAt = cloud.now;
+  };
+  /** To another host of its zone, if one has room. */
+  const move = (server: Server): void => {
+    server.host = cloud.schedule(server) ?? server.host;
+  };
+  const prepare = (server: Server): void => {
+    server.before = { host: server.host, vmState: server.vmState };
+    switchOff(server);
+  };
+  const confirm = (server: Server): void => {
+    server.vmState = server.before?.vmState ?? server.vmState;
+    server.before = undefined;
+  };
+  const takeSnapshot = (server: Server): void => {
+    switchOff(server);
+    if (server.isVolumeBacked) return;
+    const { id, name, project_id } = server;
+    const changes = { project_id, isPublic: false, status: 'saving', server: id } as const;
+    server.snapshot = cloud.image(`${name}-shelved`, changes);
+  };
+  /** What boots from a volume has no image, and does not wait on its host. */
+  const upload = (server: Server): boolean => {
+    mayFail('Failed to upload the snapshot');
+    if (server.snapshot !== undefined) server.snapshot.status = 'active';
+    servers.settle(server, 'shelved');
+    return server.isVolumeBacked || cloud.parts.keepsShelved !== true;
+  };
+  const offload = (server: Server): void => {
+    if (server.snapshot !== undefined) server.snapshot.bytes = server.disk;
+    server.disk = undefined;
+    server.host = undefined;
+    for (const mapping of server.mappings) {
+      volumes.release(mapping.volume, mapping.attachment);
+      mapping.attachment = volumes.reserve(mapping.volume, server);
+    }
+  };
+  /** Where no host can take it, it stays as it is: 202 promised nothing. */
+  const place = (server: Server): boolean => {
+    const { snapshot } = server;
+    if (snapshot !== undefined && !cloud.images.has(snapshot.id)) {
+      server.vmState = 'error';
+      throw new Refusal(500, `Unshelve attempted but the image ${snapshot.id} cannot be found.`);
+    }
+    server.host = cloud.schedule(server);
+    return server.host !== undefined;
+  };
+  const bringBack = (server: Server): void => {
+    mayFail('Failed to spawn');
+    connect(server);
+    const { snapshot } = server;
+    if (snapshot === undefined) return;
+    server.disk = snapshot.bytes ?? { content: EMPTY };
+    snapshot.bytes = undefined;
+    server.snapshot = undefined;
+    if (!cloud.fails(0.05)) cloud.images.delete(snapshot.id);
+  };
+  const wipe = (server: Server): void => {
+    mayFail('Failed to terminate process');
+    switchOff(server);
+    server.disk = undefined;
+  };
+  const offloading: Phase = ['shelving_offloading', 20_000, offload];
+  return [
+    {
+      name: 'create',
+      phases: [
+        ['scheduling', 10_000, findHost],
+        ['networking', 20_000, plug],
+        ['block_device_mapping', 5_000, connect],
+        ['spawning', 60_000, spawn],
+      ],
+      to: 'active',
+      failed: (server) => servers.giveUp(server),
+    },
+    simple('os-start', ['stopped'], 'powering-on', 'active', true),
+    simple('os-stop', ['active', 'error'], 'powering-off', 'stopped', true),
+    simple('pause', ['active'], 'pausing', 'paused'),
+    simple('unpause', ['paused'], 'unpausing', 'active'),
+    simple('suspend', ['active'], 'suspending', 'suspended'),
+    simple('resume', ['suspended'], 'resuming', 'active'),
+    simple('rescue', ['active', 'stopped', 'error'], 'rescuing', 'rescued'),
+    simple('unrescue', ['rescued'], 'unrescuing', 'active'),
+    simple('restore', ['soft-delete'], 'restoring', 'active'),
+    {
+      name: 'reboot',
+      from: ['active', 'stopped', 'paused', 'suspended', 'error'],
+      phases: [
+        ['rebooting_hard', 5_000, switchOff],
+        ['reboot_started_hard', 20_000],
+      ],
+      to: 'active',
+      isTakenUp: true,
+    },
+    {
+      name: 'migrate',
+      from: ['active', 'stopped'],
+      phases: [
+        ['resize_prep', 10_000, prepare],
+        ['resize_migrating', 60_000, move],
+        ['resize_finish', 20_000],
+      ],
+      to: 'resized',
+    },
+    { name: 'confirmResize', from: ['resized'], phases: [[null, 10_000, confirm]] },
+    { name: 'os-migrateLive', from: ['active', 'paused'], phases: [['migrating', 60_000, move]] },
+    {
+      name: 'shelve',
+      from: ['active', 'stopped', 'paused', 'suspended'],
+      phases: [['shelving', 60_000, takeSnapshot], ['shelving_image_uploading', 120_000, upload], offloading],
+      to: 'shelved_offloaded',
+      // Its guest is off, and Nova takes it for ACTIVE until it looks.
+      failed: (server) => {
+        cloud.images.delete(server.snapshot?.id ?? '');
+        server.snapshot = undefined;
+        servers.guestStopped(server);
+      },
+    },
+    { name: 'shelveOffload', from: ['shelved'], phases: [offloading], to: 'shelved_offloaded' },
+    simple('unshelve', ['shelved'], 'powering-on', 'active'),
+    {
+      name: 'unshelve',
+      from: ['shelved_offloaded'],
+      phases: [
+        ['unshelving', 5_000, place],
+        ['spawning', 90_000, bringBack],
+      ],
+      to: 'active',
+      failed: (server) => {
+        server.host = undefined;
+      },
+    },
+    {
+      name: 'soft-delete',
+      phases: [['soft-deleting', 20_000, (server) => servers.reclaimLater(server)]],
+      to: 'soft-delete',
+    },
+    {
+      name: 'delete',
+      phases: [
+        ['deleting', 60_000, wipe],
+        ['deleting', 60_000, (server) => servers.dissolve(server)],
+      ],
+      isTakenUp: true,
+      failed: (server) => {
+        server.vmState = 'error';
+      },
+    },
+  ];
+}
