@@ -112,7 +112,7 @@ function refuse(): never {
   throw new Refusal(405, 'The method is not allowed for this resource.');
 }
 
-/** The metadata of servers or volumes. */
+/** The metadata of servers or volumes. `find` refuses those that may not take it. */
 export function metadataOf(path: string, find: (asked: Asked, id: string) => { metadata: Text }): Route[] {
   const write = (asked: Asked, id: string, isAdded: boolean): Fields => {
     const item = find(asked, id);
@@ -122,8 +122,7 @@ export function metadataOf(path: string, find: (asked: Asked, id: string) => { m
     return { metadata: item.metadata };
   };
   const remove = (item: { metadata: Text }, key: string): undefined => {
-    const kept = Object.entries(item.metadata).filter(([one]) => one !== key);
-    item.metadata = Object.fromEntries(kept);
+    item.metadata = Object.fromEntries(Object.entries(item.metadata).filter(([one]) => one !== key));
   };
   return [
     ['POST', `${path}/*/metadata`, (asked, id) => write(asked, id, true)],

@@ -13,13 +13,7 @@ const GIB = 1_024;
 const LONG = 12;
 
 /** What Nova and Cinder allow one project; -1 is no limit. */
-const QUOTA = {
-  instances: 20,
-  cores: 80,
-  ram: 200 * GIB,
-  volumes: 20,
-  gigabytes: 1_000,
-};
+const QUOTA = { instances: 20, cores: 80, ram: 200 * GIB, volumes: 20, gigabytes: 1_000 };
 type Amounts = Record<keyof typeof QUOTA, number>;
 
 /** The first three numbers of the addresses of each network. */
@@ -153,14 +147,16 @@ export class Cloud {
     return able.sort((a, b) => this.used(a, 'MEMORY_MB') - this.used(b, 'MEMORY_MB'))[0];
   }
 
-  /** The first address of the network that is free. */
-  address(network: Named): string {
+  /** The first address of the network that is free. @throws {Refusal} 404 */
+  address(networkId: unknown): string {
+    const prefix = PREFIXES[this.networks.find(({ id }) => id === networkId)?.name ?? ''];
+    if (prefix === undefined) throw new Refusal(404, `Network ${networkId} could not be found.`);
     const fixed = [...this.ports.values()].map(({ fixed_ips: [first] }) => first?.ip_address);
     const floating = [...this.floatingIps.values()].map((one) => one.floating_ip_address);
     const taken = new Set([...fixed, ...floating]);
     let last = 10;
-    while (taken.has(`${PREFIXES[network.name]}.${last}`)) last++;
-    return `${PREFIXES[network.name]}.${last}`;
+    while (taken.has(`${prefix}.${last}`)) last++;
+    return `${prefix}.${last}`;
   }
 
   portsOf({ id }: Server): Port[] {

@@ -22,11 +22,9 @@ import { type Credential, cloudsEntry, Identity } from './identity.ts';
 import type { Server, Volume } from './records.ts';
 import { type RestApi, restApi } from './rest-api.ts';
 import { Servers } from './servers.ts';
-import { Volumes } from './volumes.ts';
 
 /** As the driver's client has it. */
 const REQUEST_MS = 14_000;
-const TOKEN_MS = 1_800_000;
 const CREDENTIAL: Credential = {
   id: 'berth',
   secret: 'a secret of the simulation',
@@ -73,8 +71,8 @@ export class OpenStackEngine implements Engine {
     });
     for (const offer of catalog.offers.values())
       this.cloud.flavor(offer.id, offer.vcpus, offer.memoryGb * 1_024, offer.storageGb);
-    const servers = new Servers(this.cloud, new Volumes(this.cloud));
-    this.#identity = new Identity(() => scheduler.now, TOKEN_MS, [CREDENTIAL]);
+    const servers = new Servers(this.cloud);
+    this.#identity = new Identity(() => scheduler.now, [CREDENTIAL]);
     this.#api = restApi(this.#identity, servers);
     this.hands = handsOn(servers, this.#identity, CREDENTIAL.id);
   }

@@ -22,14 +22,7 @@ const DEEDS: Readonly<Record<string, readonly [action: string, undo?: string]>> 
 };
 
 /** What people do with `openstack`, as administrators. `credential` is the id of that of Berth. */
-export function handsOn(
-  servers: Servers,
-  identity: Identity,
-  credential: string,
-): HandsOn & {
-  /** An operator has seen the alarms: what was begun is ended, and what hangs is reset. */
-  rest(): void;
-} {
+export function handsOn(servers: Servers, identity: Identity, credential: string) {
   const { cloud } = servers;
   /** Ends what was begun and is not ended yet. */
   const ends = new Set<() => void>();
@@ -144,11 +137,12 @@ export function handsOn(
       if (undo === 'reboot' && host === undefined) return undefined;
       return act(server, action, { state: 'error' }, undo) ? deed : undefined;
     },
+    /** An operator has seen the alarms: what was begun is ended, and what hangs is reset. */
     rest() {
       for (const end of [...ends]) end();
       for (const volume of cloud.volumes.values())
         if (/^error_/.test(volume.status)) volume.status = 'available';
       for (const server of cloud.servers.values()) reset(server);
     },
-  };
+  } satisfies HandsOn & { rest(): void };
 }

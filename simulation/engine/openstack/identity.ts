@@ -7,12 +7,6 @@ export interface Credential {
   who: Who;
 }
 
-interface Token {
-  who: Who;
-  credential: string;
-  expiresAt: number;
-}
-
 /** The addresses of the services. Those of Neutron and Glance in the catalog have no version. */
 export const URLS = {
   keystone: 'https://keystone.example:5000/v3',
@@ -32,19 +26,18 @@ const TYPES = {
   placement: URLS.placement,
 };
 const REGION = 'RegionOne';
+export const TOKEN_MS = 1_800_000;
 
 /** Keystone: tokens that expire, credentials that are revoked, and the catalog of one region. */
 export class Identity {
   readonly #now: () => number;
-  readonly #tokenMs: number;
   readonly #credentials: readonly Credential[];
-  readonly #tokens = new Map<string, Token>();
+  readonly #tokens = new Map<string, Credential & { expiresAt: number }>();
   readonly #revoked = new Set<string>();
   #issued = 0;
 
-  constructor(now: () => number, tokenMs: number, credentials: readonly Credential[]) {
+  constructor(now: () => number, credentials: readonly Credential[]) {
     this.#now = now;
-    this.#tokenMs = tokenMs;
     this.#credentials = credentials;
   }
 
@@ -52,23 +45,22 @@ export class Identity {
   issue({ id, secret }: Pick<Credential, 'id' | 'secret'>): { token: string; body: Fields } {
     const credential = this.#credentials.find((one) => one.id === id && one.secret === secret);
     if (credential === undefined || this.#revoked.has(id)) throw unauthorized();
-    const { who } = credential;
     const token = `gAAAAA-${++this.#issued}`;
-    const expiresAt = this.#now() + this.#tokenMs;
-    this.#tokens.set(token, { who, credential: id, expiresAt });
+    const expiresAt = this.#now() + TOKEN_MS;
+    this.#tokens.set(token, { ...credential, expiresAt });
+    const expires_at = new Date(expiresAt).toISOString();
     const catalog = Object.entries(TYPES).map(([type, url]) => ({
       type,
       endpoints: [{ interface: 'public', region_id: REGION, url }],
     }));
-    const project = { id: who.project, name: who.project };
-    return { token, body: { token: { expires_at: new Date(expiresAt).toISOString(), project, catalog } } };
+    const { project } = credential.who;
+    return { token, body: { token: { expires_at, project: { id: project, name: project }, catalog } } };
   }
 
   /** @throws {Refusal} 401 for a token that is unknown, expired or revoked */
   whoHas(token: string | undefined): Who {
     const found = this.#tokens.get(token ?? '');
-    const isValid =
-      found !== undefined && found.expiresAt > this.#now() && !this.#revoked.has(found.credential);
+    const isValid = found !== undefined && found.expiresAt > this.#now() && !this.#revoked.has(found.id);
     if (!isValid) throw unauthorized();
     return found.who;
   }

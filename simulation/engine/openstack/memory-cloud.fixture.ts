@@ -2,12 +2,11 @@ import type { Answer, Sent, Transport } from '../../../src/drivers/openstack/tra
 import { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { Chance } from '../../kernel/chance.ts';
 import { Cloud, type CloudParts } from './cloud.ts';
-import { type Credential, cloudsEntry, Identity, URLS } from './identity.ts';
+import { type Credential, cloudsEntry, Identity, TOKEN_MS, URLS } from './identity.ts';
 import { restApi } from './rest-api.ts';
 import { Servers } from './servers.ts';
-import { Volumes } from './volumes.ts';
 
-export { URLS };
+export { TOKEN_MS, URLS };
 
 const secret = 'a secret of the cloud in memory';
 /** An administrator in the project of Berth. */
@@ -16,8 +15,6 @@ export const ADMIN: Credential = { id: 'berth', secret, who: { project: 'berth',
 export const MEMBER: Credential = { id: 'member', secret, who: { project: 'berth', isAdmin: false } };
 /** A member of another project. */
 export const OTHER: Credential = { id: 'other', secret, who: { project: 'other', isAdmin: false } };
-
-export const TOKEN_MS = 3_600_000;
 
 export interface MemoryCloud {
   time: Scheduler;
@@ -38,8 +35,8 @@ export function memoryCloud(parts: Partial<CloudParts> = {}): MemoryCloud {
     observe: () => undefined,
     ...parts,
   });
-  const identity = new Identity(() => time.now, TOKEN_MS, [ADMIN, MEMBER, OTHER]);
-  const api = restApi(identity, new Servers(cloud, new Volumes(cloud)));
+  const identity = new Identity(() => time.now, [ADMIN, MEMBER, OTHER]);
+  const api = restApi(identity, new Servers(cloud));
   const transport = { send: (sent: Sent) => api(sent, 'a person'), close: async () => undefined };
   return { time, cloud, identity, transport, wait: (ms) => time.runUntil(time.now + ms) };
 }

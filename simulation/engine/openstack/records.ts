@@ -7,14 +7,8 @@ import type { Transition, VmState } from './transitions.ts';
 export const EMPTY: Content = { guest: undefined, written: [] };
 
 /** Neutron's objects are kept as it shows them. */
-export interface Port extends shown.Port {
-  project_id: string;
-  security_groups: string[];
-}
-
-export interface FloatingIp extends shown.FloatingIp {
-  project_id: string;
-}
+export type Port = shown.Port & { project_id: string; security_groups: string[] };
+export type FloatingIp = shown.FloatingIp & { project_id: string };
 
 export interface Image {
   id: string;

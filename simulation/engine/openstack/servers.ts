@@ -4,7 +4,7 @@ import type { Cloud } from './cloud.ts';
 import type { Compute } from './compute.ts';
 import type { Server } from './records.ts';
 import { POWER, STATES, type Transition, transitionsOf, type VmState } from './transitions.ts';
-import type { Volumes } from './volumes.ts';
+import { Volumes } from './volumes.ts';
 
 const PERSON = 'a person';
 /** Longest until Nova notices that a guest is off. */
@@ -29,9 +29,9 @@ export class Servers {
   readonly volumes: Volumes;
   readonly #transitions: readonly Transition[];
 
-  constructor(cloud: Cloud, volumes: Volumes) {
+  constructor(cloud: Cloud) {
     this.cloud = cloud;
-    this.volumes = volumes;
+    this.volumes = new Volumes(cloud);
     this.#transitions = transitionsOf(this);
     cloud.onRestart = (compute) => this.#restarted(compute);
   }

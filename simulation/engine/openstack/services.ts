@@ -17,11 +17,6 @@ import type { FloatingIp, Image, Port, Server, Volume } from './records.ts';
 import type { Servers } from './servers.ts';
 import { statusOf, type VmState } from './transitions.ts';
 
-interface Rule {
-  security_group_id: string;
-  direction: string;
-}
-
 type Limits = readonly (readonly [quota: keyof Cloud['quota'], most: string, used: string])[];
 const COMPUTE_LIMITS: Limits = [
   ['instances', 'maxTotalInstances', 'totalInstancesUsed'],
@@ -155,11 +150,6 @@ function hypervisors({ computes }: Cloud, { who }: Asked): Fields {
 
 function neutronOf(cloud: Cloud): Route[] {
   const { ports, floatingIps, groups } = cloud;
-  const networkOf = (id: unknown): shown.Named => {
-    const network = cloud.networks.find((one) => one.id === id);
-    if (network === undefined) throw new Refusal(404, `Network ${id} could not be found.`);
-    return network;
-  };
   const assertFree = ({ port_id: port }: Fields): void => {
     if (port !== undefined && [...floatingIps.values()].some((one) => one.port_id === port))
       throw new Refusal(409, `Port ${port} already has a floating IP.`);
@@ -171,17 +161,14 @@ function neutronOf(cloud: Cloud): Route[] {
       all: ports,
       isShownToAdmins: true,
       create: (wanted, { who }) => {
-        const port: Port = {
+        const port = {
           id: cloud.id(),
-          name: '',
-          description: '',
-          security_groups: [],
-          ...wanted,
-          project_id: who.project,
           device_id: '',
           created_at: toSecond(cloud.now),
-          fixed_ips: [{ ip_address: cloud.address(networkOf(wanted['network_id'])) }],
-        };
+          fixed_ips: [{ ip_address: cloud.address(wanted['network_id']) }],
+          project_id: who.project,
+          ...wanted,
+        } as unknown as Port;
         ports.set(port.id, port);
         return port;
       },
@@ -196,16 +183,13 @@ function neutronOf(cloud: Cloud): Route[] {
       all: floatingIps,
       isShownToAdmins: true,
       create: (wanted, { who }) => {
-        const network = networkOf(wanted['floating_network_id']);
         assertFree(wanted);
-        const floating: FloatingIp = {
+        const floating = {
           id: cloud.id(),
-          description: '',
-          port_id: null,
-          ...wanted,
+          floating_ip_address: cloud.address(wanted['floating_network_id']),
           project_id: who.project,
-          floating_ip_address: cloud.address(network),
-        };
+          ...wanted,
+        } as unknown as FloatingIp;
         floatingIps.set(floating.id, floating);
         return floating;
       },
@@ -227,12 +211,12 @@ function neutronOf(cloud: Cloud): Route[] {
         return group;
       },
     }).routes,
-    ['POST', 'security-group-rules', ({ body }) => addRule(cloud, body['security_group_rule'] as Rule)],
+    ['POST', 'security-group-rules', ({ body }) => addRule(cloud, body['security_group_rule'] as never)],
     ['GET', 'quotas/*/details.json', () => ({ quota: { port: NO_LIMIT, floatingip: NO_LIMIT } })],
   ];
 }
 
-function addRule({ groups }: Cloud, rule: Rule): Fields {
+function addRule({ groups }: Cloud, rule: { security_group_id: string; direction: string }): Fields {
   const group = groups.get(rule.security_group_id);
   if (group === undefined) throw new Refusal(404, 'Security group could not be found.');
   const { security_group_rules: rules = [] } = group;

@@ -47,7 +47,7 @@ export interface Transition {
   /** Whether a nova-compute that ends and starts again begins with it again. Default: it hangs. */
   isTakenUp?: boolean;
   /** What a failure leaves. */
-  failed?: (server: Server) => void;
+  failed?: (server: Server) => unknown;
 }
 
 function simple(
@@ -66,9 +66,7 @@ export function transitionsOf(servers: Servers): readonly Transition[] {
   const mayFail = (why: string): void => {
     if (cloud.fails()) throw new Refusal(500, why);
   };
-  const switchOff = (server: Server): void => {
-    server.isRunning = false;
-  };
+  const switchOff = (server: Server): unknown => Object.assign(server, { isRunning: false });
   const findHost = (server: Server): void => {
     server.host = cloud.schedule(server);
     if (server.host === undefined) throw new Refusal(500, 'No valid host was found.');
@@ -214,9 +212,7 @@ export function transitionsOf(servers: Servers): readonly Transition[] {
         ['spawning', 90_000, bringBack],
       ],
       to: 'active',
-      failed: (server) => {
-        server.host = undefined;
-      },
+      failed: (server) => Object.assign(server, { host: undefined }),
     },
     {
       name: 'soft-delete',
@@ -230,9 +226,7 @@ export function transitionsOf(servers: Servers): readonly Transition[] {
         ['deleting', 60_000, (server) => servers.dissolve(server)],
       ],
       isTakenUp: true,
-      failed: (server) => {
-        server.vmState = 'error';
-      },
+      failed: (server) => Object.assign(server, { vmState: 'error' }),
     },
   ];
 }
