@@ -19,6 +19,7 @@ it.each(['capacity_unavailable', 'quota_exceeded'])(
         }),
       },
       rows,
+      [{ level: 'full', scenarios: ['volumes', 'companion', 'restart'] }],
     );
     expect(reddened(trial)).toEqual([]);
     const verdict = trial.judged.find(({ requirement }) => requirement.id === 'VOL-CREATE-001')?.verdict;

@@ -10,13 +10,13 @@ function naiveRoot(leaves: readonly Hash[]): Hash {
   return nodeHash(naiveRoot(leaves.slice(0, k)), naiveRoot(leaves.slice(k)));
 }
 
-const leaves = Array.from({ length: 66_100 }, (_, n) => leafHash(Buffer.from(String(n))));
+const leaves = Array.from({ length: 65_540 }, (_, n) => leafHash(Buffer.from(String(n))));
 const grown = new GrowingTree();
-const MOST = 600;
+const MOST = 300;
 for (const leaf of leaves) grown.append(leaf);
 
-/** Where a tile of level 0, 1 or 2 begins or ends. */
-const EDGES = [65_280, 65_281, 65_535, 65_536, 65_537, 65_792, 65_793, 66_047, 66_048, 66_049];
+/** Where a tile of level 2 begins. */
+const EDGES = [65_535, 65_536, 65_537];
 
 const sizes = fc.oneof(fc.integer({ min: 1, max: MOST }), fc.constantFrom(...EDGES));
 const roots = new Map(
@@ -77,7 +77,7 @@ describe('RFC 6962 test vectors', () => {
 });
 
 describe('a tree of tiles', () => {
-  it('has the root of RFC 6962 at each size up to 600 and at the edges of tiles', async () => {
+  it('has the root of RFC 6962 at each size up to 300 and at the edges of tiles', async () => {
     for (const size of [...Array(MOST + 1).keys(), ...EDGES])
       expect((await grown.at(size).root()).equals(rootOf(size)), `size ${size}`).toBe(true);
   });
@@ -99,7 +99,7 @@ describe('a tree of tiles', () => {
         expect(isIncluded(leaf, (index + 1 + (other % (size - 1))) % size, path, tree)).toBe(false);
       }
     });
-    await fc.assert(property, { numRuns: 300 });
+    await fc.assert(property, { numRuns: 100 });
   });
 
   it('proves that it begins with each earlier tree, and with no other', async () => {
@@ -121,7 +121,7 @@ describe('a tree of tiles', () => {
       }
       if (m < n) expect(isConsistent(later, earlier, proof)).toBe(false);
     });
-    await fc.assert(property, { numRuns: 300 });
+    await fc.assert(property, { numRuns: 100 });
   });
 
   it('proves nothing by a root that is given for its own entry or for another size', () => {
@@ -147,6 +147,6 @@ describe('a tree of tiles', () => {
         expect(isConsistent({ size: m, root: rootOf(m) }, now, proof)).toBe(false);
       },
     );
-    await fc.assert(property, { numRuns: 200 });
+    await fc.assert(property, { numRuns: 50 });
   });
 });

@@ -136,19 +136,19 @@ describe('a publish that is killed', () => {
   }
 
   it.each([
-    { size: 0, before: 'a new log' },
-    { size: 2, before: 'a partial tile' },
-    { size: 255, before: 'the last entry of a tile' },
-    { size: 256, before: 'the first entry of a tile' },
+    { size: 0, before: 'a new log', step: 1 },
+    { size: 2, before: 'a partial tile', step: 1 },
+    { size: 255, before: 'the last entry of a tile', step: 3 },
+    { size: 256, before: 'the first entry of a tile', step: 3 },
   ])(
     'at any write after $size entries leaves a whole log, which the next one continues',
-    async ({ size }) => {
+    async ({ size, step }) => {
       if (size > 0) await writeLog(folder.file('base'), Array(size).keys());
       else mkdirSync(folder.file('base'));
       const before = Array.from({ length: size }, (_, n) => `run-${n}`);
       const outcomes = new Set<string>();
       let isWhole = false;
-      for (let fatal = 1; !isWhole; fatal++) {
+      for (let fatal = 1; !isWhole; fatal += step) {
         folder.copy('base', 'log');
         const { disk } = failing(fatal);
         isWhole = await publishTo(log, signedReport(1000), { disk }).then(
@@ -182,7 +182,7 @@ describe('several processes', () => {
     const key = folder.file('log.pem');
     writeFileSync(key, logKey.pem);
     await publishTo(log, signedReport(0));
-    const ended = [1, 2, 3, 4].map(async (n) => {
+    const ended = [1, 2].map(async (n) => {
       const report = folder.file(`${n}.json`);
       writeFileSync(report, JSON.stringify(signedReport(n)));
       const args = ['publish', report, '--log', log, '--log-key', key];
@@ -193,12 +193,12 @@ describe('several processes', () => {
       const [code] = await once(child, 'exit');
       return code;
     });
-    expect(await Promise.all(ended)).toEqual([0, 0, 0, 0]);
-    expect((await runsIn()).toSorted()).toEqual(['run-0', 'run-1', 'run-2', 'run-3', 'run-4']);
-    const sizes = [1, 2, 3, 4].map(
+    expect(await Promise.all(ended)).toEqual([0, 0]);
+    expect((await runsIn()).toSorted()).toEqual(['run-0', 'run-1', 'run-2']);
+    const sizes = [1, 2].map(
       (n) => readFileSync(folder.file(`${n}.proof`), 'utf8').split(`${ORIGIN}\n`)[1]?.[0],
     );
-    expect(sizes.toSorted()).toEqual(['2', '3', '4', '5']);
+    expect(sizes.toSorted()).toEqual(['2', '3']);
   });
 
   it('exclude each other, until one ends, however it ends', async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, serveTarget } from '../cli/cli.fixture.ts';
 import { entryOf, logKey, signedReport, temporaryFolder, writeLog } from './log.fixture.ts';
 import { openLog } from './log.ts';
@@ -10,11 +10,11 @@ import { verifyInLog } from './verify-log.ts';
 import { webReader } from './web-reader.ts';
 
 let folder: ReturnType<typeof temporaryFolder>;
-beforeEach(async () => {
+beforeAll(async () => {
   folder = temporaryFolder();
   await writeLog(folder.file('log'), Array(300).keys());
 });
-afterEach(() => folder[Symbol.dispose]());
+afterAll(() => folder[Symbol.dispose]());
 
 /** A web server of files, as any is. */
 const files: Answer = ({ url = '' }, response) => {

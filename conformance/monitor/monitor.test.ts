@@ -85,17 +85,17 @@ it('while probes cannot be stored the published certificate is withheld', async 
 });
 
 it('a budget of one cent buys nothing, says so once a day, and still reads', async () => {
-  const { certificate, alerts, spent } = await watchFor(3, { id: 'provider' }, { budgetUsd: 0.01 });
+  const { certificate, alerts, spent } = await watchFor(2, { id: 'provider' }, { budgetUsd: 0.01 });
   expect(spent.size).toBe(0);
   expect(certificate.probes.reads).toBeGreaterThan(3);
   const said = alerts.filter(({ kind }) => kind === 'cannot buy');
   expect(said.length).toBeGreaterThan(0);
-  expect(said.length).toBeLessThanOrEqual(4);
+  expect(said.length).toBeLessThanOrEqual(3);
   expect(said[0]?.text).toMatch(/the cheapest offer is cpu-small for \$0\.02 an hour, .*\$0\.0100 is left/);
 });
 
 it('a machine whose price is raised while it runs is ended early, and nothing more is bought that day', async () => {
-  const { certificate, spent, running } = await watchFor(6, {
+  const { certificate, spent, running } = await watchFor(3, {
     id: 'provider',
     behave: (rules, clock) => ({
       ...rules,
@@ -104,7 +104,7 @@ it('a machine whose price is raised while it runs is ended early, and nothing mo
     }),
   });
   expect(running).toEqual([]);
-  expect(certificate.probes.machines).toBeLessThanOrEqual(7);
+  expect(certificate.probes.machines).toBeLessThanOrEqual(4);
   expect(certificate.priced.good).toBe(0);
   // The reference books the first price: 0.02 an hour, for less than half an hour.
   expect(Math.max(...spent.values())).toBeLessThan(0.02);
@@ -137,7 +137,7 @@ it('instances of others with names like those of the monitor are left alone', as
     limits,
   );
   const id = 'body' in created ? String(JSON.parse(created.body).id) : '';
-  await clock.sleep(2 * MS_PER_DAY);
+  await clock.sleep(MS_PER_DAY);
   await running.stop();
   expect(reference.left()).toEqual([id]);
 });

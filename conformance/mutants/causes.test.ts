@@ -9,6 +9,7 @@ import { onRule } from './deviate.ts';
 import { runAgainst, type Trial } from './harness.ts';
 
 const requirements = loadRequirements();
+const NEEDS = [{ level: 'lifecycle', scenarios: ['stop'] }] as const;
 
 function rowOf(records: readonly TranscriptRecord[], wanted: string): ReportCheck | undefined {
   const report = toReport(records, judge(records, requirements.rows, CHECKS), requirements);
@@ -20,7 +21,7 @@ let usual: Promise<Trial> | undefined;
 async function recordsWith(
   change: (record: Exchange | SshRecord) => TranscriptRecord | undefined,
 ): Promise<TranscriptRecord[]> {
-  usual ??= runAgainst({}, requirements.rows);
+  usual ??= runAgainst({}, requirements.rows, NEEDS);
   return (await usual).records.map((record) =>
     record.kind === 'exchange' || record.kind === 'ssh' ? (change(record) ?? record) : record,
   );
@@ -39,6 +40,7 @@ it("a boot that ends in ERROR is not tested, with the instance's own text", asyn
       }),
     },
     requirements.rows,
+    NEEDS,
   );
   expect(rowOf(records, 'INS-READY-001')).toMatchObject({
     verdict: 'not_tested',

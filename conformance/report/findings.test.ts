@@ -15,7 +15,9 @@ const careless: Subject['behave'] = (rules) => ({
 });
 
 it('a check is under the fault that all its places have, also where some have another one too', async () => {
-  const { judged } = await runAgainst({ behave: careless }, rows);
+  const { judged } = await runAgainst({ behave: careless }, rows, [
+    { level: 'read-only', scenarios: ['list', 'unknown'] },
+  ]);
   const findingOf = (id: string) => toFindings(judged).find(({ checks }) => checks.includes(id))?.title;
   expect(findingOf('WIRE-JSON-001')).toBe('bodies are not said to be application/json');
   expect(findingOf('ERR-ENVELOPE-001')).toBe('errors are not {"error": {"code": "…", "message": "…"}}');
@@ -23,7 +25,9 @@ it('a check is under the fault that all its places have, also where some have an
 
 it('describes the fault of one check by the observation', async () => {
   const unlisted: Subject['behave'] = (rules) => ({ ...rules, isListed: () => false });
-  const { judged } = await runAgainst({ behave: unlisted }, rows);
+  const { judged } = await runAgainst({ behave: unlisted }, rows, [
+    { level: 'lifecycle', scenarios: ['create'] },
+  ]);
   expect(toFindings(judged)[0]?.title).toMatch(/^GET \/instances: .*; expected: /);
 });
 
@@ -35,7 +39,9 @@ it('403 in place of 401 is one cause', async () => {
       return usual.status === 401 ? { ...usual, status: 403 } : usual;
     },
   });
-  const { judged } = await runAgainst({ behave: forbidding }, rows);
+  const { judged } = await runAgainst({ behave: forbidding }, rows, [
+    { level: 'lifecycle', scenarios: ['online', 'unauthenticated'] },
+  ]);
   const [first] = toFindings(judged);
   expect(first?.title).toBe('requests without a good credential are answered 403, not 401');
   expect(first?.checks).toEqual(expect.arrayContaining(['AUTH-401-001', 'AUTH-401-004', 'AUTH-LIVE-001']));

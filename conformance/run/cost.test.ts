@@ -9,6 +9,7 @@ import { SCENARIOS } from '../scenarios/index.ts';
 import { REFUSAL_CASES } from '../scenarios/instances/refusal-cases.ts';
 
 const { rows } = loadRequirements();
+const NEEDS = [{ level: 'full', scenarios: ['refusals', 'create'] }] as const;
 /** Accepts every create that names an offer and a region. */
 const lax: NonNullable<Subject['behave']> = (rules) => ({
   ...rules,
@@ -20,7 +21,7 @@ const lax: NonNullable<Subject['behave']> = (rules) => ({
 });
 
 async function runLax(exhaustive: boolean) {
-  const { records, judged, tookMs } = await runAgainst({ behave: lax, run: { exhaustive } }, rows);
+  const { records, judged, tookMs } = await runAgainst({ behave: lax, run: { exhaustive } }, rows, NEEDS);
   const evidence = new Evidence(records);
   const accepted = evidence.resources.filter(
     ({ step, id }) => step.startsWith('refusals/') && id !== undefined,
@@ -73,13 +74,17 @@ it('what was sold by mistake is destroyed before the cap on the cost ends the ru
       return isOdd ? [] : rules.validateCreate(body, context);
     },
   });
-  const { records } = await runAgainst({ behave: lenient }, rows);
+  const { records } = await runAgainst({ behave: lenient }, rows, NEEDS);
   const { resources, run } = new Evidence(records);
   const sold = resources.filter(({ step, id }) => step.startsWith('refusals/') && id !== undefined);
   expect(sold).toHaveLength(2);
   const { maxMinutes, readyTimeoutMs } = run.settings;
   const longestUsd = ((sold[0]?.pricePerHour ?? 0) * (maxMinutes * 60_000 + readyTimeoutMs)) / 3_600_000;
-  const { judged } = await runAgainst({ behave: lenient, run: { maxCostUsd: longestUsd * 1.5 } }, rows);
+  const { judged } = await runAgainst(
+    { behave: lenient, run: { maxCostUsd: longestUsd * 1.5 } },
+    rows,
+    NEEDS,
+  );
   const verdictOf = (id: string) => judged.find(({ requirement }) => requirement.id === id)?.verdict;
   expect(verdictOf('NEG-IMAGE-001')).toBe('pass');
   expect(verdictOf('INS-CREATE-001')).toBe('pass');

@@ -23,7 +23,8 @@ async function race(inList: (listed: { id: string }[]) => object | undefined) {
       },
     };
   };
-  const { judged } = await runAgainst({ ...subject, behave: changed }, rows);
+  const needs = [{ level: 'full', scenarios: ['race'] }] as const;
+  const { judged } = await runAgainst({ ...subject, behave: changed }, rows, needs);
   return judged.find(({ requirement }) => requirement.id === 'RACE-UNITS-001');
 }
 

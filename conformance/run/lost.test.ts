@@ -3,15 +3,20 @@ import { Evidence } from '../evidence/evidence.ts';
 import { createAutoClock } from '../mutants/reference/auto-clock.ts';
 import { createReference } from '../mutants/reference/create-reference.ts';
 import type { LedgerLine } from '../resources/ledger.ts';
-import { SCENARIOS } from '../scenarios/index.ts';
+import { scenariosFor } from '../scenarios/index.ts';
 import { ssh2Client } from '../ssh/ssh2-client.ts';
 import { Draws } from '../transcript/draws.ts';
+import type { Level } from '../transcript/records.ts';
 import { EXIT, exitCodeOf, leftovers } from '../verdict/outcome.ts';
 import type { RunEvent } from './options.ts';
 import { run } from './run.ts';
 
 /** Runs against a target that accepts connections while `isUp`. */
-async function runWhile(isUp: (nowMs: number) => boolean, level: 'read-only' | 'full') {
+async function runWhile(
+  isUp: (nowMs: number) => boolean,
+  level: Level,
+  scenarios = scenariosFor(level, undefined),
+) {
   const clock = createAutoClock();
   const reference = createReference({
     clock,
@@ -42,7 +47,7 @@ async function runWhile(isUp: (nowMs: number) => boolean, level: 'read-only' | '
       ledgerFile: { append: (line) => ledger.push(structuredClone(line)) },
       onEvent: (event) => events.push(event),
     },
-    level === 'full' ? SCENARIOS : SCENARIOS.filter((scenario) => scenario.level === level),
+    scenarios,
   );
   await reference.close();
   const { end, resources } = new Evidence(records);
@@ -60,7 +65,7 @@ it('a target that dies before anything was made is given up after a minute, with
 });
 
 it('a target that dies while a machine runs is given up after a minute, with exit code 5', async () => {
-  const { end, exitCode, tookMs, ledger } = await runWhile((now) => now < 30_000, 'full');
+  const { end, exitCode, tookMs, ledger } = await runWhile((now) => now < 30_000, 'lifecycle');
   expect(end?.reason).toBe('target lost');
   expect(exitCode).toBe(EXIT.mayBeRunning);
   expect(tookMs).toBeLessThan(110_000);
@@ -69,13 +74,17 @@ it('a target that dies while a machine runs is given up after a minute, with exi
 });
 
 it('waits for a target that restarts, and reports it once', async () => {
-  const { end, notices } = await runWhile((now) => now < 30_000 || now > 60_000, 'full');
+  const { end, notices } = await runWhile((now) => now < 30_000 || now > 60_000, 'lifecycle');
   expect(end?.reason).toBe('completed');
   expect(notices).toHaveLength(1);
 });
 
 it('reports a wait for a volume, with the price from its create', async () => {
-  const { events, ledger } = await runWhile(() => true, 'full');
+  const { events, ledger } = await runWhile(
+    () => true,
+    'full',
+    scenariosFor('full', [{ scenarios: ['volumes'] }]),
+  );
   const waits = events.flatMap((event) => (event.event === 'waiting' ? [event.text] : []));
   for (const wanted of ['AVAILABLE', 'attached', 'detached', 'gone'])
     expect(waits).toContainEqual(expect.stringMatching(`^the volume .* to be ${wanted}$`));

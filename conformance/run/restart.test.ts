@@ -6,7 +6,8 @@ const { rows } = loadRequirements();
 const IDS = ['RESTART-INS-001', 'RESTART-SAME-001', 'RESTART-OFFER-001', 'RESTART-VOL-001'];
 
 async function rulings(restarts: Subject['restarts'] & {}) {
-  const { judged, records } = await runAgainst({ restarts }, rows);
+  const needs = [{ level: 'full', scenarios: ['restart'] }] as const;
+  const { judged, records } = await runAgainst({ restarts }, rows, needs);
   return {
     records,
     rulings: judged.flatMap(({ requirement, ruling }) => (IDS.includes(requirement.id) ? [ruling] : [])),

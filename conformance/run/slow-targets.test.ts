@@ -10,7 +10,9 @@ const { rows } = loadRequirements();
 
 it('an instance that reads STOPPING for ever fails nothing, and certifies nothing', async () => {
   const endless: Subject['behave'] = (rules) => ({ ...rules, stopMs: () => 1e12 });
-  const trial = await runAgainst({ behave: endless }, rows);
+  const trial = await runAgainst({ behave: endless }, rows, [
+    { level: 'lifecycle', scenarios: ['start', 'destroy'] },
+  ]);
   const { records, judged } = trial;
   expect(reddened(trial)).toEqual([]);
   const end = judged.find(({ requirement }) => requirement.id === 'STOP-END-001');
@@ -39,7 +41,9 @@ it('what a create made that was answered 500 is found beside the scenarios, not 
     },
     isListed: (instance) => instance.id !== 'i-00001' || clock.wall() - instance.createdAtMs > 15_000,
   });
-  const { records, hits, leaked } = await runAgainst({ behave: lateAndUnclear }, rows);
+  const { records, hits, leaked } = await runAgainst({ behave: lateAndUnclear }, rows, [
+    { level: 'lifecycle', scenarios: ['refusals', 'stop'] },
+  ]);
   expect(hits).toBe(1);
   expect(leaked).toEqual([]);
   const found = records.findIndex((record) => record.kind === 'resource' && record.id === 'i-00001');
@@ -78,7 +82,9 @@ it('a machine that boots while its target answers slowly may be stopped then', a
     bootMs: () => 33_000,
     mayStart: () => false,
   });
-  const { records } = await runAgainst({ behave: slow, run: { pollIntervalMs: 200 } }, rows);
+  const { records } = await runAgainst({ behave: slow, run: { pollIntervalMs: 200 } }, rows, [
+    { level: 'lifecycle', scenarios: ['boot'] },
+  ]);
   // Before a second machine has booted, and shown how fast that is.
   const isOfBoot = (record: (typeof records)[number]) => 'step' in record && record.step.startsWith('boot/');
   const evidence = new Evidence(records.slice(0, records.findLastIndex(isOfBoot) + 1));

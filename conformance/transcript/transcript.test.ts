@@ -106,7 +106,7 @@ describe('a transcript', () => {
         if (records === undefined) return;
         toReport(records, judge(records, requirements.rows, CHECKS), requirements);
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 
@@ -117,7 +117,7 @@ describe('a transcript', () => {
         const records = readTranscript([lines[0], ...some, ...more.slice(0, 20)].join('\n'));
         toReport(records, judge(records, requirements.rows, CHECKS), requirements);
       }),
-      { numRuns: 15 },
+      { numRuns: 6 },
     );
   });
 });
