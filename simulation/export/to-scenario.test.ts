@@ -30,11 +30,7 @@ it('a seed of the simulation is a scenario that a sandbox plays, with its reques
 });
 
 it('and so is one of the marketplace', async () => {
-  const strikes: string[] = [];
-  for (const seed of ['1', '2', '4']) {
-    const scenario = await played('marketplace', seed, 25);
-    expect(scenario.made).toContain('deployment-1');
-    strikes.push(...scenario.strikes);
-  }
+  const { made, strikes } = await played('marketplace', '4', 25);
+  expect(made).toContain('deployment-1');
   expect(strikes.length).toBeGreaterThan(0);
 });

@@ -12,8 +12,7 @@ export type Plan = (call: DriverCall, nth: number) => Fault;
 /** By then the platform has been listed. */
 export const LISTED_MS = 6_000;
 const TICK_MS = 100;
-/** What takes longer is looked at less often. */
-const LONG_MS = 10_000;
+const LONGEST_TICK_MS = 1_000;
 
 interface PlainOptions extends TestOptions {
   manifest?: Partial<DriverManifest>;
@@ -71,7 +70,9 @@ export async function startPlainOrchestrator(
       if (body['status'] === status) return clock.now() - begunAt;
       if (clock.now() - begunAt >= withinMs)
         throw new Error(`${path} reads ${JSON.stringify(body)}, not ${status}`);
-      await clock.advance(clock.now() - begunAt < LONG_MS ? TICK_MS : 10 * TICK_MS);
+      // What takes longer is read less often.
+      const half = Math.ceil((clock.now() - begunAt) / 2);
+      await clock.advance(Math.min(Math.max(TICK_MS, half), LONGEST_TICK_MS));
     }
   }
 

@@ -208,7 +208,7 @@ describe('tells no secret when the store throws [no-secret-store-throws]', () =>
     for (const line of lines) {
       const { err, level, request_id } = JSON.parse(line);
       expect(level).toBe(status === 500 ? PINO_ERROR : PINO_WARN);
-      expect(err.stack.join('\n')).toContain('secrets.test.ts');
+      expect(err.stack.join('\n')).toContain('secrets.integration.test.ts');
       expect(err.type).toMatch(/Error|StoreUnavailable/);
       expect(request_id).toBeTruthy();
     }
