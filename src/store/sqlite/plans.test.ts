@@ -16,13 +16,16 @@ describePlans('the SQLite store', async () => {
   const database = openDatabase(join(folder, 'berth.db'));
   const sent: Sent[] = [];
   const prepare = database.prepare.bind(database);
-  database.prepare = ((text: string) => {
+  const recorded = ((text: string) => {
     sent.push({ text, values: [] });
     return prepare(text);
   }) as typeof database.prepare;
   return {
     bytes: 'blob',
-    connect: () => toConnection(database, orchestratorTables(sqlite)),
+    connect: () => {
+      database.prepare = recorded;
+      return toConnection(database, orchestratorTables(sqlite));
+    },
     run: async (text) => void database.exec(text),
     takeSent: () => sent.splice(0),
     explain: async ({ text }) => {
