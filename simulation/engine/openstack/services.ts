@@ -15,7 +15,7 @@ import type { Cloud } from './cloud.ts';
 import type { Service } from './identity.ts';
 import type { FloatingIp, Image, Port, Server, Volume } from './records.ts';
 import type { Servers } from './servers.ts';
-import { statusOf, type VmState } from './transitions.ts';
+import { statusOf } from './transitions.ts';
 
 type Limits = readonly (readonly [quota: keyof Cloud['quota'], most: string, used: string])[];
 const COMPUTE_LIMITS: Limits = [
@@ -29,7 +29,6 @@ const VOLUME_LIMITS: Limits = [
 ];
 /** Of Neutron: no run comes near its quotas. */
 const NO_LIMIT = { limit: -1, used: 0, reserved: 0 };
-const LABELLED: readonly VmState[] = ['active', 'paused', 'suspended', 'stopped'];
 
 /** The APIs of the services: the requests that the driver sends, and what it reads of their answers. */
 export function routesOf(servers: Servers): Readonly<Record<Exclude<Service, 'keystone'>, readonly Route[]>> {
@@ -60,30 +59,19 @@ function novaOf(servers: Servers): Route[] {
   /** A server that may take metadata. */
   const labelled = (asked: Asked, id: string): Server => {
     const server = find(asked, id);
-    if (!LABELLED.includes(server.vmState))
+    if (!/^(active|paused|suspended|stopped)$/.test(server.vmState))
       throw new Refusal(409, `Cannot update metadata of ${id} while it is in vm_state ${server.vmState}`);
     return server;
   };
+  const attachments = 'servers/*/os-volume_attachments';
   return [
     ['GET', '', () => ({ version: { min_version: '2.1', version: '2.93' } })],
     ...routes,
     ['POST', 'servers/*/action', (asked, id) => servers.act(find(asked, id), asked.body, asked.by)],
     ...metadataOf('servers', labelled),
     ['DELETE', 'servers/*/tags/*', (asked, id, tag) => untag(find(asked, id), tag)],
-    [
-      'POST',
-      'servers/*/os-volume_attachments',
-      (asked, id) => {
-        const { volumeId } = asked.body['volumeAttachment'] as { volumeId: string };
-        volumes.attach(find(asked, id), volumeId, asked.by);
-        return { volumeAttachment: { volumeId } };
-      },
-    ],
-    [
-      'DELETE',
-      'servers/*/os-volume_attachments/*',
-      (asked, id, volume) => void volumes.detach(find(asked, id), volume, asked.by),
-    ],
+    ['POST', attachments, (asked, id) => volumes.attach(find(asked, id), asked.body, asked.by)],
+    ['DELETE', `${attachments}/*`, (asked, id, of) => void volumes.detach(find(asked, id), of, asked.by)],
     ['GET', 'flavors/detail', () => ({ flavors: [...cloud.flavors.values()] })],
     ['GET', 'os-availability-zone', (asked) => zones(cloud, asked, false)],
     ['GET', 'os-availability-zone/detail', (asked) => zones(cloud, asked, true)],
@@ -256,14 +244,7 @@ function cinderOf({ cloud, volumes }: Servers): Route[] {
   return [
     ['GET', '', () => ({ versions: [{ min_version: '3.0', version: '3.70' }] })],
     ...routes,
-    [
-      'POST',
-      'volumes/*/action',
-      (asked, id) => {
-        const { new_size: size } = asked.body['os-extend'] as { new_size: number };
-        return void volumes.extend(find(asked, id), size);
-      },
-    ],
+    ['POST', 'volumes/*/action', (asked, id) => void volumes.extend(find(asked, id), asked.body)],
     ...metadataOf('volumes', find),
     ['GET', 'limits', (asked) => limits(cloud, VOLUME_LIMITS, asked)],
   ];

@@ -67,9 +67,12 @@ export function transitionsOf(servers: Servers): readonly Transition[] {
     if (cloud.fails()) throw new Refusal(500, why);
   };
   const switchOff = (server: Server): unknown => Object.assign(server, { isRunning: false });
-  const findHost = (server: Server): void => {
+  const place = (server: Server): boolean => {
     server.host = cloud.schedule(server);
-    if (server.host === undefined) throw new Refusal(500, 'No valid host was found.');
+    return server.host !== undefined;
+  };
+  const placeFirst = (server: Server): void => {
+    if (!place(server)) throw new Refusal(500, 'No valid host was found.');
   };
   const plug = ({ id, ports }: Server): void => {
     for (const port of ports.map((one) => cloud.ports.get(one))) {
@@ -121,16 +124,6 @@ export function transitionsOf(servers: Servers): readonly Transition[] {
       mapping.attachment = volumes.reserve(mapping.volume, server);
     }
   };
-  /** Where no host can take it, it stays as it is: 202 promised nothing. */
-  const place = (server: Server): boolean => {
-    const { snapshot } = server;
-    if (snapshot !== undefined && !cloud.images.has(snapshot.id)) {
-      server.vmState = 'error';
-      throw new Refusal(500, `Unshelve attempted but the image ${snapshot.id} cannot be found.`);
-    }
-    server.host = cloud.schedule(server);
-    return server.host !== undefined;
-  };
   const bringBack = (server: Server): void => {
     mayFail('Failed to spawn');
     connect(server);
@@ -151,13 +144,17 @@ export function transitionsOf(servers: Servers): readonly Transition[] {
     {
       name: 'create',
       phases: [
-        ['scheduling', 10_000, findHost],
+        ['scheduling', 10_000, placeFirst],
         ['networking', 20_000, plug],
         ['block_device_mapping', 5_000, connect],
         ['spawning', 60_000, spawn],
       ],
       to: 'active',
-      failed: (server) => servers.giveUp(server),
+      // Its record is left, without a host.
+      failed: (server) => {
+        servers.releaseParts(server);
+        Object.assign(server, { host: undefined, vmState: 'error' });
+      },
     },
     simple('os-start', ['stopped'], 'powering-on', 'active', true),
     simple('os-stop', ['active', 'error'], 'powering-off', 'stopped', true),
@@ -207,6 +204,7 @@ export function transitionsOf(servers: Servers): readonly Transition[] {
     {
       name: 'unshelve',
       from: ['shelved_offloaded'],
+      // Where no host can take it, it stays as it is: 202 promised nothing.
       phases: [
         ['unshelving', 5_000, place],
         ['spawning', 90_000, bringBack],

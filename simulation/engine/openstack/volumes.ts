@@ -1,5 +1,5 @@
 import type { Doer } from '../engine.ts';
-import { assertMetadata, Refusal, type Text } from './api.ts';
+import { assertMetadata, type Fields, Refusal, type Text } from './api.ts';
 import type { Cloud } from './cloud.ts';
 import { EMPTY, type Mapping, type Server, type Volume } from './records.ts';
 
@@ -50,8 +50,9 @@ export class Volumes {
     this.#takes(volume, 'deleting', 60_000, 'error_deleting', done);
   }
 
-  /** @throws {Refusal} 400 for one that is attached, or has that size */
-  extend(volume: Volume, size: number): void {
+  /** `POST /volumes/ID/action`. @throws {Refusal} 400 for one that is attached, or has that size */
+  extend(volume: Volume, body: Fields): void {
+    const { new_size: size } = body['os-extend'] as { new_size: number };
     if (size <= volume.size || volume.status !== 'available')
       throw new Refusal(400, `Invalid volume: ${volume.id} is ${volume.status} and has ${volume.size} GiB.`);
     this.#cloud.assertQuota(volume.project_id, 413, { gigabytes: size - volume.size });
@@ -97,13 +98,15 @@ export class Volumes {
   }
 
   /** `POST /servers/ID/os-volume_attachments`. @throws {Refusal} */
-  attach(server: Server, id: string, by: Doer): void {
+  attach(server: Server, body: Fields, by: Doer): Fields {
+    const { volumeId } = body['volumeAttachment'] as { volumeId: string };
     assertFree(server, 'attach_volume');
-    const mapping = this.map(server, id);
+    const mapping = this.map(server, volumeId);
     const { volume } = mapping;
     const done = (): void => this.complete(volume, mapping.attachment);
     if (server.host === undefined) done();
     else void this.#atHost(server, mapping, by, done, () => this.#unmap(server, mapping));
+    return body;
   }
 
   /** `DELETE /servers/ID/os-volume_attachments/ID`. @throws {Refusal} */
