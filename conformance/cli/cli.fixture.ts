@@ -143,6 +143,8 @@ export async function serveTarget(answer: Answer, tls?: ServerOptions): Promise<
     answer(request, response);
   };
   const server: Server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
+  // An idle connection stays open: a busy machine pauses for longer than Node's five seconds.
+  server.keepAliveTimeout = 0;
   server.on('connection', (socket: Socket) => sockets.add(socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

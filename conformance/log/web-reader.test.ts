@@ -45,13 +45,13 @@ describe('a log behind a web server', () => {
   });
 
   it('is read compressed, and no further than its limit', async () => {
-    const bomb = gzipSync(Buffer.alloc(50_000_000));
+    const bomb = gzipSync(Buffer.alloc(5_000_000));
     await using server = await serveTarget((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
     });
     const reader = webReader(server.origin);
     await expect(reader.read('checkpoint', 1000)).rejects.toThrow('more than 1000 bytes');
-    expect((await reader.read('tile', 50_000_000))?.length).toBe(50_000_000);
+    expect((await reader.read('tile', 5_000_000))?.length).toBe(5_000_000);
   });
 
   it.each<[string, RegExp, Answer]>([

@@ -26,7 +26,7 @@ it('a check is under the fault that all its places have, also where some have an
 it('describes the fault of one check by the observation', async () => {
   const unlisted: Subject['behave'] = (rules) => ({ ...rules, isListed: () => false });
   const { judged } = await runAgainst({ behave: unlisted }, rows, [
-    { level: 'lifecycle', scenarios: ['create'] },
+    { level: 'lifecycle', scenarios: ['online'] },
   ]);
   expect(toFindings(judged)[0]?.title).toMatch(/^GET \/instances: .*; expected: /);
 });

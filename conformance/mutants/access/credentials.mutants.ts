@@ -55,8 +55,8 @@ const keyMutants: readonly Mutant[] = [
     id: 'anybody-starts-a-live-instance',
     breaks: 'Every endpoint requires the bearer credential.',
     reddens: ['AUTH-LIVE-002'],
-    behave: onRule('isAuthorized', (usual, { route }, credential) =>
-      !usual && credential === 'none' && route === 'POST /instances/{instanceId}/start' ? true : undefined,
+    behave: onRule('isAuthorized', (usual, { method, path }, credential) =>
+      !usual && credential === 'none' && method === 'POST' && /i-\d{5}\/start$/.test(path) ? true : undefined,
     ),
   },
 ];
