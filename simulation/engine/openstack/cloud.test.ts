@@ -21,9 +21,10 @@ async function setUp(parts: Partial<CloudParts> = {}) {
     return id;
   };
   const stateOf = async (id: string): Promise<string> => {
-    const { body } = await ask('GET', `${nova}/servers/${id}`);
-    const { server } = body as { server?: { status: string; 'OS-EXT-STS:task_state': string | null } };
-    return server === undefined ? 'gone' : `${server.status} ${server['OS-EXT-STS:task_state'] ?? ''}`.trim();
+    const { status, body } = await ask('GET', `${nova}/servers/${id}`);
+    if (status === 404) return 'gone';
+    const { server } = body as { server: { status: string; 'OS-EXT-STS:task_state': string | null } };
+    return `${server.status} ${server['OS-EXT-STS:task_state'] ?? ''}`.trim();
   };
   /** Each state that a server is shown in until nothing changes. */
   const course = async (id: string): Promise<string> => {
@@ -110,14 +111,14 @@ describe('servers', () => {
   });
 
   it('that were deleted are in no list, and restored or reclaimed later, if the cloud reclaims', async () => {
-    const { active, act, ask, stateOf, listed, wait } = await setUp({ reclaimMs: 20 * MINUTE });
+    const { active, act, ask, stateOf, listed, wait } = await setUp({ reclaimMs: 10 * MINUTE });
     const [one, two] = [await active(), await active()];
     for (const id of [one, two]) await ask('DELETE', `${nova}/servers/${id}`);
     await wait(MINUTE);
     expect(await listed()).toEqual([]);
     expect(await stateOf(one)).toBe('SOFT_DELETED');
     await act(one, 'restore');
-    await wait(30 * MINUTE);
+    await wait(15 * MINUTE);
     expect([await stateOf(one), await stateOf(two)]).toEqual(['ACTIVE', 'gone']);
   });
 });
