@@ -25,6 +25,7 @@ const together = (name: string, settings: Settings): TestProjectInlineConfigurat
     // Node runs TypeScript by itself: nothing is transformed, and no module is replaced.
     experimental: { viteModuleRunner: false },
     globalSetup: DATABASES.slice(0, 1),
+    setupFiles: ['test/support/file-cost.ts'],
     ...settings,
   },
 });
@@ -51,7 +52,6 @@ export default defineConfig({
     projects: [
       together('unit', {
         include: ROOMS.map((room) => `${room}/${PLAIN}`),
-        setupFiles: ['test/support/file-cost.ts'],
       }),
       together('integration', {
         include: ['integration', ...programs]

@@ -14,7 +14,7 @@ const SEEDS_MS = 15_000;
 const ELSEWHERE = [
   { of: /\.check\.ts$/, what: 'of layout and wording', by: 'check' },
   { of: /\.postgres\.test\.ts$/, what: 'that need PostgreSQL', by: 'test:postgres' },
-  { of: /^conformance\/.*\/[^./]+\.test\.ts$/, what: 'of the conformance suite', by: 'test:conformance' },
+  { of: /^conformance\/(.*\/)?[^./]+\.test\.ts$/, what: 'of the conformance suite', by: 'test:conformance' },
   { of: /\.(long|lab|browser)\.test\.ts$|\.(matrix|kill|month|pace)\.ts$/, what: 'of proofs', by: 'proofs' },
   { of: /\.\w+\.test\.ts$/, what: 'that need programs or more time', by: 'test:integration' },
 ];
@@ -35,6 +35,7 @@ export default class Costs implements Reporter {
       .sort((a, b) => b.ms - a.ms);
     const lines = [
       ...dear.filter(({ ms }) => ms > DEAR_MS).map(({ file, ms }) => `${seconds(ms).padStart(7)} s  ${file}`),
+      `CPU time of ${dear.length} files: ${seconds(dear.reduce((sum, { ms }) => sum + ms, 0))} s`,
       ...leftOut(modules),
       ...unhandled.map(
         ({ stack, message }) => `An error outside of tests: ${(stack ?? message).slice(0, 1_600)}`,
@@ -78,8 +79,9 @@ function missing(): string[] {
   return [];
 }
 
-/** What breaks the limits on CPU; only the files of `npm test` are measured. */
-function tooDear(modules: readonly TestModule[]): string[] {
+/** What breaks the limits on CPU, which are those of `npm test`. */
+function tooDear(all: readonly TestModule[]): string[] {
+  const modules = all.filter(({ project }) => project.name === 'unit');
   const [seeds, others] = [true, false].map((isSeeds) =>
     modules.filter(({ relativeModuleId }) => SEEDS.test(relativeModuleId) === isSeeds),
   );
