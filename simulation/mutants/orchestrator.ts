@@ -1,6 +1,6 @@
 import type { ClaimWriter } from '../../src/orchestrator/model/claims.ts';
 import type { ObservedMachine, OwnerRef, Presence } from '../../src/orchestrator/model/platform-driver.ts';
-import type { Lease, LeaseCheck, LeaseState } from '../../src/orchestrator/model/work.ts';
+import type { Lease, LeaseCheck } from '../../src/orchestrator/model/work.ts';
 import { interceptMethods } from '../kernel/intercept-methods.ts';
 import type { OrchestratorPlant } from '../orchestrator/world.ts';
 import type { Mutant } from './mutant.ts';
@@ -9,14 +9,6 @@ import { hide, wrapDrivers, wrapTransactions } from './wrap.ts';
 type Claim = Parameters<ClaimWriter['take']>[0];
 
 const refused = { outcome: 'failed', code: 'invalid', sideEffect: 'none', detail: 'planted' } as const;
-
-/** A step whose lease has this state acts as if it held it. */
-const overlook = (state: LeaseState): OrchestratorPlant =>
-  wrapTransactions(async (part, name, call, [lease]) => {
-    const found = await call();
-    const isIt = part === 'work' && name === 'check' && (found as LeaseCheck).state === state;
-    return isIt ? { state: 'held', deadlineAt: (lease as Lease).deadlineAt } : found;
-  });
 
 export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
   {
@@ -122,13 +114,22 @@ export const orchestratorMutants: readonly Mutant<OrchestratorPlant>[] = [
     id: 'lease-ignored',
     simulation: 'orchestrator',
     title: 'a step writes after losing its lease',
-    plant: overlook('lost'),
+    commands: 100,
+    plant: {
+      file: 'src/orchestrator/steps/settle.ts',
+      anchor: "if (found === 'lost') return found;",
+      replacement: '',
+    },
   },
   {
     id: 'delete-overwritten',
     simulation: 'orchestrator',
     title: 'a finished create overwrites a DELETE that arrived during it',
-    plant: overlook('superseded'),
+    plant: wrapTransactions((part, name, call, [lease]) => {
+      if (part !== 'work' || name !== 'check') return call();
+      const held = { state: 'held', deadlineAt: (lease as Lease).deadlineAt };
+      return call().then((found) => ((found as LeaseCheck).state === 'superseded' ? held : found));
+    }),
   },
   {
     id: 'synchronous',

@@ -24,7 +24,7 @@ export function wrapDrivers<World>(
   };
 }
 
-/** Changes the calls that a process makes in its transactions. */
+/** Changes the calls that a process makes in its transactions. Some are synchronous: `around` returns these as they are. */
 export function wrapTransactions<Deps extends { store: { transact: unknown } }>(
   around: Around,
 ): Plant<Deps, unknown> {
