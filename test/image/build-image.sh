@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Builds the Dockerfile without a Docker engine and without a registry: the base image that it names is made of Debian's
 # packages, and of the Node and npm that are here. It is tagged berth:test. Needs root, buildah and mmdebstrap.
-# usage: build-image.sh STORAGE    a folder for the images; the base image in it is used again
+# usage: build-image.sh [--base] STORAGE    a folder for the images; the base image in it is used again. --base makes that alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # The project's own Node, and not an older one of the system.
 PATH="$PWD/node_modules/.bin:$PATH"
+only_base=
+if [[ $1 == --base ]]; then only_base=1 && shift; fi
 storage=$(realpath -m "$1")
 mkdir -p "$storage"
 work=$(mktemp -d)
@@ -31,6 +33,7 @@ make_base() {
 
 base=docker.io/library/$(sed -n 's/^FROM \([^ ]*\)$/\1/p' Dockerfile)
 buildah images --quiet "$base" >/dev/null 2>&1 || make_base >&2
+[[ -z $only_base ]] || exit 0
 
 # npm in the build asks the registry that npm here is configured for, and trusts what is trusted here.
 {
