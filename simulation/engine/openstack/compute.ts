@@ -1,8 +1,15 @@
 import type { EngineHost } from '../engine.ts';
-import type { Cloud } from './cloud.ts';
 
 /** `service_down_time`: a nova-compute counts as down so long after its last report. */
 const DOWN_AFTER_MS = 60_000;
+
+/** What a host takes from the cloud that it belongs to. */
+interface Surroundings {
+  readonly now: number;
+  id(): string;
+  fails(often?: number): boolean;
+  onRestart(compute: Compute): void;
+}
 
 /** A host with a nova-compute. While that is silent, guests go on, and what it is sent waits in its queue. */
 export class Compute implements EngineHost {
@@ -13,10 +20,10 @@ export class Compute implements EngineHost {
   readonly capacity: Record<string, number> = { VCPU: 128, MEMORY_MB: 130_000, DISK_GB: 2_000 };
   isDisabled = false;
   #silentSince: number | undefined;
-  readonly #cloud: Cloud;
+  readonly #cloud: Surroundings;
   readonly #waiting = new Set<() => void>();
 
-  constructor(cloud: Cloud, name: string, zone: string) {
+  constructor(cloud: Surroundings, name: string, zone: string) {
     this.#cloud = cloud;
     this.id = cloud.id();
     this.name = name;

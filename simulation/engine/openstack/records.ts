@@ -2,7 +2,25 @@ import type * as shown from '../../../src/drivers/openstack/api.ts';
 import type { Bytes, Content } from '../engine.ts';
 import type { Text } from './api.ts';
 import type { Compute } from './compute.ts';
-import type { Transition, VmState } from './transitions.ts';
+
+/** Nova's power states. */
+export const POWER = { none: 0, running: 1, paused: 3, off: 4 } as const;
+
+/** Nova's states, see nova/compute/vm_states.py: what its API calls each, and the power of a server in it. */
+export const STATES = {
+  building: { status: 'BUILD', power: POWER.none },
+  active: { status: 'ACTIVE', power: POWER.running },
+  stopped: { status: 'SHUTOFF', power: POWER.off },
+  paused: { status: 'PAUSED', power: POWER.paused },
+  suspended: { status: 'SUSPENDED', power: POWER.off },
+  rescued: { status: 'RESCUE', power: POWER.running },
+  resized: { status: 'VERIFY_RESIZE', power: POWER.off },
+  shelved: { status: 'SHELVED', power: POWER.off },
+  shelved_offloaded: { status: 'SHELVED_OFFLOADED', power: POWER.off },
+  'soft-delete': { status: 'SOFT_DELETED', power: POWER.off },
+  error: { status: 'ERROR', power: POWER.none },
+} as const;
+export type VmState = keyof typeof STATES;
 
 export const EMPTY: Content = { guest: undefined, written: [] };
 
@@ -80,4 +98,21 @@ export interface Volume {
   /** A server that is off its host has reserved its volumes. */
   attachments: { id: string; server: string; isAttached: boolean }[];
   bytes: Bytes;
+}
+
+/** A task at a server's host, how long it may take, and what it does at its end: `false` ends the work there. */
+export type Phase = readonly [task: string | null, longMs: number, ends?: (server: Server) => unknown];
+
+/** What Nova does with a server in one go. */
+export interface Transition {
+  name: string;
+  /** The states in which an action may ask for it. Default: none. */
+  from?: readonly VmState[];
+  phases: readonly Phase[];
+  /** Default: the state does not change. */
+  to?: VmState;
+  /** Whether a nova-compute that ends and starts again begins with it again. Default: it hangs. */
+  isTakenUp?: boolean;
+  /** What a failure leaves. */
+  failed?: (server: Server) => unknown;
 }

@@ -2,8 +2,9 @@ import type { Doer } from '../engine.ts';
 import { assertMetadata, type Fields, Refusal, type Text, type Who } from './api.ts';
 import type { Cloud } from './cloud.ts';
 import type { Compute } from './compute.ts';
-import type { Server } from './records.ts';
-import { POWER, STATES, type Transition, transitionsOf, type VmState } from './transitions.ts';
+import type { Server, Transition } from './records.ts';
+import { POWER, STATES, type VmState } from './records.ts';
+import { transitionsOf } from './transitions.ts';
 import { Volumes } from './volumes.ts';
 
 const PERSON = 'a person';

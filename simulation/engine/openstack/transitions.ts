@@ -1,25 +1,7 @@
 import { Refusal } from './api.ts';
-import { EMPTY, type Server } from './records.ts';
-import type { Servers } from './servers.ts';
-
-/** Nova's power states. */
-export const POWER = { none: 0, running: 1, paused: 3, off: 4 } as const;
-
-/** Nova's states, see nova/compute/vm_states.py: what its API calls each, and the power of a server in it. */
-export const STATES = {
-  building: { status: 'BUILD', power: POWER.none },
-  active: { status: 'ACTIVE', power: POWER.running },
-  stopped: { status: 'SHUTOFF', power: POWER.off },
-  paused: { status: 'PAUSED', power: POWER.paused },
-  suspended: { status: 'SUSPENDED', power: POWER.off },
-  rescued: { status: 'RESCUE', power: POWER.running },
-  resized: { status: 'VERIFY_RESIZE', power: POWER.off },
-  shelved: { status: 'SHELVED', power: POWER.off },
-  shelved_offloaded: { status: 'SHELVED_OFFLOADED', power: POWER.off },
-  'soft-delete': { status: 'SOFT_DELETED', power: POWER.off },
-  error: { status: 'ERROR', power: POWER.none },
-} as const;
-export type VmState = keyof typeof STATES;
+import type { Cloud } from './cloud.ts';
+import { EMPTY, type Phase, type Server, STATES, type Transition, type VmState } from './records.ts';
+import type { Volumes } from './volumes.ts';
 
 /** Tasks that have a status of their own, see nova/api/openstack/common.py. */
 const STATUS_OF_TASK: readonly [task: RegExp, status: string, of: readonly VmState[]][] = [
@@ -33,23 +15,6 @@ export function statusOf({ vmState, task }: Server): string {
   return own?.[1] ?? STATES[vmState].status;
 }
 
-/** A task at a server's host, how long it may take, and what it does at its end: `false` ends the work there. */
-type Phase = readonly [task: string | null, longMs: number, ends?: (server: Server) => unknown];
-
-/** What Nova does with a server in one go. */
-export interface Transition {
-  name: string;
-  /** The states in which an action may ask for it. Default: none. */
-  from?: readonly VmState[];
-  phases: readonly Phase[];
-  /** Default: the state does not change. */
-  to?: VmState;
-  /** Whether a nova-compute that ends and starts again begins with it again. Default: it hangs. */
-  isTakenUp?: boolean;
-  /** What a failure leaves. */
-  failed?: (server: Server) => unknown;
-}
-
 function simple(
   name: string,
   from: readonly VmState[],
@@ -60,8 +25,19 @@ function simple(
   return { name, from, phases: [[task, 30_000]], to, isTakenUp };
 }
 
+/** What transitions do with servers beside what they set in them. */
+export interface ServerWork {
+  readonly cloud: Cloud;
+  readonly volumes: Volumes;
+  settle(server: Server, to: VmState): void;
+  releaseParts(server: Server): void;
+  guestStopped(server: Server): void;
+  reclaimLater(server: Server): void;
+  dissolve(server: Server): void;
+}
+
 /** The transitions of servers, see nova/compute/api.py and nova/compute/manager.py. */
-export function transitionsOf(servers: Servers): readonly Transition[] {
+export function transitionsOf(servers: ServerWork): readonly Transition[] {
   const { cloud, volumes } = servers;
   const mayFail = (why: string): void => {
     if (cloud.fails()) throw new Refusal(500, why);
