@@ -7,10 +7,12 @@ import { once } from 'node:events';
  */
 export function removeAtEnd(folder: string, first = ''): () => Promise<void> {
   // Its input ends with this process.
-  const script = `cat; ${first}\nuntil rm -rf "$1"; do sleep 0.05; done`;
+  const script = `cat; ${first}\ntries=0; until rm -rf "$1" || [ $((tries += 1)) -gt 200 ]; do sleep 0.05; done`;
   const remover = spawn('sh', ['-c', script, 'sh', folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
+    // The PATH of this process may be gone before it: test/bare-path.sh makes one for a command.
+    env: { ...process.env, PATH: `${process.env['PATH']}:/usr/bin:/bin` },
   });
   remover.unref();
   return async () => {
