@@ -247,7 +247,7 @@ describe('a planted violation is caught', () => {
   });
 });
 
-it('what a comment or a string says is no import', () => {
+it('imports in comments and strings do not count', () => {
   const text = "// import '../store/x.ts';\nexport const text = `import '../store/x.ts'`;";
   expect(misdirected(new Source('src/contract/a.ts', text))).toEqual([]);
 });

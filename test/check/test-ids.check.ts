@@ -48,7 +48,7 @@ it('docs/reliability.md explains every invariant of the track record, each line 
 });
 
 it('finds ids in titles and names of cases, and what is wrong with them', () => {
-  // Written so that they are no ids of this file.
+  // Written in parts, so that this check does not read them as ids of this file.
   const id = (name: string): string => `[${name}]`;
   const text = `
     it.each([['one ${id('in-case')}', 1]])("b %s ${id('in-each')}", () => {});

@@ -2,7 +2,7 @@ import { appendFileSync, globSync } from 'node:fs';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 import { LEFT_OUT } from './programs.ts';
 
-/** A file of `npm test` that costs more CPU is listed, so that somebody looks at it. */
+/** Files of `npm test` that cost more CPU than this are listed at the end of a run. */
 const DEAR_MS = 2_000;
 /** One that costs this fails the run: it belongs to the integration tests. */
 const TOO_DEAR_MS = 5_000;

@@ -22,7 +22,7 @@ const BATCH = 50;
 const FILES = 8;
 const VITEST = ['vitest', 'run', '--project'];
 
-/** Seeds that nobody has run, in batches. `flags` choose the simulation. */
+/** New seeds, in batches; `flags` choose the simulation. */
 function simulation(
   finds: string,
   folders: readonly string[],

@@ -12,7 +12,7 @@ const GIB = 1_024;
 /** A task that takes long takes up to so many times what it takes else. */
 const LONG = 12;
 
-/** What Nova and Cinder allow one project; -1 is no limit. */
+/** The quota of one project in Nova and Cinder; -1 means unlimited. */
 const QUOTA = { instances: 20, cores: 80, ram: 200 * GIB, volumes: 20, gigabytes: 1_000 };
 type Amounts = Record<keyof typeof QUOTA, number>;
 

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { freePort } from '../free-port.ts';
+import { ORDINARY_USER } from '../processes/ordinary-user.ts';
 import { removeAtEnd } from '../processes/remove-at-end.ts';
 import { until } from '../time/until.ts';
 
@@ -28,8 +29,8 @@ const SETTINGS = {
   scram_iterations: '1',
 };
 
-/** PostgreSQL refuses to run as root. There it runs as `nobody`, a user that every system has. */
-const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
+/** PostgreSQL refuses to run as root: a test run of root's starts it as `nobody`. */
+const account = process.getuid?.() === 0 ? { uid: ORDINARY_USER, gid: ORDINARY_USER } : undefined;
 
 export interface EmbeddedServer {
   /** Of the superuser. */

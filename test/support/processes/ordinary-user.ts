@@ -1,4 +1,4 @@
-/** The user `nobody` of most systems. */
+/** The id of the user `nobody`, and of its group, on most systems. */
 export const ORDINARY_USER = 65_534;
 
 /** Runs `work` as an ordinary user, whose access the system checks: root may read and write every file. */
