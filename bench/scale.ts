@@ -5,8 +5,7 @@ import { parseArgs } from 'node:util';
 import { printLine } from '../src/runtime/print.ts';
 import { type PostgresServer, startPostgres } from '../test/support/databases/postgres.ts';
 import { measures } from './scale/measures.ts';
-import { needsOfAMillion } from './scale/million.ts';
-import { printFailures, printNeeds, printRows } from './scale/report.ts';
+import { printFailures, printRows } from './scale/report.ts';
 import { type Row, run, runsBesideOthers } from './scale/run.ts';
 
 /** Measures costs with n and with 10 n items. Fails if a cost grows faster than allowed. */
@@ -91,7 +90,6 @@ async function measureAll(): Promise<boolean> {
     printLine('');
     printRows(rows);
     printLine('');
-    printNeeds(needsOfAMillion(rows));
     printLine(`written to ${file}`);
     printFailures(failed);
   }

@@ -1,5 +1,4 @@
 import { printLine, printTable } from '../../src/runtime/print.ts';
-import { type Need, toBars } from './million.ts';
 import type { Row } from './run.ts';
 
 /** Prints the table. */
@@ -18,30 +17,6 @@ export function printRows(rows: readonly Row[]): void {
       [isTooMuch ? 'GROWS TOO FAST' : '', isAimMet === false ? 'aim missed' : ''].filter(Boolean).join(', '),
     ]),
   );
-}
-
-/** Prints the needs of a million deployments. */
-export function printNeeds(needs: readonly Need[]): void {
-  if (needs.length === 0) return;
-  const toCell = (value: number | undefined) => (value === undefined ? '' : toShort(value));
-  printLine('what a million deployments would need, from what one costs among n');
-  printTable(
-    ['work', '', 'n', 'cores', 'write transactions a second', 'GiB written a day'],
-    needs.map(({ what, store, n, cores, writesPerS, gibADay }) => [
-      what,
-      store === 'sqlite' ? 'SQLite' : 'PostgreSQL',
-      toCount(n),
-      toShort(cores),
-      toCell(writesPerS),
-      toCell(gibADay),
-    ]),
-  );
-  const onPostgres = needs.filter(({ store }) => store === 'postgres');
-  if (onPostgres.length === 0) return;
-  printLine('');
-  printLine('cores on PostgreSQL');
-  for (const line of toBars(onPostgres)) printLine(line);
-  printLine('');
 }
 
 export function printFailures(rows: readonly Row[]): void {

@@ -1,210 +1,227 @@
 import { newPublicKey } from '../support/doubles/ssh-keys.ts';
-import type { Reply, SoakClient } from './client.ts';
+import { OFFER } from '../support/processes/marketplace.ts';
+import type { Answer, MarketClient } from './client.ts';
 import { Dice, sleep } from './dice.ts';
+import type { Fleet, OwnDeployment, OwnVolume } from './fleet.ts';
 import type { Journal } from './journal.ts';
-import { Possession } from './possession.ts';
-import type { Replica } from './processes.ts';
+import type { Order, Verb } from './orders.ts';
+import type { Team } from './setting.ts';
 
-export interface MarketParts {
-  client: SoakClient;
-  replicas: readonly Replica[];
+interface Parts {
+  client: MarketClient;
+  fleet: Fleet;
+  teams: readonly Team[];
   journal: Journal;
   seed: string;
+  /** How many deployments there are to be. */
+  deployments: number;
 }
 
-/** The first is scarce, of three units; the second keeps its units while it is stopped. */
-export const PLACEMENTS = [
-  { configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' },
-  { configuration_id: 'h100-sxm-2x', region: 'eu-frankfurt' },
-  { configuration_id: 'cpu-4x16', region: 'eu-frankfurt' },
-] as const;
-const MAX_LIVE = { instances: 16, volumes: 6 };
 const WEIGHTS = {
-  create: 22,
-  delete: 9,
-  stop: 14,
-  start: 18,
-  list: 6,
-  createVolume: 5,
-  deleteVolume: 4,
-  attach: 12,
-  detach: 8,
-  askAgain: 4,
+  ...{ create: 8, terminate: 8, pause: 10, resume: 14, restart: 3, read: 12 },
+  ...{ 'create volume': 3, 'delete volume': 2, attach: 10, detach: 9, resize: 4 },
 };
-const PAUSE_MS = [10, 120] as const;
+const PAUSE_MS = [10, 100] as const;
+const MAX_VOLUMES = 60;
+const SIZE_GB = 100;
+const GROWTH_GB = 50;
 
-/** All that was bought, and the buyers, who each send one request after another to any replica. */
-export class Market {
-  readonly possessions: Possession[] = [];
-  readonly #parts: MarketParts;
+/** Users, who each send one request after another to any server. */
+export class Buyers {
+  readonly #parts: Parts;
   #isOpen = true;
 
-  constructor(parts: MarketParts) {
+  constructor(parts: Parts) {
     this.#parts = parts;
-  }
-
-  live(kind: Possession['kind']): Possession[] {
-    return this.possessions.filter((one) => one.kind === kind && one.isLive);
   }
 
   close(): void {
     this.#isOpen = false;
   }
 
-  /** Works until the market closes. */
+  /** Works until it is closed. */
   async buy(name: string): Promise<void> {
     const dice = new Dice(this.#parts.seed, name);
     while (this.#isOpen) {
-      await this.#once(dice);
+      const verb = dice.weighted(WEIGHTS);
+      if (await this.#do(verb, dice)) this.#parts.journal.operation(verb);
       await sleep(dice.between(...PAUSE_MS));
     }
   }
 
-  /** Asks for what was never answered until it is. */
-  async settle(): Promise<void> {
-    const { replicas } = this.#parts;
-    const [first] = replicas;
-    if (first === undefined) return;
-    for (const possession of this.possessions) {
-      if (possession.isCreateInDoubt && possession.id === undefined) await this.create(possession, first);
-      if (possession.deleteSentAt !== undefined && possession.deleteAnsweredAt === undefined)
-        await this.delete(possession, first);
-    }
+  /** Creates a deployment; false: it was not accepted. */
+  async create(dice: Dice): Promise<boolean> {
+    const { fleet, teams } = this.#parts;
+    const team = dice.pick(teams) as Team;
+    const order = fleet.order({ verb: 'create', subject: undefined });
+    const body = {
+      ...OFFER,
+      ...{ gpuCount: 1, operatingSystem: 'ubuntu-24.04', ssh_public_key: newPublicKey() },
+    };
+    const answer = await this.#ask(dice, order, { team, method: 'POST', path: '/api/deployments', body });
+    if (answer?.status !== 201) return false;
+    order.subject = String(answer.body['id']);
+    fleet.addDeployment(order.subject, team);
+    return true;
   }
 
-  /** True: it was answered 201. */
-  async create(possession: Possession, replica: Replica): Promise<boolean> {
-    const { kind, key, request } = possession;
-    const reply = await this.#insist(replica, 'POST', `/${kind}`, { body: request, key });
-    if (reply === undefined || reply.isRepeated) possession.isCreateInDoubt = true;
-    if (reply?.status === 201) possession.created(reply);
-    else if (reply !== undefined && reply.status !== 409) this.#odd(possession, 'create', reply);
-    return reply?.status === 201;
+  /** Reads the status of a deployment. */
+  async read(dice: Dice, deployment: OwnDeployment): Promise<void> {
+    const path = `/api/deployments/${deployment.id}`;
+    const answer = await this.#parts.client.send(dice, { team: deployment.team, method: 'GET', path });
+    if (answer?.status === 200) deployment.status = toStatus(String(answer.body['status']));
+    else if (answer !== null) this.#odd('a deployment cannot be read', deployment.id, answer);
   }
 
-  async delete(possession: Possession, replica: Replica): Promise<void> {
-    possession.deleteSentAt ??= Date.now();
-    const reply = await this.#insist(replica, 'DELETE', possession.path);
-    if (reply === undefined || reply.isRepeated) possession.isDeleteInDoubt = true;
-    if (reply === undefined) return;
-    if (reply.status === 409 && possession.kind === 'volumes') {
-      // It is attached, and kept.
-      if (!possession.isDeleteInDoubt) possession.deleteSentAt = undefined;
-      return;
-    }
-    if ([200, 204, 404].includes(reply.status)) possession.deleteAnsweredAt = reply.receivedAt;
-    else this.#odd(possession, 'DELETE', reply);
+  /** False: there is nothing to do it with now. */
+  async #do(verb: keyof typeof WEIGHTS, dice: Dice): Promise<boolean> {
+    const { fleet } = this.#parts;
+    if (verb === 'create') return fleet.live < this.#parts.deployments && this.create(dice);
+    if (verb === 'create volume') return fleet.liveVolumes.length < MAX_VOLUMES && this.#createVolume(dice);
+    if (verb === 'attach' || verb === 'detach') return this.#changeAttachment(verb, dice);
+    if (verb === 'resize' || verb === 'delete volume') return this.#changeVolume(verb, dice);
+    return this.#changeDeployment(verb, dice);
   }
 
-  /** From all instances. */
-  async detach(volume: Possession, replica: Replica): Promise<void> {
-    await this.#insistOn(volume, '/detach', replica);
-  }
-
-  begin(kind: Possession['kind'], request: Record<string, unknown>): Possession {
-    const key = `${kind}-${this.possessions.length}-${this.#parts.seed}`;
-    const possession = new Possession(kind, key, request, this.#parts.journal);
-    this.possessions.push(possession);
-    return possession;
-  }
-
-  async #once(dice: Dice): Promise<void> {
-    const { replicas, journal } = this.#parts;
-    const replica = dice.pick(replicas);
-    if (replica === undefined) return;
-    const operation = dice.weighted(WEIGHTS);
-    const instance = dice.pick(this.live('instances'));
-    const volume = dice.pick(this.live('volumes'));
-    const did = await this.#do(operation, { dice, replica, instance, volume });
-    if (did) journal.operation(operation);
-  }
-
-  /** False: there was nothing to do it with. */
-  async #do(
-    operation: keyof typeof WEIGHTS,
-    given: { dice: Dice; replica: Replica; instance: Possession | undefined; volume: Possession | undefined },
+  async #changeDeployment(
+    verb: 'terminate' | 'pause' | 'resume' | 'restart' | 'read',
+    dice: Dice,
   ): Promise<boolean> {
-    const { dice, replica, instance, volume } = given;
-    switch (operation) {
-      case 'create': {
-        if (this.live('instances').length >= MAX_LIVE.instances) return false;
-        await this.create(
-          this.begin('instances', { ...dice.pick(PLACEMENTS), ssh_keys: [newPublicKey()] }),
-          replica,
-        );
-        return true;
-      }
-      case 'createVolume': {
-        if (this.live('volumes').length >= MAX_LIVE.volumes) return false;
-        const request = { name: 'data', size_gb: 20, region: 'eu-frankfurt', type: 'nvme' };
-        await this.create(this.begin('volumes', request), replica);
-        return true;
-      }
-      case 'askAgain': {
-        const open = dice.pick(
-          this.possessions.slice(-50).filter(({ deleteSentAt }) => deleteSentAt === undefined),
-        );
-        if (open !== undefined) await this.create(open, replica);
-        return open !== undefined;
-      }
-      case 'list':
-        await this.#list(replica);
-        return true;
-      case 'delete':
-        if (instance !== undefined) await this.delete(instance, replica);
-        return instance !== undefined;
-      case 'deleteVolume':
-        if (volume !== undefined) await this.delete(volume, replica);
-        return volume !== undefined;
-      case 'stop':
-      case 'start':
-        if (instance !== undefined) await this.#order(instance, operation, replica);
-        return instance !== undefined;
-      case 'attach':
-      case 'detach':
-        if (instance === undefined || volume === undefined) return false;
-        await this.#insistOn(volume, `/${operation}`, replica, { instance_ids: [instance.id] });
-        return true;
-    }
-  }
-
-  async #order(instance: Possession, operation: 'stop' | 'start', replica: Replica): Promise<void> {
-    instance.isOrdered = true;
-    await this.#insistOn(instance, `/${operation}`, replica);
-  }
-
-  async #insistOn(possession: Possession, verb: string, replica: Replica, body?: object): Promise<void> {
-    const reply = await this.#insist(replica, 'POST', `${possession.path}${verb}`, { body });
-    if (reply === undefined || reply.status === 200 || reply.status === 409) return;
-    // Either of two resources of an attach may be deleted by another buyer meanwhile.
-    if (reply.status !== 404 || (possession.isLive && verb !== '/attach')) this.#odd(possession, verb, reply);
-  }
-
-  async #list(replica: Replica): Promise<void> {
-    const before = this.live('instances').filter(({ boughtAt }) => boughtAt !== undefined);
-    const reply = await this.#parts.client.send(replica, { method: 'GET', path: '/instances' });
-    if (reply?.status !== 200) return;
-    const { instances } = reply.body as { instances: { id: string }[] };
-    const listed = new Set(instances.map(({ id }) => id));
-    for (const possession of before)
-      if (possession.isLive && !listed.has(possession.id ?? ''))
-        this.#parts.journal.lose(`${possession.id} is not in the list`, { replica: reply.replica });
-  }
-
-  #insist(
-    replica: Replica,
-    method: 'POST' | 'DELETE',
-    path: string,
-    { body, key }: { body?: unknown; key?: string } = {},
-  ): Promise<Reply | undefined> {
-    const headers = key === undefined ? {} : { 'Idempotency-Key': key };
-    return this.#parts.client.insist({ method, path, body, headers }, replica);
-  }
-
-  #odd(possession: Possession, what: string, { status, body, replica }: Reply): void {
-    this.#parts.journal.lose(`${possession.id ?? possession.key}: ${what} is answered ${status}`, {
-      replica,
-      body,
+    const statuses = STATUSES[verb];
+    const deployment = this.#pick(dice, ({ status }) => statuses.includes(status));
+    if (deployment === undefined) return false;
+    return occupied([deployment], async () => {
+      if (verb === 'read') return this.read(dice, deployment);
+      const { id, team } = deployment;
+      const path = `/api/deployments/${id}`;
+      const ask =
+        verb === 'terminate'
+          ? { team, method: 'DELETE' as const, path }
+          : { team, method: 'POST' as const, path: `${path}/${verb}` };
+      const answer = await this.#ask(dice, this.#parts.fleet.order({ verb, subject: id }), ask);
+      deployment.status = answer?.status === 200 ? AFTER[verb] : 'unknown';
     });
   }
+
+  async #changeAttachment(verb: 'attach' | 'detach', dice: Dice): Promise<boolean> {
+    const { fleet } = this.#parts;
+    const isAttach = verb === 'attach';
+    const volume = dice.pick(
+      idle(fleet.liveVolumes).filter(({ attachedTo }) => (attachedTo === null) === isAttach),
+    );
+    if (volume === undefined) return false;
+    const deployment = isAttach
+      ? this.#pick(dice, ({ status, team }) => status === 'running' && team === volume.team)
+      : fleet.deployments.get(volume.attachedTo ?? '');
+    if (deployment === undefined || deployment.isBusy) return false;
+    return occupied([volume, deployment], async () => {
+      const order = fleet.order({ verb, subject: volume.volumeId, deploymentId: deployment.id });
+      const path = `/api/volumes/${volume.volumeId}/${verb}`;
+      const body = { deploymentId: deployment.id };
+      const answer = await this.#ask(dice, order, { team: volume.team, method: 'POST', path, body });
+      if (answer?.status === 200) volume.attachedTo = isAttach ? deployment.id : null;
+      else await this.#readVolume(dice, volume);
+    });
+  }
+
+  async #changeVolume(verb: 'resize' | 'delete volume', dice: Dice): Promise<boolean> {
+    const { fleet } = this.#parts;
+    const volume = dice.pick(
+      idle(fleet.liveVolumes).filter(({ attachedTo }) => verb === 'resize' || attachedTo === null),
+    );
+    if (volume === undefined) return false;
+    return occupied([volume], async () => {
+      const { volumeId, team } = volume;
+      const path = `/api/volumes/${volumeId}`;
+      if (verb === 'resize') {
+        const sizeGb = volume.sizeGb + GROWTH_GB;
+        const order = fleet.order({ verb, subject: volumeId, sizeGb });
+        const body = { sizeInGb: sizeGb };
+        const answer = await this.#ask(dice, order, { team, method: 'PATCH', path, body });
+        if (answer?.status === 200) volume.sizeGb = sizeGb;
+        else await this.#readVolume(dice, volume);
+        return;
+      }
+      const answer = await this.#ask(dice, fleet.order({ verb, subject: volumeId }), {
+        ...{ team, method: 'DELETE', path },
+      });
+      if (answer?.status === 200) volume.status = 'ended';
+      else await this.#readVolume(dice, volume);
+    });
+  }
+
+  async #createVolume(dice: Dice): Promise<boolean> {
+    const { fleet, teams } = this.#parts;
+    const team = dice.pick(teams) as Team;
+    const { provider, region } = OFFER;
+    const order = fleet.order({ verb: 'create volume', subject: undefined });
+    const body = { name: 'data', sizeInGb: SIZE_GB, provider, region };
+    const answer = await this.#ask(dice, order, { team, method: 'POST', path: '/api/volumes', body });
+    if (answer?.status !== 201) return false;
+    order.subject = String(answer.body['volumeId']);
+    fleet.addVolume(order.subject, team, SIZE_GB);
+    return true;
+  }
+
+  async #readVolume(dice: Dice, volume: OwnVolume): Promise<void> {
+    const { team, volumeId } = volume;
+    const path = `/api/volumes/${volumeId}`;
+    const answer = await this.#parts.client.send(dice, { team, method: 'GET', path });
+    if (answer?.status !== 200) return;
+    const { status, sizeInGb, attachedToDeploymentIds } = answer.body;
+    volume.sizeGb = Number(sizeInGb);
+    volume.attachedTo = (attachedToDeploymentIds as string[])[0] ?? null;
+    if (status === 'deleting' || status === 'deleted') volume.status = 'ended';
+  }
+
+  async #ask(dice: Dice, order: Order, ask: Parameters<MarketClient['send']>[1]): Promise<Answer | null> {
+    const answer = await this.#parts.client.send(dice, ask, order);
+    if (answer === null) return null;
+    order.answeredAt = Date.now();
+    order.status = answer.status;
+    if (MUST_BE_TAKEN.includes(order.verb) && answer.status === 400)
+      this.#odd(`a valid ${order.verb} is answered 400`, '', answer);
+    if (answer.status === 404) this.#odd('something of a team is not found', order.subject ?? '', answer);
+    return answer;
+  }
+
+  #pick(dice: Dice, fits: (deployment: OwnDeployment) => boolean): OwnDeployment | undefined {
+    return dice.pick(idle([...this.#parts.fleet.deployments.values()]).filter(fits));
+  }
+
+  #odd(what: string, id: string, answer: Answer): void {
+    this.#parts.journal.lose(what, { id, ...answer });
+  }
+}
+
+/** They depend on nothing that another buyer may change. */
+const MUST_BE_TAKEN: readonly Verb[] = ['create', 'create volume'];
+const STATUSES: Readonly<
+  Record<'terminate' | 'pause' | 'resume' | 'restart' | 'read', readonly OwnDeployment['status'][]>
+> = {
+  terminate: ['running', 'stopped'],
+  pause: ['running'],
+  resume: ['stopped'],
+  restart: ['running'],
+  read: ['unknown', 'deploying'],
+};
+const AFTER = { terminate: 'ended', pause: 'stopped', resume: 'running', restart: 'running' } as const;
+
+function toStatus(status: string): OwnDeployment['status'] {
+  if (status === 'deploying' || status === 'running' || status === 'stopped') return status;
+  return 'ended';
+}
+
+function idle<T extends { isBusy: boolean }>(all: readonly T[]): T[] {
+  return all.filter(({ isBusy }) => !isBusy);
+}
+
+async function occupied(things: { isBusy: boolean }[], work: () => Promise<void>): Promise<true> {
+  for (const thing of things) thing.isBusy = true;
+  try {
+    await work();
+  } finally {
+    for (const thing of things) thing.isBusy = false;
+  }
+  return true;
 }

@@ -1,92 +1,100 @@
-import { assertKeepsContract } from '../support/http/contract.ts';
-import { sleep } from './dice.ts';
+import { assertKeepsMarketplaceContract } from '../support/http/contract.ts';
+import type { Dice } from './dice.ts';
 import type { Journal } from './journal.ts';
-import { API_KEY, type Replica } from './processes.ts';
-
-export interface Reply {
-  replica: string;
-  status: number;
-  body: Record<string, unknown>;
-  /** When the request was sent and when all of the reply was there, milliseconds since the epoch. */
-  sentAt: number;
-  receivedAt: number;
-  /** An earlier attempt had no clear reply: it may have been carried out, or may still be. */
-  isRepeated: boolean;
-}
+import type { Order } from './orders.ts';
+import type { Server, Team } from './setting.ts';
 
 export interface Ask {
-  method: 'GET' | 'POST' | 'DELETE';
+  team: Team;
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
-  body?: unknown;
-  headers?: Record<string, string>;
+  body?: object;
 }
 
-/** A server that is stopped does not answer, and its client does not wait for ever. */
-const TIMEOUT_MS = 4_000;
-const PAUSE_MS = 100;
+export interface Answer {
+  server: string;
+  status: number;
+  body: Record<string, unknown>;
+}
 
-/** A marketplace's client of all replicas at once. */
-export class SoakClient {
-  readonly #replicas: readonly Replica[];
+/** Longer than a request may wait for a provider; a server that is stopped does not answer at all. */
+const TIMEOUT_MS = 8_000;
+/** A server that did not answer is left out for a while, as a load balancer does. */
+const AVOID_MS = 5_000;
+/** What was sent shortly before a server was stopped may not have been read either. */
+const UNREAD_MS = 1_000;
+/** What the house answers where it is not itself that failed. */
+const EXPECTED_FAILURES = [502, 503, 504];
+
+/** A client of all servers at once. */
+export class MarketClient {
+  readonly #servers: readonly Server[];
   readonly #journal: Journal;
+  readonly #lost: { order: Order; server: Server; sentAt: number }[] = [];
+  readonly #avoidUntil = new Map<Server, number>();
 
-  constructor(replicas: readonly Replica[], journal: Journal) {
-    this.#replicas = replicas;
+  constructor(servers: readonly Server[], journal: Journal) {
+    this.#servers = servers;
     this.#journal = journal;
   }
 
-  /** One request to one replica; undefined: there was no reply, or only a part of one. */
-  async send(replica: Replica, { method, path, body, headers = {} }: Ask): Promise<Reply | undefined> {
-    const kind = `${method} ${path.replace(/(inst|vol)-[0-9a-f]+/, '{id}')}`;
+  /**
+   * Sends a request once, to a server that accepts the connection. Null: it was sent, and what came of it is not known.
+   * `order` learns when a server that is stopped goes on.
+   */
+  async send(dice: Dice, ask: Ask, order?: Order): Promise<Answer | null> {
+    const server = this.#pick(dice);
     const sentAt = Date.now();
-    const exchange = await this.#exchange(replica, { method, path, body, headers }).catch(() => undefined);
-    this.#journal.reply(kind, exchange?.response.status ?? 'lost');
-    if (exchange === undefined) return undefined;
-    const { response, text } = exchange;
-    const { status } = response;
+    const kind = `${ask.method} ${ask.path.replace(/[a-z]+-[0-9a-f]{8,}/, '{id}')}`;
     try {
-      const contentType = response.headers.get('content-type');
-      assertKeepsContract({ method, path: `/v1${path}`, status, contentType, body: text });
-    } catch (error) {
-      this.#journal.lose('a reply breaks the contract', {
-        replica: replica.name,
-        kind,
-        text,
-        error: String(error),
+      const response = await fetch(`${server.baseUrl}${ask.path}`, {
+        method: ask.method,
+        headers: { Authorization: `Bearer ${ask.team.apiKey}`, 'Content-Type': 'application/json' },
+        ...(ask.body !== undefined && { body: JSON.stringify(ask.body) }),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
       });
+      const text = await response.text();
+      this.#journal.reply(kind, response.status);
+      this.#judge(server, ask, response, text);
+      return { server: server.name, status: response.status, body: JSON.parse(text) };
+    } catch (error) {
+      this.#avoidUntil.set(server, Date.now() + AVOID_MS);
+      if (isRefused(error)) return this.send(dice, ask, order);
+      if (order !== undefined) this.#lost.push({ order, server, sentAt });
+      this.#journal.reply(kind, 'lost');
+      return null;
     }
-    if (status === 401 || (status >= 500 && status !== 503))
-      this.#journal.lose(`an answer ${status}`, { replica: replica.name, method, path, text });
-    const reply = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
-    return { replica: replica.name, status, body: reply, sentAt, receivedAt: Date.now(), isRepeated: false };
   }
 
-  /** Asks one replica after the other until one answers other than 503; undefined: none did in time. */
-  async insist(ask: Ask, first: Replica, patienceMs = 15_000): Promise<Reply | undefined> {
-    const deadline = Date.now() + patienceMs;
-    let index = this.#replicas.indexOf(first);
-    let isRepeated = false;
-    while (Date.now() < deadline) {
-      const replica = this.#replicas[index++ % this.#replicas.length] ?? first;
-      const reply = await this.send(replica, ask);
-      if (reply !== undefined && reply.status !== 503) return { ...reply, isRepeated };
-      isRepeated = true;
-      await sleep(PAUSE_MS);
-    }
-    return undefined;
+  /** To be called once a server goes on that was stopped since `from`: what was sent to it meanwhile is read only now. */
+  wentOn(server: Server, from: number): void {
+    const now = Date.now();
+    for (const lost of this.#lost)
+      if (lost.server === server && lost.sentAt >= from - UNREAD_MS) lost.order.readableAt ??= now;
   }
 
-  async #exchange({ baseUrl }: Replica, { method, path, body, headers }: Ask) {
-    const response = await fetch(`${baseUrl}${path}`, {
-      method,
-      headers: {
-        Authorization: `Bearer ${API_KEY}`,
-        ...(body !== undefined && { 'Content-Type': 'application/json' }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    return { response, text: await response.text() };
+  #pick(dice: Dice): Server {
+    const now = Date.now();
+    const good = this.#servers.filter((server) => (this.#avoidUntil.get(server) ?? 0) < now);
+    return dice.pick(good.length > 0 ? good : this.#servers) as Server;
   }
+
+  #judge(server: Server, { method, path }: Ask, response: Response, text: string): void {
+    const { status } = response;
+    const contentType = response.headers.get('content-type');
+    const details = { server: server.name, method, path, status, text };
+    try {
+      assertKeepsMarketplaceContract({ method, path, status, contentType, body: text });
+    } catch (error) {
+      this.#journal.lose('a reply breaks the contract', { ...details, error: String(error) });
+    }
+    if (status === 401 || (status >= 500 && !EXPECTED_FAILURES.includes(status)))
+      this.#journal.lose(`an answer ${status}`, details);
+  }
+}
+
+/** Whether nothing was sent: there is no server at the address now. */
+function isRefused(error: unknown): boolean {
+  const { cause } = error as { cause?: { code?: string } };
+  return cause?.code === 'ECONNREFUSED';
 }

@@ -12,12 +12,8 @@ export class Journal {
   readonly replies = new Map<string, number>();
   readonly faults = new Map<string, number>();
   readonly losses: Loss[] = [];
-  /** How long work that a killed server held waited to be taken up, in milliseconds. */
-  readonly pickUpsMs: number[] = [];
   /** From the last fault until all books agreed. */
   quietAfterMs: number | null = null;
-  /** How long after a replica had shown a state, in milliseconds, another one still showed the state before it. */
-  longestStaleMs = 0;
   readonly #print: (line: string) => void;
 
   constructor(print: (line: string) => void) {

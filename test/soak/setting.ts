@@ -1,83 +1,113 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bundledCatalogFile, loadCatalog } from '../../src/config/load.ts';
-import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import { freePort } from '../support/free-port.ts';
-import { embeddedPostgres, postgresDatabase, type SoakDatabase, sqliteDatabase } from './database.ts';
-import { Platform, Replica } from './processes.ts';
+import { startEmbedded } from '../support/databases/embedded-postgres.ts';
+import type { ProviderTruth } from '../support/doubles/journaled-provider.ts';
+import {
+  addRichTeam,
+  MARKETPLACE_ENV,
+  startProvider,
+  writeMarketplaceConfig,
+} from '../support/processes/marketplace.ts';
+import { Lives } from './processes.ts';
 
-/** Short, so that a minute sees many of them end. */
-export const LEASE_MS = 3_000;
+/** Short, so that a run of some minutes sees what is given up. Seconds. */
+export const TIMES = { actionS: 45, lifecycleWaitS: 5, findCreateS: 30, blinkS: 20 };
 
-export interface Setting extends AsyncDisposable {
-  database: SoakDatabase;
-  platform: Platform;
-  replicas: readonly Replica[];
-  catalog: Catalog;
-  /** Where the logs are. Kept by `keep`, for who looks into a loss. */
-  folder: string;
-  keep(): void;
+const CONFIG = `polling:
+  interval_s: [10, 20]
+  blink_s: ${TIMES.blinkS}
+  sweep_s: 20
+  catalog_s: 10
+  find_create_s: ${TIMES.findCreateS}
+  action_s: ${TIMES.actionS}
+  lifecycle_wait_s: ${TIMES.lifecycleWaitS}
+billing: { slice_s: 10, minimum_runtime_minutes: 0 }
+log: { level: info }
+`;
+
+export interface Team {
+  id: string;
+  apiKey: string;
 }
 
-/** A database, a simulator and servers, all of them started. `database`: undefined makes a PostgreSQL of its own. */
-export async function startSetting(given: {
-  database: string | undefined;
-  replicaCount: number;
-}): Promise<Setting> {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-soak-'));
-  await using stack = new AsyncDisposableStack();
-  let isKept = false;
-  const remove = (): void => {
-    if (!isKept) rmSync(folder, { recursive: true, force: true });
-  };
-  stack.defer(remove);
-  process.once('exit', remove);
-  const database = stack.use(await openDatabase(given.database, folder));
-  const port = await freePort();
-  const config = join(folder, 'berth.yaml');
-  writeFileSync(config, toConfig(port));
+/** One `berth marketplace` of several, over many lives. */
+export class Server extends Lives {
+  /** Of its present or last life. */
+  baseUrl = '';
 
-  const platform = new Platform(folder, config, port);
-  stack.defer(() => void platform.end('SIGKILL'));
-  await platform.start();
-  const replicas = Array.from(
-    { length: given.replicaCount },
-    (_, index) => new Replica(`replica-${index + 1}`, folder, config, database.url),
+  constructor(name: string, folder: string, config: string) {
+    const args = ['marketplace', '--json', '--port', '0', '--config', config];
+    super(name, folder, () => args, MARKETPLACE_ENV);
+  }
+
+  override async start(): Promise<Record<string, string>> {
+    const ready = await super.start();
+    this.baseUrl = ready['base_url'] ?? '';
+    return ready;
+  }
+}
+
+export interface Setting extends AsyncDisposable {
+  /** Of the database. */
+  url: string;
+  /** For commands. */
+  config: string;
+  servers: readonly Server[];
+  teams: readonly Team[];
+  /** Where the logs are; removed at the end unless `keep` was called. */
+  folder: string;
+  keep(): void;
+  truth(): Promise<ProviderTruth>;
+}
+
+/** A PostgreSQL, a provider and servers, all of them started, and teams with money. */
+export async function startSetting(given: {
+  servers: number;
+  teams: number;
+  seed: string;
+}): Promise<Setting> {
+  await using stack = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), 'berth-soak-'));
+  let isKept = false;
+  stack.defer(() => {
+    if (!isKept) rmSync(folder, { recursive: true, force: true });
+  });
+  const database = await startEmbedded();
+  stack.defer(database.stop);
+  const provider = stack.use(
+    await startProvider({
+      ...{ bootMs: 300, stopMs: 200, startMs: 300, restartMs: 500, deleteMs: 200, volumeMs: 100 },
+      ...{ delayMs: 20, seed: given.seed },
+    }),
+  );
+  const config = writeMarketplaceConfig(folder, {
+    database: database.url,
+    providerUrl: provider.baseUrl,
+    more: CONFIG,
+  });
+  const servers = Array.from(
+    { length: given.servers },
+    (_, index) => new Server(`server-${index + 1}`, folder, config),
   );
   stack.defer(async () => {
-    await Promise.all(replicas.map((replica) => replica.end('SIGKILL')));
+    await Promise.all(servers.map((server) => server.end('SIGKILL')));
   });
-  for (const replica of replicas) await replica.start();
+  for (const server of servers) await server.start();
+  const baseUrl = servers[0]?.baseUrl ?? '';
+  const teams: Team[] = [];
+  for (let number = 0; number < given.teams; number++) {
+    const { apiKey, teamId } = await addRichTeam({ config, baseUrl }, `user-${number}@example.com`);
+    teams.push({ id: teamId, apiKey });
+  }
+  const truthUrl = new URL('/control/truth', provider.baseUrl);
   const owned = stack.move();
   return {
-    database,
-    platform,
-    replicas,
-    folder,
-    catalog: loadCatalog(bundledCatalogFile()),
+    ...{ url: database.url, config, servers, teams, folder },
     keep: () => {
       isKept = true;
     },
+    truth: async () => (await (await fetch(truthUrl)).json()) as ProviderTruth,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-async function openDatabase(url: string | undefined, folder: string): Promise<SoakDatabase> {
-  if (url === undefined) return embeddedPostgres();
-  return url === 'sqlite' ? sqliteDatabase(join(folder, 'berth.db')) : postgresDatabase(url);
-}
-
-function toConfig(port: number): string {
-  return `platform:
-  address: http://127.0.0.1:${port}
-  boot_ms: [100, 600]
-  stop_ms: [50, 300]
-  start_ms: [100, 500]
-  destroy_ms: [50, 300]
-  volume_ms: [20, 200]
-reconcile: { watch_interval_s: 1, ssh_probe_interval_s: 0.5, lease_s: ${LEASE_MS / 1000}, orphan_grace_s: 30 }
-rate_limits: { enabled: false }
-log: { level: info }
-`;
 }

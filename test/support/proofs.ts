@@ -202,23 +202,18 @@ export const proofs: Readonly<Record<string, Proof>> = {
     'node test/loaded.ts --project long --times 20 test/sandbox/clients.long.test.ts',
   ),
   soak: commands(
-    'what hours of load and blows do to servers on PostgreSQL',
-    CORE,
-    10,
-    'node test/soak/soak.ts --minutes 5',
-  ),
-  'soak-marketplace': commands(
-    'books that drift under load and blows',
+    'books that drift under load and blows to servers on PostgreSQL',
     MARKET,
     15,
-    'node test/soak/marketplace/soak.ts --minutes 10',
+    'node test/soak/soak.ts --minutes 10',
   ),
   scale: commands('what costs more than its work as it grows', ['src'], 20, 'node bench/scale.ts'),
   benches: commands(
     'a hot path that became slower',
     ['src/http', 'src/orchestrator', 'src/marketplace'],
     10,
-    ...['polled-read', 'start', 'offers-page', 'busy', 'lifecycle'].map((name) => `node bench/${name}.ts`),
+    'node bench/polled-read.ts',
+    'node bench/start.ts',
   ),
   'lab-serve': lab(
     'a server on the real libvirt and on a cluster of Incus',

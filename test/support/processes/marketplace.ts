@@ -39,7 +39,7 @@ export async function startProvider(
 }
 
 /** The address that a server prints with `--json`. */
-export async function readyUrl(server: BerthProcess): Promise<string> {
+async function readyUrl(server: BerthProcess): Promise<string> {
   const line = await server.waitForOutput((stdout) => /^\{.*\}$/m.exec(stdout)?.[0]);
   return String(JSON.parse(line).base_url);
 }

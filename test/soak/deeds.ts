@@ -1,4 +1,4 @@
-import type { Deed, DeedKind, ProviderTruth } from '../../support/doubles/journaled-provider.ts';
+import type { Deed, DeedKind, ProviderTruth } from '../support/doubles/journaled-provider.ts';
 import { isAccepted, mayHappen, type Order, openUntil, type Verb } from './orders.ts';
 import type { DeploymentRow, Rows, VolumeRow } from './rows.ts';
 

@@ -1,5 +1,5 @@
-import type { Volume } from '../../../src/contract/volume.ts';
-import type { ProviderTruth } from '../../support/doubles/journaled-provider.ts';
+import type { Volume } from '../../src/contract/volume.ts';
+import type { ProviderTruth } from '../support/doubles/journaled-provider.ts';
 import { isAccepted, type Order, openUntil } from './orders.ts';
 import type { DeploymentRow, Rows } from './rows.ts';
 

@@ -1,4 +1,4 @@
-import type { Deed, ProviderTruth } from '../../support/doubles/journaled-provider.ts';
+import type { Deed, ProviderTruth } from '../support/doubles/journaled-provider.ts';
 import { isSpare, ownersOf } from './deeds.ts';
 import { isAccepted, mayHappen, type Order, openUntil } from './orders.ts';
 import type { DeploymentRow, Rows, VolumeRow } from './rows.ts';

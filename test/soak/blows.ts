@@ -1,5 +1,5 @@
-import { Dice, sleep } from '../dice.ts';
-import type { Journal } from '../journal.ts';
+import { Dice, sleep } from './dice.ts';
+import type { Journal } from './journal.ts';
 import type { Server } from './setting.ts';
 
 /** How long a server is stopped, in seconds: within its lease of 30 s, beyond it, and until what it was doing was given up. */

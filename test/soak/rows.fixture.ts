@@ -1,6 +1,6 @@
-import type { Instance } from '../../../src/contract/instance.ts';
-import type { Volume } from '../../../src/contract/volume.ts';
-import type { Deed, ProviderTruth } from '../../support/doubles/journaled-provider.ts';
+import type { Instance } from '../../src/contract/instance.ts';
+import type { Volume } from '../../src/contract/volume.ts';
+import type { Deed, ProviderTruth } from '../support/doubles/journaled-provider.ts';
 import type { Order } from './orders.ts';
 import type { DeploymentRow, Rows, VolumeRow } from './rows.ts';
 
