@@ -73,8 +73,9 @@ export function transitionsOf(servers: ServerWork): readonly Transition[] {
     server.before = { host: server.host, vmState: server.vmState };
     switchOff(server);
   };
+  /** nova/compute/manager.py, _confirm_resize: its guest may have stopped since. */
   const confirm = (server: Server): void => {
-    server.vmState = server.before?.vmState ?? server.vmState;
+    servers.settle(server, server.isRunning ? 'active' : 'stopped');
     server.before = undefined;
   };
   const takeSnapshot = (server: Server): void => {
