@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Endpoint, MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
+import type { Endpoint, MachineSpec, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import { failed } from '../../src/platform-model/steps.ts';
 import { silentLog } from '../support/doubles/log.ts';
 import { everyProbeWorks } from '../support/doubles/plain-platform.ts';
 import { newPublicKey } from '../support/doubles/ssh-keys.ts';
@@ -117,33 +118,47 @@ describe('what the platform does by itself', () => {
   });
 
   it.each([
-    ['an ONLINE', false],
-    ['a STOPPED', true],
+    ['an ONLINE', 'ONLINE', undefined],
+    ['a STOPPED', 'STOPPED', undefined],
+    ['a STOPPING', 'STOPPING', 'stop'],
+    ['a STOPPED, which is to be started,', 'STOPPED', 'start'],
   ])(
     '%s dedicated machine that its platform removes without an order raises an alarm, and goes by an order [unordered-removal]',
-    async (_status, isStopped) => {
+    async (_name, status, verb) => {
       const clock = new VirtualClock();
       let isRemoved = false;
       await using orchestrator = await startTestOrchestrator({
         clock,
         probe: everyProbeWorks,
-        wrapDriver: (driver) =>
-          withMachines(driver, (machine) => (isRemoved ? { ...machine, power: 'destroying' } : machine)),
+        wrapDriver: (driver) => {
+          const shown = withMachines(driver, (machine) =>
+            isRemoved ? { ...machine, power: 'destroying' } : machine,
+          );
+          const gone = async () => failed('gone', 'there is no machine');
+          const unlessGone =
+            (change: 'start' | 'stop'): PlatformDriver['stop'] =>
+            (...order) =>
+              isRemoved ? gone() : driver[change](...order);
+          return { ...shown, start: unlessGone('start'), stop: unlessGone('stop') };
+        },
       });
       const { request, store } = orchestrator;
       const { id, reads } = await make(orchestrator, clock);
       await until('it is ONLINE', () => reads('ONLINE'));
-      if (isStopped) {
+      if (status === 'STOPPED') {
         await request('POST', `/instances/${id}/stop`);
         await until('it is STOPPED', () => reads('STOPPED'));
       }
       isRemoved = true;
+      if (verb !== undefined) await request('POST', `/instances/${id}/${verb}`);
+      const failing = async () =>
+        (await store.read.alarms.list()).filter(({ kind }) => kind === 'step_failing');
       await clock.advance(9 * 60_000);
-      expect(await store.read.alarms.list()).toEqual([]);
+      expect(await failing()).toEqual([]);
       await clock.advance(3 * 60_000);
-      expect(await reads(isStopped ? 'STOPPED' : 'ONLINE')).toBe(true);
+      expect(await reads(status)).toBe(true);
       const text = expect.stringContaining('`berth instances rm` orders it');
-      expect(await store.read.alarms.list()).toMatchObject([{ kind: 'step_failing', subject: id, text }]);
+      expect(await failing()).toMatchObject([{ subject: id, text }]);
       await request('DELETE', `/instances/${id}`);
       await until('it is gone', () => reads(undefined));
       expect(await store.read.alarms.list()).toEqual([]);

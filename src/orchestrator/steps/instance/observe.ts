@@ -11,7 +11,7 @@ import { onMachineFailed, onMachineGone, recordLoss } from '../fail.ts';
 import { retry } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';
-import { LONGEST_RECLAIM_MS, whileRemoving } from './being-removed.ts';
+import { awaitRemoval } from './being-removed.ts';
 import { isDown } from './stop.ts';
 
 /** How long a machine may be paused before its instance is STOPPED, in milliseconds. */
@@ -50,7 +50,7 @@ async function applyMachine(
     case 'failed':
       return onMachineFailed(context, lease, tx, record, machine);
     case 'destroying':
-      if (record.spec.instanceType !== 'SPOT') return awaitRemoval(context, lease);
+      if (record.spec.instanceType !== 'SPOT') return awaitRemoval(context, lease, 'observe');
       return recordLoss(context, lease, tx, record, async () => {
         await transition(tx, record, 'DESTROYING', now);
         return { step: 'release' };
@@ -61,16 +61,6 @@ async function applyMachine(
     default:
       return finish;
   }
-}
-
-/** Waits for a removal that nobody ordered. It is overdue past the deadline of the work, which survives a restart. */
-function awaitRemoval({ clock }: ReconcileContext, lease: Lease): Next {
-  const now = clock.now();
-  const overdueAt = now + LONGEST_RECLAIM_MS;
-  // A later deadline was written by a clock that was ahead.
-  if (lease.deadlineAt === null || lease.deadlineAt > overdueAt)
-    return { step: 'observe', deadlineAt: overdueAt };
-  return whileRemoving(lease, now >= lease.deadlineAt);
 }
 
 /**
@@ -106,7 +96,7 @@ async function applyToStopped(
   { power }: ObservedMachine,
 ): Promise<Next> {
   if (power === 'running') return { step: 'stop' };
-  if (power === 'destroying') return awaitRemoval(context, lease);
+  if (power === 'destroying') return awaitRemoval(context, lease, 'observe');
   if (power === 'paused')
     return { step: 'again', afterMs: context.options.lastRetryMs, attempt: lease.attempt - 1 };
   if (isDown({ power }) && record.spec.onStop === 'release' && !record.attachCycle)

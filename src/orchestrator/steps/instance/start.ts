@@ -29,7 +29,7 @@ type Attempted =
   | { outcome: 'starting' }
   | { outcome: 'gone'; observedAt: number }
   | { outcome: 'unknown'; reason: string }
-  /** The machine is stopped, and it is too late for another call. */
+  /** The machine is stopped, and it is too late for another call; or its platform is removing it. */
   | { outcome: 'late' };
 
 /**
@@ -90,7 +90,7 @@ function toAttempted(found: Observation<ObservedMachine>, isLate: boolean): Atte
   const { power } = found.value;
   if (power === 'running') return { outcome: 'done', value: found.value };
   if (power === 'starting' || power === 'building') return { outcome: 'starting' };
-  return isLate ? { outcome: 'late' } : undefined;
+  return isLate || power === 'destroying' ? { outcome: 'late' } : undefined;
 }
 
 function gone({ observedAt }: Pick<Observation<unknown>, 'observedAt'>): Attempted {

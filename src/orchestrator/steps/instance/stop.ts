@@ -1,5 +1,5 @@
 import { transition } from '../../instances/transition.ts';
-import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
+import type { ObservedMachine, Power, Step } from '../../model/platform-driver.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { makeAttachmentsDue } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
@@ -13,8 +13,11 @@ import { failInstance, onMachineFailed, onMachineGone } from '../fail.ts';
 import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance, whilePending } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';
+import { awaitRemoval } from './being-removed.ts';
 
 const STOPPING_POLL_MS = 500;
+/** What a stop would not change. */
+const ENDING: ReadonlySet<Power> = new Set(['stopping', 'destroying']);
 
 /** The result of a stop: the observed machine, and the driver's answer if it was called. */
 interface Attempted {
@@ -32,6 +35,8 @@ export async function stepStop(context: StepContext, lease: Lease, record: Insta
     if (step?.outcome === 'done') return stopped(context, tx, current);
     if (step?.outcome === 'pending') return whilePending(step);
     if (found?.answer === 'gone') return onMachineGone(context, lease, tx, current, found.observedAt);
+    if (found?.answer === 'observed' && found.value.power === 'destroying')
+      return awaitRemoval(context, lease, 'stop');
     if (found?.answer === 'observed' && isDown(found.value))
       return current.status === 'STOPPING' && found.value.power === 'failed'
         ? onMachineFailed(context, lease, tx, current, found.value)
@@ -55,8 +60,7 @@ async function findOrStop(
   const { driver } = context;
   if (isRepeated(lease)) {
     const found = await confirmMachine(context, record);
-    if (found.answer !== 'observed' || isDown(found.value) || found.value.power === 'stopping')
-      return { found };
+    if (found.answer !== 'observed' || isDown(found.value) || ENDING.has(found.value.power)) return { found };
   }
   const step = await callStep(context, lease, (call) => driver.stop(record.ownerRef, lease.cookie, call));
   return step.outcome === 'failed' ? { step, found: await confirmMachine(context, record) } : { step };
