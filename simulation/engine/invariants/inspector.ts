@@ -234,9 +234,11 @@ export class EngineInspector
     const isHidden = ({ host }: Machine): boolean =>
       this.hasSuffered(after.id, 'move') &&
       engine.hosts.some(({ name, isSilent }) => name === host && isSilent);
+    // A create that stood still since before people removed the machine may reach the engine now. The sweep removes its machine.
+    const isRemade = this.hasSuffered(after.id, 'remove');
     destroyedIsProved(
       written,
-      own.filter((machine) => machine.ref === after.ownerRef && !isHidden(machine)),
+      own.filter((machine) => machine.ref === after.ownerRef && !isHidden(machine) && !isRemade),
     );
     // Where a machine is gone, and its row does not know that yet, another may have its address.
     const withMachine = new Set(engine.machines().flatMap(({ ref }) => (ref === undefined ? [] : idOf(ref))));
