@@ -1,12 +1,10 @@
-import { connect } from 'node:net';
-import ssh2 from 'ssh2';
 import { onTestFinished } from 'vitest';
 import { createAutoClock } from './auto-clock.ts';
 import { createReference, type ReferenceSetup } from './create-reference.ts';
 
 type Json = Record<string, unknown>;
 
-export interface Called {
+interface Called {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: Json;
@@ -15,20 +13,11 @@ export interface Called {
 const POLL_MS = 500;
 const LIMITS = { timeoutMs: 30_000, maxBodyBytes: 64_000_000 };
 
-function newPair(): { private: string; public: string } {
-  for (;;) {
-    const pair = ssh2.utils.generateKeyPairSync('ed25519');
-    if (Buffer.from(pair.public.split(' ')[1] ?? '', 'base64').length === 51) return pair;
-  }
-}
-
-export const keys = { own: newPair(), other: newPair() };
-
 /** A create of the cheapest offer. */
 export const smallRequest = {
   configuration_id: 'cpu-small',
   region: 'eu-north',
-  ssh_keys: [keys.own.public, keys.other.public],
+  ssh_keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJjBEmZs3v5FqBMrGFmwRbJ8gGhbMtEbUXBmmYbyQ0Xp'],
 };
 
 export type ReferenceClient = ReturnType<typeof setUp>;
@@ -72,10 +61,7 @@ export function setUp(setup: Omit<ReferenceSetup, 'clock'> = {}) {
 
   return {
     clock,
-    reference,
-    transport,
     send,
-    bearer,
     call,
     until,
     useCredential: (other: string) => {
@@ -87,34 +73,5 @@ export function setUp(setup: Omit<ReferenceSetup, 'clock'> = {}) {
       if (status !== 201) throw new Error(JSON.stringify(body));
       return (await until(`/instances/${body['id']}`, 'ONLINE')).body;
     },
-    /** Returns the command's output, or why the login failed. */
-    login: (instance: Json, command = 'true', pair = keys.own, username = String(instance['ssh_username'])) =>
-      clock.during(login(instance, command, pair.private, username)),
   };
-}
-
-function login(instance: Json, command: string, privateKey: string, username: string): Promise<string> {
-  return new Promise((resolve) => {
-    const client = new ssh2.Client();
-    const end = (outcome: string) => {
-      client.end();
-      resolve(outcome);
-    };
-    client.on('error', ({ message }) => end(message));
-    client.on('ready', () =>
-      client.exec(command, (error, channel) => {
-        if (error !== undefined) return end(error.message);
-        let printed = '';
-        channel.on('data', (chunk: Buffer) => {
-          printed += chunk.toString();
-        });
-        channel.stderr.resume();
-        channel.on('close', (code: number) => end(`${code} ${printed}`.trim()));
-      }),
-    );
-    const { public_ip: host, ssh_port: port } = instance;
-    // Without noDelay, ssh2 waits for delayed acknowledgements, some 140 ms for each login.
-    const sock = connect({ host: String(host), port: Number(port), noDelay: true });
-    client.connect({ sock, username, privateKey, readyTimeout: 5_000 });
-  });
 }
