@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, serveTarget } from '../cli/cli.fixture.ts';
-import { entryOf, logKey, signedReport, temporaryFolder, writeLog } from './log.fixture.ts';
+import { logKey, signedReport, temporaryFolder, writeLog } from './log.fixture.ts';
 import { openLog } from './log.ts';
 import { verifyInLog } from './verify-log.ts';
 import { webReader } from './web-reader.ts';
@@ -102,22 +102,5 @@ describe('a log behind a web server', () => {
     );
     expect(() => webReader('ftp://log.example')).toThrow('not a URL of http');
     expect(() => webReader('https://log.example/?x=1')).toThrow('no user, query or fragment');
-  });
-
-  it('whose files are of another log is refused', async () => {
-    await writeLog(folder.file('other'), [...Array(299).keys(), 777]);
-    await using server = await serveTarget((request, response) => {
-      const isTile = request.url?.includes('/tile/') ?? false;
-      files(
-        Object.assign(request, { url: isTile ? request.url?.replace('/log/', '/other/') : request.url }),
-        response,
-      );
-    });
-    const reader = webReader(`${server.origin}/log`);
-    const verification = { logKey: logKey.open, witnessKeys: [], reader };
-    await expect(verifyInLog(signedReport(777), verification)).rejects.toThrow('changed or removed');
-    await expect((await openLog(reader, logKey.open)).proveInclusion(0, entryOf(0))).rejects.toThrow(
-      'not prove',
-    );
   });
 });
