@@ -52,60 +52,6 @@ it('serves the operator API of production to the control key only', async () => 
   expect(Object.keys((await over('d/operator/openapi.json')).body.paths)).toContain('/cordons');
 });
 
-it('places nothing new where a region is cordoned, and lists what is left', async () => {
-  const bench = await benchOf(sandbox);
-  const { id } = (await bench.order('one')).body;
-  await bench.until(id, 'ONLINE');
-  const before = await offered(bench, '/availability');
-  expect(before.regions).toContain('us-phoenix');
-  const subject = { kind: 'region', name: 'us-phoenix' } as const;
-  const drained = await over('d/operator/v1/drain', { ...subject, reason: 'new switches' });
-  expect(drained.body).toMatchObject({ empty: false, by_status: { ONLINE: 1 } });
-  expect((await offered(bench, '/availability'))?.regions ?? []).not.toContain('us-phoenix');
-  expect((await bench.order('two')).body.error.code).toBe('capacity_unavailable');
-  expect((await bench.read(id)).body.status).toBe('ONLINE');
-  await bench.ask('DELETE', `/instances/${id}`);
-  await bench.until(id, 'GONE');
-  expect(await d.drain(subject)).toMatchObject({ empty: true, instances: [] });
-  await d.uncordon(subject);
-  expect((await offered(bench, '/availability')).regions).toContain('us-phoenix');
-});
-
-it('shows a maintenance window in advance, and withholds the offer during it', async () => {
-  const bench = await benchOf(sandbox);
-  const now = sandbox.clock.now();
-  const [from, until] = [now + 3_600_000, now + 7_200_000].map((at) => new Date(at).toISOString());
-  await d.planMaintenance({ kind: 'offer', name: OFFER, from, until, reason: 'firmware' });
-  const planned = await offered(bench, '/availability');
-  expect(planned.extras.berth.maintenance_windows).toMatchObject([{ starts_at: from, ends_at: until }]);
-  await sandbox.clock.advance(3_700_000);
-  expect(await offered(bench, '/availability')).toBeUndefined();
-  expect(await offered(bench, '/configurations')).toMatchObject({ available: false, maintenance: true });
-  await sandbox.clock.advance(3_700_000);
-  expect(await offered(bench, '/availability')).toMatchObject({ available: true });
-});
-
-it('ends keys that are revoked or expired, and the tokens obtained with them', async () => {
-  const bench = await benchOf(sandbox);
-  const read = async (credential: string) =>
-    (
-      await sandbox.fetch(`${bench.baseUrl}/instances`, {
-        headers: { authorization: `Bearer ${credential}` },
-      })
-    ).status;
-  const expires = new Date(sandbox.clock.now() + 60_000).toISOString();
-  const short = await d.createKey({ account: bench.account, expires_at: expires });
-  const { access_token: token } = (await bench.ask('POST', '/auth/token', { api_key: short.api_key })).body;
-  expect([await read(short.api_key), await read(token)]).toEqual([200, 200]);
-  await sandbox.clock.advance(61_000);
-  expect([await read(short.api_key), await read(token)]).toEqual([401, 401]);
-  const { keys } = (await over(`d/operator/v1/keys?account=${bench.account}`)).body;
-  expect(keys).toMatchObject([{ state: 'valid' }, { state: 'expired' }]);
-  expect((await over(`d/operator/v1/keys/${keys[0].id}/revoke`, {})).status).toBe(200);
-  await sandbox.clock.advance(2_000);
-  expect(await read(bench.apiKey)).toBe(401);
-});
-
 it('moves a price: offers show it, instances keep theirs, and a reset restores it', async () => {
   const bench = await benchOf(sandbox);
   const { id } = (await bench.order('one')).body;
