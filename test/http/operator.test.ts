@@ -51,17 +51,6 @@ describe('the views', () => {
     });
   });
 
-  it('sum up what there is', async () => {
-    expect(await read('/status')).toEqual({
-      instances: { ONLINE: 2, ERROR: 1 },
-      platforms: [{ platform: 'default', down_since: new Date(at).toISOString() }],
-      work: { open: 1, oldest_due_at: new Date(later).toISOString() },
-      units_taken: 0,
-      storage_taken_gb: 0,
-      alarms: { count: 2, unacknowledged: 2 },
-    });
-  });
-
   it('find instances by filters and text, and go through them page by page', async () => {
     interface Page {
       instances: { id: string }[];
@@ -81,33 +70,6 @@ describe('the views', () => {
     expect((await find('host=node-1&q=FIRST')).ids).toEqual(['inst-1']);
     expect((await find('account=default&q=boot')).ids).toEqual(['inst-2']);
     expect((await find(`account=${berth.account.id}&limit=1`)).total).toBe(3);
-  });
-
-  it('show one with its work and its history', async () => {
-    const { events, ...shown } = await read('/instances/inst-2');
-    expect(shown).toMatchObject({ id: 'inst-2', status: 'ERROR', work: 'destroy', host: 'node-1' });
-    expect(events).toMatchObject([
-      { cause: 'request', to: 'PROVISIONING' },
-      { from: 'PROVISIONING', to: 'ERROR', detail: 'no kernel' },
-    ]);
-  });
-
-  it('list open work, alarms and orphans', async () => {
-    expect(await read('/work')).toMatchObject({ work: [{ resource: 'inst-2', step: 'destroy' }], total: 1 });
-    expect(await read('/alarms')).toMatchObject({
-      alarms: [{ kind: 'orphan_machine' }, { kind: 'platform_down' }],
-    });
-    expect(await read('/orphans')).toEqual({
-      orphans: [
-        {
-          kind: 'machine',
-          ref: 'berth-stray',
-          platform: 'default',
-          since: new Date(at).toISOString(),
-          text: 'look',
-        },
-      ],
-    });
   });
 
   it('tell of each offer and region why none can be had', async () => {

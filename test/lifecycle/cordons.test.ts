@@ -138,23 +138,6 @@ describe('a cordon', () => {
     expect(new Set(avoided.map((hosts) => JSON.stringify(hosts)))).toEqual(new Set(['[]', '["kvm-1"]']));
     expect(avoided.at(-1)).toEqual(['kvm-1']);
   });
-
-  it('is refused for what is not there, and that is in the audit log', async () => {
-    const { berth, set, store } = await start();
-    await using _ = berth;
-    await expect(set({ kind: 'offer', name: 'none-such' })).rejects.toThrow(
-      'There is no offer none-such: give one of ',
-    );
-    await expect(
-      set({ kind: 'region', name: first.region }, { until: new Date(1).toISOString() }),
-    ).rejects.toThrow('give a later end');
-    await expect(set({ kind: 'host', name: 'kvm-1', platform: 'west' })).rejects.toThrow(
-      'There is no platform west: give one of default.',
-    );
-    const audit = await store.read.audit.page({ limit: 10 });
-    expect(audit.map(({ outcome }) => outcome)).toEqual(['refused', 'refused', 'refused']);
-    expect(await store.read.cordons.list()).toEqual([]);
-  });
 });
 
 describe('maintenance', () => {

@@ -63,28 +63,6 @@ describe('a create', () => {
     expect(await machines(orchestrator.simulator)).toBe(1);
   });
 
-  it('that did not reach the platform is sent again', async () => {
-    const { orchestrator, calls } = await startWithFaults(({ method }, nth) =>
-      method === 'create' && nth === 1 ? 'fail-before' : 'none',
-    );
-    await using _ = orchestrator;
-    const id = await create(orchestrator);
-    await orchestrator.waitFor(id, 'ONLINE');
-    expect(calls('create')).toBeGreaterThan(1);
-    expect(await machines(orchestrator.simulator)).toBe(1);
-  });
-
-  it('waits for the platform to say whether it has the machine before it tries again', async () => {
-    const { orchestrator, calls } = await startWithFaults(({ method }, nth) => {
-      if (method === 'create' && nth === 1) return 'fail-after';
-      return method === 'get' && nth <= 3 ? 'unknown' : 'none';
-    });
-    await using _ = orchestrator;
-    const id = await create(orchestrator);
-    await orchestrator.waitFor(id, 'ONLINE');
-    expect(calls('create')).toBe(1);
-  });
-
   it('that hangs delays no other instance, and a delete meanwhile wins [create-hangs]', async () => {
     let hung = '';
     const { orchestrator, heal } = await startWithFaults(({ method, ref }) => {
@@ -101,18 +79,6 @@ describe('a create', () => {
     heal();
     await orchestrator.waitFor(stuck, 'GONE');
     expect(await machines(orchestrator.simulator)).toBe(1);
-  });
-
-  it('that the platform fails ends in ERROR with a text, frees its capacity and leaves no machine', async () => {
-    await using orchestrator = await startTestOrchestrator({ platform: { boot_failure_rate: 1 } });
-    const id = await create(orchestrator);
-    const failed = await orchestrator.waitFor(id, 'ERROR');
-    expect(failed['error']).toBe('The machine of this instance did not boot.');
-    await until('the claim is released', async () => !(await orchestrator.store.read.claims.isHeldBy(id)));
-    expect(await machines(orchestrator.simulator)).toBe(0);
-    expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('ERROR');
-    await orchestrator.request('DELETE', `/instances/${id}`);
-    await orchestrator.waitFor(id, 'GONE');
   });
 
   it('whose SSH never answers is ERROR when its window ends, and leaves no machine [ssh-never-answers]', async () => {
@@ -193,35 +159,9 @@ describe('a destroy', () => {
       expect(await machines(orchestrator.simulator)).toBe(0);
     },
   );
-
-  it('is not believed while the platform cannot be asked', async () => {
-    const { orchestrator, setPlan, heal, calls } = await startWithFaults(() => 'none');
-    await using _ = orchestrator;
-    const id = await create(orchestrator);
-    await orchestrator.waitFor(id, 'ONLINE');
-    setPlan(({ method }) => (method === 'get' ? 'unknown' : 'none'));
-    await orchestrator.request('DELETE', `/instances/${id}`);
-    await until('it was looked for twice', () => calls('get') >= 2);
-    expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('DESTROYING');
-    heal();
-    await orchestrator.waitFor(id, 'GONE');
-  });
 });
 
 describe('a stop and a start', () => {
-  it('whose answers are lost end as they should', async () => {
-    const { orchestrator } = await startWithFaults(({ method }, nth) =>
-      (method === 'stop' || method === 'start') && nth === 1 ? 'fail-after' : 'none',
-    );
-    await using _ = orchestrator;
-    const id = await create(orchestrator);
-    await orchestrator.waitFor(id, 'ONLINE');
-    await orchestrator.request('POST', `/instances/${id}/stop`);
-    await orchestrator.waitFor(id, 'STOPPED');
-    await orchestrator.request('POST', `/instances/${id}/start`);
-    await orchestrator.waitFor(id, 'ONLINE');
-  });
-
   it('a start that does not get to SSH in time is taken back: STOPPED, capacity free, startable again', async () => {
     const { orchestrator, setPlan, heal } = await startWithFaults(() => 'none', { onlineWithinMs: 400 });
     await using _ = orchestrator;

@@ -67,15 +67,6 @@ describe('an instance', () => {
     }
   });
 
-  it('forgets its cloud_init once the machine is made', async () => {
-    await using orchestrator = await startTestOrchestrator();
-    const id = await create(orchestrator, {
-      cloud_init: { write_files: [{ path: '/etc/secret', content: 'hush' }] },
-    });
-    await orchestrator.waitFor(id, 'ONLINE');
-    expect((await orchestrator.store.read.instances.byId(id))?.spec.cloudInit).toBeUndefined();
-  });
-
   it('that is starting takes a second start for success, and a delete, and no stop', async () => {
     await using orchestrator = await startTestOrchestrator({ platform: { start_ms: [300, 300] } });
     const id = await create(orchestrator);

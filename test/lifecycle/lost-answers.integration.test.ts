@@ -27,12 +27,6 @@ describe('a call whose answer is lost is looked for, not repeated:', () => {
     await berth.passUntil(`/instances/${id}`, 'ONLINE');
     expect(berth.count('start')).toBe(1);
   });
-
-  it('a create', async () => {
-    await using berth = await startPlainOrchestrator(first('create', 'fail-after'));
-    await online(berth);
-    expect(berth.count('create')).toBe(1);
-  });
 });
 
 it('a create whose machine needs another call goes on with the one that is there [create-in-several-calls]', async () => {

@@ -8,7 +8,6 @@ import { until } from '../support/time/until.ts';
 import {
   listings,
   metric,
-  offered,
   online,
   refOf,
   startTroubled,
@@ -29,16 +28,6 @@ describe('a proof of absence', () => {
     expect(counts.list - before).toBe(1);
   });
 
-  it('is shared by deletions at the same time', async () => {
-    await using troubled = await startTroubled({ ...rarelyWatched, platform: { destroy_ms: [50, 50] } });
-    const { orchestrator, counts } = troubled;
-    const ids = await online(orchestrator, 8);
-    const before = counts.list;
-    await Promise.all(ids.map((id) => orchestrator.request('DELETE', `/instances/${id}`)));
-    await Promise.all(ids.map((id) => orchestrator.waitFor(id, 'GONE')));
-    expect(counts.list - before).toBeLessThanOrEqual(3);
-  });
-
   it('is none while a listing still shows the machine [absence-not-proved-while-listed]', async () => {
     await using troubled = await startTroubled();
     const { orchestrator, say } = troubled;
@@ -50,22 +39,6 @@ describe('a proof of absence', () => {
     expect((await orchestrator.store.read.work.of(id))?.lastError).toMatch(/still lists it/);
     say({});
     await orchestrator.waitFor(id, 'GONE');
-  });
-
-  it('of a volume takes a listing of the volumes', async () => {
-    await using troubled = await startTroubled();
-    const { orchestrator, say } = troubled;
-    const { body } = await orchestrator.request('POST', '/volumes', { body: volumeRequest() });
-    const path = `/volumes/${body['id']}`;
-    const status = async () => (await orchestrator.request('GET', path)).body?.['status'];
-    await until('it is there', async () => (await status()) === 'AVAILABLE');
-    say({ hidesVolumes: true });
-    await orchestrator.request('DELETE', path);
-    const work = () => orchestrator.store.read.work.of(String(body['id']));
-    await until('it was not proved', async () => /not proved gone/.test((await work())?.lastError ?? ''));
-    expect(await status()).toBe('DELETING');
-    say({});
-    await until('it is gone', async () => (await orchestrator.request('GET', path)).status === 404);
   });
 
   it('of the only volume takes a listing of the machines that can be believed [absence-of-only-volume]', async () => {
@@ -122,19 +95,6 @@ describe('losses', () => {
     expect([accepted.code, accepted.stdout]).toEqual([0, expect.stringMatching(/accepted until/)]);
     await until('all four are lost', async () => (await count('ERROR')) === 4);
     expect((await runMain(['losses', ...database])).stdout).toMatch(/No instance is held\./);
-  });
-
-  it('that are accepted let a platform be believed that lacks everything', async () => {
-    await using troubled = await startTroubled();
-    const { orchestrator } = troubled;
-    const ids = await online(orchestrator, 2);
-    for (const id of ids) await take(orchestrator, id);
-    await until('nothing is offered', async () => (await offered(orchestrator)) === 0);
-    await listings(troubled, 2);
-    expect(await statuses(orchestrator, ids)).toEqual(['ONLINE', 'ONLINE']);
-    await runMain(['losses', 'accept', '--database', `sqlite:${orchestrator.databasePath}`]);
-    for (const id of ids) await orchestrator.waitFor(id, 'ERROR');
-    expect(await offered(orchestrator)).toBeGreaterThan(0);
   });
 
   it('are machines that failed, too', async () => {

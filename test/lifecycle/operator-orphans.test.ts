@@ -5,18 +5,41 @@ import { decideOrphan } from '../../src/orchestrator/operate/actions/orphans.ts'
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { actor, audited } from './operator-actions.fixture.ts';
 
+type Berth = Awaited<ReturnType<typeof startPlainOrchestrator>>;
+
 /** A machine on the platform that no row knows. */
-async function makeMachine(
-  { platform: { driver }, clock }: Awaited<ReturnType<typeof startPlainOrchestrator>>,
-  ref: string,
-  note: string,
-): Promise<void> {
+async function makeMachine({ platform: { driver }, clock }: Berth, ref: string, note: string): Promise<void> {
   const spec = machineSpec({ ref, note });
   let step = await driver.create(spec, null);
   while (step.outcome === 'pending') {
     await clock.advance(1_000);
     step = await driver.create(spec, step.cookie);
   }
+}
+
+/** The platform shows nothing of the machine, as if it were gone, until the returned function is called. */
+function hide({ platform: { driver } }: Berth, ref: string): () => void {
+  const { get, list } = driver;
+  driver.get = async (asked) => (asked === ref ? { answer: 'gone' } : get(asked));
+  driver.list = async () => {
+    const listing = await list();
+    if (listing.answer !== 'listed') return listing;
+    return { ...listing, items: listing.items.filter((machine) => machine.ref !== ref) };
+  };
+  return () => void Object.assign(driver, { get, list });
+}
+
+/** An instance that no row knows. */
+const UNKNOWN = `inst-${'0123456789abcdef'.repeat(2)}`;
+
+/** Makes a machine whose row may have been pruned, with a note like that of `like`. */
+async function makePruned(berth: Berth, like: string): Promise<string> {
+  const { clock, orchestrator, platform } = berth;
+  const note = JSON.parse(platform.machines.get(like)?.note ?? '');
+  await orchestrator.store.transact((tx) => tx.marks.put('instances_pruned_until', clock.now()));
+  await makeMachine(berth, `berth-${UNKNOWN}`, JSON.stringify({ ...note, id: UNKNOWN }));
+  await clock.advance(15_000);
+  return `berth-${UNKNOWN}`;
 }
 
 describe('a decision about a machine that no live instance has', () => {
@@ -35,16 +58,10 @@ describe('a decision about a machine that no live instance has', () => {
     await using _ = berth;
     const { id: lost, ownerRef: ref } = row;
     await berth.passUntil(`/instances/${await berth.create()}`, 'ONLINE');
-    const { get, list } = berth.platform.driver;
-    berth.platform.driver.get = async (asked) => (asked === ref ? { answer: 'gone' } : get(asked));
-    berth.platform.driver.list = async () => {
-      const listing = await list();
-      if (listing.answer !== 'listed') return listing;
-      return { ...listing, items: listing.items.filter((machine) => machine.ref !== ref) };
-    };
+    const show = hide(berth, ref);
     await berth.passUntil(`/instances/${lost}`, 'ERROR');
     // It turns up again: its disk may be wanted.
-    Object.assign(berth.platform.driver, { get, list });
+    show();
     await berth.clock.advance(15_000);
     expect(await decideOrphan.perform(deps, actor, { ref, action: 'adopt', dry_run: true })).toMatchObject({
       ref,
@@ -73,17 +90,9 @@ describe('a decision about a machine that no live instance has', () => {
     await using _ = berth;
     const { id: lost, ownerRef: ref } = row;
     await berth.passUntil(`/instances/${await berth.create()}`, 'ONLINE');
-    const { get, list } = berth.platform.driver;
-    Object.assign(berth.platform.driver, {
-      get: async (asked: string) => (asked === ref ? { answer: 'gone' } : get(asked)),
-      list: async () => {
-        const listing = await list();
-        if (listing.answer !== 'listed') return listing;
-        return { ...listing, items: listing.items.filter((machine) => machine.ref !== ref) };
-      },
-    });
+    const show = hide(berth, ref);
     await berth.passUntil(`/instances/${lost}`, 'ERROR');
-    Object.assign(berth.platform.driver, { get, list });
+    show();
     await berth.clock.advance(15_000);
     const destroy = decideOrphan.perform(deps, actor, { ref, action: 'destroy', dry_run: false });
     await expect(destroy).rejects.toThrow(`berth instances rm ${lost} --yes`);
@@ -111,7 +120,7 @@ describe('a decision about a machine that no live instance has', () => {
   it('or removes one that never had a row, until it is proved gone [operator-destroy-orphan]', async () => {
     const { berth, store, deps } = await setup();
     await using _ = berth;
-    const ref = `berth-inst-${'0123456789abcdef'.repeat(2)}`;
+    const ref = `berth-${UNKNOWN}`;
     const make = () => makeMachine(berth, ref, 'what nobody reads');
     await make();
     await berth.clock.advance(15_000);
@@ -140,33 +149,22 @@ describe('a decision about a machine that no live instance has', () => {
   it('makes one whose row may have been pruned a new instance, and its alarm ends [operator-adopt-pruned]', async () => {
     const { berth, store, row, deps } = await setup();
     await using _ = berth;
-    const id = `inst-${'0123456789abcdef'.repeat(2)}`;
-    const ref = `berth-${id}`;
-    const { machines } = berth.platform;
-    const note = JSON.stringify({ ...JSON.parse(machines.get(row.ownerRef)?.note ?? ''), id });
-    await store.transact((tx) => tx.marks.put('instances_pruned_until', berth.clock.now()));
-    await makeMachine(berth, ref, note);
-    await berth.clock.advance(15_000);
+    const ref = await makePruned(berth, row.ownerRef);
     const alarms = async () =>
       (await store.read.alarms.list()).filter(({ subject }) => subject === ref).map(({ kind }) => kind);
     expect(await alarms()).toEqual(['row_lost']);
     await decideOrphan.perform(deps, actor, { ref, action: 'adopt', dry_run: false });
     await berth.clock.advance(30_000);
-    expect((await store.read.instances.byOwnerRef(ref))?.id).not.toBe(id);
+    expect((await store.read.instances.byOwnerRef(ref))?.id).not.toBe(UNKNOWN);
     expect(await alarms()).toEqual([]);
-    expect((await berth.orchestrator.request('GET', `/instances/${id}`)).status).toBe(404);
+    expect((await berth.orchestrator.request('GET', `/instances/${UNKNOWN}`)).status).toBe(404);
   });
 
   it('is not carried out later than ten minutes after it was decided [operator-order-expires]', async () => {
     const { berth, store, row, deps } = await setup();
     await using _ = berth;
-    const id = `inst-${'0123456789abcdef'.repeat(2)}`;
-    const ref = `berth-${id}`;
-    const { driver, machines } = berth.platform;
-    const note = JSON.stringify({ ...JSON.parse(machines.get(row.ownerRef)?.note ?? ''), id });
-    await store.transact((tx) => tx.marks.put('instances_pruned_until', berth.clock.now()));
-    await makeMachine(berth, ref, note);
-    await berth.clock.advance(15_000);
+    const { driver } = berth.platform;
+    const ref = await makePruned(berth, row.ownerRef);
     const { get } = driver;
     driver.get = async (asked) => (asked === ref ? { answer: 'unknown', reason: 'it is busy' } : get(asked));
     await decideOrphan.perform(deps, actor, { ref, action: 'adopt', dry_run: false });
@@ -180,7 +178,7 @@ describe('a decision about a machine that no live instance has', () => {
   it('is refused while another decision about the machine is carried out [operator-one-decision]', async () => {
     const { berth, store, deps } = await setup();
     await using _ = berth;
-    const ref = `berth-inst-${'0123456789abcdef'.repeat(2)}`;
+    const ref = `berth-${UNKNOWN}`;
     const since = berth.clock.now();
     const alarm = { kind: 'orphan_machine', subject: ref, platform: 'default', text: 'it is there' } as const;
     await store.transact((tx) => tx.alarms.put({ ...alarm, since, lastSeenAt: since, acknowledgedBy: null }));

@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { Endpoint, MachineSpec, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import type { Endpoint, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { failed } from '../../src/platform-model/steps.ts';
-import { silentLog } from '../support/doubles/log.ts';
 import { everyProbeWorks } from '../support/doubles/plain-platform.ts';
-import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { anOrder } from '../support/rows/orchestrator-rows.ts';
-import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 import { until } from '../support/time/until.ts';
 import { VirtualClock } from '../support/time/virtual-clock.ts';
 import { withMachines } from './recovery.fixture.ts';
@@ -188,75 +186,6 @@ describe('what the platform does by itself', () => {
     });
     expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('STOPPED');
   });
-});
-
-describe('a machine with our tag and no row', () => {
-  const stray = (ref: string, note: string): MachineSpec => ({
-    ...{
-      ref,
-      offerId: 'cpu-4x16',
-      datacenter: '',
-      hostname: 'stray',
-      image: 'ubuntu-24.04',
-      vcpus: 4,
-      memoryGb: 16,
-      rootDiskGb: 80,
-    },
-    gpuCount: 0,
-    gpuType: undefined,
-    sshKeys: [newPublicKey()],
-    cloudInit: undefined,
-    note,
-  });
-  const stateOf = async ({ simulator }: TestOrchestrator, ref: string): Promise<string> => {
-    const found = await simulator.get(ref);
-    return found.answer === 'observed' ? found.value.power : found.answer;
-  };
-
-  it.each([
-    ['log', 'running'],
-    ['stop', 'stopped'],
-    ['reap', 'gone'],
-  ] as const)('is, with orphans: %s, %s in the end', async (orphans, expected) => {
-    const errors: object[] = [];
-    await using orchestrator = await startTestOrchestrator({
-      reconcile: { orphans, orphan_grace_s: 0.3 },
-      log: { ...silentLog, error: (fields) => errors.push(fields) },
-    });
-    const datacenter = orchestrator.catalog.regions.get('eu-frankfurt')?.datacenter ?? '';
-    const mine = await online(orchestrator);
-    const installation = (await orchestrator.store.read.installation.get())?.id;
-    const note = JSON.stringify({ installation, id: 'inst-stray' });
-    await behind(() =>
-      orchestrator.simulator.create({ ...stray('berth-inst-stray', note), datacenter }, null),
-    );
-    await until(
-      `the stray is ${expected}`,
-      async () =>
-        errors.some((fields) => 'ref' in fields && fields.ref === 'berth-inst-stray') &&
-        (await stateOf(orchestrator, 'berth-inst-stray')) === expected,
-    );
-    expect((await orchestrator.request('GET', `/instances/${mine}`)).body['status']).toBe('ONLINE');
-  });
-});
-
-it('a volume with our tag and no row is reported, and never touched', async () => {
-  const errors: object[] = [];
-  await using orchestrator = await startTestOrchestrator({
-    reconcile: { orphans: 'reap', orphan_grace_s: 0.2 },
-    log: { ...silentLog, error: (fields) => errors.push(fields) },
-  });
-  const { simulator, request, catalog } = orchestrator;
-  const mine = await request('POST', '/volumes', { body: volumeRequest() });
-  const datacenter = catalog.regions.get('eu-frankfurt')?.datacenter ?? '';
-  const stray = { ref: 'berth-vol-stray', datacenter, sizeGb: 10, type: undefined, note: 'a note' };
-  await behind(async () => (await simulator.volumes?.create(stray, null)) ?? { outcome: 'none' });
-  await until('the volume is reported', () =>
-    errors.some((fields) => 'ref' in fields && fields.ref === 'berth-vol-stray'),
-  );
-  expect(errors.filter((fields) => 'ref' in fields)).toEqual([{ ref: 'berth-vol-stray' }]);
-  expect((await simulator.volumes?.get('berth-vol-stray'))?.answer).toBe('observed');
-  expect((await request('GET', `/volumes/${mine.body['id']}`)).body['status']).toBe('AVAILABLE');
 });
 
 describe('an address, port and forwards that change', () => {

@@ -24,12 +24,6 @@ interface Lie {
   refusesOrders?: boolean;
   /** Every machine has failed. */
   failsAll?: boolean;
-  /** No create reaches it. */
-  losesCreates?: boolean;
-  /** A create comes back then, with a failure that is final. */
-  failsCreatesAt?: Promise<void>;
-  /** The volumes cannot be listed. */
-  hidesVolumes?: boolean;
 }
 
 interface Alarm {
@@ -103,12 +97,6 @@ function lying(
     },
     create: async (spec, cookie) => {
       counts.create++;
-      const { failsCreatesAt } = lie();
-      if (failsCreatesAt !== undefined) {
-        await failsCreatesAt;
-        return { outcome: 'failed', code: 'boot_failed', sideEffect: 'certain', detail: 'it did not boot' };
-      }
-      if (lie().losesCreates) throw new Error('the create did not get there');
       return reached().refusesOrders ? refused : driver.create(spec, cookie);
     },
     destroy: async (ref, cookie) => {
@@ -123,7 +111,6 @@ function lyingVolumes(volumes: VolumeDriver, lie: () => Lie): VolumeDriver {
   return {
     get: async (ref) => (lie().deniesAll ? { answer: 'gone' } : volumes.get(ref)),
     list: async () => {
-      if (lie().hidesVolumes) return { answer: 'unknown', reason: 'no answer' };
       return lie().deniesAll ? { answer: 'listed', items: [] } : volumes.list();
     },
     create: (spec, cookie) => volumes.create(spec, cookie),

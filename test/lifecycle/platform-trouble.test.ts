@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 import { until } from '../support/time/until.ts';
-import { VirtualClock } from '../support/time/virtual-clock.ts';
 import {
   create,
   listings,
@@ -66,37 +64,6 @@ describe('a platform that cannot be believed', () => {
     expect(new Set(await statuses(orchestrator, ids))).toEqual(new Set(['ONLINE']));
   });
 
-  it('concludes nothing in a step that was under way when the trouble began', async () => {
-    await using troubled = await startTroubled({ platform: { destroy_ms: [300, 300] } });
-    const { orchestrator, say } = troubled;
-    const [deleted = '', ...others] = await online(orchestrator, 3);
-    await orchestrator.request('DELETE', `/instances/${deleted}`);
-    say({ deniesAll: true });
-    await until('nothing is offered', async () => (await offered(orchestrator)) === 0);
-    await listings(troubled, 3);
-    expect(await statuses(orchestrator, [deleted, ...others])).toEqual(['DESTROYING', 'ONLINE', 'ONLINE']);
-    say({});
-    await orchestrator.waitFor(deleted, 'GONE');
-  });
-
-  it('ends nothing with an answer that comes meanwhile: what it says is asked for again', async () => {
-    await using troubled = await startTroubled({ platform: { boot_failure_rate: 1 } });
-    const { orchestrator, say, counts } = troubled;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    say({ failsCreatesAt: promise });
-    const id = await create(orchestrator);
-    await until('it is being made', () => counts.create === 1);
-    say({ isDown: true });
-    await until('nothing is offered', async () => (await offered(orchestrator)) === 0);
-    resolve();
-    const work = () => orchestrator.store.read.work.of(id);
-    await until('it is left', async () => /no decision is made/.test((await work())?.lastError ?? ''));
-    expect(await statuses(orchestrator, [id])).toEqual(['PROVISIONING']);
-    say({});
-    await orchestrator.waitFor(id, 'ERROR');
-    expect(counts.create).toBeGreaterThan(1);
-  });
-
   it('because it refuses our credentials sells nothing until a listing that began later [platform-credentials-refused]', async () => {
     await using troubled = await startTroubled({ reconcile: { watch_interval_s: 1 } });
     const { orchestrator, say, alarms } = troubled;
@@ -119,32 +86,5 @@ describe('a platform that cannot be believed', () => {
     say({});
     await until('it is offered', async () => (await offered(orchestrator)) > 0);
     await orchestrator.waitFor(await create(orchestrator), 'ONLINE');
-  });
-
-  it('sells from the first request on when it answers', async () => {
-    await using orchestrator = await startTestOrchestrator();
-    expect(await offered(orchestrator)).toBeGreaterThan(0);
-  });
-});
-
-describe('an outage', () => {
-  it('of twenty minutes fails no create: the deadlines of what could not be done are moved', async () => {
-    const clock = new VirtualClock();
-    await using troubled = await startTroubled({ clock });
-    const { orchestrator, say, counts } = troubled;
-    say({ losesCreates: true });
-    const id = await create(orchestrator);
-    await until('it was tried', () => counts.create > 0);
-    say({ isDown: true });
-    await clock.advance(20 * 60_000);
-    expect(await statuses(orchestrator, [id])).toEqual(['PROVISIONING']);
-    expect(await orchestrator.store.read.marks.get('platform_down_since')).not.toBeNull();
-    say({});
-    await until('it is online', async () => {
-      await clock.advance(250);
-      return (await statuses(orchestrator, [id]))[0] !== 'PROVISIONING';
-    });
-    expect(await statuses(orchestrator, [id])).toEqual(['ONLINE']);
-    expect(await orchestrator.store.read.marks.get('platform_down_since')).toBeNull();
   });
 });

@@ -50,20 +50,24 @@ async function finish(call: (cookie: string | null) => Promise<{ outcome: string
     await berth.clock.advance(1_000);
 }
 
+const LOST = `inst-${'0123456789abcdef'.repeat(2)}`;
+
+/** A machine on the platform with the note of an instance that has no row. Returns its ref. */
+async function makeWithoutRow(toNote: typeof lostNote): Promise<string> {
+  const first = await berth.create();
+  await berth.passUntil(`/instances/${first}`, 'ONLINE');
+  const [like] = specs;
+  if (like === undefined) throw new Error('nothing was made');
+  const spec = { ...like, ref: `berth-${LOST}`, note: toNote(like.note, first, LOST) };
+  await finish((cookie) => berth.platform.driver.create(spec, cookie) as never);
+  return spec.ref;
+}
+
 const alarmed = async () => (await berth.orchestrator.store.read.alarms.list()).map(({ subject }) => subject);
 
 it('P2: a machine whose row was lost is not destroyed because one listing left it out', async () => {
   const { clock, orchestrator, platform } = berth;
-  const first = await berth.create();
-  await berth.passUntil(`/instances/${first}`, 'ONLINE');
-  const lost = `inst-${'0123456789abcdef'.repeat(2)}`;
-  const ref = `berth-${lost}` as never;
-  const [like] = specs;
-  if (like === undefined) throw new Error('nothing was made');
-  await finish(
-    (cookie) =>
-      platform.driver.create({ ...like, ref, note: lostNote(like.note, first, lost) }, cookie) as never,
-  );
+  const ref = await makeWithoutRow(lostNote);
   const later = await berth.create();
   await berth.passUntil(`/instances/${later}`, 'ONLINE');
   await orchestrator.request('DELETE', `/instances/${later}`);
@@ -109,32 +113,17 @@ it('P3: nor is a volume, with its data', async () => {
 });
 
 it('P4: nor does its id read 404 while the platform shows it with its whole note', async () => {
-  const { clock, orchestrator, platform } = berth;
-  const first = await berth.create();
-  await berth.passUntil(`/instances/${first}`, 'ONLINE');
-  const lost = `inst-${'0123456789abcdef'.repeat(2)}`;
-  const ref = `berth-${lost}` as never;
-  const [like] = specs;
-  if (like === undefined) throw new Error('nothing was made');
-  await finish(
-    (cookie) =>
-      platform.driver.create({ ...like, ref, note: lostNote(like.note, first, lost) }, cookie) as never,
-  );
+  const { clock, orchestrator } = berth;
+  const ref = await makeWithoutRow(lostNote);
   await clock.advance(40 * MINUTE_MS);
   expect(await alarmed()).toContain(ref);
   // O: a client takes a 404 for DESTROYED, and pays no more. Decision 12: 503 until its row is there again.
-  expect((await orchestrator.request('GET', `/instances/${lost}`)).status).toBe(503);
+  expect((await orchestrator.request('GET', `/instances/${LOST}`)).status).toBe(503);
 });
 
 it('P4: and one whose account is there gets its row again, and never reads 404', async () => {
-  const { clock, orchestrator, platform } = berth;
-  const first = await berth.create();
-  await berth.passUntil(`/instances/${first}`, 'ONLINE');
-  const lost = `inst-${'0123456789abcdef'.repeat(2)}`;
-  const [like] = specs;
-  if (like === undefined) throw new Error('nothing was made');
-  const spec = { ...like, ref: `berth-${lost}` as never, note: like.note.replaceAll(first, lost) };
-  await finish((cookie) => platform.driver.create(spec, cookie) as never);
+  const { clock, orchestrator } = berth;
+  await makeWithoutRow((note, id, lost) => note.replaceAll(id, lost));
   await clock.advance(MINUTE_MS);
-  expect((await orchestrator.request('GET', `/instances/${lost}`)).body['status']).toBe('ONLINE');
+  expect((await orchestrator.request('GET', `/instances/${LOST}`)).body['status']).toBe('ONLINE');
 });

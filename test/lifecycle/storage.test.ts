@@ -1,11 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { backUp } from '../support/restored.ts';
 import { anOrder } from '../support/rows/orchestrator-rows.ts';
 import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
 import { until } from '../support/time/until.ts';
+import { withVolumes } from './volume-races.fixture.ts';
 
 let orchestrator: TestOrchestrator;
 afterEach(() => orchestrator[Symbol.asyncDispose]());
@@ -196,23 +197,3 @@ describe('quotas of an account', () => {
     expect(codeOf(await buy())).toBe('409 quota_exceeded');
   });
 });
-
-/** The driver with some of its calls for volumes replaced. */
-function withVolumes(
-  driver: PlatformDriver,
-  change: (volumes: VolumeDriver) => Partial<VolumeDriver>,
-): PlatformDriver {
-  const { volumes } = driver;
-  if (volumes === undefined) throw new Error('the driver has no volumes');
-  const calls: (keyof VolumeDriver)[] = ['get', 'list', 'create', 'attach', 'detach', 'resize', 'destroy'];
-  const own = Object.fromEntries(
-    calls.map((name) => [name, (volumes[name] as (...args: unknown[]) => unknown).bind(volumes)]),
-  ) as unknown as VolumeDriver;
-  return new Proxy(driver, {
-    get: (target, name) => {
-      if (name === 'volumes') return { ...own, ...change(volumes) };
-      const value = Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-}

@@ -177,22 +177,6 @@ describe('a DELETE before the platform shows the resource reads 404 only when it
     });
     expect(await statusOf(berth, path)).toBe('GONE');
   });
-
-  it('of an instance whose create failed and left a machine, and which holds its unit until then', async () => {
-    await using berth = await startHiding(['destroy']);
-    const { create } = berth.platform.driver;
-    berth.platform.driver.create = async (spec, cookie) => {
-      await create(spec, cookie);
-      return { outcome: 'failed', code: 'boot_failed', sideEffect: 'certain', detail: 'the board is broken' };
-    };
-    const id = await berth.create();
-    await berth.passUntil(`/instances/${id}`, 'ERROR', 1_000);
-    await berth.pass(40_000, async () => {
-      const isHeld = await berth.orchestrator.store.read.claims.isHeldBy(id);
-      if (!isHeld) expect(berth.platform.machines.size).toBe(0);
-    });
-    expect(berth.platform.machines.size).toBe(0);
-  });
 });
 
 describe('a volume that the platform does not show yet', () => {
@@ -243,14 +227,4 @@ it('a DELETE of what the platform has shown waits for nothing', async () => {
     await berth.orchestrator.request('DELETE', path);
     expect(await berth.passUntil(path, 'GONE')).toBeLessThan(5_000);
   }
-});
-
-it('whether the platform shows a resource is no part of any reply', async () => {
-  await using berth = await startHiding([]);
-  const machine = await online(berth);
-  const volume = await berth.createVolume();
-  for (const path of [`/instances/${machine}`, '/instances', `/volumes/${volume}`, '/volumes'])
-    expect((await berth.orchestrator.request('GET', path)).text).not.toMatch(/open_?until/i);
-  const record = await berth.orchestrator.store.read.instances.byId(machine);
-  expect(record).toMatchObject({ createOpenUntil: expect.any(Number) });
 });
