@@ -168,19 +168,4 @@ describe.concurrent('a driver in Python behind berth serve', () => {
     const drivers = execFileSync('ps', ['-eo', 'args='], { encoding: 'utf8' });
     expect(drivers.split('\n').filter((line) => line.includes(join(site.folder, 'chaos.py')))).toEqual([]);
   });
-
-  it('is refused where it is too new, before anything is served', async () => {
-    const answer = JSON.stringify({ id: '1', result: { protocol: 9, name: 'n', capabilities: {} } });
-    using site = newSite({ program: ['sh', '-c', `read -r line; echo '${answer}'; cat > /dev/null`] });
-    const { code, stdout, stderr } = await runBerth(
-      ['serve', '--config', site.config, '--port', '0', '--json'],
-      {
-        cwd: site.folder,
-      },
-    );
-    expect(stderr).toContain(
-      'The driver sh cannot be used: the driver speaks version 9 of the driver protocol, which is too new (this version of Berth supports 2 and 1): upgrade Berth',
-    );
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  });
 });

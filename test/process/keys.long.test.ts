@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -98,22 +98,6 @@ describe('berth keys, while the server runs', () => {
     expect(await statusWith(berth.apiKey)).toBe(200);
   });
 
-  it('ends a key at its time', async () => {
-    const expires = new Date(Date.now() + 15_000).toISOString();
-    const { id, api_key: key } = await createKey(` --expires ${expires}`);
-    expect(await statusWith(key)).toBe(200);
-    await until(
-      async () => (await statusWith(key)) === 401,
-      () => 'the key still works',
-    );
-    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires));
-    expect(await listed(id)).toMatchObject({ STATE: 'expired', EXPIRES: expires });
-    const { id: other } = await createKey(' --expires 30d --label rotation');
-    const { STATE, EXPIRES, LABEL } = await listed(other);
-    expect([STATE, LABEL]).toEqual(['valid', 'rotation']);
-    expect(Date.parse(EXPIRES ?? '') - Date.now()).toBeGreaterThan(29.9 * 24 * 3_600_000);
-  });
-
   it('refuses what is not there or makes no sense, in one sentence', async () => {
     expect(await refuse('keys revoke key-nowhere')).toBe(
       'berth: There is no key "key-nowhere": see `berth keys ls`.\n',
@@ -129,24 +113,6 @@ describe('berth keys, while the server runs', () => {
 });
 
 describe('berth accounts, while the server runs', () => {
-  it('makes an account with a key of its own, which sees nothing of another', async () => {
-    expect(await run('accounts create tenant-b')).toMatch(/^Account tenant-b \(acct-\w+\) is created\./);
-    const { api_key: key } = await createKey(' --account tenant-b');
-    const body = { name: 'mine', size_gb: 10, region: 'eu-frankfurt' };
-    const volume = await createClient(berth.baseUrl, key).request('POST', '/volumes', { body });
-    const other = createClient(berth.baseUrl, berth.apiKey);
-    expect((await other.request('GET', `/volumes/${volume.body['id']}`)).status).toBe(404);
-    expect(await run('accounts list')).toMatch(
-      /^ID +NAME +PASSWORD +CREATED +INSTANCES +DELETED\n[\s\S]*tenant-b +no /,
-    );
-    expect(await refuse('accounts create tenant-b')).toBe(
-      'berth: An account named "tenant-b" already exists.\n',
-    );
-    expect(await refuse('accounts create Tenant')).toMatch(
-      /"Tenant" is not a valid account name: use 1 to 63 of /,
-    );
-  });
-
   it('sets a password that buys tokens, until it is set again', async () => {
     const client = createClient(berth.baseUrl, '');
     const buy = (password: string) =>
@@ -212,32 +178,6 @@ describe('what is kept of a key', () => {
     const { 'LAST USED': lastUsed = '' } = await listed(id);
     expect(Date.parse(lastUsed)).toBeGreaterThanOrEqual(before);
     expect(Date.parse(lastUsed)).toBeLessThanOrEqual(Date.now());
-  });
-});
-
-describe('berth check-config', () => {
-  it('names file, line, column and path of each finding, and exits 1', async () => {
-    const file = join(folder.path, 'broken.yaml');
-    const catalog = join(folder.path, 'catalog.yaml');
-    writeFileSync(file, 'server:\n  port: 70000\ncatalog: catalog.yaml\ncolour: red\n');
-    writeFileSync(catalog, 'regions: {}\noffers:\n  - id: a\n    price_per_hour: cheap\n');
-    const { code, stdout, stderr } = await runMain(['check-config', '--config', file]);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    const lines = stderr.trimEnd().split('\n');
-    expect(lines).toEqual(
-      expect.arrayContaining([
-        `${file}:2:9 server.port: expected a whole number from 0 to 65535`,
-        `${file}:4:1 colour: unknown key; remove it or correct its spelling`,
-        expect.stringMatching(
-          /catalog\.yaml:4:21 offers\[0\]\.price_per_hour: expected a number, got a string/,
-        ),
-      ]),
-    );
-    for (const line of lines) expect(line).toMatch(/^\/.*\.yaml:\d+:\d+ [\w.[\]]+( is required)?: ./);
-  });
-
-  it('has nothing to say of a right one, and exits 0', async () => {
-    expect(await run('check-config')).toMatch(/berth\.yaml: OK, no problems found\n$/);
   });
 });
 

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { type Client, createClient } from '../support/http/http-client.ts';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import {
@@ -163,40 +162,5 @@ describe('the life of an instance, with an HTTP client and OpenSSH', () => {
     await client.waitFor(volumePath, 'AVAILABLE');
     expect((await client.request('DELETE', volumePath)).status).toBe(204);
     await client.waitFor(volumePath, 'GONE');
-  });
-});
-
-describe('60 creates at once on 3 free units', () => {
-  const scarce = { configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' };
-
-  async function isDeployable(): Promise<boolean> {
-    const { body } = await client.request('GET', `/availability?region=${scarce.region}`);
-    const offers = body['configurations'] as { id: string }[];
-    return offers.some(({ id }) => id === scarce.configuration_id);
-  }
-
-  it('are 3 times 201 and 57 times 409 capacity_unavailable, and the units come back', async () => {
-    expect(await isDeployable()).toBe(true);
-    const replies = await Promise.all(
-      Array.from({ length: 60 }, () =>
-        client.request('POST', '/instances', { body: { ...scarce, ssh_keys: [newPublicKey()] } }),
-      ),
-    );
-    const created = replies.filter(({ status }) => status === 201);
-    const refused = replies.filter(({ status }) => status === 409);
-    expect([created.length, refused.length]).toEqual([3, 57]);
-    for (const { body } of refused) expect(body).toMatchObject({ error: { code: 'capacity_unavailable' } });
-    expect(await isDeployable()).toBe(false);
-    const paths = created.map(({ body }) => `/instances/${body['id']}`);
-    await Promise.all(paths.map((path) => client.waitFor(path, 'ONLINE')));
-    for (const path of paths) await client.request('DELETE', path);
-    await Promise.all(paths.map((path) => client.waitFor(path, 'GONE')));
-    expect(await isDeployable()).toBe(true);
-    const [after, ...others] = await Promise.all(
-      Array.from({ length: 4 }, () =>
-        client.request('POST', '/instances', { body: { ...scarce, ssh_keys: [newPublicKey()] } }),
-      ),
-    );
-    expect([after, ...others].map((reply) => reply?.status).sort()).toEqual([201, 201, 201, 409]);
   });
 });
