@@ -18,8 +18,6 @@ export interface LibvirtCompute extends AsyncDisposable {
   image: string;
   /** The end of nova-compute's log. */
   log(): string;
-  /** The serial console of a server that exists. */
-  console(server: string): string;
 }
 
 /** Adds such a host as a zone of its own, and the tiny guest as an image. */
@@ -70,7 +68,6 @@ export async function startLibvirtCompute(cloud: Cloud): Promise<LibvirtCompute>
     zone,
     image: made.id,
     log,
-    console: (server) => host.run('cat', `${SITE}/nova-${name}/instances/${server}/console.log`),
     [Symbol.asyncDispose]: () => host.close(),
   };
 }

@@ -57,36 +57,11 @@ export class Operator {
     await this.isGone(id);
   }
 
-  async stop(id: string): Promise<void> {
-    await this.#act(id, { 'os-stop': null });
-    await this.becomes(id, 'SHUTOFF');
-  }
-
-  async start(id: string): Promise<void> {
-    await this.#act(id, { 'os-start': null });
-    await this.becomes(id, 'ACTIVE');
-  }
-
-  /** To another host of its zone, if there is one, and confirms it. `host` may be in another zone. */
-  async migrate(id: string, host?: string): Promise<void> {
-    await this.#act(id, { migrate: host === undefined ? null : { host } });
+  /** To another host of its zone, and confirms it. */
+  async migrate(id: string): Promise<void> {
+    await this.#act(id, { migrate: null });
     await this.becomes(id, 'VERIFY_RESIZE');
-    await this.confirm(id);
-  }
-
-  /** Leaves it as VERIFY_RESIZE, until it is confirmed or reverted. */
-  async resize(id: string, flavorRef: string): Promise<void> {
-    await this.#act(id, { resize: { flavorRef } });
-    await this.becomes(id, 'VERIFY_RESIZE');
-  }
-
-  async confirm(id: string): Promise<void> {
     await this.#act(id, { confirmResize: null });
-    await this.becomes(id, 'ACTIVE');
-  }
-
-  async revert(id: string): Promise<void> {
-    await this.#act(id, { revertResize: null });
     await this.becomes(id, 'ACTIVE');
   }
 
@@ -102,17 +77,6 @@ export class Operator {
 
   async unrescue(id: string): Promise<void> {
     await this.#act(id, { unrescue: null });
-    await this.becomes(id, 'ACTIVE');
-  }
-
-  /** The services offload at once. */
-  async shelve(id: string): Promise<void> {
-    await this.#act(id, { shelve: null });
-    await this.becomes(id, 'SHELVED_OFFLOADED');
-  }
-
-  async unshelve(id: string): Promise<void> {
-    await this.#act(id, { unshelve: null });
     await this.becomes(id, 'ACTIVE');
   }
 
@@ -140,10 +104,5 @@ export class Operator {
 
   async #changeAggregate({ id }: Answer, action: 'add_host' | 'remove_host', host: string): Promise<void> {
     await this.api.send('nova-api', 'POST', `/os-aggregates/${id}/action`, { [action]: { host } });
-  }
-
-  async suspend(id: string): Promise<void> {
-    await this.#act(id, { suspend: null });
-    await this.becomes(id, 'SUSPENDED');
   }
 }
