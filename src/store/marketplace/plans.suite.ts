@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { deployment, now, providerId, teamId, userId } from '../../../test/support/rows/marketplace-rows.ts';
+import {
+  deployment,
+  now,
+  posting,
+  providerId,
+  segment,
+  team,
+  teamId,
+  usage,
+  user,
+  userId,
+} from '../../../test/support/rows/marketplace-rows.ts';
 import type { Transaction } from '../../marketplace/model/store.ts';
 
 /** How a database accesses the rows of one table. */
@@ -35,6 +46,7 @@ const GROWING = [
   'losses',
   'segments',
   'slices',
+  'day_lines',
   'ledger_transactions',
   'ledger_entries',
   'mails',
@@ -43,6 +55,7 @@ const GROWING = [
 const active = ['deploying', 'running', 'stopped'] as const;
 const page = { limit: 20, offset: 0 };
 const changed = deployment();
+const days = { until: 5, periodMs: 86_400_000, limit: 9 };
 
 /** The reads of each request, each poll, or every few seconds. */
 const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>>> = {
@@ -141,11 +154,30 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await ledger.openSegmentsOfTeam(teamId);
     await ledger.billedSegmentsOfTeam(teamId);
     await ledger.dueSegments({ now, limit: 200 });
+    await ledger.dueSegments({ now, after: { at: 1, id: 'seg-1' }, limit: 200 });
     await teams.due({ now, limit: 200 });
     await teams.due({ now, after: { at: 1, id: teamId }, limit: 200 });
     await ledger.openSegmentsOfDeployments(['dep-1']);
     await ledger.segmentById('seg-1');
     await ledger.segmentsOf('deployment', 'dep-1');
+  },
+  'slices and lines of days': async ({ ledger }) => {
+    await ledger.slicesOf('seg-1');
+    await ledger.daysOf('seg-1');
+    await ledger.toRollUp(days);
+    await ledger.toRollUp({ ...days, after: { segmentId: 'seg-1', sliceEnd: 4 } });
+    await ledger.sumSlices({ segmentIds: ['seg-1'], startsAt: 0, endsAt: 5 });
+  },
+  'the writes of the ledger': async ({ users, teams, ledger }) => {
+    const billed = segment({ id: 'seg-9', subjectId: 'dep-9' });
+    const kept = segment({ id: 'seg-8', subjectKind: 'volume', subjectId: 'vol-8' });
+    await users.insert(user());
+    await teams.insert(team());
+    for (const record of [billed, kept]) await ledger.insertSegment(record);
+    await ledger.updateSegment(billed);
+    await ledger.lockBilled([billed, kept]);
+    await ledger.post([posting(5, billed.startedAt + 1, { id: 'txn-9', subjectId: 'dep-9' }, 'seg-9')]);
+    await ledger.book(...usage(5, { id: 'txn-8' }));
   },
   'the transactions of a team': async ({ ledger }) => {
     await ledger.transactionsOf(teamId, 20);
