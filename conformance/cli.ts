@@ -4,7 +4,6 @@ import { compareCommand, redactCommand, verifyCommand } from './cli/commands/cer
 import { challengeCommand } from './cli/commands/challenge.ts';
 import { doctorCommand } from './cli/commands/doctor.ts';
 import { judgeCommand } from './cli/commands/judge.ts';
-import { cosignCommand, logCommand, publishCommand } from './cli/commands/log.ts';
 import { monitorCommand } from './cli/commands/monitor.ts';
 import { planCommand } from './cli/commands/plan.ts';
 import { runCommand } from './cli/commands/run.ts';
@@ -56,9 +55,6 @@ function createProgram(parts: CliParts, finish: (exitCode: number) => void): Com
     .addCommand(challengeCommand(parts))
     .addCommand(verifyCommand(parts, finish))
     .addCommand(redactCommand(parts))
-    .addCommand(publishCommand(parts, finish))
-    .addCommand(cosignCommand(parts, finish))
-    .addCommand(logCommand(parts, finish))
     .addCommand(explainCommand(parts))
     .addCommand(listCommand(parts))
     .hook('preSubcommand', (outer, inner) => {

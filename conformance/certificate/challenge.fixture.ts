@@ -51,22 +51,17 @@ export function challengeSetup() {
     read: (file: string): ReadChallenge => readChallenge(readFileSync(file, 'utf8')),
     /** Runs for a challenge, and returns the paths of what the run wrote. */
     async answer(challenge: string, level: string, name = 'answer') {
-      const [json, transcript, attestation] = [
-        folder.file(`${name}.report.json`),
-        folder.file(`${name}.ndjson`),
-        folder.file(`${name}.dsse.json`),
-      ];
+      const [json, transcript] = [folder.file(`${name}.report.json`), folder.file(`${name}.ndjson`)];
       const result = await runCli(
         [
           target.baseUrl,
           ...['--level', level, '--max-cost', '1000', '--state-dir', folder.path, '--challenge', challenge],
           ...(level === 'full' ? ['--race', 'gpu-l4=2'] : []),
-          ...['--json', json, '--transcript', transcript, '--attestation', attestation],
-          ...['--sign', provider.secret],
+          ...['--json', json, '--transcript', transcript, '--sign', provider.secret],
         ],
         { parts },
       );
-      return { ...result, json, transcript, attestation };
+      return { ...result, json, transcript };
     },
     async [Symbol.asyncDispose]() {
       await target[Symbol.asyncDispose]();

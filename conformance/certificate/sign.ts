@@ -72,13 +72,9 @@ function messageOf(report: unknown): Buffer {
   return Buffer.from(`berth-conformance-report/1\n${digestOf(report)}`);
 }
 
-/** The bytes of strict base64, undefined if it is not that. */
-export function fromBase64(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, 'base64');
-  return text !== '' && bytes.toString('base64') === text ? bytes : undefined;
-}
-
-export const isBase64 = (text: string): boolean => fromBase64(text) !== undefined;
+/** Whether it is strict base64 of at least one byte. */
+export const isBase64 = (text: string): boolean =>
+  text !== '' && Buffer.from(text, 'base64').toString('base64') === text;
 
 /** Opens a key. @throws {CertificateError} if it is not an Ed25519 key */
 function ed25519(open: () => KeyObject, kind: string): KeyObject {
@@ -95,14 +91,9 @@ function ed25519(open: () => KeyObject, kind: string): KeyObject {
   return key;
 }
 
-/** The 32 bytes of the public key of an Ed25519 key. */
-export function rawKeyOf(key: KeyObject): Buffer {
-  return Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url');
-}
-
-/** The raw bytes of the public key, in base64. */
+/** The 32 bytes of the public key of an Ed25519 key, in base64. */
 export function publicKeyText(key: KeyObject): string {
-  return rawKeyOf(key).toString('base64');
+  return Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
 }
 
 /** The public key of its raw bytes in base64. @throws {CertificateError} */

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { toAttestation } from '../certificate/attestation.ts';
 import { readPrivateKey, signReport } from '../certificate/sign.ts';
 import { CHECKS } from '../checks/index.ts';
 import type { Requirements } from '../contract/requirements.ts';
@@ -26,7 +25,6 @@ export interface OutputFlags {
   html?: string;
   badge?: string;
   sign?: string;
-  attestation?: string;
 }
 
 const RENDERERS: Readonly<Record<'json' | 'junit' | 'html' | 'badge', (report: Report) => string>> = {
@@ -40,7 +38,6 @@ const RENDERERS: Readonly<Record<'json' | 'junit' | 'html' | 'badge', (report: R
 export class Outputs {
   readonly #reports: { render: (report: Report) => string; file: OutputFile }[] = [];
   readonly transcript: OutputFile | undefined;
-  readonly #attestation: OutputFile | undefined;
   /** The PEM of `--sign`. */
   readonly #signingKey: string | undefined;
 
@@ -48,8 +45,6 @@ export class Outputs {
   constructor(flags: OutputFlags & { transcript?: string }) {
     const opened: OutputFile[] = [];
     this.#signingKey = flags.sign === undefined ? undefined : readSigningKey(flags.sign, flags.json);
-    if (flags.attestation !== undefined && flags.sign === undefined)
-      throw new CommandError('--attestation holds the report that --sign signs: give that too');
     const open = (option: string, path: string): OutputFile => {
       const file = new OutputFile(option, path);
       if (opened.some((other) => other.path === file.path))
@@ -63,8 +58,6 @@ export class Outputs {
         if (path !== undefined) this.#reports.push({ render, file: open(`--${name}`, path) });
       }
       this.transcript = flags.transcript === undefined ? undefined : open('--transcript', flags.transcript);
-      this.#attestation =
-        flags.attestation === undefined ? undefined : open('--attestation', flags.attestation);
     } catch (error) {
       for (const file of opened) file.discard();
       throw error;
@@ -81,9 +74,7 @@ export class Outputs {
     const key = this.#signingKey;
     const report = key === undefined ? unsigned : signReport(unsigned, transcriptSha256, key);
     for (const { render, file } of this.#reports) file.write(render(report));
-    if (key !== undefined) this.#attestation?.write(toAttestation(report, key));
     for (const { file } of this.#reports) file.finish();
-    this.#attestation?.finish();
     this.transcript?.finish();
     return this.#files.flatMap(({ problem }) => problem ?? []);
   }
@@ -100,8 +91,7 @@ export class Outputs {
   }
 
   get #files(): OutputFile[] {
-    const all = [...this.#reports.map(({ file }) => file), this.#attestation, this.transcript];
-    return all.filter((file) => file !== undefined);
+    return [...this.#reports.map(({ file }) => file), ...(this.transcript ? [this.transcript] : [])];
   }
 }
 
@@ -157,9 +147,5 @@ export function withOutputs(command: Command): Command {
     .option('--junit <file>', 'write the report as JUnit XML')
     .option('--html <file>', 'write the report as one HTML page')
     .option('--badge <file>', 'write the outcome as an SVG image')
-    .option('--sign <key.pem>', 'sign the --json report with this Ed25519 private key')
-    .option(
-      '--attestation <file>',
-      'write the signed report also as an in-toto statement in a DSSE envelope',
-    );
+    .option('--sign <key.pem>', 'sign the --json report with this Ed25519 private key');
 }

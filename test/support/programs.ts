@@ -6,15 +6,10 @@ import { spawnSync } from 'node:child_process';
  */
 const PROGRAMS: Readonly<Record<string, { asks: readonly string[]; package: string }>> = {
   curl: { asks: ['curl', '--version'], package: 'curl' },
-  golang: { asks: ['go', 'version'], package: 'golang-go, golang-golang-x-mod-dev' },
   libvirt: { asks: ['virt-xml-validate', '--version'], package: 'libvirt-clients, libxml2-utils' },
   openssh: { asks: ['ssh', '-V'], package: 'openssh-client, openssh-server' },
   openssl: { asks: ['openssl', 'version'], package: 'openssl' },
   python: { asks: ['python3', '--version'], package: 'python3' },
-  securesystemslib: {
-    asks: ['python3', '-c', 'import securesystemslib'],
-    package: 'python3-securesystemslib',
-  },
   zsh: { asks: ['zsh', '--version'], package: 'zsh' },
 };
 

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { isAttestation, readAttestation } from '../../certificate/attestation.ts';
 import { compare, toComparisonText } from '../../certificate/compare.ts';
 import { digestOf, REDACTED, sha256 } from '../../certificate/digest.ts';
 import { parseReport } from '../../certificate/read-report.ts';
@@ -15,7 +14,6 @@ import { readTranscript, TranscriptError } from '../../transcript/transcript.ts'
 import { EXIT } from '../../verdict/outcome.ts';
 import { type ChallengeProof, proofOf, type VerifyChallengeFlags, withProof } from '../challenge-proof.ts';
 import { orCommandError, publicKeyOf } from '../keys.ts';
-import { type LogFlags, verifyWithLog, withLog } from '../log-options.ts';
 import { OutputFile } from '../output-file.ts';
 import type { CliParts, Finish } from '../parts.ts';
 import { CommandError } from '../program.ts';
@@ -37,19 +35,19 @@ export function compareCommand({ terminal }: CliParts, finish: Finish): Command 
     });
 }
 
-interface VerifyFlags extends VerifyChallengeFlags, LogFlags {
+interface VerifyFlags extends VerifyChallengeFlags {
   key?: string;
   transcript?: string;
 }
 
 /** `berth conformance verify <report>`: exits 1 if the report is refused, and 2 if this suite cannot judge it. */
-export function verifyCommand({ terminal, clock }: CliParts, finish: Finish): Command {
+export function verifyCommand({ terminal }: CliParts, finish: Finish): Command {
   const command = new Command('verify')
     .description('check the signature of a report and, with its transcript, all that the report says')
-    .argument('<report>', 'a report that --json and --sign, or --attestation wrote')
+    .argument('<report>', 'a report that --json and --sign wrote')
     .option('--key <public.pem>', 'the key that it must be signed with; without it any key will do')
     .option('--transcript <file>', 'the transcript that it was made of');
-  return withLog(withProof(command)).action(async (path: string, flags: VerifyFlags) => {
+  return withProof(command).action((path: string, flags: VerifyFlags) => {
     const text = readTextFile(path);
     const trusted = publicKeyOf(flags.key);
     const proof = proofOf(flags);
@@ -57,10 +55,7 @@ export function verifyCommand({ terminal, clock }: CliParts, finish: Finish): Co
       const report = reportIn(text);
       const signed = verifySignature(report, trusted);
       verifyContent(report, signed, flags.transcript, proof);
-      const ofLog = await verifyWithLog(report, flags, clock.wall);
-      terminal.out(
-        textOf(report, signed, flags, [...(proof?.lines(report) ?? unprovenLines(report)), ...ofLog]),
-      );
+      terminal.out(textOf(report, signed, flags, proof?.lines(report) ?? unprovenLines(report)));
       finish(EXIT.conformant);
     } catch (error) {
       if (error instanceof CertificateError) {
@@ -74,9 +69,8 @@ export function verifyCommand({ terminal, clock }: CliParts, finish: Finish): Co
   });
 }
 
-/** The report in a file of `--json` or of `--attestation`. Throws `CertificateError`. */
+/** The report in a file of `--json`. Throws `CertificateError`. */
 function reportIn(text: string): Report {
-  if (isAttestation(text)) return readAttestation(text);
   const read = parseReport(text);
   if ('problem' in read) throw new CertificateError(read.problem);
   return read.report;

@@ -49,21 +49,6 @@ describe('a run for a challenge', () => {
     expect(out).toContain('it is not older than its challenge; only a run of your own cannot be invented');
   });
 
-  it('is verified in its envelope too', async () => {
-    const { code, out } = await verify(answered.attestation, answered.transcript);
-    expect(code).toBe(0);
-    expect(out).toContain('Challenge: the one that the run answered');
-    const broken = folder.file('broken.dsse.json');
-    writeFileSync(
-      broken,
-      readFileSync(answered.attestation, 'utf8').replace('"payload": "ey', '"payload": "e3'),
-    );
-    const refused = await verify(broken, answered.transcript);
-    expect([refused.code, refused.out]).toEqual([1, '']);
-    const otherKey = await cli('verify', answered.attestation, '--key', market.open);
-    expect(otherKey.err).toContain('signed with another key');
-  });
-
   it('says without the challenge that it was not compared', async () => {
     const { code, out } = await cli('verify', answered.json, '--transcript', answered.transcript);
     expect(code).toBe(0);
@@ -216,7 +201,6 @@ describe('before it sends anything, a run refuses', () => {
       /--challenge-key needs --challenge: give/,
       () => ['--challenge-key', market.open],
     ],
-    ['an attestation without a signature', /--sign/, () => ['--attestation', folder.file('x.json')]],
   ])('%s', async (_what, why, flags) => {
     const given = await flags();
     const before = target.sent.length;
