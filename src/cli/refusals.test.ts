@@ -175,18 +175,6 @@ describe('an unavailable port or address is refused', () => {
     expectRefused(serve(`--port=${port}`), /^berth: --port .*expected a whole number from 0 to 65535\n/),
   );
 
-  it('--port of `berth sandbox record`, which is not that of `berth sandbox`', async () => {
-    const record = [
-      'sandbox',
-      'record',
-      '--target',
-      'http://127.0.0.1:1/v1',
-      '--out',
-      join(folder, 'out.yaml'),
-    ];
-    await expectRefused([...record, '--port', '70000'], /^berth: --port 70000: give a whole number/);
-  });
-
   it.each(['192.0.2.1', '300.1.2.3'])('--host %s', async (host) =>
     expectRefused(serve('--host', host), /The address .* is not one of this machine: .* --host/),
   );

@@ -3,7 +3,6 @@ import { type ServingSandbox, serveSandbox } from '../compose/sandbox/serve.ts';
 import { printLine } from '../runtime/print.ts';
 import { withOutput } from './print-records.ts';
 import { type SandboxFlags, toOptions } from './sandbox-options.ts';
-import { recordCommand, replayCommand } from './sandbox-record-command.ts';
 import { verdictCommand } from './sandbox-verdict-command.ts';
 import { printTry, serveUntilSignal, toAddress } from './serving.ts';
 
@@ -55,8 +54,6 @@ export function sandboxCommand(): Command {
       '--stop-with-stdin',
       'stop when standard input ends, and so with the program that started the sandbox',
     )
-    .addCommand(recordCommand())
-    .addCommand(replayCommand())
     .addCommand(verdictCommand())
     .action(async (flags: SandboxFlags) => {
       const { scenario, state, tls } = flags;

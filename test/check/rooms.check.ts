@@ -53,12 +53,12 @@ const directions: readonly (readonly [room: string, mayImport: string, packages?
     `src/((ports|compose|config|contract|runtime)/|(orchestrator|marketplace)/(?!http/)|client/orchestrator-client.ts)|${OPERATORS}`,
     'commander yaml node:',
   ],
-  // Its control client has the calls of both operator APIs; a recording is redacted as a report of the suite is.
+  // Its control client has the calls of both operator APIs.
   [
     'src/sandbox/',
     `${MODEL}|${CATALOG}|${OPERATORS}|src/(http|platform-model|client|marketplace/(contract|providers))/|` +
       'src/(orchestrator|marketplace)/operate/(operations|commands).ts|src/orchestrator/http/errors.ts|' +
-      'src/config/package-root.ts|conformance/text/redact.ts',
+      'src/config/package-root.ts',
   ],
   ['src/berth.ts', 'src/(cli|compose|config|runtime)/|conformance/cli.ts'],
   ['src/main.ts', 'src/(berth.ts|(cli|runtime)/)'],

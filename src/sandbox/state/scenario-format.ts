@@ -3,7 +3,6 @@ import { MAX_ADVANCE_MS } from '../clock.ts';
 import { DURATION, EXPECTED_DURATION, toMilliseconds } from '../duration.ts';
 import { anyArmingSchema } from '../faults/arming.ts';
 import { weatherSchema } from '../faults/weather.ts';
-import { recordedExchangeSchema } from '../record/violations.ts';
 import { transitionSchema } from '../transitions/transitions.ts';
 
 /** A duration: milliseconds, or text such as `90s`, `1h30m` or `30d`. Parsed to milliseconds. */
@@ -130,14 +129,6 @@ export const scenarioSchema = z
         description: 'How `berth sandbox --scenario` starts the sandbox. Ignored by a running sandbox.',
       }),
     steps: z.array(stepSchema).optional(),
-    recording: z
-      .strictObject({
-        target: z.string().meta({ description: 'The base URL of the provider that was recorded.' }),
-        recorded_at: z.iso.datetime(),
-        exchanges: z.array(recordedExchangeSchema),
-      })
-      .optional()
-      .meta({ description: 'A recording by `berth sandbox record`: the provider answers as recorded.' }),
     not_reproduced: z
       .array(z.string())
       .optional()
