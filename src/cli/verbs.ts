@@ -37,8 +37,6 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
   health: [],
   import: [],
   test: [],
-  record: [],
-  replay: [],
   verdict: [],
 };
 
