@@ -172,39 +172,6 @@ describe('metrics', () => {
     expect(text).not.toContain('xxxx');
     expect(text).not.toContain(String(body['id']));
   });
-
-  it('are on the admin listener alone, which tells of the health too', async () => {
-    expect((await get('/metrics')).status).toBe(404);
-    expect((await orchestrator.admin.fetch('/healthz')).status).toBe(200);
-    expect((await orchestrator.admin.fetch('/readyz')).status).toBe(200);
-    orchestrator.beginDrain();
-    expect((await orchestrator.admin.fetch('/readyz')).status).toBe(503);
-    expect((await orchestrator.admin.fetch('/')).headers.get('location')).toBe('/console');
-    for (const path of ['/v1/instances', '/openapi.json'])
-      expect((await orchestrator.admin.fetch(path)).status).toBe(404);
-  });
-
-  it('count the instances once for scrapes that follow each other', async () => {
-    let counts = 0;
-    await using counted = await startTestOrchestrator({
-      clock: new VirtualClock(),
-      wrapStore: (store) => {
-        const { countByStatus } = store.read.instances;
-        store.read.instances.countByStatus = async () => {
-          counts++;
-          return countByStatus();
-        };
-        return store;
-      },
-    });
-    await counted.request('POST', '/instances', { body: instanceRequest() });
-    counts = 0;
-    for (let scrapes = 0; scrapes < 5; scrapes++) {
-      const text = await (await counted.admin.fetch('/metrics')).text();
-      expect(text).toMatch(/^berth_instances\{status="PROVISIONING"\} 1$/m);
-    }
-    expect(counts).toBe(1);
-  });
 });
 
 describe('the front page', () => {

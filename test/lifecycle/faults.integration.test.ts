@@ -1,71 +1,25 @@
 import { describe, expect, it } from 'vitest';
-import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
-import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
-import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
-import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import type { ObservedMachine } from '../../src/orchestrator/model/platform-driver.ts';
+import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest } from '../support/rows/requests.ts';
 import { until } from '../support/time/until.ts';
-
-/** What goes wrong with the n-th call (from 1) of a method; the rest goes well. */
-type Plan = (call: DriverCall, nth: number) => Fault;
-
-async function startWithFaults(plan: Plan, options: TestOptions = {}) {
-  const counts = new Map<string, number>();
-  let current = plan;
-  let faulty: FaultyDriver | undefined;
-  const orchestrator = await startTestOrchestrator({
-    ...options,
-    wrapDriver: (driver) => {
-      faulty = withFaults(driver, (call) => {
-        const nth = (counts.get(call.method) ?? 0) + 1;
-        counts.set(call.method, nth);
-        return current(call, nth);
-      });
-      return faulty;
-    },
-  });
-  return {
-    orchestrator,
-    calls: (method: string) => counts.get(method) ?? 0,
-    heal: () => {
-      current = () => 'none';
-      faulty?.release();
-    },
-    setPlan: (next: Plan) => {
-      current = next;
-    },
-  };
-}
-
-async function create(
-  { request }: TestOrchestrator,
-  overrides: Record<string, unknown> = {},
-): Promise<string> {
-  const { status, body, text } = await request('POST', '/instances', { body: instanceRequest(overrides) });
-  if (status !== 201) throw new Error(text);
-  return String(body['id']);
-}
-
-async function machines(driver: PlatformDriver): Promise<number> {
-  const listing = await driver.list();
-  return listing.answer === 'listed' ? listing.items.length : Number.NaN;
-}
+import { create, listed, startWithFaults } from './step-races.fixture.ts';
 
 describe('a create', () => {
   it('whose answer is lost is adopted, not repeated [create-answer-lost]', async () => {
-    const { orchestrator, calls } = await startWithFaults(({ method }, nth) =>
+    const { orchestrator, count } = await startWithFaults(({ method }, nth) =>
       method === 'create' && nth === 1 ? 'fail-after' : 'none',
     );
     await using _ = orchestrator;
     const id = await create(orchestrator);
     await orchestrator.waitFor(id, 'ONLINE');
-    expect(calls('create')).toBe(1);
-    expect(await machines(orchestrator.simulator)).toBe(1);
+    expect(count('create')).toBe(1);
+    expect(await listed(orchestrator.simulator)).toHaveLength(1);
   });
 
   it('that hangs delays no other instance, and a delete meanwhile wins [create-hangs]', async () => {
     let hung = '';
-    const { orchestrator, heal } = await startWithFaults(({ method, ref }) => {
+    const { orchestrator, release } = await startWithFaults(({ method, ref }) => {
       if (method !== 'create' || (hung !== '' && hung !== ref)) return 'none';
       hung = ref ?? '';
       return 'hang';
@@ -76,9 +30,9 @@ describe('a create', () => {
     await orchestrator.waitFor(other, 'ONLINE');
     expect((await orchestrator.request('GET', `/instances/${stuck}`)).body['status']).toBe('PROVISIONING');
     await orchestrator.request('DELETE', `/instances/${stuck}`);
-    heal();
+    release();
     await orchestrator.waitFor(stuck, 'GONE');
-    expect(await machines(orchestrator.simulator)).toBe(1);
+    expect(await listed(orchestrator.simulator)).toHaveLength(1);
   });
 
   it('whose SSH never answers is ERROR when its window ends, and leaves no machine [ssh-never-answers]', async () => {
@@ -92,7 +46,7 @@ describe('a create', () => {
       status: 'ERROR',
       error: expect.stringMatching(/^SSH with the injected keys was not ready in time/),
     });
-    await until('the machine is gone', async () => (await machines(orchestrator.simulator)) === 0);
+    await until('the machine is gone', async () => (await listed(orchestrator.simulator)).length === 0);
   });
 });
 
@@ -134,7 +88,7 @@ describe('a machine that answers with another host key', () => {
     );
     expect(end?.detail).toMatch(/failed at "host_key"/);
     expect(seen).toEqual(new Set(['PROVISIONING', 'ERROR']));
-    await until('the machine is gone', async () => (await machines(orchestrator.simulator)) === 0);
+    await until('the machine is gone', async () => (await listed(orchestrator.simulator)).length === 0);
   });
 });
 
@@ -142,28 +96,28 @@ describe('a destroy', () => {
   it.each(['fail-before', 'fail-after', 'lie-done'] as const)(
     'that meets %s stays DESTROYING until the machine is proved gone [destroy-not-believed]',
     async (fault) => {
-      const { orchestrator, heal, calls } = await startWithFaults(({ method }) =>
+      const { orchestrator, release, count } = await startWithFaults(({ method }) =>
         method === 'destroy' ? fault : 'none',
       );
       await using _ = orchestrator;
       const id = await create(orchestrator);
       await orchestrator.waitFor(id, 'ONLINE');
       await orchestrator.request('DELETE', `/instances/${id}`);
-      await until('it was tried twice', () => calls('destroy') >= 2);
+      await until('it was tried twice', () => count('destroy') >= 2);
       if (fault !== 'fail-after') {
         expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('DESTROYING');
         expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(true);
       }
-      heal();
+      release();
       await orchestrator.waitFor(id, 'GONE');
-      expect(await machines(orchestrator.simulator)).toBe(0);
+      expect(await listed(orchestrator.simulator)).toHaveLength(0);
     },
   );
 });
 
 describe('a stop and a start', () => {
   it('a start that does not get to SSH in time is taken back: STOPPED, capacity free, startable again', async () => {
-    const { orchestrator, setPlan, heal } = await startWithFaults(() => 'none', { onlineWithinMs: 400 });
+    const { orchestrator, setPlan, release } = await startWithFaults(() => 'none', { onlineWithinMs: 400 });
     await using _ = orchestrator;
     const id = await create(orchestrator);
     await orchestrator.waitFor(id, 'ONLINE');
@@ -174,7 +128,7 @@ describe('a stop and a start', () => {
     await until('the start is taken back', async () => (await orchestrator.store.read.work.of(id)) === null);
     expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('STOPPED');
     expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(false);
-    heal();
+    release();
     expect((await orchestrator.request('POST', `/instances/${id}/start`)).status).toBe(200);
     await orchestrator.waitFor(id, 'ONLINE');
   });
@@ -184,7 +138,7 @@ describe('a platform in trouble', () => {
   it.each(['unknown', 'fail-before'] as const)(
     '(list: %s) takes every offer out of availability and refuses creates; reads go on; then all is as before [listing-refused]',
     async (fault) => {
-      const { orchestrator, setPlan, heal } = await startWithFaults(() => 'none');
+      const { orchestrator, setPlan, release } = await startWithFaults(() => 'none');
       await using _ = orchestrator;
       const id = await create(orchestrator);
       await orchestrator.waitFor(id, 'ONLINE');
@@ -206,21 +160,21 @@ describe('a platform in trouble', () => {
       expect(all.body.configurations.length).toBe(orchestrator.catalog.offers.size);
       expect(all.body.configurations.some(({ available }) => available)).toBe(false);
       expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('ONLINE');
-      heal();
+      release();
       await until('all is offered again', async () => (await offered()) === before);
     },
   );
 
   it('that lists nothing ends nothing: each instance is looked at by itself first [listing-empty]', async () => {
-    const { orchestrator, setPlan, calls } = await startWithFaults(() => 'none', {
+    const { orchestrator, setPlan, count } = await startWithFaults(() => 'none', {
       reconcile: { accept_empty_after_s: 2 },
     });
     await using _ = orchestrator;
     const id = await create(orchestrator);
     await orchestrator.waitFor(id, 'ONLINE');
     setPlan(({ method }) => (method === 'list' ? 'lie-empty' : 'none'));
-    const before = calls('get');
-    await until('the instance was looked at', () => calls('get') > before + 1);
+    const before = count('get');
+    await until('the instance was looked at', () => count('get') > before + 1);
     expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('ONLINE');
   });
 });

@@ -146,28 +146,6 @@ describe('on a platform that shows a machine only after minutes', () => {
     expect(tookMs).toBeLessThan(260_000);
   });
 
-  it.each(['create', 'volumes.create'] as const)('a %s that fails for ever has an alarm', async (method) => {
-    const alarms: object[] = [];
-    const refused = { kind: 'misclaim', code: 'conflict', sideEffect: 'none', isDone: false } as const;
-    await using berth = await startPlainOrchestrator((call) => (call.method === method ? refused : 'none'), {
-      manifest: { createVisibleWithinMs: 1_000 },
-      reconcile: { watch_interval_s: 60 },
-      log: { ...silentLog, error: (fields) => void alarms.push({ ...fields }) },
-    });
-    const id = method === 'create' ? await berth.create() : await berth.createVolume();
-    for (let second = 0; second < 240; second++) await berth.clock.advance(1_000);
-    expect(alarms).toMatchObject([
-      {
-        [method === 'create' ? 'instance' : 'volume']: id,
-        account: berth.orchestrator.account.id,
-        request_id: expect.any(String),
-        step: 'create',
-        attempt: 10,
-      },
-    ]);
-    expect(berth.count(method)).toBeLessThan(20);
-  });
-
   it('a DELETE waits for nothing once the platform was seen to remove the machine', async () => {
     await using berth = await startPlainOrchestrator(() => 'none', { manifest: visible, probe: closed });
     const { driver } = berth.platform;
@@ -243,25 +221,6 @@ it('a platform that refuses our credentials fails no create, however often, and 
   expect((await berth.orchestrator.store.read.work.of(id))?.attempt).toBeLessThanOrEqual(1);
   berth.setPlan(() => 'none');
   await berth.passUntil(`/instances/${id}`, 'ONLINE');
-});
-
-it('one machine for which our credentials are refused, again and again, is no trouble of the platform: it has an alarm', async () => {
-  const alarms: [Record<string, unknown>, string][] = [];
-  const error = (fields: object, message: string) => void alarms.push([{ ...fields }, message]);
-  const refused = { kind: 'misclaim', code: 'auth', sideEffect: 'none', isDone: false } as const;
-  await using berth = await startPlainOrchestrator(({ method }) => (method === 'stop' ? refused : 'none'), {
-    log: { ...silentLog, error },
-  });
-  const id = await online(berth);
-  await berth.post(`/instances/${id}/stop`);
-  for (let second = 0; second < 300; second++) {
-    await berth.clock.advance(1_000);
-    expect((await berth.read('/availability'))['configurations']).not.toEqual([]);
-  }
-  expect(alarms).toMatchObject([[{ instance: id, step: 'stop', attempt: 10 }, expect.any(String)]]);
-  expect(berth.count('stop')).toBeLessThan(20);
-  berth.setPlan(() => 'none');
-  await berth.passUntil(`/instances/${id}`, 'STOPPED');
 });
 
 describe('a proof before which no host key was known [first-proof-other-host]', () => {

@@ -321,24 +321,6 @@ describe('in a database that was restored from a backup', () => {
     expect(await buy()).toMatch(/capacity_unavailable/);
   });
 
-  it('a machine of another installation is not ours', async () => {
-    await using first = await startFirst();
-    const restore = await backUp(first);
-    const foreign = await make(first);
-    await using restored = await restore({
-      wrapDriver: (driver) =>
-        withListing(driver, (items) =>
-          items.map((machine) => ({
-            ...machine,
-            note: JSON.stringify({ ...noteOf(machine), installation: 'other' }),
-          })),
-        ),
-    });
-    expect(await restored.read(`/instances/${foreign}`)).toBe('404');
-    expect(await restored.store.read.instances.byId(foreign)).toBeNull();
-    expect(await restored.store.read.marks.get('restored_from')).toBeNull();
-  });
-
   it('so much was deleted since that the listing is not believed: the young are adopted, nothing ends or is denied', async () => {
     await using first = await startFirst();
     const deleted = [await make(first), await make(first), await make(first), await make(first)];

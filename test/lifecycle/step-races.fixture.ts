@@ -16,22 +16,29 @@ export async function online(orchestrator: TestOrchestrator): Promise<string> {
   return id;
 }
 
-export async function startWithFaults(plan: (call: DriverCall) => Fault, options: TestOptions = {}) {
+/** What goes wrong with the n-th call (from 1) of a method; the rest goes well. */
+type Plan = (call: DriverCall, nth: number) => Fault;
+
+export async function startWithFaults(plan: Plan, options: TestOptions = {}) {
+  const counts = new Map<DriverCall['method'], number>();
   let current = plan;
   let faulty: FaultyDriver | undefined;
   const { wrapDriver = (driver) => driver } = options;
   const orchestrator = await startTestOrchestrator({
     ...options,
     wrapDriver: (driver) => {
-      faulty = withFaults(wrapDriver(driver), (call) => current(call));
+      faulty = withFaults(wrapDriver(driver), (call) => {
+        const nth = (counts.get(call.method) ?? 0) + 1;
+        counts.set(call.method, nth);
+        return current(call, nth);
+      });
       return faulty;
     },
   });
   return {
     orchestrator,
-    count: (method: DriverCall['method']) =>
-      faulty?.calls.filter((call) => call.method === method).length ?? 0,
-    setPlan: (next: typeof plan) => {
+    count: (method: DriverCall['method']) => counts.get(method) ?? 0,
+    setPlan: (next: Plan) => {
       current = next;
     },
     release: () => {

@@ -1,23 +1,14 @@
 import { expect } from 'vitest';
-import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
-import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
-import { startTestOrchestrator, type TestOptions } from '../support/orchestrator.ts';
+import type { DriverCall } from '../../src/platform-model/call-faults.ts';
+import type { TestOptions } from '../support/orchestrator.ts';
 import { anOrder } from '../support/rows/orchestrator-rows.ts';
 import { instanceRequest, volumeRequest } from '../support/rows/requests.ts';
 import { until } from '../support/time/until.ts';
+import { startWithFaults } from './step-races.fixture.ts';
 
 export async function startWithVolumeFaults(options: TestOptions = {}) {
-  let plan: (call: DriverCall) => Fault = () => 'none';
-  let faulty: FaultyDriver | undefined;
-  const { wrapDriver = (driver) => driver } = options;
-  const orchestrator = await startTestOrchestrator({
-    ...options,
-    wrapDriver: (driver) => {
-      faulty = withFaults(wrapDriver(driver), (call) => plan(call));
-      return faulty;
-    },
-  });
+  const { orchestrator, count, setPlan, release } = await startWithFaults(() => 'none', options);
   const { request, store } = orchestrator;
   const make = async (path: string, body: Record<string, unknown>): Promise<string> => {
     const reply = await request('POST', path, { body });
@@ -53,17 +44,10 @@ export async function startWithVolumeFaults(options: TestOptions = {}) {
     remove: async (path: string): Promise<void> => {
       expect([200, 204]).toContain((await request('DELETE', path)).status);
     },
-    setPlan: (next: (call: DriverCall) => Fault) => {
-      plan = next;
-    },
-    calls: (method: DriverCall['method']): number =>
-      faulty?.calls.filter((call) => call.method === method).length ?? 0,
-    heal: () => {
-      plan = () => 'none';
-      faulty?.release();
-    },
-    hasCalled: (method: DriverCall['method']) =>
-      faulty?.calls.some((call) => call.method === method) ?? false,
+    setPlan,
+    calls: count,
+    heal: release,
+    hasCalled: (method: DriverCall['method']) => count(method) > 0,
     /** Nothing is left to do for the resource. */
     settled: (id: string) => until(`${id} is settled`, async () => (await store.read.work.of(id)) === null),
   };

@@ -80,24 +80,31 @@ it('--keep-on-failure stops there, destroys nothing, and says what that costs', 
   expect(await target.listed()).toEqual([expect.stringMatching(/ONLINE|PROVISIONING/)]);
 });
 
-it('watch runs again when a file changes, until it is interrupted', async () => {
-  begin();
+/** Watches the target. At the first wait `change` is called, at the second one the watch is interrupted. */
+async function watch(change: () => void, ...more: string[]) {
   using folder = temporaryFolder();
-  const program = folder.file('server.py');
-  writeFileSync(program, 'one');
   let waits = 0;
-  const args = ['watch', target.baseUrl, '--level', 'read-only', '--only', 'INS-404-003', '--file', program];
-  const { err } = await runCli([...args, '--state-dir', folder.path], {
+  const args = ['watch', target.baseUrl, '--level', 'read-only', '--only', 'INS-404-003', ...more];
+  const watched = await runCli([...args, '--state-dir', folder.path], {
     parts: target.parts,
     onErr: (text) => {
       const seen = text.split('Waiting for a change').length - 1;
       if (seen === waits) return;
       waits = seen;
-      if (seen === 1) writeFileSync(program, 'two');
+      if (seen === 1) change();
       else setImmediate(() => target.signals.emit('SIGINT'));
     },
   });
-  expect(err.split('Waiting for a change')).toHaveLength(3);
+  expect(watched.err.split('Waiting for a change')).toHaveLength(3);
+  return watched;
+}
+
+it('watch runs again when a file changes, until it is interrupted', async () => {
+  begin();
+  using folder = temporaryFolder();
+  const program = folder.file('server.py');
+  writeFileSync(program, 'one');
+  await watch(() => writeFileSync(program, 'two'), '--file', program);
 });
 
 it('watch runs again when the target is another build', async () => {
@@ -111,39 +118,17 @@ it('watch runs again when the target is another build', async () => {
       },
     }),
   });
-  using folder = temporaryFolder();
-  let waits = 0;
-  const args = ['watch', target.baseUrl, '--level', 'read-only', '--only', 'INS-404-003'];
-  const { err } = await runCli([...args, '--state-dir', folder.path], {
-    parts: target.parts,
-    onErr: (text) => {
-      const seen = text.split('Waiting for a change').length - 1;
-      if (seen === waits) return;
-      waits = seen;
-      if (seen === 1) build = '2';
-      else setImmediate(() => target.signals.emit('SIGINT'));
-    },
+  await watch(() => {
+    build = '2';
   });
-  expect(err.split('Waiting for a change')).toHaveLength(3);
 });
 
 it('watch waits for a target that is down, and runs once it is up', async () => {
   let isUp = false;
   begin({ behave: (rules) => ({ ...rules, acceptsConnections: () => isUp }) });
-  using folder = temporaryFolder();
-  let waits = 0;
-  const args = ['watch', target.baseUrl, '--level', 'read-only', '--only', 'INS-404-003'];
-  const { err, out } = await runCli([...args, '--state-dir', folder.path], {
-    parts: target.parts,
-    onErr: (text) => {
-      const seen = text.split('Waiting for a change').length - 1;
-      if (seen === waits) return;
-      waits = seen;
-      if (seen === 1) isUp = true;
-      else setImmediate(() => target.signals.emit('SIGINT'));
-    },
+  const { err, out } = await watch(() => {
+    isUp = true;
   });
   expect(err).toContain('the run did not start');
-  expect(err.split('Waiting for a change')).toHaveLength(3);
   expect(out).toContain('INCOMPLETE');
 });

@@ -128,24 +128,6 @@ describe('a run with --plain ends early', () => {
     expect(requests.filter(({ method }) => method === 'POST')).toEqual([]);
   });
 
-  it('where the target is lost, and sends nothing afterwards', async () => {
-    const { transport } = target;
-    let sent = 0;
-    const lost: Transport = {
-      ...transport,
-      send: async (request, limits) =>
-        ++sent < 30
-          ? transport.send(request, limits)
-          : { failure: 'connect', message: 'connection refused', totalMs: 1 },
-    };
-    const { code, out } = await conformanceWith({ createTransport: () => lost }, target.baseUrl, '--plain');
-    expect(code).toBe(5);
-    expect(out).toContain('the target accepted no connections any more');
-    const atTheEnd = sent;
-    await target.parts.clock?.sleep(3_600_000);
-    expect(sent).toBe(atTheEnd);
-  });
-
   it('of its second machine alone where the cap leaves no room for it', async () => {
     const args = ['--plain', '--level', 'full', '--max-cost', '0.06', '--json', folder.file('r.json')];
     const { code } = await conformance(target.baseUrl, ...args);
