@@ -172,6 +172,17 @@ describe('metrics', () => {
     expect(text).not.toContain('xxxx');
     expect(text).not.toContain(String(body['id']));
   });
+
+  it('are on the admin listener alone, which tells of the health too', async () => {
+    expect((await get('/metrics')).status).toBe(404);
+    expect((await orchestrator.admin.fetch('/healthz')).status).toBe(200);
+    expect((await orchestrator.admin.fetch('/readyz')).status).toBe(200);
+    orchestrator.beginDrain();
+    expect((await orchestrator.admin.fetch('/readyz')).status).toBe(503);
+    expect((await orchestrator.admin.fetch('/')).headers.get('location')).toBe('/console');
+    for (const path of ['/v1/instances', '/openapi.json'])
+      expect((await orchestrator.admin.fetch(path)).status).toBe(404);
+  });
 });
 
 describe('the front page', () => {
