@@ -49,13 +49,16 @@ describe.each(names)('a %s', (name) => {
     expect(sent()).toBe(0);
   });
 
-  it.each([...names, 'volume'] as const)('is a 409 while another change is in flight: %s', async (kind) => {
-    const action = intent(kind, { since: market.clock.now() + 3 * 3_600_000 });
-    const before = await prepare(market, { action });
-    expect(await change()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
-    await expectNothingChanged(before);
-    expect(sent()).toBe(0);
-  });
+  it.each([...names, 'volume'] as const)(
+    'is a 409 while another change is in flight: %s [change-in-flight]',
+    async (kind) => {
+      const action = intent(kind, { since: market.clock.now() + 3 * 3_600_000 });
+      const before = await prepare(market, { action });
+      expect(await change()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
+      await expectNothingChanged(before);
+      expect(sent()).toBe(0);
+    },
+  );
 
   const refusal = (problem: ProviderProblem, status: number, mayHaveHappened = false) => ({
     error: new ProviderError(problem, 'no', { status, mayHaveHappened }),
@@ -76,7 +79,7 @@ describe.each(names)('a %s', (name) => {
     );
 
   it.each(refusals)(
-    'that the provider refuses changes nothing: %s is a %s',
+    'that the provider refuses changes nothing: %s is a %s [provider-refused]',
     async (_, code, status, fault) => {
       const before = await prepare(market);
       market.plain.faults.plan = (called) => (called === method ? fault : 'none');

@@ -52,7 +52,7 @@ it.each([
   ],
   ['one that is stopped', { status: 'stopped' }, 'INVALID_STATUS'],
   ['one that is deploying', { status: 'deploying' }, 'INVALID_STATUS'],
-] as const)('a quote is a 400 for %s', async (_, changes, code) => {
+] as const)('a quote is a 400 for %s [pause-quote-refused]', async (_, changes, code) => {
   await deploy(market, changes);
   await expect(quote()).rejects.toMatchObject({ code, status: 400 });
 });
@@ -72,7 +72,7 @@ it('the stopped rate comes from the profile where the provider announces no pric
   expect(await paused).toMatchObject({ status: 'stopped', stoppedHourlyRate: 0.07 });
 });
 
-it('a quote is a 502 where the stopped rate is not known: the provider does not list the offer now', async () => {
+it('a quote is a 502 where the stopped rate is not known: the provider does not list the offer now [stopped-rate-undeterminable]', async () => {
   await deploy(market);
   market.provider.catalog.offers.clear();
   await expect(quote()).rejects.toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });

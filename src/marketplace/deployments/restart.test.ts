@@ -220,7 +220,7 @@ describe('reboot-status', () => {
     expect(await status()).toEqual({ restarting: true, since: new Date(since).toISOString() });
   });
 
-  it('is a 400 for a machine type without restarts', async () => {
+  it('is a 400 for a machine type without restarts [reboot-status-unsupported]', async () => {
     await deploy(market, { offerId: 'metal-1', instanceType: 'BARE_METAL' });
     expect(await status()).toMatchObject({ code: 'ACTION_UNSUPPORTED', status: 400 });
   });

@@ -90,6 +90,17 @@ describe('any other 409 of a start is a 503, and it stays stopped as it was [res
   });
 });
 
+it('a start that finds no capacity leaves all as it was, and a later one starts it at its address [resume-out-of-stock]', async () => {
+  const before = await deployStopped(market);
+  const { plain } = market;
+  plain.options.capacity = 0;
+  expect(await resume()).toMatchObject({ code: 'OUT_OF_STOCK', status: 503 });
+  await expectNothingChanged(before);
+  expect(plain.instances.map(({ status }) => status)).toEqual(['STOPPED']);
+  plain.options.capacity = 1;
+  expect(await resume()).toMatchObject({ status: 'running', ipAddress: before.ipAddress });
+});
+
 it('a start refused for quota is not reported as out of stock: 400 with the reason', async () => {
   const before = await deployStopped(market);
   const error = new ProviderError('conflict', 'no', { status: 409, code: 'quota_exceeded' });
@@ -105,7 +116,7 @@ it('awaits a start whose answer was lost, and asks only once', async () => {
   expect(starts()).toBe(1);
 });
 
-it('a start that takes longer than a request waits is a 504, and stays pending', async () => {
+it('a start that takes longer than a request waits is a 504, and stays pending [resume-timeout]', async () => {
   await market.close();
   market = await openMarket({ startMs: 60_000 });
   await deployStopped(market);
