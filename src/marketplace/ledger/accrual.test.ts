@@ -216,7 +216,7 @@ it('applies within a round a discount that changed while the provider was silent
   const accrual = new Accrual({ ...books.deps, enforce: neverCalled });
   await books.run();
   await assignDiscount(books.deps, { teamId, percentage: 50, startsAt: now + HOUR_MS });
-  await passInSilence(books, accrual, 3 * HOUR_MS, 5 * MINUTE_MS);
+  await passInSilence(books, accrual, 3 * HOUR_MS + 20 * MINUTE_MS, 5 * MINUTE_MS);
   const rates = async () =>
     (await books.store.read.ledger.segmentsOf('deployment', 'dep-1')).map((each) => each.rateMicroUsdPerHour);
   expect(await rates()).toEqual([2 * DOLLAR]);

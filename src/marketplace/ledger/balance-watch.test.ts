@@ -121,7 +121,7 @@ function readAll(
   return { news, readings };
 }
 
-it('mails the same with scheduled readings as with one every 30 s, for any balance and usage', () => {
+it('mails the same with scheduled readings as with one every 30 s, for any balance and usage [lazy-as-eager]', () => {
   let [eager, lazy] = [0, 0];
   const chapter = fc.record({
     balance: fc.oneof(fc.integer({ min: -5, max: 5 }), fc.integer({ min: 0, max: 60_000_000 })),

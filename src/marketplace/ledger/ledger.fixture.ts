@@ -64,7 +64,7 @@ export async function booksOf(store: Store, balanceMicroUsd = 0) {
 }
 
 export type Books = Awaited<ReturnType<typeof openBooks>>;
-export type BooksOfStore = Awaited<ReturnType<typeof booksOf>>;
+
 type BookDeps = Pick<Deps, 'store' | 'random' | 'log' | 'options'> & { clock: VirtualClock };
 
 async function runDeployment(deps: BookDeps, changes: Partial<DeploymentRecord>): Promise<DeploymentRecord> {
