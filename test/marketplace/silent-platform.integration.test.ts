@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createClient } from '../../src/client/create-client.ts';
 import { newPublicKey } from '../support/doubles/ssh-keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { VirtualClock } from '../support/time/virtual-clock.ts';
+import { clientOf } from './berth-client.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -13,22 +13,7 @@ let market: TestMarketplace;
 beforeEach(async () => {
   clock = new VirtualClock();
   berth = await startPlainOrchestrator(() => 'none', { clock });
-  const { orchestrator } = berth;
-  const client = createClient({
-    baseUrl: 'http://127.0.0.1/v1',
-    allowPrivate: true,
-    credential: { apiKey: orchestrator.key },
-    clock,
-    timeoutMs: 10_000,
-    fetch: (url, { method = 'GET', headers, body }) => {
-      const { pathname, search } = new URL(url);
-      const request = { method, headers: headers as Record<string, string> };
-      return orchestrator.fetch(pathname + search, {
-        ...request,
-        ...(typeof body === 'string' && { body }),
-      });
-    },
-  });
+  const client = clientOf(berth.orchestrator, clock);
   market = await startTestMarketplace({ clock, providers: { 'provider-d': { client } } });
 });
 afterEach(async () => {
@@ -54,13 +39,9 @@ async function order(): Promise<string> {
 
 const read = async (id: string) => (await market.request('GET', `/api/deployments/${id}`)).body;
 
-async function silence(): Promise<void> {
+it('an accepted deployment waits for a Berth orchestrator whose platform is silent [launch-silent-berth]', async () => {
   berth.setPlan(({ method }) => (method === 'list' ? 'unknown' : 'none'));
   await clock.advance(LISTED_MS);
-}
-
-it('an accepted deployment waits for a Berth orchestrator whose platform is silent [launch-silent-berth]', async () => {
-  await silence();
   const id = await order();
   await clock.advance(2 * MINUTE_MS);
   expect(await read(id)).toMatchObject({ status: 'deploying' });
@@ -68,26 +49,4 @@ it('an accepted deployment waits for a Berth orchestrator whose platform is sile
   await clock.advance(2 * MINUTE_MS);
   expect(await read(id)).toMatchObject({ status: 'running' });
   expect(berth.platform.machines.size).toBe(1);
-});
-
-it('and fails as late where the platform stays silent', async () => {
-  await silence();
-  const id = await order();
-  await clock.advance(20 * MINUTE_MS);
-  expect(await read(id)).toMatchObject({
-    status: 'failed',
-    failureReason: 'provisioning_timeout',
-    failureDetails: expect.stringMatching(
-      /^provider-d could not take the order within \d+ minutes; no machine/,
-    ),
-  });
-  expect(berth.platform.machines.size).toBe(0);
-});
-
-it('and fails at once where all units are taken', async () => {
-  for (let units = 0; units < 3; units++)
-    await berth.create({ configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' });
-  const id = await order();
-  await clock.advance(1_000);
-  expect(await read(id)).toMatchObject({ status: 'failed', failureReason: 'out_of_stock' });
 });

@@ -6,7 +6,7 @@ import { accrued } from './balance.ts';
 
 const SPEND_DAYS = 30;
 /** The setting that stores the midnight of the last assessed day. */
-export const ASSESSED = 'volume-discounts-assessed';
+const ASSESSED = 'volume-discounts-assessed';
 
 /**
  * Sets each team's volume discount once per UTC day, from its usage in the 30 days before, posted or not. Repeated runs

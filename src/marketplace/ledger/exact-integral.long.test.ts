@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { runningDeployment, team } from '../../../test/support/rows/marketplace-rows.ts';
 import { aroundMethods } from '../../ports/around-methods.ts';
+import { DAY_MS } from '../../ports/clock.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
 import { priceFor } from '../discounts/price.ts';
 import type { DiscountRecord } from '../model/people.ts';
@@ -63,8 +64,11 @@ const subject = fc.nat({ max: 1 });
 /** An end is final, so it is rare. */
 const ends = { weight: 1, arbitrary: fc.record({ do: fc.constant('end' as const), subject }) };
 const rate = fc.nat({ max: 40_000_000 });
-const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 16, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.nat({ max: 5_000_000 }) }) },
+const waits = (maxMs: number) => ({
+  weight: 16,
+  arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.nat({ max: maxMs }) }),
+});
+const others = [
   { weight: 8, arbitrary: fc.record({ do: fc.constant('turn' as const), subject, rate }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('reprice' as const), subject, rate }) },
   ends,
@@ -87,7 +91,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
       crashes: fc.nat({ max: 6 }),
     }),
   },
-);
+];
 
 class Crash extends Error {}
 
@@ -239,28 +243,31 @@ class History {
   }
 }
 
-it('charges exactly the integral of the price, through crashes and repetitions [exact-integral]', async () => {
+it.each([
+  ['through crashes and repetitions [exact-integral]', { steps: 20, waitMs: 5_000_000, numRuns: 40 }],
+  ['over months [month-of-bills]', { steps: 160, waitMs: 2 * DAY_MS, numRuns: 5 }],
+])('charges exactly the integral of the price %s', async (_, { steps: minLength, waitMs, numRuns }) => {
   const books = await openBooks();
+  const begunAt = books.clock.now();
+  const step: fc.Arbitrary<Step> = fc.oneof(waits(waitMs), ...others);
   let histories = 0;
   await fc.assert(
-    fc.asyncProperty(
-      fc.array(stepArbitrary, { minLength: 20, maxLength: 80, size: 'max' }),
-      async (steps) => {
-        const teamId = `team-history-${histories++}`;
-        await books.store.transact((tx) => tx.teams.insert(team({ id: teamId })));
-        const history = new History(books, teamId);
-        for (const index of [0, 1]) await history.take({ do: 'turn', subject: index, rate: 1_234_567 });
-        for (const step of steps) {
-          await history.take(step);
-          if (step.do === 'tick') await history.check();
-        }
-        await history.finish();
-        await history.check();
-      },
-    ),
-    { numRuns: 40 },
+    fc.asyncProperty(fc.array(step, { minLength, maxLength: minLength + 60, size: 'max' }), async (steps) => {
+      const teamId = `team-history-${histories++}`;
+      await books.store.transact((tx) => tx.teams.insert(team({ id: teamId })));
+      const history = new History(books, teamId);
+      for (const index of [0, 1]) await history.take({ do: 'turn', subject: index, rate: 1_234_567 });
+      for (const step of steps) {
+        await history.take(step);
+        if (step.do === 'tick') await history.check();
+      }
+      await history.finish();
+      await history.check();
+    }),
+    { numRuns },
   );
   const { findings, counts } = await verifyLedger(books.store, books.clock.now());
   expect(findings).toEqual([]);
   expect(counts.slices).toBeGreaterThan(200);
+  expect(books.clock.now() - begunAt).toBeGreaterThan(numRuns * minLength * (waitMs / 16));
 });

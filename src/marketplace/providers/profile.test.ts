@@ -22,6 +22,10 @@ const rules: Record<string, { of: (profile: ProviderProfile) => unknown; is: unk
       restart.supported && restart.except.some((it) => it.instance_types?.includes('BARE_METAL')),
     is: [false, false, false, false, false, true, true],
   },
+  'the minutes for which some of its machines are reserved': {
+    of: ({ instances }) => instances.minimum_reservations.map(({ minutes }) => minutes),
+    is: [[], [], [], [], [60], [60], [120]],
+  },
   'volumes of a, c, d, e and f': {
     of: ({ volumes }) => volumes !== null,
     is: [true, false, true, true, true, true, false],
