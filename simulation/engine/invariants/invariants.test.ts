@@ -1,17 +1,12 @@
 import { expect, it } from 'vitest';
 import { recordedOrder } from '../../../src/orchestrator/model/destroy-order.ts';
-import { Scheduler } from '../../../test/support/time/scheduler.ts';
-import { ServerProcess } from '../../kernel/process.ts';
 import { aRecord } from '../../orchestrator/invariants/samples.fixture.ts';
 import type { Disk, Machine } from '../engine.ts';
-import type { UnderWay } from '../observed-driver.ts';
 import { addressesDiffer, machinesDiffer } from './addresses.ts';
 import { bytesAreFound, bytesAreKept, copiesOf } from './bytes.ts';
-import { oneCallAtATime } from './calls.ts';
 import { removalIsOrdered } from './removals.ts';
 import { rowsMatchEngine } from './rest.ts';
 import { absenceIsNotTold, isAccountedFor } from './sightings.ts';
-import { nothingIsLeftOf } from './traces.ts';
 
 const REF = 'berth-inst-1';
 const order = recordedOrder({ reason: 'tenant', by: 'acct-a', at: 1_000 });
@@ -58,32 +53,12 @@ it('I37: bytes that are in no disk of ours any more, or not in the one that its 
   bytesAreFound(writing, aDisk());
 });
 
-it('I38: two calls for one attempt at once', () => {
-  const call = (changes: Partial<UnderWay> = {}): UnderWay => ({
-    process: new ServerProcess('r1.1', new Scheduler(1_000)),
-    method: 'create',
-    ref: REF,
-    beganAt: 1_000,
-    ...changes,
-  });
-  expect(() => oneCallAtATime(call(), [call()])).toThrow('I38');
-  oneCallAtATime(call(), []);
-  const asleep = new ServerProcess('r2.1', new Scheduler(1_000));
-  asleep.pause();
-  oneCallAtATime(call(), [call({ process: asleep })]);
-});
-
 it('I39: a resource without a row and without an alarm, or one that reads 404', () => {
   expect(() => isAccountedFor({ id: 'inst-1', status: 404, isAlarmed: false })).toThrow('I39');
   isAccountedFor({ id: 'inst-1', status: 503, isAlarmed: false });
   isAccountedFor({ id: 'inst-1', status: 404, isAlarmed: true });
   expect(() => absenceIsNotTold('inst-1', ['a disk'])).toThrow('I39');
   absenceIsNotTold('inst-1', []);
-});
-
-it('I40: something that is left after the end', () => {
-  expect(() => nothingIsLeftOf('inst-1', ['a seed'])).toThrow('I40');
-  nothingIsLeftOf('inst-1', []);
 });
 
 it('I41: one address of two live instances, or of two machines', () => {

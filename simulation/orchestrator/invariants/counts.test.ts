@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Scheduler } from '../../../test/support/time/scheduler.ts';
 import { ServerProcess } from '../../kernel/process.ts';
-import { Counts, isSoldByCount, isWithinCount } from './counts.ts';
+import { Counts, isSoldByCount } from './counts.ts';
 import { aMachine } from './samples.fixture.ts';
 
 const MINUTE_MS = 60_000;
@@ -20,11 +20,6 @@ function counted() {
       counts.most(process, 'cpu eu-north', { now, callTimeoutMs: 10_000, isClockTrue }),
   };
 }
-
-it('I33: a unit that is sold beyond the count', () => {
-  expect(() => isWithinCount({ ...place, claimed: 3 }, 2, 'r1.1')).toThrow('I33');
-  isWithinCount({ ...place, claimed: 2 }, 2, 'r1.1');
-});
 
 it('I33: at rest a free unit that is not offered, and one that is offered and not free', () => {
   expect(() => isSoldByCount(place, 1, [])).toThrow('I33');

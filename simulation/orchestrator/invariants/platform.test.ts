@@ -6,19 +6,13 @@ import {
   callsAreSerial,
   diskIsKept,
   nothingMadeForTheDead,
-  oneMachineForARow,
   rowComesFirst,
   servesItsOwnPlatform,
   singleStaysSingle,
 } from './platform.ts';
-import { aCall, aMachine, aRecord } from './samples.fixture.ts';
+import { aCall, aRecord } from './samples.fixture.ts';
 
 const REF = 'berth-inst-1';
-
-it('I2: two machines of one row', () => {
-  expect(() => oneMachineForARow([aMachine(), aMachine({ number: 2 })])).toThrow('I2');
-  oneMachineForARow([aMachine()]);
-});
 
 it('I2: a machine that no row owns', () => {
   expect(() => rowComesFirst(REF, undefined)).toThrow('I2');

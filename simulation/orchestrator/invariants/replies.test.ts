@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { toInstance } from '../../../src/orchestrator/instances/to-instance.ts';
 import {
-  absenceIsTrue,
   createdIsKept,
   isToldAsItWas,
   keysAreTaken,
@@ -13,15 +12,6 @@ import {
   volumeIsToldAsItWas,
 } from './replies.ts';
 import { aRecord, aReply, aVolume } from './samples.fixture.ts';
-
-it('I8: 404 of what lives', () => {
-  const reply = aReply({ status: 404 });
-  const row = { accountId: 'acct-a', isGone: false };
-  expect(() => absenceIsTrue(reply, row, 'acct-a')).toThrow('I8');
-  absenceIsTrue(reply, row, 'acct-b');
-  absenceIsTrue(reply, { ...row, isGone: true }, 'acct-a');
-  absenceIsTrue(reply, undefined, 'acct-a');
-});
 
 it('I9: 201 without a row', () => {
   expect(() => createdIsKept(aReply({ status: 201 }), undefined)).toThrow('I9');

@@ -3,7 +3,6 @@ import { recordedOrder } from '../../../src/orchestrator/model/destroy-order.ts'
 import { tenantTexts } from '../../../src/orchestrator/model/failure.ts';
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import {
-  createIsNotGivenUp,
   destroyedIsProved,
   endIsTrue,
   errorSaysWhy,
@@ -95,15 +94,6 @@ it('I3: no end of a live instance for a loss that never was', () => {
 it('I3: its tenant may end it whatever the machine is', () => {
   const written = { before: aRecord({ status: 'ONLINE' }), after: next({ status: 'DESTROYING' }) };
   endIsTrue(written, { ...truth, isDeleteSent: true, machines: [aMachine({})] });
-});
-
-it('I3: a create is not given up while its machine is on its way', () => {
-  const written = { before, after: next({ status: 'ERROR', error: 'lost' }) };
-  const machines = [aMachine({ power: 'building' })];
-  expect(() => createIsNotGivenUp(written, { ...truth, machines })).toThrow('is building');
-  createIsNotGivenUp(written, { ...truth, machines, isEarly: false });
-  for (const power of ['failed', 'starting'] as const)
-    createIsNotGivenUp(written, { ...truth, machines: [aMachine({ power })] });
 });
 
 it('I12: DESTROYED with a machine', () => {
