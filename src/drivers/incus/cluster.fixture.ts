@@ -76,11 +76,6 @@ class FakeCluster {
   /** Each change: method, member and name. */
   readonly log: string[] = [];
   readonly operations = new Map<string, { status: number; of: string }>();
-  deleteTakes: (member: string) => Promise<void> = async () => undefined;
-  createTakes: (member: string) => Promise<void> = async () => undefined;
-  /** The member with the most room. */
-  preferred = 'm1';
-  order = (all: FakeVolume[]): FakeVolume[] => all;
 
   at(member: string, name: string): FakeVolume | undefined {
     return this.volumes.find((one) => one.location === member && one.name === name);
@@ -135,8 +130,7 @@ class FakeCluster {
         })),
       );
     if (path === '/1.0/resources') return ok({ cpu: { total: 8 }, memory: { total: 2 ** 36 } });
-    if (path.endsWith('/resources'))
-      return ok({ space: { total: (target === this.preferred ? 2 : 1) * 2 ** 40 } });
+    if (path.endsWith('/resources')) return ok({ space: { total: (target === 'm1' ? 2 : 1) * 2 ** 40 } });
     return path === '/1.0/projects/default' ? ok() : no(404, `nothing at ${path}`);
   }
 
@@ -147,7 +141,7 @@ class FakeCluster {
   }
 
   async #volume({ method, path, target, match, body }: Sent): Promise<Answer> {
-    if (path === POOL && method === 'GET') return ok(this.order(this.volumes).map((one) => this.#show(one)));
+    if (path === POOL && method === 'GET') return ok(this.volumes.map((one) => this.#show(one)));
     if (path === POOL) return this.#makeVolume(target, body);
     const volume = this.at(target, path.split('/').at(-1) ?? '');
     if (volume === undefined) return no(404, 'Storage volume not found');
@@ -158,7 +152,6 @@ class FakeCluster {
       Object.assign(volume.config, body.config);
       return ok();
     }
-    await this.deleteTakes(target);
     // Incus deletes the storage first, then the record. The deletion continues if the client disconnects.
     if (volume.usedBy.length > 0) return no(400, 'The storage volume is still in use');
     const index = this.volumes.indexOf(volume);
@@ -167,8 +160,8 @@ class FakeCluster {
   }
 
   async #makeVolume(target: string, { name = '', config = {}, source }: Sent['body']): Promise<Answer> {
-    if (source === undefined) await this.createTakes(target);
-    else if (this.at(source.location, source.name) === undefined) return no(404, 'Storage volume not found');
+    if (source !== undefined && this.at(source.location, source.name) === undefined)
+      return no(404, 'Storage volume not found');
     if (this.at(target, name) !== undefined) return no(409, 'Volume by that name already exists');
     this.volumes.push({ name, location: target, config: { ...config }, data: null, usedBy: [] });
     if (source === undefined) return ok();
@@ -241,35 +234,28 @@ class FakeCluster {
 export type Cluster = FakeCluster & {
   /** Opens the driver as one more process. */
   open(more?: object): PlatformDriver & { volumes: VolumeDriver };
-  /** Resolves when every received request has been carried out. */
-  settled(): Promise<void>;
 };
 
 /** Starts the cluster behind an HTTP server. */
 export async function aCluster(): Promise<Cluster> {
   const cluster = new FakeCluster();
-  const running = new Set<Promise<void>>();
   const folder = mkdtempSync(join(tmpdir(), 'fake-incus-'));
   const socket = join(folder, 's');
-  const server = createServer((request, response) => {
-    const reply = async (): Promise<void> => {
-      let text = '';
-      for await (const chunk of request) text += chunk;
-      const { pathname: path, searchParams } = new URL(request.url ?? '', 'http://incus');
-      const { status, etag, ...answer } = await cluster.answer({
-        method: request.method ?? '',
-        path,
-        target: searchParams.get('target') ?? 'm1',
-        isRecursive: searchParams.has('recursion'),
-        match: request.headers['if-match'],
-        body: text === '' ? {} : JSON.parse(text),
-      });
-      const type = answer.error !== undefined ? 'error' : answer.operation !== undefined ? 'async' : 'sync';
-      response.writeHead(status, { 'content-type': 'application/json', ...(etag && { etag }) });
-      response.end(JSON.stringify({ type, error_code: type === 'error' ? status : 0, ...answer }));
-    };
-    const handled = reply().finally(() => running.delete(handled));
-    running.add(handled);
+  const server = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    const { pathname: path, searchParams } = new URL(request.url ?? '', 'http://incus');
+    const { status, etag, ...answer } = await cluster.answer({
+      method: request.method ?? '',
+      path,
+      target: searchParams.get('target') ?? 'm1',
+      isRecursive: searchParams.has('recursion'),
+      match: request.headers['if-match'],
+      body: text === '' ? {} : JSON.parse(text),
+    });
+    const type = answer.error !== undefined ? 'error' : answer.operation !== undefined ? 'async' : 'sync';
+    response.writeHead(status, { 'content-type': 'application/json', ...(etag && { etag }) });
+    response.end(JSON.stringify({ type, error_code: type === 'error' ? status : 0, ...answer }));
   });
   await new Promise<void>((resolve) => server.listen(socket, resolve));
   onTestFinished(async () => {
@@ -285,6 +271,5 @@ export async function aCluster(): Promise<Cluster> {
     onTestFinished(() => driver.close());
     return driver as PlatformDriver & { volumes: VolumeDriver };
   };
-  const settled = async (): Promise<void> => void (await Promise.all(running));
-  return Object.assign(cluster, { open, settled });
+  return Object.assign(cluster, { open });
 }
