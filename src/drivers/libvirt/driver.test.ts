@@ -135,14 +135,6 @@ it('a host that is away gets no machine, its machines stay unknown, and the list
   expect(await bench.driver.list()).toMatchObject({ answer: 'unknown' });
 });
 
-it('a host that an operator has cordoned in Berth gets no machine', async () => {
-  const { bench } = openMemoryPlatform(twoHosts());
-  const create = (avoidHosts: string[]) => bench.driver.create({ ...bench.spec(REF), avoidHosts }, null);
-  expect(await create(['kvm-1', 'kvm-2'])).toMatchObject({ outcome: 'failed', code: 'capacity' });
-  expect(await create(['kvm-1'])).toMatchObject({ outcome: 'pending' });
-  expect(await bench.driver.get(REF)).toMatchObject({ value: { host: 'kvm-2' } });
-});
-
 describe('a machine that libvirt has paused', () => {
   async function paused(pause: string) {
     const host = new MemoryHost();

@@ -7,7 +7,6 @@ import {
   dueWork,
   instance,
   now,
-  volume,
 } from '../../../test/support/rows/orchestrator-rows.ts';
 import { until } from '../../../test/support/time/until.ts';
 import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
@@ -204,19 +203,6 @@ describe('a replica is notified of', () => {
 });
 
 describe('two replicas', () => {
-  it('sell the storage of a location once: of 20 creates at once as many fit as there are GB', async () => {
-    const take = (store: typeof a, id: string) =>
-      store.transact(async (tx) => {
-        await tx.volumes.insert(volume(id, { sizeGb: 100 }));
-        return tx.storageClaims.take({ volumeId: id, region: 'here', gb: 100, capacityGb: 750 });
-      });
-    const taken = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => take(index % 2 === 0 ? a : b, `v${index}`)),
-    );
-    expect(taken.filter(Boolean)).toHaveLength(7);
-    expect(await b.read.storageClaims.use()).toEqual([{ region: 'here', claimedGb: 700 }]);
-  });
-
   it('create resources for an account concurrently, and it is closed after them', async () => {
     const order: string[] = [];
     const closings: Promise<void>[] = [];
@@ -258,19 +244,6 @@ describe('two replicas', () => {
     expect(await a.claimWork({ ...claim, limit: 3 })).toHaveLength(3);
   });
 
-  it('pass on an expired lease, and the first holder writes nothing more', async () => {
-    await a.transact((tx) => tx.work.put({ resourceId: 'i', ...dueWork }));
-    const [first] = await a.claimWork(claim);
-    const [second] = await b.claimWork({ ...claim, now: now + 1000, leaseUntil: now + 2000 });
-    if (first === undefined || second === undefined) throw new Error('expected two claims');
-    await a.transact(async (tx) => {
-      expect(await tx.work.check(first)).toMatchObject({ state: 'lost' });
-      await tx.work.release(first, { cookie: 'stale', notBefore: 0, lastError: null });
-      await tx.work.finish(first);
-    });
-    expect(await b.read.work.of('i')).toMatchObject({ cookie: null });
-  });
-
   it('give M units to M of N creates at once [no-overselling-two-replicas]', async () => {
     const creates = Array.from({ length: 60 }, (_, index) => (index % 2 === 0 ? a : b)).map((store, index) =>
       store.transact(async (tx) => {
@@ -298,18 +271,6 @@ describe('two replicas', () => {
     const made = await Promise.all(Array.from({ length: 12 }, (_, n) => create(n % 2 ? a : b, `i${n}`)));
     expect(new Set(made.map(({ record }) => record.id)).size).toBe(1);
     expect(made.filter(({ isReplay }) => !isReplay)).toHaveLength(1);
-  });
-
-  it('take turns at a row that both read', async () => {
-    await insert(a, 'x');
-    const count = (store: Store) =>
-      store.transact(async (tx) => {
-        const row = await tx.instances.byId('x');
-        if (row === null) throw new Error('expected the row');
-        await tx.instances.update({ ...row, version: row.version + 1 });
-      });
-    await Promise.all(Array.from({ length: 20 }, (_, n) => count(n % 2 ? a : b)));
-    expect((await a.read.instances.byId('x'))?.version).toBe(21);
   });
 
   it('both end well when each waits for the row of the other [deadlock-retried]', async () => {

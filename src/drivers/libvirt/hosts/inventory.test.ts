@@ -51,11 +51,6 @@ describe('the inventory', () => {
     expect(big.answer === 'counted' && big.free.map((one) => one.units)).toEqual([4, 0, 0]);
   });
 
-  it('excludes hosts that an operator has cordoned in Berth', () => {
-    const units = countUnits(aCatalog(), [seen('kvm-1'), seen('kvm-2')], ['kvm-2']);
-    expect(units.answer === 'counted' && units.free.map((one) => one.units)).toEqual([4, 0, 0]);
-  });
-
   it('is unknown if no host answers', () => {
     expect(countUnits(aCatalog(), [{ host: 'kvm-1', unknown: 'kvm-1: no route' }])).toEqual({
       answer: 'unknown',
