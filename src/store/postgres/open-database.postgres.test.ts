@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
-import { CREATE_IS_OPEN } from '../../orchestrator/model/platform-resource.ts';
 import { DatabaseRefused } from '../database-refused.ts';
-import { readMigrations } from '../migrations.ts';
-import { MOVES_VISIBILITY, rowsOfBefore, WRITE_BEFORE } from '../visibility-migration.fixture.ts';
 import { assertUsable, prepareDatabase } from './open-database.ts';
 import { openPostgresStore } from './store.ts';
 
@@ -38,19 +35,6 @@ describe('migrations', () => {
     expect(await runs()).toEqual([1]);
     await Promise.all(Array.from({ length: 5 }, () => prepareDatabase(url, { migrations: [first, second] })));
     expect(await runs()).toEqual([1, 2]);
-  });
-
-  it('keep the record of creates that may still show up from the work of an older database', async () => {
-    const migrations = readMigrations('postgres');
-    const moves = migrations.findIndex(({ sql }) => sql.includes(MOVES_VISIBILITY));
-    await prepareDatabase(url, { migrations: migrations.slice(0, moves) });
-    await server.query(WRITE_BEFORE, url);
-    await prepareDatabase(url);
-    const kept = async (table: string) =>
-      (await server.query(`SELECT id, create_open_until FROM ${table} ORDER BY id`, url)).map(
-        ({ id, create_open_until: until }) => [id, until === null ? null : Number(until)],
-      );
-    expect([await kept('instances'), await kept('volumes')]).toEqual(rowsOfBefore(CREATE_IS_OPEN));
   });
 
   it('leave the database as it was when one of them fails', async () => {
