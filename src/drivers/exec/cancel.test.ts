@@ -5,23 +5,23 @@ import { anOrder } from '../../../test/support/rows/orchestrator-rows.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
 import type { Call, Step } from '../../orchestrator/model/platform-driver.ts';
 import { exec } from './driver.ts';
-import { greetingFor, infoAnswer, type Program, say, setting, startProgram } from './program.fixture.ts';
+import {
+  greetingFor,
+  infoAnswer,
+  isRunning,
+  LISTEN,
+  type Program,
+  say,
+  setting,
+  startProgram,
+} from './program.fixture.ts';
 import { sendJson, startWebhook } from './protocol-server.fixture.ts';
 
-const LISTEN = 'while read -r line; do :; done';
 const NOTE_LINE = `read -r line; printf '%s\\n' "$line" >> "$PLACE/read"`;
 const NOTE_ALL = `while read -r line; do printf '%s\\n' "$line" >> "$PLACE/read"; done`;
 /** A child that ignores SIGTERM and writes its process id. */
 const CHILD = `sh -c 'trap "" TERM; echo $$ > "$PLACE/pid.new"; mv "$PLACE/pid.new" "$PLACE/pid"; while :; do sleep 1; done' &`;
 const stopped = { outcome: 'done', value: { ref: 'a', power: 'stopped', created_at: 1 } };
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
-  } catch {
-    return false;
-  }
-}
 
 const readBy = ({ place }: Program): string[] => {
   const file = join(place, 'read');

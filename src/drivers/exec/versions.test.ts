@@ -7,13 +7,13 @@ import { machineSpec } from '../simulator/simulator.fixture.ts';
 import {
   greetingFor,
   infoAnswer,
+  LISTEN,
   type Program,
   prepareProgram,
   say,
   startProgram,
 } from './program.fixture.ts';
 
-const LISTEN = 'while read -r line; do :; done';
 const ORDER = recordedOrder({ reason: 'tenant', by: 'acct-1', at: 17, keepsDisks: true });
 const FAILED = { outcome: 'failed', code: 'transient', side_effect: 'none', detail: 'later' };
 const CAPABILITIES = {

@@ -7,6 +7,7 @@ import { mark, UUID } from './translate.ts';
 
 export const REF = 'berth-a';
 const RUNNING = 103;
+const ADDRESS = { family: 'inet', address: '10.0.0.5', scope: 'global' };
 export const STOPPED = 102;
 
 interface Fake {
@@ -49,7 +50,7 @@ export function anIncus({ isClustered = true } = {}) {
       devices: {},
       expanded_config: config,
       expanded_devices: {},
-      state: { status_code: code, started_at: startedAt },
+      state: { status_code: code, started_at: startedAt, network: { eth0: { addresses: [ADDRESS] } } },
     };
   };
   const members = ['m1', 'm2'].map((server_name) => ({
