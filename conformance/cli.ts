@@ -1,7 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { explainCommand, listCommand } from './cli/commands/catalogue.ts';
 import { compareCommand, redactCommand, verifyCommand } from './cli/commands/certificate.ts';
-import { challengeCommand } from './cli/commands/challenge.ts';
 import { doctorCommand } from './cli/commands/doctor.ts';
 import { judgeCommand } from './cli/commands/judge.ts';
 import { monitorCommand } from './cli/commands/monitor.ts';
@@ -52,7 +51,6 @@ function createProgram(parts: CliParts, finish: (exitCode: number) => void): Com
     .addCommand(watchCommand(parts, finish))
     .addCommand(monitorCommand(parts, finish))
     .addCommand(compareCommand(parts, finish))
-    .addCommand(challengeCommand(parts))
     .addCommand(verifyCommand(parts, finish))
     .addCommand(redactCommand(parts))
     .addCommand(explainCommand(parts))

@@ -11,7 +11,6 @@ const OF_USUAL_RUNS = [
   'secondApiKeyFile',
   'otherAccountKeyFile',
   'keepOnFailure',
-  'challenge',
 ];
 
 export function withPlain(command: Command): Command {

@@ -58,12 +58,6 @@ export class CommandError extends Error {
   }
 }
 
-/** Refuses an option that says nothing without another one. Throws `CommandError`. */
-export function refuseWithout(partner: string, options: Readonly<Record<string, unknown>>): void {
-  const [given] = Object.entries(options).find(([, value]) => value !== undefined) ?? [];
-  if (given !== undefined) throw new CommandError(`${given} needs ${partner}: give that too`);
-}
-
 /** Reports a fault of the suite itself. */
 export function reportSuiteFault(
   error: unknown,

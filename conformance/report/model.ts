@@ -48,7 +48,7 @@ export function toReport(
     ...(judgedBy !== undefined && { judged_by: judgedBy }),
     requirements_digest: requirements.digest,
     ...(run.requirements !== requirements.digest && { run_requirements_digest: run.requirements }),
-    ...(run.challenge !== undefined && { challenge_sha256: run.challenge }),
+    ...(run.nonce !== undefined && { nonce: run.nonce }),
     ...(run.suiteDigest !== undefined && { suite_sha256: run.suiteDigest }),
     ...toTlsKeys(evidence),
     contract_version: requirements.contract,

@@ -1,18 +1,8 @@
 import type { Report } from './report.ts';
 
-/**
- * What the signature of a report proves, as one sentence without its full stop. `answers`: its transcript was found to
- * answer its challenge.
- */
-export function whatItProves(
-  { challenge_sha256, judged_by }: Pick<Report, 'challenge_sha256' | 'judged_by'>,
-  answers = false,
-): string {
-  return `the holder of the key says so${extentOf(challenge_sha256, judged_by, answers)}; only a run of your own cannot be invented`;
-}
-
-function extentOf(challenge: string | undefined, judgedBy: string | undefined, answers: boolean): string {
-  const edited = judgedBy === undefined ? '' : ', of a transcript that could be edited';
-  if (answers) return `${edited}, and it is not older than its challenge`;
-  return challenge === undefined ? edited : `${edited}, for a challenge that \`verify --challenge\` compares`;
+/** What the signature of a report proves, as one sentence without its full stop. */
+export function whatItProves({ nonce, judged_by }: Pick<Report, 'nonce' | 'judged_by'>): string {
+  const edited = judged_by === undefined ? '' : ', of a transcript that could be edited';
+  const asked = nonce === undefined ? '' : ', for the nonce that it names';
+  return `the holder of the key says so${edited}${asked}; only a run of your own cannot be invented`;
 }

@@ -20,8 +20,8 @@ export interface Report {
   requirements_digest: string;
   /** The digest at the time of the run, if it differs. */
   run_requirements_digest?: string;
-  /** The digest of the challenge for which the run was made, hex; docs/certification.md describes it. */
-  challenge_sha256?: string;
+  /** The text of `--nonce`, which somebody asked for. */
+  nonce?: string;
   /** What the run said of its own program: SHA-256, hex. */
   suite_sha256?: string;
   /** SHA-256 of each public key that the target showed in TLS (SubjectPublicKeyInfo, DER), hex. */

@@ -6,8 +6,8 @@ import { expect, it } from 'vitest';
 import { toJson } from './model.ts';
 import { greenReport, reportOf, sampleReport, sampleRun } from './sample.fixture.ts';
 
-const challengedReport = reportOf([
-  sampleRun({ challenge: 'c1'.repeat(32), isChained: true, suiteDigest: 'd2'.repeat(32) }),
+const askedReport = reportOf([
+  sampleRun({ nonce: 'market-1', isChained: true, suiteDigest: 'd2'.repeat(32) }),
   {
     kind: 'exchange',
     n: 1,
@@ -53,7 +53,7 @@ it.each([
       { kind: 'end', at: 1, reason: 'fault of the suite', detail: 'why' },
     ]),
   ],
-  ['of a run for a challenge', challengedReport],
+  ['of a run for a nonce', askedReport],
 ])('a report %s is as the schema says', (_, report) => {
   expect(errorsOf(JSON.parse(toJson(report)))).toEqual([]);
 });

@@ -18,8 +18,8 @@ export interface RunOptions extends SignIn {
   level: Level;
   /** Ids of checks; default: all of the level. */
   only?: readonly string[] | undefined;
-  /** The digest of the challenge that the run answers. `RunParts.draws` is then of its nonce. */
-  challenge?: string | undefined;
+  /** A text that somebody asked for; the report names it. */
+  nonce?: string | undefined;
   settings: ChosenSettings;
   /** Whether resources without a known price may be created. The cap cannot cover them. */
   acceptsUnknownCost?: boolean | undefined;

@@ -145,7 +145,7 @@ async function recordStart(
     baseUrl,
     level,
     seed: draws.seed,
-    ...(options.challenge !== undefined && { challenge: options.challenge }),
+    ...(options.nonce !== undefined && { nonce: options.nonce }),
     isChained: true,
     suiteDigest: suiteDigest(),
     startedAt,

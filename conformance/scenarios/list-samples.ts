@@ -1,5 +1,3 @@
-import type { Draws } from '../transcript/draws.ts';
-import { READ_OF_ONE } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 
 /** The step of a sample. */
@@ -38,25 +36,3 @@ export class ListSamples {
     return LEAST_MS + this.#draw(`list samples/${++this.#count}`) * (MOST_MS - LEAST_MS);
   }
 }
-
-/**
- * The first request that shows another sample than drawn: one that was not due after the poll before it, or a further poll
- * of the same wait although one was due. `exchanges`: in the order of sending, without superseded ones.
- */
-export function firstOfOtherSample(draws: Draws, exchanges: readonly Exchange[]): Exchange | undefined {
-  const samples = new ListSamples((label) => draws.fraction(label));
-  return exchanges.find((exchange, index) => {
-    const before = exchanges[index - 1];
-    const isDue = before !== undefined && isPoll(before) && samples.isDue(before.endedAt);
-    if (exchange.step !== SAMPLE_STEP) return isDue && isSamePoll(before, exchange);
-    samples.taken(exchange);
-    return !isDue;
-  });
-}
-
-/** Whether `Session.poll` sent it. */
-const isPoll = ({ step, request: { method, path } }: Exchange): boolean =>
-  method === 'GET' && READ_OF_ONE.test(path) && step.endsWith('poll');
-
-const isSamePoll = (one: Exchange, other: Exchange): boolean =>
-  one.step === other.step && one.request.path === other.request.path;

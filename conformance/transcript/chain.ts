@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { isObject } from '../text/json.ts';
 import type { TranscriptRecord } from './records.ts';
 
-/** The link before the first line of a run without a challenge. */
-const NO_CHALLENGE = createHash('sha256').update('berth-conformance-transcript/1').digest('hex');
+/** The link before the first line. */
+const FIRST = createHash('sha256').update('berth-conformance-transcript/1').digest('hex');
 
 /**
  * The hash chain of a transcript. Each line has a `link`: the SHA-256, in hex, of the link before it, a newline, and the
- * JSON text of the line without its `link`. The link before the first line is the digest of the challenge of the run.
+ * JSON text of the line without its `link`. The link before the first line is always the same.
  * Only lines have links; records in memory do not.
  */
 export class Chain {
@@ -28,7 +28,7 @@ export class Chain {
   }
 
   #next(record: TranscriptRecord, text: string): string | undefined {
-    if (record.kind === 'run' && record.isChained === true) this.#last = record.challenge ?? NO_CHALLENGE;
+    if (record.kind === 'run' && record.isChained === true) this.#last = FIRST;
     if (this.#last === undefined) return undefined;
     this.#last = createHash('sha256').update(`${this.#last}\n${text}`).digest('hex');
     return this.#last;

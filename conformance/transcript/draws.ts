@@ -14,6 +14,11 @@ export class Draws {
     this.seed = seed;
   }
 
+  /** The id of the run. */
+  get runId(): string {
+    return this.hex('run id', 10);
+  }
+
   /** Hex digits, at most 64. */
   hex(label: string, digits: number): string {
     return this.#bytes(label).toString('hex').slice(0, digits);

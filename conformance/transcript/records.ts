@@ -32,8 +32,8 @@ export interface RunRecord {
   level: Level;
   /** From which the run drew names, order and moments (`Draws`). Transcripts of earlier versions have none. */
   seed?: string;
-  /** The digest of the challenge for which the run was made, hex. */
-  challenge?: string;
+  /** The text of `--nonce`. */
+  nonce?: string;
   /** Each line of the file has a link of the hash chain (`Chain`). Transcripts of earlier versions have none. */
   isChained?: true;
   /** What the run says of its own program (`suiteDigest`): SHA-256, hex. */

@@ -37,7 +37,7 @@ const run = z.object({
   baseUrl: z.url({ protocol: /^https?$/ }).refine((url) => URL.canParse(url)),
   level: z.enum(LEVELS),
   seed: z.string().exactOptional(),
-  challenge: sha256.exactOptional(),
+  nonce: z.string().exactOptional(),
   isChained: z.literal(true).exactOptional(),
   suiteDigest: sha256.exactOptional(),
   only: z.array(z.string()).exactOptional(),

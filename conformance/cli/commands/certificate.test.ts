@@ -30,8 +30,9 @@ const other = writeKeys('other');
 beforeAll(async () => {
   const target = referenceParts();
   const files = ['--json', json, '--transcript', transcript, '--badge', badge, '--sign', own.secret];
+  const nonce = ['--nonce', 'market-1'];
   const { code, err } = await runCli(
-    [target.baseUrl, '--level', 'read-only', '--state-dir', folder.path, ...files],
+    [target.baseUrl, '--level', 'read-only', '--state-dir', folder.path, ...files, ...nonce],
     {
       parts: target.parts,
     },
@@ -60,6 +61,20 @@ describe('a signed report', () => {
     expect(out).toContain('it gives this report');
   });
 
+  it('names its nonce, and is refused for another or without one', async () => {
+    const verify = (report: string, nonce: string) => runCli(['verify', report, '--nonce', nonce]);
+    const { code, out } = await verify(json, 'market-1');
+    expect([code, out]).toEqual([0, expect.stringContaining('Nonce: market-1, as it must be')]);
+    expect(out).toContain('the holder of the key says so, for the nonce that it names');
+    expect((await runCli(['verify', json])).out).toContain('which it must be was not given: --nonce');
+    const refused = await verify(json, 'market-2');
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('for the nonce market-1')]);
+    const { nonce: _, ...report } = JSON.parse(readFileSync(json, 'utf8')) as Report;
+    const without = folder.file('without.json');
+    writeFileSync(without, JSON.stringify(signReport(report, sha256(''), readFileSync(own.secret, 'utf8'))));
+    expect((await verify(without, 'market-1')).err).toContain('made without a nonce');
+  });
+
   it('may be written anew in another layout and order', async () => {
     const path = edited((report) => {
       const { format, ...rest } = report;
@@ -73,6 +88,7 @@ describe('a signed report', () => {
     ['a verdict', (report) => Object.assign(report.checks[0] ?? {}, { verdict: 'not_applicable' })],
     ['the outcome', (report) => Object.assign(report, { outcome: 'INCOMPLETE' })],
     ['the level', (report) => Object.assign(report, { level: 'full' })],
+    ['the nonce', (report) => Object.assign(report, { nonce: 'market-2' })],
     ['the target', (report) => Object.assign(report, { base_url: 'https://other.example/v1' })],
     ['the time', (report) => Object.assign(report, { started_at: '2030-01-01T00:00:00.000Z' })],
     ['a check that is left out', (report) => void report.checks.pop()],

@@ -9,10 +9,10 @@ import { loadRequirements } from '../../contract/requirements.ts';
 import { whatItProves } from '../../report/proves.ts';
 import type { Report } from '../../report/report.ts';
 import { isObject } from '../../text/json.ts';
+import { printable } from '../../text/printable.ts';
 import type { TranscriptRecord } from '../../transcript/records.ts';
 import { readTranscript, TranscriptError } from '../../transcript/transcript.ts';
 import { EXIT } from '../../verdict/outcome.ts';
-import { type ChallengeProof, proofOf, type VerifyChallengeFlags, withProof } from '../challenge-proof.ts';
 import { orCommandError, publicKeyOf } from '../keys.ts';
 import { OutputFile } from '../output-file.ts';
 import type { CliParts, Finish } from '../parts.ts';
@@ -35,38 +35,40 @@ export function compareCommand({ terminal }: CliParts, finish: Finish): Command 
     });
 }
 
-interface VerifyFlags extends VerifyChallengeFlags {
+interface VerifyFlags {
   key?: string;
   transcript?: string;
+  nonce?: string;
 }
 
 /** `berth conformance verify <report>`: exits 1 if the report is refused, and 2 if this suite cannot judge it. */
 export function verifyCommand({ terminal }: CliParts, finish: Finish): Command {
-  const command = new Command('verify')
+  return new Command('verify')
     .description('check the signature of a report and, with its transcript, all that the report says')
     .argument('<report>', 'a report that --json and --sign wrote')
     .option('--key <public.pem>', 'the key that it must be signed with; without it any key will do')
-    .option('--transcript <file>', 'the transcript that it was made of');
-  return withProof(command).action((path: string, flags: VerifyFlags) => {
-    const text = readTextFile(path);
-    const trusted = publicKeyOf(flags.key);
-    const proof = proofOf(flags);
-    try {
-      const report = reportIn(text);
-      const signed = verifySignature(report, trusted);
-      verifyContent(report, signed, flags.transcript, proof);
-      terminal.out(textOf(report, signed, flags, proof?.lines(report) ?? unprovenLines(report)));
-      finish(EXIT.conformant);
-    } catch (error) {
-      if (error instanceof CertificateError) {
-        terminal.err(`${path} is REFUSED: ${error.message}.\n`);
-        finish(EXIT.nonConformant);
-      } else if (error instanceof NotJudged) {
-        terminal.err(`${path} is NOT JUDGED: ${error.message}.\n`);
-        finish(EXIT.incomplete);
-      } else throw error;
-    }
-  });
+    .option('--transcript <file>', 'the transcript that it was made of')
+    .option('--nonce <text>', 'the nonce that the run must name')
+    .action((path: string, flags: VerifyFlags) => {
+      const text = readTextFile(path);
+      const trusted = publicKeyOf(flags.key);
+      try {
+        const report = reportIn(text);
+        const signed = verifySignature(report, trusted);
+        refuseOtherNonce(report, flags.nonce);
+        verifyContent(report, signed, flags.transcript);
+        terminal.out(textOf(report, signed, flags));
+        finish(EXIT.conformant);
+      } catch (error) {
+        if (error instanceof CertificateError) {
+          terminal.err(`${path} is REFUSED: ${error.message}.\n`);
+          finish(EXIT.nonConformant);
+        } else if (error instanceof NotJudged) {
+          terminal.err(`${path} is NOT JUDGED: ${error.message}.\n`);
+          finish(EXIT.incomplete);
+        } else throw error;
+      }
+    });
 }
 
 /** The report in a file of `--json`. Throws `CertificateError`. */
@@ -76,12 +78,7 @@ function reportIn(text: string): Report {
   return read.report;
 }
 
-function verifyContent(
-  report: Report,
-  { transcriptSha256 }: Signed,
-  path: string | undefined,
-  proof: ChallengeProof | undefined,
-): void {
+function verifyContent(report: Report, { transcriptSha256 }: Signed, path: string | undefined): void {
   const requirements = loadRequirements();
   if (path === undefined) {
     compareWithRows(report, requirements, CHECKS);
@@ -92,7 +89,6 @@ function verifyContent(
     throw new CertificateError(`${path} is not the transcript that it was made of`);
   const records = readSigned(text);
   compareWithTranscript(report, records, requirements, CHECKS);
-  proof?.refuseOther(records, requirements);
 }
 
 function readSigned(text: string): TranscriptRecord[] {
@@ -109,7 +105,6 @@ function textOf(
   report: Report,
   { publicKey, transcriptSha256, redacted }: Signed,
   flags: VerifyFlags,
-  more: readonly string[],
 ): string {
   const { outcome, level, contract_version, base_url, started_at, judged_by } = report;
   const target = redacted.includes('/base_url') ? 'a target whose name was removed' : base_url;
@@ -123,16 +118,26 @@ function textOf(
       ? []
       : ['Made by: `judge`, from a file; whoever had the file could have edited it before']),
     ...(redacted.length === 0 ? [] : [`Removed since: ${redacted.join(', ')}`]),
-    ...more,
-    `What it proves: ${whatItProves(report, flags.challenge !== undefined)}`,
+    ...nonceLines(report, flags),
+    `What it proves: ${whatItProves(report)}`,
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function unprovenLines({ challenge_sha256 }: Report): string[] {
-  return challenge_sha256 === undefined
-    ? []
-    : [`Challenge: not compared (--challenge). The run names SHA-256 ${challenge_sha256}`];
+/** @throws {CertificateError} */
+function refuseOtherNonce({ nonce }: Report, required: string | undefined): void {
+  if (required === undefined || nonce === required) return;
+  throw new CertificateError(
+    nonce === undefined
+      ? 'its run was made without a nonce'
+      : `its run was made for the nonce ${printable(nonce, 200)}`,
+  );
+}
+
+function nonceLines({ nonce }: Report, { nonce: required }: VerifyFlags): string[] {
+  if (nonce === undefined) return [];
+  const was = required === undefined ? ' (which it must be was not given: --nonce)' : ', as it must be';
+  return [`Nonce: ${printable(nonce, 200)}${was}`];
 }
 
 /** `berth conformance redact <report> <path…>`: removes values from a signed report, which stays verifiable. */

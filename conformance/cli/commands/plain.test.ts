@@ -79,7 +79,6 @@ describe('a run with --plain', () => {
   it.each([
     [['--installation', '00c0ffee'], 'add --plain'],
     [['--plain', '--installation', 'mine'], 'eight hex digits'],
-    [['--plain', '--challenge', 'any.json'], "'--plain' cannot be used with option '--challenge"],
     [['--plain', '--only', 'INS'], "'--plain' cannot be used with option '--only"],
     [['--plain', '--race', 'a=1', '--level', 'full'], "'--plain' cannot be used with option '--race"],
     [['--plain', '--restart-command', 'x'], "'--plain' cannot be used with option '--restart-command"],

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { Command } from 'commander';
-import type { ReadChallenge } from '../../certificate/challenge.ts';
+import { Command, InvalidArgumentError } from 'commander';
 import { transcriptDigest } from '../../certificate/digest.ts';
-import { runIdOf } from '../../certificate/redraw.ts';
 import { CHECKS } from '../../checks/index.ts';
 import type { Requirements } from '../../contract/requirements.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
@@ -20,7 +18,6 @@ import type { TranscriptRecord } from '../../transcript/records.ts';
 import type { SuiteFault } from '../../transcript/transcript.ts';
 import { judge } from '../../verdict/judge.ts';
 import { EXIT } from '../../verdict/outcome.ts';
-import { type ChallengeFlags, challengeOf, takeChallenge, withChallenge } from '../challenge-options.ts';
 import { Interruption } from '../interruption.ts';
 import { reportLeftovers, reportOpenLedgers } from '../leftovers.ts';
 import { type OutputFlags, Outputs, showReport, withOutputs } from '../outputs.ts';
@@ -33,7 +30,9 @@ import { type RunFlags, stateFolderOf, withRunOptions, withStateFolder } from '.
 import { openTransport } from '../target-options.ts';
 import type { Terminal } from '../terminal.ts';
 
-export interface RunCommandFlags extends RunFlags, OutputFlags, ChallengeFlags {
+export interface RunCommandFlags extends RunFlags, OutputFlags {
+  transcript?: string;
+  nonce?: string;
   yes?: true;
   stateDir?: string;
   verbose?: true;
@@ -45,10 +44,15 @@ export function runCommand(parts: CliParts, finish: Finish): Command {
   const command = new Command(NAME)
     .description('Tests whether a provider orchestrator, in any language, conforms to the contract.')
     .argument('<base_url>', 'the base URL of the API, such as https://orchestrator.example/v1');
-  withChallenge(withPlain(withStateFolder(withOutputs(withRunOptions(command)))))
+  withPlain(withStateFolder(withOutputs(withRunOptions(command))))
     .option(
       '--transcript <file>',
       'write every request and answer (to FILE.partial until the end), for `judge`',
+    )
+    .option(
+      '--nonce <text>',
+      'a text that somebody asked for: the report names it, and its signature covers it',
+      toNonce,
     )
     .option('--yes', 'do not ask for confirmation before money is spent; without a terminal it never asks')
     .option(
@@ -74,7 +78,6 @@ export async function executeRun(
 ): Promise<number> {
   const { terminal, env } = parts;
   const folder = stateFolderOf(flags, env);
-  const challenge = challengeOf(flags, preparation.options, parts, folder);
   using interruption = new Interruption(parts.signals, terminal);
   const outputs = new Outputs(flags);
   let transport: Transport | undefined;
@@ -88,7 +91,6 @@ export async function executeRun(
       interruption,
       folder,
       outputs,
-      challenge,
     });
   } catch (error) {
     outputs.discard();
@@ -110,7 +112,6 @@ interface RunContext {
 
 interface RunAndReportContext extends RunContext {
   outputs: Outputs;
-  challenge: ReadChallenge | undefined;
 }
 
 /** Throws `CommandError` if the run must not start. Nothing has been bought then. */
@@ -142,12 +143,11 @@ async function runAndReport(
   { options, scenarios, requirements }: Preparation,
   flags: RunCommandFlags,
   parts: CliParts,
-  { transport, interruption, folder, outputs, challenge }: RunAndReportContext,
+  { transport, interruption, folder, outputs }: RunAndReportContext,
 ): Promise<number> {
   const { terminal, clock, ssh } = parts;
-  const draws = challenge?.draws ?? new Draws(randomBytes(32).toString('hex'));
-  const runId = runIdOf(draws);
-  if (challenge !== undefined) takeChallenge(folder, runId);
+  const draws = new Draws(randomBytes(32).toString('hex'));
+  const runId = draws.runId;
   const ledgerFile = openLedger(folder, runId);
   interruption.notice =
     'Interrupted: the resources of the run are being destroyed. Interrupt again to abandon that.';
@@ -160,7 +160,7 @@ async function runAndReport(
   let records: readonly TranscriptRecord[] = [];
   try {
     records = await run(
-      { ...options, challenge: challenge?.digest },
+      { ...options, nonce: flags.nonce },
       {
         runId,
         draws,
@@ -260,4 +260,11 @@ async function confirm(
   const what = [made('instance'), made('volume')].filter((each) => !each.startsWith('0 ')).join(' and ');
   const question = `This run creates ${what} at ${baseUrl}, and may cost up to ${formatUsd(usd)}${more}. Continue? [y/N] `;
   return /^y(es)?$/i.test((await terminal.ask(question, signal)).trim());
+}
+
+const LONGEST_NONCE = 200;
+
+function toNonce(text: string): string {
+  if (text.isWellFormed() && text !== '' && text.length <= LONGEST_NONCE) return text;
+  throw new InvalidArgumentError(`Give a text of 1 to ${LONGEST_NONCE} characters.`);
 }

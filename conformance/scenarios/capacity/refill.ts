@@ -1,8 +1,6 @@
 import type { Draws } from '../../transcript/draws.ts';
 import { statusOf } from '../../transcript/exchange.ts';
-import type { Exchange } from '../../transcript/records.ts';
 import { isStillListed } from '../catalog/catalog.ts';
-import { TIMER_MS } from '../drawn-order.ts';
 import { buyInstance, destroyAndConfirm } from '../instances/purchase.ts';
 import type { Placement } from '../placement.ts';
 import type { Session } from '../session.ts';
@@ -18,19 +16,6 @@ const DRAWN_MS = 1500;
 function refillAt(draws: Draws, soldAt: number, freeAt: number): number {
   const rounds = Math.ceil((freeAt - soldAt) / LIFETIME_MS);
   return soldAt + rounds * LIFETIME_MS + SHIFT_MS + draws.fraction('race/refill') * DRAWN_MS;
-}
-
-/**
- * The first request of the second sale, if it was sent before its drawn moment. `exchanges`: in the order of sending,
- * without superseded ones.
- */
-export function refillTooEarly(draws: Draws, exchanges: readonly Exchange[]): Exchange | undefined {
-  const index = exchanges.findIndex(({ step }) => step === 'race/refill/before');
-  const [before, request] = [exchanges[index - 1], exchanges[index]];
-  if (request === undefined || before === undefined) return undefined;
-  const sales = exchanges.filter(({ step }) => step === 'race/create');
-  const soldAt = Math.max(...sales.map(({ endedAt }) => endedAt));
-  return request.sentAt < refillAt(draws, soldAt, before.endedAt) - TIMER_MS ? request : undefined;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type JsonObject, objectsField, stringsField } from '../../text/json.ts';
 import type { Draws } from '../../transcript/draws.ts';
-import { isSuccess, jsonOf } from '../../transcript/exchange.ts';
+import { jsonOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 
 /** Only this many regions are tested, drawn if there are more. */
@@ -61,48 +61,4 @@ export function regionPaths(step: RegionRead, known: Known): string[] {
 /** The path of a list in a region. */
 export function pathIn(list: '/availability' | '/instances', region: string): string {
   return `${list}?region=${encodeURIComponent(region)}`;
-}
-
-/**
- * The first request about another region than the drawn ones, or the last of the reads if one of them is missing in a
- * completed run. `exchanges`: in the order of sending, without superseded ones.
- */
-export function firstOfOtherRegion(
-  draws: Draws,
-  exchanges: readonly Exchange[],
-  isCompleted: boolean,
-): Exchange | undefined {
-  for (const step of Object.keys(REGION_READS) as RegionRead[]) {
-    const reads = exchanges.filter((exchange) => exchange.step === step);
-    const left = new Set(reads[0] && regionPaths(step, knownAt(reads[0], draws, exchanges)));
-    const other = reads.find(({ request }) => !left.delete(request.path));
-    if (other !== undefined) return other;
-    if (isCompleted && left.size > 0) return reads.at(-1);
-  }
-  const own = exchanges.find(({ step }) => step === 'list-by-region/own');
-  return exchanges.find((exchange) => {
-    const { step } = exchange;
-    const region = regionIn(exchange);
-    if (region === undefined) return false;
-    if (step === 'list-by-region/other')
-      return region !== otherRegion(knownAt(exchange, draws, exchanges), (own && regionIn(own)) ?? '');
-    return OF_FIRST_REGION.test(step) && region !== knownRegions(knownAt(exchange, draws, exchanges))[0];
-  });
-}
-
-/** Requests about ids that do not exist name the first region. */
-const OF_FIRST_REGION = /^(unknown\/instance|unauthenticated)\//;
-
-function regionIn({ request }: Exchange): string | undefined {
-  return new URLSearchParams(request.path.split('?')[1]).get('region') ?? undefined;
-}
-
-/** What the run knew when it sent that request. */
-function knownAt(exchange: Exchange, draws: Draws, exchanges: readonly Exchange[]): Known {
-  const before = exchanges.slice(0, exchanges.indexOf(exchange));
-  const [configurations, availability] = ['catalog/configurations', 'catalog/availability'].map((list) => {
-    const read = before.findLast((one) => one.step === list && isSuccess(one));
-    return read === undefined ? [] : offersOf(read);
-  });
-  return { configurations: configurations ?? [], availability: availability ?? [], draws };
 }
