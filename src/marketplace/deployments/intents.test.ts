@@ -11,7 +11,6 @@ import {
   openMarket,
   outcomeOf,
   read,
-  stranger,
   withoutRevision,
 } from './market.fixture.ts';
 import { pauseDeployment } from './pause.ts';
@@ -40,14 +39,6 @@ describe.each(names)('a %s', (name) => {
     expect(withoutRevision(await read(market))).toEqual(withoutRevision(before));
     expect(market.clock.pendingTimers).toBe(0);
   }
-
-  it('is refused to other users (403), and for an unknown deployment (404)', async () => {
-    const before = await prepare(market);
-    expect(await change(stranger)).toMatchObject({ status: 403 });
-    expect(await change(caller, 'dep-9')).toMatchObject({ status: 404 });
-    await expectNothingChanged(before);
-    expect(sent()).toBe(0);
-  });
 
   it.each([...names, 'volume'] as const)(
     'is a 409 while another change is in flight: %s [change-in-flight]',

@@ -67,13 +67,6 @@ it('lists the deployments of the caller, and refuses to list those of another us
   await expect(list({ userId: 'usr-2' })).rejects.toMatchObject({ status: 403 });
 });
 
-it('lists one team: 403 for another’s, 404 for an unknown one [list-team-tenancy]', async () => {
-  expect(await list({ teamId: 'team-3' })).toEqual(['theirs']);
-  expect(await list({ teamId: 'team-3', userId: 'usr-1' })).toEqual([]);
-  await expect(list({ teamId: 'team-2' })).rejects.toMatchObject({ status: 403 });
-  await expect(list({ teamId: 'team-9' })).rejects.toMatchObject({ status: 404 });
-});
-
 it('reads one with its extras, which a list leaves out [read-with-extras]', async () => {
   const one = await readDeployment(market.deps, caller, 'dep-running');
   expect(one.extras).toEqual({ deployment_type: 'vm', networking_type: 'public' });

@@ -8,7 +8,7 @@ import { plainConfigurations } from '../../../test/support/rows/configurations.t
 import { member, runningDeployment, seed, team, user } from '../../../test/support/rows/marketplace-rows.ts';
 import { putEmptyDatabase } from '../../../test/support/rows/stores.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
-import { microUsdFromUsd } from '../../contract/values.ts';
+import type { Configuration } from '../../contract/configuration.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import type { Deps } from '../deps.ts';
@@ -16,8 +16,10 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { defaultOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
 import { noMarkups } from '../providers/markup.ts';
+import { gpuTypes } from '../providers/offer.fixture.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
+import { toCatalogOffer } from '../providers/to-catalog-offer.ts';
 import { WokenWorker } from '../sync/worker.fixture.ts';
 
 const HOUR_MS = 3_600_000;
@@ -192,40 +194,13 @@ const profile = providerProfileSchema.parse({
   volumes: null,
 });
 
-function toOffer(it: (typeof plainConfigurations)[number]): CatalogOffer {
-  const isGpu = it.gpu_count !== undefined;
-  const price = microUsdFromUsd(it.price_per_hour);
-  return {
-    providerId: 'provider-x',
-    offerId: it.id,
-    name: it.name,
-    description: '',
-    instanceType: it.instance_type,
-    gpuType: isGpu ? 'H100' : 'CPU',
-    gpuModel: isGpu ? 'H100' : '',
-    baseGpuType: isGpu ? 'H100' : 'CPU',
-    displayName: isGpu ? 'H100' : 'CPU NODE',
-    interconnectType: '',
-    interconnectDescription: '',
-    vcpus: it.vcpus,
-    memoryGb: it.memory_gb,
-    storageGb: it.storage_gb,
-    gpuCount: it.gpu_count ?? 0,
-    gpuMemoryGb: it.gpu_memory_gb ?? 0,
-    priceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : price,
-    spotPriceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : null,
-    stoppedPriceMicroUsdPerHour: price / 4,
-    providerPriceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : price,
-    providerStoppedPriceMicroUsdPerHour: price / 4,
-    minimumReservationMinutes: it.instance_type === 'BARE_METAL' ? 1_440 : null,
-    announcesRestart: true,
-    announcesVolumeResize: true,
-    regions: it.regions,
+function toOffer(configuration: Configuration): CatalogOffer {
+  const offer = toCatalogOffer(configuration, {
+    profile,
+    gpuTypes,
+    markups: noMarkups,
     inStockRegions: ['eu-one'],
-    osOptions: it.os_options ?? [],
-    supportsCloudInit: isGpu,
-    maintenance: false,
-    isNvlink: false,
-    extras: it.extras ?? {},
-  };
+    onProblem: () => undefined,
+  });
+  return { ...offer, supportsCloudInit: offer.gpuCount > 0 };
 }

@@ -203,7 +203,7 @@ describe('a 404', () => {
     ).toEqual(['confirm', 'suspect', 'terminated-provider from 10000']);
   });
 
-  it('changes nothing after one poll, after two polls too close together, or without the list', () => {
+  it('changes nothing after one poll, after two polls too close together, or without the list [not-found-taken-back]', () => {
     expect(
       follow(recordOf('running'), [
         [10_000, unlisted],
@@ -213,7 +213,7 @@ describe('a 404', () => {
     ).toEqual(['suspect', 'suspect', 'suspect']);
   });
 
-  it('that the list contradicts restarts the count', () => {
+  it('that the list contradicts restarts the count [not-found-but-listed]', () => {
     const listed: Observation = { gone: true, isListed: true };
     const looks = [
       [10_000, not],

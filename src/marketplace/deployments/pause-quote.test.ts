@@ -3,7 +3,7 @@ import { discount } from '../../../test/support/rows/marketplace-rows.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import { stopQuoteSchema } from '../contract/deployment.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
-import { caller, deploy, type Market, openMarket, outcomeOf, read, stranger } from './market.fixture.ts';
+import { caller, deploy, type Market, openMarket, outcomeOf, read } from './market.fixture.ts';
 import { pauseDeployment, quotePause } from './pause.ts';
 
 let market: Market;
@@ -76,10 +76,4 @@ it('a quote is a 502 where the stopped rate is not known: the provider does not 
   await deploy(market);
   market.provider.catalog.offers.clear();
   await expect(quote()).rejects.toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });
-});
-
-it('a quote is refused to other users (403), and for an unknown deployment (404)', async () => {
-  await deploy(market);
-  await expect(quote(stranger)).rejects.toMatchObject({ status: 403 });
-  await expect(quote(caller, 'dep-9')).rejects.toMatchObject({ status: 404 });
 });

@@ -10,7 +10,6 @@ import {
   openMarket,
   outcomeOf,
   read,
-  stranger,
   withoutRevision,
 } from './market.fixture.ts';
 import { pauseDeployment } from './pause.ts';
@@ -223,11 +222,5 @@ describe('reboot-status', () => {
   it('is a 400 for a machine type without restarts [reboot-status-unsupported]', async () => {
     await deploy(market, { offerId: 'metal-1', instanceType: 'BARE_METAL' });
     expect(await status()).toMatchObject({ code: 'ACTION_UNSUPPORTED', status: 400 });
-  });
-
-  it('is refused to other users (403), and for an unknown deployment (404)', async () => {
-    await deploy(market);
-    expect(await status(stranger)).toMatchObject({ status: 403 });
-    expect(await status(caller, 'dep-9')).toMatchObject({ status: 404 });
   });
 });

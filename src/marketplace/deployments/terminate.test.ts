@@ -2,15 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { intent, sshKey, user } from '../../../test/support/rows/marketplace-rows.ts';
 import { deploymentStatuses, terminatedSchema } from '../contract/deployment.ts';
 import type { DeploymentIntent } from '../model/deployment-record.ts';
-import {
-  caller,
-  deploy,
-  type Market,
-  openMarket,
-  read,
-  stranger,
-  withoutRevision,
-} from './market.fixture.ts';
+import { caller, deploy, type Market, openMarket, read, withoutRevision } from './market.fixture.ts';
 import { canTerminate, terminateDeployment } from './terminate.ts';
 
 const MINUTE = 60_000;
@@ -105,11 +97,3 @@ it.each(['pause', 'resume', 'restart', 'volume'] satisfies DeploymentIntent['kin
     expect((await read(market)).action).toBeNull();
   },
 );
-
-it('a terminate is refused to other users (403), and for an unknown deployment (404)', async () => {
-  await deploy(market);
-  await expect(terminate(stranger)).rejects.toMatchObject({ status: 403 });
-  await expect(terminate(caller, 'dep-9')).rejects.toMatchObject({ status: 404 });
-  await expect(canTerminate(market.deps, stranger, 'dep-1')).rejects.toMatchObject({ status: 403 });
-  await expect(canTerminate(market.deps, caller, 'dep-9')).rejects.toMatchObject({ status: 404 });
-});

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unreadableAnswers } from '../../../test/support/doubles/provider-faults.ts';
 import { intent } from '../../../test/support/rows/marketplace-rows.ts';
-import { type MarkedInstance, ProviderError } from '../../client/orchestrator-client.ts';
+import { ProviderError } from '../../client/orchestrator-client.ts';
 import { caller } from '../deployments/market.fixture.ts';
 import { pauseDeployment } from '../deployments/pause.ts';
 import {
@@ -104,23 +104,6 @@ describe('a deployment that runs', () => {
     },
   );
 
-  it('survives a 404 that the next answer contradicts (F53) [not-found-taken-back]', async () => {
-    const { id } = await running(setup);
-    const recover = failReads(notFound);
-    await setup.clock.advance(15_000);
-    recover();
-    await setup.clock.advance(5 * MINUTE_MS);
-    expect(await read(setup, id)).toMatchObject({ status: 'running', suspicion: null });
-    expect((await billed(setup, id, 0)).length).toBe(1);
-  });
-
-  it('survives 404 while the list shows it [not-found-but-listed]', async () => {
-    const { id } = await running(setup);
-    failReads(notFound);
-    await setup.clock.advance(10 * MINUTE_MS);
-    expect((await read(setup, id)).status).toBe('running');
-  });
-
   it('ends when a second poll and the list confirm the 404, and costs nothing after the last observation [not-found-confirmed]', async () => {
     const { id, instanceId } = await running(setup);
     await setup.clock.advance(20_000);
@@ -133,14 +116,6 @@ describe('a deployment that runs', () => {
     const [segment] = await setup.store.read.ledger.segmentsOf('deployment', id);
     expect(segment?.endedAt).toBe(stoppedAt);
     expect(setup.clock.now() - (stoppedAt ?? 0)).toBeGreaterThan(4 * MINUTE_MS);
-  });
-
-  it('that blinks stays alive, and pays for all of it [blink-billed]', async () => {
-    const { id, instanceId } = await running(setup);
-    setup.plain.blink(instanceId, 'OFFLINE', 120_000);
-    await setup.clock.advance(10 * MINUTE_MS);
-    expect((await read(setup, id)).status).toBe('running');
-    expect(await setup.store.read.ledger.segmentsOf('deployment', id)).toHaveLength(1);
   });
 
   it('that its provider parks is billed at the stopped rate from that time [provider-parks]', async () => {
@@ -289,22 +264,6 @@ describe('a change in progress', () => {
     expect((await read(setup, id)).action?.kind).toBe('pause');
     await setup.clock.advance(MINUTE_MS);
     expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
-  });
-
-  it('a poll that began before the change does not settle it', async () => {
-    const { id } = await running(setup);
-    const { client } = setup.plain;
-    const { pollInstance } = client;
-    client.pollInstance = async (machine, region) => {
-      client.pollInstance = pollInstance;
-      const { mark, instance } = (await pollInstance(machine, region, null)) as MarkedInstance;
-      const record = await read(setup, id);
-      await setup.store.transact((tx) => tx.deployments.update({ ...record, name: 'another name' }));
-      return { mark, instance: { ...instance, status: 'ERROR' } };
-    };
-    await setup.clock.advance(MINUTE_MS);
-    expect(client.pollInstance).toBe(pollInstance);
-    expect(await read(setup, id)).toMatchObject({ status: 'running', name: 'another name' });
   });
 });
 

@@ -69,30 +69,6 @@ describe('a provider that hangs', () => {
 });
 
 describe('two processes on one database', () => {
-  it('sync each provider in one of them, and the other takes over', async () => {
-    const second = new ProviderWorkers({ ...setup.deps, random: seededRandom(2) });
-    const id = await accept(setup);
-    setup.workers.start();
-    second.start();
-    await setup.clock.advance(2 * MINUTE_MS);
-    expect((await read(setup, id)).status).toBe('running');
-    expect(setup.plain.faults.countOf('createInstance')).toBe(1);
-    const polls = () => setup.plain.faults.calls.filter(({ method }) => method === 'getInstance');
-    const from = polls().length;
-    await setup.clock.advance(10 * MINUTE_MS);
-    const times = polls()
-      .slice(from)
-      .map(({ at }) => at);
-    expect(Math.min(...times.slice(1).map((at, index) => at - (times[index] ?? 0)))).toBeGreaterThanOrEqual(
-      10_000,
-    );
-    await stopped(setup.clock, setup.workers);
-    const until = polls().length;
-    await setup.clock.advance(MINUTE_MS);
-    expect(polls().length).toBeGreaterThan(until);
-    await stopped(setup.clock, second);
-  });
-
   it('notice within seconds what the other has accepted, and at once after a wake', async () => {
     setup.workers.start();
     await setup.clock.advance(7_000);

@@ -16,6 +16,7 @@ import {
 } from '../../../test/support/rows/marketplace-rows.ts';
 import { putEmptyDatabase } from '../../../test/support/rows/stores.ts';
 import { VirtualClock } from '../../../test/support/time/virtual-clock.ts';
+import type { Configuration } from '../../contract/configuration.ts';
 import { parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Log } from '../../ports/log.ts';
@@ -26,8 +27,10 @@ import { fencedStore } from '../model/fenced-store.ts';
 import { defaultOptions } from '../model/options.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { noMarkups } from '../providers/markup.ts';
-import { providerProfileSchema } from '../providers/profile.ts';
+import { gpuTypes } from '../providers/offer.fixture.ts';
+import { type ProviderProfile, providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
+import { toCatalogOffer } from '../providers/to-catalog-offer.ts';
 import { syncDeployment } from '../sync/sync-deployment.ts';
 import { contextOf, WokenWorker } from '../sync/worker.fixture.ts';
 import { createVolume } from './create.ts';
@@ -66,41 +69,20 @@ function locationsOf({ regions }: CatalogFile) {
   );
 }
 
-function toOffer(providerId: string, offer: CatalogFile['offers'][number]): CatalogOffer {
-  const regions = Object.keys(offer.capacity);
-  return {
-    providerId,
-    offerId: offer.id,
-    name: offer.name,
-    description: '',
-    instanceType: offer.instance_type,
-    gpuType: offer.gpu_type ?? 'CPU',
-    gpuModel: offer.gpu_type ?? '',
-    baseGpuType: '',
-    displayName: '',
-    interconnectType: '',
-    interconnectDescription: '',
-    vcpus: offer.vcpus,
-    memoryGb: offer.memory_gb,
-    storageGb: offer.storage_gb,
-    gpuCount: offer.gpu_count ?? 0,
-    gpuMemoryGb: offer.gpu_memory_gb ?? 0,
-    priceMicroUsdPerHour: 1_000_000,
-    spotPriceMicroUsdPerHour: null,
-    stoppedPriceMicroUsdPerHour: null,
-    providerPriceMicroUsdPerHour: 1_000_000,
-    providerStoppedPriceMicroUsdPerHour: null,
-    minimumReservationMinutes: null,
-    announcesRestart: true,
-    announcesVolumeResize: true,
-    regions,
-    inStockRegions: regions.filter((region) => (offer.capacity[region] ?? 0) > 0),
-    osOptions: offer.os_options,
-    supportsCloudInit: true,
-    maintenance: false,
-    isNvlink: false,
-    extras: { berth: { volume_resize: true } },
-  };
+function toOffer(
+  profile: ProviderProfile,
+  { capacity, ...offer }: CatalogFile['offers'][number],
+): CatalogOffer {
+  const regions = Object.keys(capacity);
+  const announced = { berth: { restart: true, volume_resize: true } };
+  const changes = { price_per_hour: 1, available: true, supports_cloud_init: true, extras: announced };
+  return toCatalogOffer({ ...offer, ...changes, regions } as Configuration, {
+    profile,
+    gpuTypes,
+    markups: noMarkups,
+    inStockRegions: regions.filter((region) => (capacity[region] ?? 0) > 0),
+    onProblem: () => undefined,
+  });
 }
 
 export interface World {
@@ -158,7 +140,7 @@ export async function openWorld({ balanceMicroUsd = 100_000_000, isInMemory = fa
       bootMs: 0,
       volumeMs: 2_000,
     });
-    const offers = file.offers.map((offer) => toOffer(profile.id, offer));
+    const offers = file.offers.map((offer) => toOffer(profile, offer));
     plains.set(profile.id, plain);
     providers.set(profile.id, {
       id: profile.id,

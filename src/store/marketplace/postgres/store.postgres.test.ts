@@ -15,12 +15,7 @@ import {
 } from '../../../../test/support/rows/marketplace-rows.ts';
 import { until } from '../../../../test/support/time/until.ts';
 import { defaultOptions } from '../../../marketplace/model/options.ts';
-import {
-  Duplicate,
-  type Store,
-  StoreUnavailable,
-  type Transaction,
-} from '../../../marketplace/model/store.ts';
+import { type Store, StoreUnavailable, type Transaction } from '../../../marketplace/model/store.ts';
 import { admitLoss } from '../../../marketplace/providers/loss-cap.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { DatabaseRefused } from '../../database-refused.ts';
@@ -87,21 +82,6 @@ async function withTwo(body: (one: Store, other: Store) => Promise<void>): Promi
 }
 
 describe('two servers on one database', () => {
-  it('post a slice once, when both do it at the same moment', () =>
-    withTwo(async (one, other) => {
-      await one.transact((tx) => tx.ledger.insertSegment(segment()));
-      for (let end = now + 1; end <= now + 4; end++) {
-        const post = (store: Store, transactionId: string) =>
-          store.transact((tx) => tx.ledger.post([posting(5, end, { id: transactionId })]));
-        const answers = await Promise.allSettled([post(one, `one-${end}`), post(other, `other-${end}`)]);
-        const lost = answers.find(({ status }) => status === 'rejected') as PromiseRejectedResult;
-        expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-        expect(lost.reason).toBeInstanceOf(Duplicate);
-      }
-      expect((await one.read.teams.byId('team-1'))?.balanceMicroUsd).toBe(-20);
-      expect(await one.read.ledger.slicesOf('seg-1')).toHaveLength(4);
-    }));
-
   it('post each due slice once if both read the segment first, and both succeed [slices-posted-once-by-two-servers]', () =>
     withTwo(async (one, other) => {
       await one.transact((tx) => tx.ledger.insertSegment(segment()));
@@ -143,14 +123,6 @@ describe('two servers on one database', () => {
       expect(member?.userId).toBe(userId);
     }));
 
-  it('give one lease', () =>
-    withTwo(async (one, other) => {
-      const claim = (store: Store, holder: string) =>
-        store.transact((tx) => tx.leases.claim(['job'], holder, now, 10));
-      const leases = await Promise.all([claim(one, 'one'), claim(other, 'other')]);
-      expect(leases.flat()).toHaveLength(1);
-    }));
-
   it('do not pass on an expired lease before the transaction that claimed it ends', () =>
     withTwo(async (one, other) => {
       const claim = (store: Store, holder: string, at: number) =>
@@ -188,26 +160,6 @@ describe('two servers on one database', () => {
       heard.length = 0;
       await one.transact((tx) => tx.deployments.insert(runningDeployment()));
       await until('the change is heard', async () => heard.includes('changed dep-1'));
-    }));
-
-  it('count the requests of both', () =>
-    withTwo(async (one, other) => {
-      const count = (store: Store) => store.countRequest({ name: 'a', now, lengthMs: 100 });
-      const counts = await Promise.all(Array.from({ length: 20 }, (_, n) => count(n % 2 ? one : other)));
-      expect(counts.map((found) => found.count).sort((a, b) => a - b)).toEqual(counts.map((_, n) => n + 1));
-    }));
-
-  it('drop an observation that was begun before the other one changed the record', () =>
-    withTwo(async (one, other) => {
-      await one.transact((tx) => tx.deployments.insert(runningDeployment()));
-      await other.transact(async (tx) => {
-        const record = await tx.deployments.byId('dep-1');
-        if (record !== null) await tx.deployments.update({ ...record, status: 'stopped' });
-      });
-      await one.transact((tx) =>
-        tx.deployments.recordObservations([{ id: 'dep-1', revision: 1, at: now + 1 }]),
-      );
-      expect(await one.read.deployments.byId('dep-1')).toMatchObject({ observedAt: now, revision: 2 });
     }));
 });
 
