@@ -77,7 +77,6 @@ export class EngineWorld extends OrchestratorWorld {
       hosts: this.scenario.hosts,
       datacenter: DATACENTER,
       chance: chance.fork('guests'),
-      logOf: () => silentLog,
     };
     const Engines = {
       libvirt: LibvirtEngine,
@@ -163,5 +162,3 @@ export class EngineWorld extends OrchestratorWorld {
     replica?.pause(this.chance, 1_200 * this.scenario.leaseS);
   }
 }
-
-const silentLog = { debug() {}, info() {}, warn() {}, error() {} };

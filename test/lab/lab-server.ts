@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { Pace } from '../support/http/http-client.ts';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, runBerth } from '../support/processes/process.ts';
-import { type Build, ServerLives } from '../support/processes/server-lives.ts';
+import { ServerLives } from '../support/processes/server-lives.ts';
 
 /** Emulated guests take both cores, and who looks all the time takes them from these. */
 const PACE = { everyMs: 250, withinMs: 1_200_000 };
@@ -17,7 +16,7 @@ export class LabServer extends ServerLives {
   readonly #offer: object;
   #keys: [KeyPair, KeyPair] | undefined;
 
-  constructor(catalog: object, platform: object, offer: object, pace: Pace = PACE) {
+  constructor(catalog: object, platform: object, offer: object) {
     super((folder) => {
       writeFileSync(join(folder, 'catalog.yaml'), JSON.stringify(catalog));
       const config = {
@@ -31,12 +30,12 @@ export class LabServer extends ServerLives {
       const file = join(folder, 'berth.yaml');
       writeFileSync(file, JSON.stringify(config));
       return file;
-    }, pace);
+    }, PACE);
     this.#offer = offer;
   }
 
-  override async start(build?: Build): Promise<void> {
-    await super.start(build);
+  override async start(): Promise<void> {
+    await super.start();
     this.#keys ??= [
       await generateKeyPair(this.folder, 'ed25519'),
       await generateKeyPair(this.folder, 'ecdsa'),

@@ -4,6 +4,7 @@ import { answersOf } from '../../../src/drivers/exec/protocol-server.fixture.ts'
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
+import { silentLog } from '../engine.ts';
 import { IncusEngine } from '../incus/engine.ts';
 import { ProgramChannel } from './program.ts';
 
@@ -37,5 +38,3 @@ export class ExecEngine extends IncusEngine {
     return createPlatform(channel, { info, catalog, timeoutMs: TIMEOUT_MS, log: silentLog });
   }
 }
-
-const silentLog = { debug() {}, info() {}, warn() {}, error() {} };

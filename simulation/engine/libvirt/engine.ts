@@ -5,12 +5,8 @@ import type { HostShell } from '../../../src/drivers/libvirt/hosts/host-shell.ts
 import { MemoryHost } from '../../../src/drivers/libvirt/memory-host.fixture.ts';
 import { driverOf } from '../../../src/drivers/libvirt/open.ts';
 import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
-import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
-import type { Log } from '../../../src/ports/log.ts';
-import type { Scheduler } from '../../../test/support/time/scheduler.ts';
-import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Commands } from '../commands.ts';
 import {
@@ -18,12 +14,13 @@ import {
   type Doer,
   type Engine,
   type EngineHost,
-  type EngineObserver,
+  type EngineParts,
   type Guest,
   type HandsOn,
   isOf,
   type Machine,
   type RunningGuest,
+  silentLog,
 } from '../engine.ts';
 import { guestOf } from '../guest.ts';
 import {
@@ -48,18 +45,6 @@ const READS = new Set(
 );
 const SHELL_READS = new Set('facts neighbours exists machines gpus network probe'.split(' '));
 
-/** What the engine of a run is made from. */
-interface Parts {
-  hosts: number;
-  datacenter: string;
-  catalog: Catalog;
-  scheduler: Scheduler;
-  chance: Chance;
-  commands: Commands;
-  observer: EngineObserver;
-  logOf: (process: ServerProcess) => Log;
-}
-
 /** A call with the limits of its step, where the driver has any. */
 type Limited = VirshCall & { limits?: { begin(): void; signal: AbortSignal } | undefined };
 
@@ -76,13 +61,13 @@ interface Boot {
 export class LibvirtEngine implements Engine {
   readonly driverName = 'libvirt';
   readonly hosts: readonly Host[];
-  readonly #parts: Parts;
+  readonly #parts: EngineParts;
   readonly #boots = new Map<string, Boot>();
   #machines = new Map<string, Machine>();
   #disks = new Map<string, Disk>();
   #clones = 0;
 
-  constructor(parts: Parts) {
+  constructor(parts: EngineParts) {
     this.#parts = parts;
     this.hosts = Array.from({ length: parts.hosts }, (_, index) => {
       const name = `kvm-${index + 1}`;
@@ -96,7 +81,7 @@ export class LibvirtEngine implements Engine {
   }
 
   driver(process: ServerProcess, clock: Clock): PlatformDriver {
-    const { catalog, logOf } = this.#parts;
+    const { catalog } = this.#parts;
     const config = libvirtConfigSchema.parse({
       driver: 'libvirt',
       hosts: this.hosts.map(({ name, memory: { options } }) => ({
@@ -108,7 +93,7 @@ export class LibvirtEngine implements Engine {
     });
     const members = this.hosts.map((host) => this.#memberOf(host, process));
     const fleet = fleetOf(members);
-    return driverOf({ fleet, config, catalog, clock, log: logOf(process) });
+    return driverOf({ fleet, config, catalog, clock, log: silentLog });
   }
 
   /** Sends one command, as a driver of the process does. */

@@ -1,13 +1,10 @@
 import { type Client, createClient, type Pace } from '../http/http-client.ts';
 import { PATIENCE_MS } from '../time/until.ts';
 import { fileOf } from './built-programs.ts';
-import { BerthProcess, type ProcessOptions, startServing, temporaryFolder } from './process.ts';
+import { BerthProcess, startServing, temporaryFolder } from './process.ts';
 import type { Failpoint } from './serve-with-failpoint.ts';
 
 const entry = fileOf('serve-with-failpoint');
-
-/** Which Berth a life runs; default: this one, with failpoints. */
-export type Build = Pick<ProcessOptions, 'entry' | 'env'>;
 
 /** `berth serve` as a process over many lives: each time it was killed it starts again on the same database. */
 export class ServerLives implements AsyncDisposable {
@@ -32,8 +29,8 @@ export class ServerLives implements AsyncDisposable {
     return this.#folder.path;
   }
 
-  async start(build: Build = {}): Promise<void> {
-    const options = { entry, ipc: true, ...build, env: { ...this.#env, ...build.env } };
+  async start(): Promise<void> {
+    const options = { entry, ipc: true, env: this.#env };
     const serving = await startServing(['--config', this.config], options);
     this.#process = serving;
     this.#baseUrl = serving.baseUrl;
