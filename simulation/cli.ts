@@ -1,8 +1,7 @@
 import { fork } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { stringify } from 'yaml';
 import { describeFailure, Summary } from './runner/report.ts';
 import type { Outcome } from './runner/run-world.ts';
 import { shrink } from './runner/shrink.ts';
@@ -25,8 +24,6 @@ const { values } = parseArgs({
     hosts: { type: 'boolean', default: false },
     /** Simulates an orchestrator with a real driver over an engine in memory, such as `libvirt`. */
     engine: { type: 'string' },
-    /** Writes the run of `--seed`, as short as it still fails, as a scenario of the sandbox. */
-    export: { type: 'string' },
     mutant: { type: 'string' },
     worker: { type: 'boolean', default: false },
   },
@@ -53,25 +50,6 @@ async function prepare(): Promise<Simulation> {
   return { ...simulation, run: (seed, commands) => simulation.run(seed, commands, plant) };
 }
 
-/** Runs one seed here, and writes what happened in it. */
-async function exportTo(file: string): Promise<void> {
-  if (isEngine(subject)) throw new Error('a sandbox cannot repeat what happens at an engine');
-  const simulation = await prepare();
-  try {
-    const outcome = await simulation.run(String(first), commands);
-    const shortest = outcome.failure === undefined ? outcome : await shrink(simulation, outcome);
-    const { toScenario } = await import('./export/to-scenario.ts');
-    const scenario = toScenario(shortest, subject, mutant);
-    writeFileSync(file, stringify(scenario));
-    process.stdout.write(
-      `${describeFailure(shortest, { subject, mutant })}${file}: ${scenario.steps?.length} steps, ${scenario.not_reproduced?.length} kinds of events that a sandbox cannot repeat\n`,
-    );
-    process.exitCode = shortest.failure === undefined ? 0 : 1;
-  } finally {
-    rmSync(simulation.folder, { recursive: true, force: true });
-  }
-}
-
 /** Runs the seeds that its parent sends, one after another. */
 async function work(): Promise<void> {
   const simulation = await prepare();
@@ -79,7 +57,7 @@ async function work(): Promise<void> {
   process.on('exit', clean);
   process.on('disconnect', () => process.exit());
   process.on('message', (seed: number) => {
-    const send = (outcome: Outcome) => process.send?.({ ...outcome, happenings: [], resources: [] });
+    const send = (outcome: Outcome) => process.send?.(outcome);
     void simulation.run(String(seed), commands).then(send);
   });
   process.send?.('ready');
@@ -151,9 +129,6 @@ function restartWith(mutant: string): Promise<void> {
   });
 }
 
-if (values.export !== undefined && values.seed === undefined)
-  throw new Error('--export takes the run of a --seed');
 if (worker) await work();
 else if (mutant !== undefined && process.env['BERTH_SIM_MUTANT'] === undefined) await restartWith(mutant);
-else if (values.export !== undefined) await exportTo(values.export);
 else await main();

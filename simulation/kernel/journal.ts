@@ -3,31 +3,12 @@ import { createHash, type Hash } from 'node:crypto';
 /** How many lines are kept for a report; the hash covers all of them. */
 const KEPT = 4_000;
 
-/** What was done to a simulated world: a sandbox can repeat most of it. Times are virtual. */
-export type Happening =
-  | {
-      kind: 'request';
-      at: number;
-      who: string;
-      method: string;
-      path: string;
-      body?: object | undefined;
-      /** Its answer, if one came, told this id. */
-      id?: string | undefined;
-    }
-  /** A call of a server to what it runs on went wrong. */
-  | { kind: 'call'; at: number; fault: string; method: string; provider?: string; ref?: string | undefined }
-  | { kind: 'event'; at: number; name: string; provider?: string; ref?: string; forMs?: number };
-type Distributed<H> = H extends Happening ? Omit<H, 'at'> : never;
-
 /** Every event of a run, in order, as one line each. */
 export class Journal {
   readonly #now: () => number;
   readonly #startAt: number;
   readonly #hash: Hash = createHash('sha256');
   readonly #lines: string[] = [];
-  /** Not in the hash. */
-  readonly happenings: Happening[] = [];
   #count = 0;
   #unhashed = '';
 
@@ -47,12 +28,6 @@ export class Journal {
     if (this.#unhashed.length > 16_384) this.#flush();
     this.#lines.push(line);
     if (this.#lines.length > 2 * KEPT) this.#lines.splice(0, KEPT);
-  }
-
-  happened<H extends Distributed<Happening>>(what: H): H & { at: number } {
-    const happening = { ...what, at: Math.round(this.#now() - this.#startAt) };
-    this.happenings.push(happening as Happening);
-    return happening;
   }
 
   /** The last lines that name any of `words`; without words, the last of all. */

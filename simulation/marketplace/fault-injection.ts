@@ -17,7 +17,6 @@ async function inject(world: MarketWorld, chance: Chance, name: FaultName): Prom
   world.journal.note('world', `${name} ${provider.id}`);
   switch (name) {
     case 'crash':
-      world.journal.happened({ kind: 'event', name });
       chance.pick(world.replicas).crash('');
       break;
     case 'powerCut':
@@ -27,7 +26,6 @@ async function inject(world: MarketWorld, chance: Chance, name: FaultName): Prom
     case 'volumeBreak':
       return breakVolume(world, chance, provider);
     case 'pause':
-      world.journal.happened({ kind: 'event', name });
       chance.pick(world.replicas).pause(chance);
       break;
     case 'outage':
@@ -45,7 +43,6 @@ async function inject(world: MarketWorld, chance: Chance, name: FaultName): Prom
 }
 
 async function cutPower(world: MarketWorld): Promise<void> {
-  world.journal.happened({ kind: 'event', name: 'powerCut' });
   world.tally.powerCuts++;
   for (const replica of world.replicas) replica.end();
   await world.scheduler.settle();
@@ -64,7 +61,6 @@ function jump(world: MarketWorld, chance: Chance): void {
   replica.clockOffsetMs = chance.pick([1, -1]) * chance.pick([1_000, 30_000, 3_600_000]);
   world.journal.note(replica.name, `has a clock that is set ${replica.clockOffsetMs} ms off`);
   world.tally.clockJumps++;
-  world.journal.happened({ kind: 'event', name: 'clockJump' });
   world.scheduler.after(chance.whole(1_000, SET_RIGHT_WITHIN_MS), () => {
     replica.clockOffsetMs = 0;
   });
@@ -75,7 +71,6 @@ function breakVolume(world: MarketWorld, chance: Chance, { plain }: SimulatedPro
   if (whole.length === 0) return;
   const { id } = chance.pick(whole);
   world.journal.note('world', `breaks ${id}`);
-  world.journal.happened({ kind: 'event', name: 'volumeBreak' });
   plain.breakVolume(id);
 }
 
@@ -89,7 +84,6 @@ function injectIntoMachine(
   if (candidates.length === 0) return;
   const instance = chance.pick(candidates);
   world.journal.note('world', `${name} ${instance.id}`);
-  world.journal.happened({ kind: 'event', name, provider: provider.id });
   machineFaults[name].inject(provider, instance, chance, world);
   provider.recordStatuses();
 }
@@ -97,22 +91,19 @@ function injectIntoMachine(
 function outage(world: MarketWorld, chance: Chance, provider: SimulatedProvider): void {
   world.tally.outages++;
   const forMs = chance.pick([5_000, 60_000, 240_000]);
-  world.journal.happened({ kind: 'event', name: 'outage', provider: provider.id, forMs });
   provider.outageUntil = world.scheduler.now + forMs;
 }
 
 /** Long enough for the 404s of all resources to be confirmed. */
 function denial(world: MarketWorld, chance: Chance, provider: SimulatedProvider): void {
   const forMs = chance.pick([60_000, 240_000, 400_000]);
-  world.journal.happened({ kind: 'event', name: 'denial', provider: provider.id, forMs });
   provider.deniesUntil = world.scheduler.now + forMs;
 }
 
-function soldOut(world: MarketWorld, chance: Chance, { plain, id }: SimulatedProvider): void {
+function soldOut(world: MarketWorld, chance: Chance, { plain }: SimulatedProvider): void {
   const configuration = chance.pick(plain.configurations);
   configuration.available = false;
   const forMs = chance.whole(10_000, 120_000);
-  world.journal.happened({ kind: 'event', name: 'soldOut', provider: id, forMs });
   world.scheduler.after(forMs, () => {
     configuration.available = true;
   });

@@ -71,7 +71,6 @@ export async function credit(
       topUp(depsOf(world, `credit/${time}/${reference}`), { teamId, amountMicroUsd, reference }),
     ),
   );
-  world.journal.happened({ kind: 'event', name: 'credit' });
   world.journal.note('operator', `credits ${amountMicroUsd} to ${teamId}`);
 }
 
@@ -87,7 +86,6 @@ export async function assignDiscountTo(world: OperatorWorld, { teamId }: MarketU
     startsAt,
     endsAt,
   });
-  world.journal.happened({ kind: 'event', name: 'discount' });
   world.journal.note('operator', `assigns ${discount.id} of ${percentage} % to ${teamId}`);
 }
 
@@ -97,7 +95,6 @@ export async function endDiscountOf(world: OperatorWorld, { teamId }: MarketUser
   if (discounts.length === 0) return;
   const { id } = users.chance.pick(discounts);
   await endDiscount(discountDepsOf(world, 'end-discount', teamId), id);
-  journal.happened({ kind: 'event', name: 'discount' });
   journal.note('operator', `ends ${id}`);
 }
 

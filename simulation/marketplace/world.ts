@@ -29,8 +29,6 @@ export class MarketWorld extends BaseWorld {
   readonly faultCounts = new Map<string, number>();
   /** How far the time that a server read was off at most. */
   clockErrorMs = 0;
-  /** Requests name what their answers told; faults name none. */
-  readonly resources = [];
 
   readonly #plant: MarketPlant | undefined;
 

@@ -1,5 +1,4 @@
 import type { InstanceRecord, VolumeRecord } from '../../src/orchestrator/model/records.ts';
-import type { SimulatedResource } from '../runner/run-world.ts';
 import { BaseWorld } from '../runner/world.ts';
 import { nothingIsLeft } from './invariants/quiescence.ts';
 import type { Commit } from './replicas/commit-feed.ts';
@@ -16,15 +15,6 @@ export abstract class OrchestratorWorld extends BaseWorld {
   };
   /** Commands of clients that are not finished. */
   running = 0;
-
-  get resources(): SimulatedResource[] {
-    const { history } = this.inspector;
-    return [...history.instances(), ...history.volumes()].map(({ id, ownerRef, name }) => ({
-      id,
-      ref: ownerRef,
-      name: name ?? null,
-    }));
-  }
 
   /** Notifies the inspector and all servers of a commit. */
   protected committed(commit: Commit): void {

@@ -39,7 +39,6 @@ async function inject(world: World, chance: Chance, name: FaultName): Promise<vo
 }
 
 function revoke(world: World, ms: number): void {
-  world.journal.happened({ kind: 'event', name: 'revokedCredential', forMs: ms });
   world.callFaults.revoke(ms);
 }
 
@@ -51,7 +50,6 @@ async function misconfigure(world: World, chance: Chance): Promise<void> {
   const replica = chance.pick(world.replicas);
   if (!hasLive || replica.process === undefined) return;
   world.journal.note(replica.name, 'is configured for another platform');
-  world.journal.happened({ kind: 'event', name: 'wrongPlatform' });
   replica.end();
   replica.start('another');
   await world.scheduler.runUntil(world.scheduler.now + LONG_ENOUGH_TO_START_MS);
@@ -65,14 +63,12 @@ function outage(world: World, chance: Chance): void {
   const ms = chance.happens(0.7) ? chance.between(20_000, 300_000) : chance.between(300_000, 3_600_000);
   world.journal.note('platform', `is away for ${Math.round(ms / 1_000)} s`);
   world.tally.outages++;
-  world.journal.happened({ kind: 'event', name: 'outage', forMs: ms });
   world.callFaults.beginOutage(ms);
 }
 
 /** Some of an offer's units go for a while, or more are there for good; or nothing can be counted for a while. */
 function cordon(world: World, chance: Chance): void {
   const { troubled, scheduler, journal } = world;
-  journal.happened({ kind: 'event', name: 'cordon' });
   if (chance.happens(0.15)) {
     const ms = chance.between(60_000, 1_800_000);
     journal.note('platform', `counts nothing for ${Math.round(ms / 1_000)} s`);
@@ -104,7 +100,6 @@ function injectIntoMachine(
   const machine = chance.pick(fitting);
   const { ref } = machine.spec;
   world.journal.note('platform', `${name} of ${ref}`);
-  world.journal.happened({ kind: 'event', name, ref });
   if (name === 'reclaim' || name === 'breakDown') world.inspector.machineLost(ref);
   const { addresses, scheduler, machineChance } = world;
   const { machines } = world.troubled;

@@ -22,7 +22,6 @@ export function injectHostFaults(world: World): void {
 function silence(world: World, host: PlatformHost): void {
   const { hostChance: chance, journal } = world;
   host.state = 'silent';
-  journal.happened({ kind: 'event', name: 'silentHost' });
   journal.note('platform', `${host.name} falls silent`);
   const isRenamed = chance.happens(RATES.renameInSilence);
   const ms = chance.between(15_000, chance.happens(0.3) ? 1_800_000 : 180_000);
@@ -42,7 +41,6 @@ function unconfigure(world: World, host: PlatformHost): void {
   const own = troubled.machines.all().filter((machine) => troubled.hosts?.of(machine) === host);
   if (!own.every(({ spec }) => inspector.history.byRef(spec.ref)?.host === host.name)) return;
   host.state = 'unconfigured';
-  journal.happened({ kind: 'event', name: 'unconfiguredHost' });
   journal.note('platform', `${host.name} is not configured any more`);
   world.scheduler.after(chance.between(30_000, 900_000), () => !world.isCalm && answer(world, host));
 }
@@ -58,7 +56,6 @@ function move(world: World, answering: readonly PlatformHost[]): void {
   const machine = chance.pick(fitting);
   const goal = chance.pick(answering.filter((host) => host !== hosts?.of(machine)));
   hosts?.move(machine, goal);
-  journal.happened({ kind: 'event', name: 'movedByHand', ref: machine.spec.ref });
   journal.note('platform', `${machine.spec.ref} is moved to ${goal.name}`);
   if (chance.happens(0.4)) silence(world, goal);
 }

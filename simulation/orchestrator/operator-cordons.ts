@@ -132,7 +132,6 @@ export class OperatorCordons {
   }
 
   #note({ kind, name, id, until }: CordonRecord, what: string): void {
-    this.#world.journal.happened({ kind: 'event', name: 'operatorCordon' });
     this.#world.journal.note(
       'operator',
       `${what} ${kind} ${name} (${id}${until === null ? '' : ', for a time'})`,

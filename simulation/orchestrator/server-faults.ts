@@ -24,7 +24,6 @@ export async function injectIntoServers(
   chance: Chance,
   name: ServerFault,
 ): Promise<void> {
-  world.journal.happened({ kind: 'event', name });
   switch (name) {
     case 'crash':
       return chance.pick(world.replicas).crash('');

@@ -87,7 +87,7 @@ interface Planted {
 }
 
 /** The line that repeats a run exactly. */
-export function toRepro(
+function toRepro(
   { seed, commands }: { seed: number | string; commands: number },
   { subject = 'orchestrator', mutant }: Planted,
 ): string {

@@ -1,7 +1,7 @@
 import type { Scheduler } from '../../test/support/time/scheduler.ts';
 import { START_AT } from '../../test/support/time/scheduler.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { Happening, Journal } from '../kernel/journal.ts';
+import type { Journal } from '../kernel/journal.ts';
 import type { Tally } from '../kernel/tally.ts';
 import { Violation } from '../kernel/violation.ts';
 
@@ -20,15 +20,6 @@ export interface Outcome {
   simulatedMs: number;
   realMs: number;
   failure?: Failure;
-  happenings: readonly Happening[];
-  resources: readonly SimulatedResource[];
-}
-
-/** What was made in a run. */
-export interface SimulatedResource {
-  id: string;
-  ref: string;
-  name: string | null;
 }
 
 export interface Failure {
@@ -55,8 +46,6 @@ export interface SimulatedWorld {
   readonly faultCounts: ReadonlyMap<string, number>;
   /** From now on no process is started again. */
   isOver: boolean;
-  /** What requests and faults may name. */
-  readonly resources: readonly SimulatedResource[];
   /** @throws what was thrown, or found broken, where nobody waited */
   assertSound(): void;
 }
@@ -99,7 +88,7 @@ export async function runWorld<World extends SimulatedWorld>(
   for (const replica of world.replicas) replica.end();
   await world.scheduler.settle();
   await world.database.close();
-  const { journal, scheduler, tally, calls, faultCounts, resources } = world;
+  const { journal, scheduler, tally, calls, faultCounts } = world;
   return {
     seed,
     commands,
@@ -110,8 +99,6 @@ export async function runWorld<World extends SimulatedWorld>(
     faults: Object.fromEntries(faultCounts),
     simulatedMs: scheduler.now - START_AT,
     realMs: performance.now() - startedAt,
-    happenings: journal.happenings,
-    resources,
     ...(failure !== undefined && { failure }),
   };
 }

@@ -104,7 +104,6 @@ class ProviderPath {
     }
     faultCounts.set(fault, (faultCounts.get(fault) ?? 0) + 1);
     journal.note(this.#provider.id, `${method} ${call.id ?? ''}: ${fault}`);
-    journal.happened({ kind: 'call', fault, method, provider: this.#provider.id });
     return this.#fail(fault, method, call, apply);
   }
 

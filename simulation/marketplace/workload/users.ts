@@ -59,8 +59,6 @@ export class Users {
     const label = `${user.name}#${++this.#sent}`;
     const isLost = !this.#world.isCalm && this.chance.happens(scenario.lostReplies);
     journal.note(label, `${asked.method} ${asked.path} to ${process.name}`);
-    const { method, path, body } = asked;
-    const happened = journal.happened({ kind: 'request', who: user.name, method, path, body, id: undefined });
     const answer = process.reach(() => process.orDeath(async () => send(marketplace.app, asked, user.key)));
     const reply = await Promise.race([
       answer.catch(() => undefined),
@@ -72,7 +70,6 @@ export class Users {
       return undefined;
     }
     journal.note(label, `${reply.status} ${brief(reply.body)}`);
-    if (method === 'POST' && reply.status < 300) Object.assign(happened, { id: idOf(reply.body) });
     try {
       inspectReply(asked, reply, expected);
     } catch (error) {
@@ -117,12 +114,6 @@ function inspectReply({ method, path }: MarketAsked, reply: MarketReply, expecte
   if (expected === 'other') hold('I18', reply.status === 403, what, [path]);
   else if (expected === 'unknown') hold('I8', reply.status === 404, what, [path]);
   else hold('I8', ![401, 403, 404, 429].includes(reply.status), what, [path]);
-}
-
-/** A volume's other id is the one that paths take. */
-function idOf(body: unknown): string | undefined {
-  const { id, volumeId = id } = (body ?? {}) as Record<string, unknown>;
-  return typeof volumeId === 'string' ? volumeId : undefined;
 }
 
 function codeOf(body: unknown): string | undefined {

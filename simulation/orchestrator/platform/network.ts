@@ -78,7 +78,6 @@ export class Network {
     return process.reach(() => {
       const call: Call = { process, method, ref, sentAt: this.#scheduler.now, answeredAt: undefined };
       const fault = this.#faults.draw(method);
-      if (fault !== undefined) this.#journal.happened({ kind: 'call', fault, method, ref });
       this.#observer.called(call);
       this.#journal.note(process.name, `→ ${method} ${ref ?? ''}${fault === undefined ? '' : ` [${fault}]`}`);
       return this.#carry(call, fault, () => this.#observer.land(call, apply), falseAnswers).then(

@@ -100,8 +100,6 @@ export class Clients {
     const isLost = !this.#world.isCalm && this.chance.happens(scenario.lostReplies);
     const sentAt = scheduler.now;
     journal.note(label, `${asked.method} ${asked.path} to ${process.name}`);
-    const { method, path, body } = asked;
-    journal.happened({ kind: 'request', who: tenant.name, method, path, body });
     const answer = process.reach(() => process.orDeath(async () => send(orchestrator.app, asked, key.text)));
     const response = await Promise.race([
       answer.catch(() => undefined),

@@ -129,10 +129,6 @@ export const scenarioSchema = z
         description: 'How `berth sandbox --scenario` starts the sandbox. Ignored by a running sandbox.',
       }),
     steps: z.array(stepSchema).optional(),
-    not_reproduced: z
-      .array(z.string())
-      .optional()
-      .meta({ description: 'Events of a failing simulation that a sandbox cannot repeat.' }),
   })
   .meta({ id: 'Scenario' });
 export type Scenario = z.infer<typeof scenarioSchema>;
