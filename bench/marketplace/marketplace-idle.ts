@@ -5,43 +5,6 @@ import { writeMeter } from '../support/writes.ts';
 import { NO_SLICE_S, withMarketplace } from './measured-marketplace.ts';
 import { ofTeams } from './stored-deployments.ts';
 
-export interface Idle {
-  deployments: number;
-  /** Share of one core that the process uses for its background work: polls, billing, monitoring. */
-  corePercent: number;
-  /** Requests for an instance at the provider. */
-  pollsPerS: number;
-}
-
-const SLICE_S = 300;
-/** Time until each deployment was polled and the code is compiled. */
-const WARM_UP_MS = 40_000;
-
-/** Measures the CPU of a marketplace with running deployments and without requests. */
-export function measureIdle(
-  deployments: number,
-  { forMs = 60_000, warmUpMs = WARM_UP_MS } = {},
-): Promise<Idle> {
-  const stored = ofTeams(deployments);
-  return withMarketplace({ ...stored, intervalS: [10, 30], sliceS: SLICE_S }, async ({ server, polls }) => {
-    await pause(warmUpMs);
-    const read = async () => ({
-      at: performance.now(),
-      polls: await polls(),
-      cpuUs: (await server.usage()).cpuUs,
-    });
-    const begun = await read();
-    await pause(forMs);
-    const ended = await read();
-    const tookMs = ended.at - begun.at;
-    return {
-      deployments,
-      corePercent: (ended.cpuUs - begun.cpuUs) / 10 / tookMs,
-      pollsPerS: (1000 * (ended.polls - begun.polls)) / tookMs,
-    };
-  });
-}
-
 export interface IdleSync {
   /** Share of one core, including the database, for 1,000 deployments. */
   corePercentOf1000: number;

@@ -50,7 +50,7 @@ export async function withMarketplace<T>(
 }
 
 /** The same without the marketplace's server: the database, and the provider in its own process. */
-export async function withStoredMarketplace<T>(
+async function withStoredMarketplace<T>(
   { intervalS, sliceS, listsChanges, createDatabase, ...stored }: Options,
   body: (marketplace: StoredMarketplace) => Promise<T>,
 ): Promise<T> {

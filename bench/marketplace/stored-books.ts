@@ -7,15 +7,13 @@ import { multiplyRows, numbered } from '../support/multiply-rows.ts';
 const SLICE_MS = 300_000;
 const DAY_MS = 86_400_000;
 export const SLICES_A_DAY = DAY_MS / SLICE_MS;
-/** The default length of slices. */
-export const HOURLY_MS = 3_600_000;
 const RATE = 2_400_000;
 
 /**
- * Writes the books of a marketplace with one team for each day of usage, billed in slices of five minutes or `sliceMs`.
+ * Writes the books of a marketplace with one team for each day of usage, billed in slices of five minutes.
  * The first goes through the ledger, the others are copies of it. The books are valid.
  */
-export async function storeBooks(database: string, days: number, sliceMs = SLICE_MS): Promise<void> {
+export async function storeBooks(database: string, days: number): Promise<void> {
   const store = await openMarketplaceStore(database, () => undefined);
   const startedAt = Math.floor(clock.now() / DAY_MS - 3) * DAY_MS;
   const endedAt = startedAt + DAY_MS;
@@ -27,7 +25,7 @@ export async function storeBooks(database: string, days: number, sliceMs = SLICE
       const rates = { rateMicroUsdPerHour: RATE, originalRateMicroUsdPerHour: RATE };
       let open = segment({ startedAt, postedUntil: startedAt, ...rates });
       await tx.ledger.insertSegment(open);
-      for (let end = startedAt + sliceMs; end <= endedAt; end += sliceMs)
+      for (let end = startedAt + SLICE_MS; end <= endedAt; end += SLICE_MS)
         open = await postUntil({ random }, tx, open, end);
       await tx.ledger.updateSegment({ ...open, endedAt });
       const record = await tx.deployments.byId('dep-1');

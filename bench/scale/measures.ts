@@ -100,20 +100,6 @@ export const measures: readonly Measure[] = [
     figures: { rssMb: { what: 'resident memory', unit: 'MB', mayGrow: LINEAR, aim: { atMost: 300 } } },
   },
   {
-    id: 'marketplace-idle',
-    what: 'a marketplace that nobody asks',
-    of: 'deployments',
-    n: { full: 200, quick: 100 },
-    rounds: { full: 2, quick: 1 },
-    on: SQLITE,
-    isTogether: true,
-    load: () => import('./subjects/marketplace-idle.ts'),
-    figures: {
-      corePercent: { what: 'CPU, of a core', unit: '%', mayGrow: LINEAR, aim: { atMost: 4 } },
-      pollsPerS: { what: 'polls that it sends a second', unit: '', mayGrow: null },
-    },
-  },
-  {
     id: 'idle-sync',
     what: 'following deployments that do not change',
     of: 'deployments',
@@ -154,21 +140,6 @@ export const measures: readonly Measure[] = [
     },
   },
   {
-    id: 'moved-ranges',
-    what: 'all ranges of a provider move to another process',
-    of: 'deployments',
-    n: { full: 10_000, quick: 300 },
-    rounds: { full: 1, quick: 1 },
-    on: BOTH,
-    isTogether: 'quick',
-    load: () => import('./subjects/moved-ranges.ts'),
-    figures: {
-      cpuUs: { what: 'CPU of each, its first poll included', unit: 'µs', mayGrow: FLAT },
-      readMs: { what: 'until all are known', unit: 'ms', mayGrow: LINEAR },
-      writes: { what: 'write transactions', unit: '', mayGrow: LINEAR },
-    },
-  },
-  {
     id: 'create-deployment',
     what: '`POST /api/deployments`',
     of: 'live ones',
@@ -192,47 +163,5 @@ export const measures: readonly Measure[] = [
       // With few deployments, several slices share a page.
       kib: { what: 'written', unit: 'KiB', mayGrow: 4, aim: { atMost: 10 } },
     },
-  },
-  {
-    id: 'billing-hour',
-    what: 'an hour of billing, a deployment',
-    of: 'deployments',
-    n: { full: 10_000, quick: 100 },
-    rounds: { full: 1, quick: 1 },
-    on: BOTH,
-    load: () => import('./subjects/billing-hour.ts'),
-    figures: {
-      cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT },
-      coresAMillion: { what: 'cores for a million', unit: '', mayGrow: FLAT, aim: { atMost: 0.3 } },
-      slices: { what: 'slices', unit: '', mayGrow: FLAT },
-      // One transaction contains many slices that are due at once.
-      writes: { what: 'write transactions', unit: '', mayGrow: FLAT },
-      // With many deployments, each slice is on its own pages.
-      kib: { what: 'written', unit: 'KiB', mayGrow: 4 },
-    },
-  },
-  {
-    id: 'roll-up',
-    what: 'a deployment-day of the ledger',
-    of: 'deployment-days',
-    n: { full: 1_000, quick: 100 },
-    rounds: { full: 1, quick: 1 },
-    on: BOTH,
-    load: () => import('./subjects/roll-up.ts'),
-    figures: {
-      beforeKib: { what: 'as a slice an hour', unit: 'KiB', mayGrow: null },
-      kib: { what: 'rolled up', unit: 'KiB', mayGrow: FLAT, aim: { atMost: 10 } },
-      // Its rows lie between those of all others of that time: the more there are, the fewer of them are cached.
-      cpuMs: { what: 'CPU to roll it up', unit: 'ms', mayGrow: 4 },
-    },
-  },
-  {
-    id: 'schedule',
-    what: "a provider's schedule",
-    of: 'deployments',
-    n: { full: 2_000, quick: 1_000 },
-    on: SQLITE,
-    load: () => import('./subjects/sync-schedule.ts'),
-    figures: { cpuUs: { what: 'CPU for each that is due', unit: 'µs', mayGrow: FLAT } },
   },
 ];
