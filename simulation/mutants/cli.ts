@@ -9,7 +9,7 @@ import { seedOf, withFinds } from './seeds.ts';
 /**
  * Looks for each planted fault among the seeds from 1 on, and writes seeds.md with `--update`.
  *
- *     npm run sim:mutants -- [--only <id>,<id>] [--update | --repeat]
+ *     npm run sim -- mutants [--only <id>,<id>] [--update | --repeat]
  *
  * With `--repeat` it runs no more than the seed that seeds.md names for each.
  */
@@ -64,7 +64,7 @@ async function main(): Promise<void> {
   );
   for (const [seed, message] of hunt.ownFailures)
     say(`without a mutant too, seed ${seed} fails: ${message.split('\n')[0]}`);
-  if (!isPublished) say('simulation/mutants/seeds.md says otherwise: npm run sim:mutants -- --update');
+  if (!isPublished) say('simulation/mutants/seeds.md says otherwise: npm run sim -- mutants --update');
   const isWell = count === wanted.length && hunt.ownFailures.size === 0 && isPublished;
   process.exitCode = isWell ? 0 : 1;
 }

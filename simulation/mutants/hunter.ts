@@ -22,7 +22,7 @@ async function hunt({ simulation: subject, mutant, commands, first, last }: Chas
   return null;
 }
 
-if (process.send === undefined) throw new Error('this is a process of npm run sim:mutants');
+if (process.send === undefined) throw new Error('this is a process of npm run sim -- mutants');
 process.on('exit', () => {
   for (const { folder } of prepared.values()) rmSync(folder, { recursive: true, force: true });
 });

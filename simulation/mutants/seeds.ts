@@ -10,7 +10,7 @@ function findLine(id: string, document: string): string | undefined {
 export function seedOf({ id }: Mutant, document: string): number {
   const seed = Number(findLine(id, document)?.split(' ')[2]);
   if (!(seed > 0))
-    throw new Error(`no seed is known for ${id}: npm run sim:mutants -- --update --only ${id}`);
+    throw new Error(`no seed is known for ${id}: npm run sim -- mutants --update --only ${id}`);
   return seed;
 }
 

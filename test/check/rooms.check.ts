@@ -80,7 +80,7 @@ const levels: Readonly<Record<string, string>> = {
   'src/compose/': 'stores server drivers orchestrator doctor marketplace serve sandbox',
   'conformance/':
     'text contract transcript http ssh waiting resources scenarios evidence checks verdict plan doctor run report certificate monitor mutants cli cli.ts index.ts',
-  'simulation/': 'kernel runner orchestrator engine marketplace simulations.ts mutants cli.ts',
+  'simulation/': 'kernel runner orchestrator engine marketplace simulations.ts mutants cli.ts main.ts',
 };
 
 /** Folders some of whose rooms import each other. None may be added. */
