@@ -27,7 +27,6 @@ const chunks = await writeChunks(
     conformance: 'conformance/index.ts',
     sandbox: 'src/compose/sandbox/sandbox.ts',
     'sandbox-vitest': 'src/compose/sandbox/vitest.ts',
-    'sandbox-testcontainers': 'src/compose/sandbox/testcontainers.ts',
     worker: 'src/drivers/simulator/guest/worker.ts',
     ...Object.fromEntries(programs.map((program) => program.split('='))),
   },

@@ -48,7 +48,6 @@ export function sandboxCommand(): Command {
       ).choices(['unlimited', 'catalog']),
     )
     .option('--journal-headers <names>', 'further headers that the journal keeps, such as x-trace-id,baggage')
-    .option('--state <file>', 'save the state in this file and load it at the next start')
     .option('--scenario <file>', 'load a scenario file and run its steps')
     .option(
       '--stop-with-stdin',
@@ -56,12 +55,11 @@ export function sandboxCommand(): Command {
     )
     .addCommand(verdictCommand())
     .action(async (flags: SandboxFlags) => {
-      const { scenario, state, tls } = flags;
+      const { scenario, tls } = flags;
       const address = { ...toAddress(flags), ...(tls !== undefined && { caFile: tls }) };
       const options = { ...toOptions(flags), ...(scenario !== undefined && { scenario }) };
       const start = () => serveSandbox(options, address);
-      const kept = state === undefined ? 'all of it is in memory' : `its state is kept in ${state}`;
-      await serveUntilSignal(start, flags, { toJson: toReadyLine, welcome: welcome(kept, tls) });
+      await serveUntilSignal(start, flags, { toJson: toReadyLine, welcome: welcome(tls) });
     });
 }
 
@@ -90,7 +88,7 @@ function toReadyLine({ origin, controlOrigin, sandbox }: ServingSandbox): object
 }
 
 const welcome =
-  (kept: string, ca: string | undefined) =>
+  (ca: string | undefined) =>
   (serving: ServingSandbox): void => {
     const {
       origin,
@@ -98,7 +96,7 @@ const welcome =
       sandbox: { defaultAccount, controlKey },
     } = serving;
     const { providers, marketplace } = defaultAccount;
-    printLine(`The sandbox answers at ${origin}; ${kept}`);
+    printLine(`The sandbox answers at ${origin}; all of it is in memory`);
     for (const [name, { baseUrl, apiKey }] of Object.entries(providers))
       printLine(`  ${name}   ${baseUrl}   API key ${apiKey}`);
     if (marketplace !== undefined)

@@ -21,7 +21,6 @@ const flags = {
   rateLimits: 'off',
   ssh: true,
   capacity: 'catalog',
-  state: 'state',
   origin: 'http://sandbox.example',
   controlKey: 'mine',
   journalHeaders: 'x-trace-id,baggage',
@@ -40,7 +39,6 @@ it('has a flag for each option of the library but its log', () => {
     rate_limits: false,
     ssh: true,
     capacity: 'catalog',
-    state: 'state',
     origin: 'http://sandbox.example',
     control_key: 'mine',
     journal_headers: ['x-trace-id', 'baggage'],
@@ -54,7 +52,7 @@ it('has a flag for each option of the library but its log', () => {
 });
 
 it('takes effect: the credit, the start, the control key', async () => {
-  const { state: _state, ssh: _ssh, origin: _origin, ...rest } = flags;
+  const { ssh: _ssh, origin: _origin, ...rest } = flags;
   await using sandbox = await createSandbox(toOptions(rest));
   expect(sandbox.clock.now()).toBe(Date.UTC(2026, 1, 1));
   expect(sandbox.controlKey).toBe('mine');

@@ -22,7 +22,6 @@ export interface SandboxFlags extends OutputFlag {
   ssh?: true;
   capacity?: 'unlimited' | 'catalog';
   journalHeaders?: string;
-  state?: string;
   origin?: string;
   controlKey?: string;
   stopWithStdin?: true;
@@ -30,9 +29,9 @@ export interface SandboxFlags extends OutputFlag {
 
 /** The options of these flags, each of the same name. @throws {Fatal} */
 export function toOptions(flags: SandboxFlags): SandboxOptions {
-  const { catalog, profile, seed, ssh, capacity, state, origin, controlKey } = flags;
+  const { catalog, profile, seed, ssh, capacity, origin, controlKey } = flags;
   const { scenario, clock = scenario === undefined ? 'real' : undefined } = flags;
-  const given = { catalog, profile, seed, ssh, capacity, state, origin, control_key: controlKey };
+  const given = { catalog, profile, seed, ssh, capacity, origin, control_key: controlKey };
   const values = {
     ...given,
     // A scenario may set another clock.

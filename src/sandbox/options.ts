@@ -57,8 +57,6 @@ export interface SandboxOptions {
   capacity?: 'unlimited' | 'catalog';
   /** Further headers that the journal keeps, of requests and answers. Default: none. */
   journal_headers?: readonly string[];
-  /** A file that keeps everything except the journal for the next start. Default: memory only. */
-  state?: string;
   /**
    * Origin of base URLs. Default: the address at which it listens, or `http://sandbox.test`, which only the sandbox's
    * `fetch` resolves.
@@ -108,7 +106,6 @@ const optionsShape = {
   journal_headers: z
     .array(z.string().regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'expected the name of a header'))
     .optional(),
-  state: z.string().min(1).optional(),
   origin: z
     .string()
     .regex(/^https?:\/\/[^/]+$/, 'expected an origin without a slash at its end, such as http://sandbox.test')

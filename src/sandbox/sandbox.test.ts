@@ -1,6 +1,3 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createSandbox } from '../compose/sandbox/sandbox.ts';
 import { assertNode } from './options.ts';
@@ -148,14 +145,6 @@ it('answers a 429 of the marketplace with its own body, and other errors with th
   expect(await ask()).toEqual([429, '7', { error: 'RATE_LIMIT_EXCEEDED', message: text, retryAfter: 7 }]);
   await sandbox.faults.arm('http-503', { provider: 'marketplace' });
   expect(await ask()).toMatchObject([503, '2', { error: expect.any(String), code: 'UNAVAILABLE' }]);
-});
-
-it('makes the folders of its state file', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-sandbox-'));
-  const state = join(folder, 'states', 'new', 'state');
-  await (await createSandbox({ state })).close();
-  expect(existsSync(state)).toBe(true);
-  rmSync(folder, { recursive: true });
 });
 
 it('refuses an option that there is not, and names the one that is like it', async () => {

@@ -15,7 +15,6 @@ import { type Config, loadConfig, type Marketplace, type Orchestrator, serveOrch
 import { type Configuration, createClient, ProviderError, systemClock } from 'berth/client';
 import { loadRequirements, type RunOptions, run, suiteVersion } from 'berth/conformance';
 import { createSandbox } from 'berth/sandbox';
-import { type Container, startSandboxContainer } from 'berth/sandbox/testcontainers';
 import metadata from 'berth/package.json' with { type: 'json' };
 
 const server = createServer((_request, response) => {
@@ -61,7 +60,6 @@ try {
   });
   if (status !== 200) throw new Error(`the sandbox answers ${status}`);
 }
-export const contained = (container: Container) => startSandboxContainer(container, { clock: 'virtual' });
 export const apps = (servers: { orchestrator: Orchestrator; marketplace: Marketplace }) =>
   Promise.all([servers.orchestrator.app.request('/healthz'), servers.marketplace.app.request('/healthz')]);
 const start: (options: RunOptions, ...more: never[]) => unknown = run;

@@ -43,8 +43,6 @@ interface MarketplaceParts {
   /** The current origin of base URLs. */
   origin(): string;
   hasRateLimits: boolean;
-  /** Called after each transaction. */
-  written(): void;
   log: Log;
 }
 
@@ -158,7 +156,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
   const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
   const polls = new ConfirmingPolls();
-  const deps = { store: watched(opened, parts, polls), clock: time.clock, random };
+  const deps = { store: watched(opened, clock, polls), clock: time.clock, random };
   const started = await random.duringStart(async () => {
     const marketplace = await startMarketplace({
       ...deps,
@@ -241,33 +239,27 @@ function clientsOf({ providers, send }: MarketplaceParts, keys: Keys, clock: Clo
 }
 
 /**
- * Wraps the store: leases last for 100 years, each transaction is reported, and confirmations by polls are recorded.
+ * Wraps the store: leases last for 100 years, transactions count as activity, and confirmations by polls are recorded.
  */
-function watched(
-  opened: Store,
-  { clock, written }: Pick<MarketplaceParts, 'clock' | 'written'>,
-  polls: ConfirmingPolls,
-): Store {
+function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls): Store {
   return {
     ...opened,
     transact: (body) =>
       clock.noting(
-        opened
-          .transact((tx) => {
-            const leases: Transaction['leases'] = {
-              ...tx.leases,
-              claim: (names, holder, now) => tx.leases.claim(names, holder, now, SOLE_LEASE_MS),
-            };
-            const deployments: Transaction['deployments'] = {
-              ...tx.deployments,
-              recordObservations: (observations) => {
-                polls.add(observations);
-                return tx.deployments.recordObservations(observations);
-              },
-            };
-            return body({ ...tx, leases, deployments });
-          })
-          .finally(written),
+        opened.transact((tx) => {
+          const leases: Transaction['leases'] = {
+            ...tx.leases,
+            claim: (names, holder, now) => tx.leases.claim(names, holder, now, SOLE_LEASE_MS),
+          };
+          const deployments: Transaction['deployments'] = {
+            ...tx.deployments,
+            recordObservations: (observations) => {
+              polls.add(observations);
+              return tx.deployments.recordObservations(observations);
+            },
+          };
+          return body({ ...tx, leases, deployments });
+        }),
       ),
   };
 }

@@ -61,8 +61,6 @@ export interface ProviderParts {
   tenantOf(name: string): Promise<Ownership | undefined>;
   /** Called when a machine, a volume or an instance changes. */
   changed(): void;
-  /** Called after each transaction. */
-  written(): void;
 }
 
 /** The saved state of a provider. */
@@ -206,7 +204,7 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
 
 /** Opens a saved provider, or a new one. */
 function opener(
-  { name, config, clock, seed: whole, faults, timing, log, written, ...parts }: Omit<ProviderParts, 'ssh'>,
+  { name, config, clock, seed: whole, faults, timing, log, ...parts }: Omit<ProviderParts, 'ssh'>,
   sold: LiveCatalog,
   profile: ProviderProfile,
   createGuests: typeof CreateGuests | undefined,
@@ -251,7 +249,7 @@ function opener(
     const marks: Store['read']['marks'] = {
       get: async (mark) => (acceptsLosses(mark) ? Number.MAX_SAFE_INTEGER : opened.read.marks.get(mark)),
     };
-    const noted: Store['transact'] = (body) => clock.noting(opened.transact(body).finally(written));
+    const noted: Store['transact'] = (body) => clock.noting(opened.transact(body));
     const wakeUps = new WakeUps({ store: { transact: noted }, now: () => clock.now(), log });
     const store: Store = {
       ...opened,

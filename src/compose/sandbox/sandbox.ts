@@ -24,7 +24,7 @@ import {
 import { MARKETPLACE } from '../../sandbox/ownership.ts';
 import type { FaultInjection, Layer } from '../../sandbox/provider.ts';
 import { createRouter } from '../../sandbox/router.ts';
-import { ORIGIN, type Sandbox, type SandboxAccount, type SandboxListener } from '../../sandbox/sandbox.ts';
+import { ORIGIN, type Sandbox, type SandboxListener } from '../../sandbox/sandbox.ts';
 import { Snapshots } from '../../sandbox/state/snapshots.ts';
 import { Transitions } from '../../sandbox/transitions/transitions.ts';
 import { createAccounts } from './accounts.ts';
@@ -34,7 +34,6 @@ import { createIdleness } from './idleness.ts';
 import type { StartedMarketplace } from './marketplace.ts';
 import { createOwnershipOf } from './ownership.ts';
 import { CUSTOM, type StartedProvider, startProvider } from './provider.ts';
-import { SandboxStateFile } from './state-file.ts';
 
 export type { SandboxClock } from '../../sandbox/clock.ts';
 export {
@@ -80,21 +79,18 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   assertNode(process.versions.node);
   assertOptions(options);
   const parts = createParts(options);
-  const { clock, state, changed } = parts;
+  const { clock, changed } = parts;
   const shutdown = createShutdown(parts);
-  const orClose = async (error: unknown): Promise<never> => {
+  await startServers(parts, options).catch(async (error: unknown) => {
     await shutdown.close();
     throw error;
-  };
-  await startServers(parts, options).catch(orClose);
+  });
   clock.skipIdle(parts.idleness);
   const accounts = createAccounts(parts, shutdown.assertOpen);
-  const started = await clock.during(accounts.open(DEFAULT_ACCOUNT));
+  const defaultAccount = await clock.during(accounts.open(DEFAULT_ACCOUNT));
   const { journal, faults, transitions, providers, keys, seed } = parts;
-  const saved = [faults, transitions, ...parts.servers(), keys];
-  const snapshots = new Snapshots(clock, [...saved, journal], changed);
+  const snapshots = new Snapshots(clock, [faults, transitions, ...parts.servers(), keys, journal], changed);
   await snapshots.begin();
-  const kept = state && (await restored(state, new Snapshots(clock, saved, changed), started).catch(orClose));
   const market = parts.market();
   const sandbox = {
     seed,
@@ -104,7 +100,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     faults,
     weather: new Weather(faults, seed, parts.startedAt),
     transitions,
-    defaultAccount: kept ?? started,
+    defaultAccount,
     account: accounts.add,
     endAccount: accounts.end,
   };
@@ -181,13 +177,8 @@ function createParts(options: SandboxOptions) {
     faults,
     transitions,
   });
-  const state = stateFileOf(options, seed);
-  const changed = (): void => {
-    idleness.changed();
-    state?.changed();
-  };
   faults.onStrike(({ fault }) => {
-    changed();
+    idleness.changed();
     journal.noteFault(fault);
   });
   return {
@@ -204,10 +195,8 @@ function createParts(options: SandboxOptions) {
       keys,
       router,
       idleness,
-      state,
     },
-    changed,
-    written: (): void => state?.written(),
+    changed: idleness.changed,
     market: () => market,
     serveMarketplace(started: StartedMarketplace): void {
       market = started;
@@ -217,22 +206,9 @@ function createParts(options: SandboxOptions) {
   };
 }
 
-function stateFileOf(options: SandboxOptions, seed: string): SandboxStateFile | undefined {
-  const { state, catalog, profile, marketplace, ssh = false } = options;
-  const setup = {
-    seed,
-    providers: namesOf(options),
-    catalog,
-    profile,
-    marketplace: Boolean(marketplace),
-    ssh,
-  };
-  return state === undefined ? undefined : new SandboxStateFile(state, setup);
-}
-
 /** Starts the providers, and then the marketplace. */
 async function startServers(
-  { clock, seed, log, providers, faults, transitions, keys, router, changed, written, ...parts }: Parts,
+  { clock, seed, log, providers, faults, transitions, keys, router, changed, ...parts }: Parts,
   options: SandboxOptions,
 ): Promise<void> {
   const { rate_limits: rateLimits = true, ssh = false, profile, catalog: catalogFile, marketplace } = options;
@@ -243,7 +219,7 @@ async function startServers(
     falsifiesLists: (name) => faults.falsifiesLists(name),
   };
   const timing = toTiming(options.timing);
-  const common = { clock, seed, origin: () => parts.served.origin ?? ORIGIN, log, written };
+  const common = { clock, seed, origin: () => parts.served.origin ?? ORIGIN, log };
   const tenantOf = async (name: string) => parts.market()?.tenantOf(name);
   const own = {
     catalogFile,
@@ -294,11 +270,10 @@ function configOf(rateLimits: boolean): Config {
 
 const CLOSED = 'The sandbox is closed.';
 
-function createShutdown({ served, state, clock, faults, market, providers }: Parts) {
+function createShutdown({ served, clock, faults, market, providers }: Parts) {
   let closing: Promise<void> | undefined;
   const end = async (): Promise<void> => {
     await (await served.listener)?.close();
-    await state?.close();
     clock.breakOff(new Error(CLOSED));
     await clock.exclusively(async () => {
       faults.clear();
@@ -324,7 +299,7 @@ type Ask = (input: string | URL | Request, init?: RequestInit, socket?: object) 
 
 /** Answers like the sandbox's address: the control API, the providers and the marketplace. */
 function createFetch(
-  { clock, router, faults, state, changed, written }: Parts,
+  { clock, router, faults, changed }: Parts,
   control: (request: Request) => Promise<Response>,
   assertOpen: () => void,
 ): Ask {
@@ -338,15 +313,10 @@ function createFetch(
   return async (input, init, socket) => {
     assertOpen();
     const request = toRequest(input, init);
-    const begunAt = clock.now();
     // Reads have no consequences.
     const isRead = ['GET', 'HEAD'].includes(request.method);
-    if (!isRead && isControl(request)) state?.changed();
-    else if (!isRead) changed();
-    const response = await answer(request, socket);
-    if (!isRead || clock.now() !== begunAt) written();
-    await state?.isKept();
-    return response;
+    if (!isRead && !isControl(request)) changed();
+    return answer(request, socket);
   };
 }
 
@@ -382,25 +352,6 @@ function createListen({ served, faults, log }: Parts, ask: Ask, assertOpen: () =
       throw error;
     }
   };
-}
-
-/** Restores the state file, and keeps it up to date from now on. Returns the default account, whose user may differ. */
-async function restored(
-  state: SandboxStateFile,
-  all: Snapshots,
-  account: SandboxAccount,
-): Promise<SandboxAccount> {
-  const found = state.read();
-  if (found !== undefined) await all.load(found.moment);
-  const { marketplace } = account;
-  const user = marketplace && {
-    ...{ ...marketplace, ...found?.user },
-    get baseUrl() {
-      return marketplace.baseUrl;
-    },
-  };
-  state.keep(async () => ({ moment: await all.save(), user }));
-  return { ...account, ...(user !== undefined && { marketplace: user }) };
 }
 
 function namesOf({ providers, catalog }: SandboxOptions): string[] {

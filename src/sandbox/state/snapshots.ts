@@ -24,12 +24,6 @@ interface Moment {
   parts: { part: Part; saved: unknown }[];
 }
 
-/** A saved state that can be written to a file. */
-export interface SavedMoment {
-  at: number;
-  saved: unknown[];
-}
-
 export class Snapshots {
   readonly #clock: SandboxClock;
   readonly #parts: readonly Part[];
@@ -54,20 +48,6 @@ export class Snapshots {
   async reset(): Promise<void> {
     const first = this.#first;
     if (first !== undefined) await this.#clock.exclusively(() => this.#load(first));
-  }
-
-  /** Returns the current state, for {@link load} of a sandbox with the same options. */
-  async save(): Promise<SavedMoment> {
-    await this.#clock.released();
-    const { at, parts } = await this.#save();
-    return { at, saved: parts.map(({ saved }) => saved) };
-  }
-
-  /** Loads a saved state. A real clock is not set back: the time until now has passed. */
-  async load({ at, saved }: SavedMoment): Promise<void> {
-    const parts = this.#parts.map((part, index) => ({ part, saved: saved[index] }));
-    const now = this.#clock.kind === 'real' ? Math.max(at, this.#clock.now()) : at;
-    await this.#clock.exclusively(() => this.#load({ at: now, parts }));
   }
 
   /** Takes a snapshot. It replaces one of the same name. */
