@@ -67,19 +67,6 @@ export function withoutBase(path: string): string {
   return path.replace(/^\/(v1|api)(?=\/)/, '');
 }
 
-/** The operations that a pattern such as `GET /instances/{id}`, `* /volumes` or `*` stands for. */
-export function operationsLike(server: string, pattern: string): Operation[] {
-  if (pattern === '*') return routesOf(server);
-  const [method = '', path = ''] = pattern.split(' ');
-  const wanted = withoutBase(path).split('/');
-  return routesOf(server).filter((route) => {
-    const parts = withoutBase(route.path).split('/');
-    const isMethod = method === '*' || route.method === (method === 'HEAD' ? 'GET' : method);
-    const isLike = (part: string, index: number) => part === wanted[index] || part.startsWith('{');
-    return isMethod && parts.length === wanted.length && parts.every(isLike);
-  });
-}
-
 export function nearestRoutes(provider: string, method: string, path: string, count = 3): Operation[] {
   const [pathname = ''] = path.split('?');
   const rated = routesOf(provider).map((route) => ({

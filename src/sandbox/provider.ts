@@ -10,7 +10,7 @@ export interface Server {
 }
 
 /** One orchestrator over one simulated platform. */
-export interface SandboxProvider extends Resources {
+export interface SandboxProvider {
   /** Such as `provider-a`. */
   readonly name: string;
   /** Such as `http://sandbox.test/providers/provider-a/v1`. */
@@ -36,17 +36,6 @@ export interface SandboxProvider extends Resources {
 }
 
 export type Owner = Ownership & { id: string; status: string };
-
-/** `machine`: the instance of a deployment, once it is known. */
-export type Resource = Owner & { kind: 'instance' | 'volume'; machine?: { id: string; provider: string } };
-
-/** The instances and volumes of a server; those of the marketplace are its deployments and volumes. */
-export interface Resources {
-  /** Returns the instance or volume of that id, also one that is gone. Undefined if there never was one. */
-  resource(id: string): Promise<Resource | undefined>;
-  /** The ids of those that exist now. */
-  resourceIds(kind: Resource['kind']): Promise<string[]>;
-}
 
 /**
  * A request, its server and its account, which is absent for an unknown credential. `provider` is the server's name, or

@@ -2,7 +2,6 @@ import type { SandboxClock } from './clock.ts';
 import type { SandboxControl } from './control/client.ts';
 import type { ArmedView } from './faults/arming.ts';
 import type { Faults } from './faults/faults.ts';
-import type { Weather } from './faults/weather.ts';
 import type { SandboxProvider } from './provider.ts';
 import type { Transitions } from './transitions/transitions.ts';
 import type { Verdict, VerdictOptions } from './verdict/verdict.ts';
@@ -30,7 +29,7 @@ export interface TestOptions {
    * When it aborts, as that of a test that timed out, all that the test waits for breaks off, and nothing more begins.
    */
   signal?: AbortSignal;
-  /** Default of `must_strike` of the test's faults, except for those with a `probability` and for weather. Default true. */
+  /** Default of `must_strike` of the test's faults, except for those with a `probability`. Default true. */
   mustStrike?: boolean;
 }
 
@@ -53,7 +52,6 @@ export interface Sandbox extends AsyncDisposable {
   readonly mails: readonly SandboxMail[];
   /** Armed faults: `faults.arm('http-500', { times: 3 })`. */
   readonly faults: Faults;
-  readonly weather: Weather;
   /** How long transitions take, and how they end. */
   readonly transitions: Transitions;
   /** The account that exists from the start. */

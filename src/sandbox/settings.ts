@@ -11,17 +11,15 @@ export function parseSetting<S extends z.ZodType>(schema: S, data: unknown): z.o
 }
 
 /**
- * Returns the setting with the full name of its provider. @throws {ApiError} if the sandbox does not have that provider
+ * Returns the setting with the full name of its provider. @throws {ApiError} if that is none of `names`
  */
 export function withFullName<S extends { provider?: string | undefined }>(
   setting: S,
-  providers: ReadonlyMap<string, unknown>,
+  names: readonly string[],
 ): S {
   if (setting.provider === undefined) return setting;
   const provider = toProviderName(setting.provider);
-  if (!providers.has(provider))
-    throw invalidRequest([
-      { path: 'provider', message: `expected one of ${[...providers.keys()].join(', ')}` },
-    ]);
+  if (!names.includes(provider))
+    throw invalidRequest([{ path: 'provider', message: `expected one of ${names.join(', ')}` }]);
   return { ...setting, provider };
 }

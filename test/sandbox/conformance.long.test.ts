@@ -19,10 +19,7 @@ it.for([...'abcdefg'])(
 describe('armed in a provider, a contract fault turns just the checks red that the catalog names [fault-reddens]', () => {
   const reddensOf = (name: FaultName) =>
     (faultCatalog[name] as Fault & { reddens?: readonly string[] }).reddens;
-  /**
-   * Where a fault is armed that breaks more than one rule everywhere. The API has no such method: only weather is armed
-   * there unchecked.
-   */
+  /** Where a fault is armed that breaks more than one rule everywhere. */
   const where: Partial<Record<FaultName, object>> = {
     'error-without-envelope': { route: 'PATCH /instances/{id}/start', status: 404 },
   };
@@ -36,8 +33,7 @@ describe('armed in a provider, a contract fault turns just the checks red that t
     const soldOut = soldOutWith[name];
     if (soldOut !== undefined)
       await sandbox.faults.arm('sold-out', { configuration: 'd-cpu-64x256', ...soldOut });
-    const weather = where[name] && sandbox.faults.nextWeather();
-    await sandbox.faults.arm(name, { times: 'sticky', ...where[name] } as Arming<FaultName>, weather);
+    await sandbox.faults.arm(name, { times: 'sticky', ...where[name] } as Arming<FaultName>);
     expect(reddened(await judgeProvider(sandbox, 'd'))).toEqual(reddensOf(name));
   });
 

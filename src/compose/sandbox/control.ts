@@ -86,7 +86,6 @@ interface ControlParts {
     | 'providers'
     | 'mails'
     | 'faults'
-    | 'weather'
     | 'transitions'
     | 'account'
     | 'endAccount'
@@ -158,7 +157,7 @@ export function isControl({ url }: Request): boolean {
 
 /** The target of scenarios. Requests go directly to the servers. */
 function scenarioTarget(
-  { clock, providers, faults, weather, transitions, account: open }: ControlParts['sandbox'],
+  { clock, providers, faults, transitions, account: open }: ControlParts['sandbox'],
   keys: SandboxKeys,
   served: Served,
 ): Omit<ScenarioTarget, 'capacity'> {
@@ -172,10 +171,6 @@ function scenarioTarget(
     arm: async ({ fault, ...options }) => {
       await ensureAccount(options.account);
       await faults.arm(fault, options);
-    },
-    startWeather: async (options) => {
-      await ensureAccount(options.account);
-      await weather.start(options);
     },
     setTransitions: (setting) => transitions.set(setting),
     advance: (ms) => clock.advance(ms),

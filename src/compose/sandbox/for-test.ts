@@ -32,7 +32,6 @@ export function forTest(shared: Sandbox, { signal, mustStrike = true }: TestOpti
     armed.add(fault);
     atEnd(() => fault.disarm());
   };
-  const noteWeather = ({ id }: { id: string }): void => atEnd(() => shared.weather.stop(id));
   const noteAccount = ({ name }: { name: string }): void =>
     atEnd(() => shared.endAccount(name).catch(unlessGone));
   const withMustStrike = <O extends Pick<Arming, 'must_strike' | 'probability'>>(options: O): O => ({
@@ -46,7 +45,7 @@ export function forTest(shared: Sandbox, { signal, mustStrike = true }: TestOpti
     return within(() => shared.fetch(input, { ...init, signal: orOver(own) }));
   };
   const control = createControlClient({ baseUrl: ORIGIN, key: shared.controlKey, fetch: ask });
-  const { clock, faults, weather, transitions } = shared;
+  const { clock, faults, transitions } = shared;
   const setTransitions: Sandbox['transitions']['set'] = (setting) => {
     over.throwIfAborted();
     const set = transitions.set(setting);
@@ -80,7 +79,6 @@ export function forTest(shared: Sandbox, { signal, mustStrike = true }: TestOpti
           noteArmed,
         ),
     }),
-    weather: withMembers(weather, { start: (options) => within(() => weather.start(options), noteWeather) }),
     transitions: withMembers(transitions, { set: setTransitions }),
     control: {
       ...control,
@@ -92,10 +90,6 @@ export function forTest(shared: Sandbox, { signal, mustStrike = true }: TestOpti
             () => control.faults.arm(name, withMustStrike({ ...options } as NonNullable<typeof options>)),
             ({ id }) => noteArmed(faults.get(id)),
           ),
-      },
-      weather: {
-        ...control.weather,
-        start: (options) => within(() => control.weather.start(options), noteWeather),
       },
       transitions: {
         ...control.transitions,

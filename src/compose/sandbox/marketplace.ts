@@ -13,7 +13,7 @@ import type { Log } from '../../ports/log.ts';
 import { revocable, type SandboxClock } from '../../sandbox/clock.ts';
 import type { MarketplaceSettings } from '../../sandbox/options.ts';
 import { MARKETPLACE, type Ownership } from '../../sandbox/ownership.ts';
-import type { Resources, Server } from '../../sandbox/provider.ts';
+import type { Server } from '../../sandbox/provider.ts';
 import type { SandboxMail, SandboxUser } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
 import { openMemoryMarketplaceStore } from '../../store/marketplace/sqlite/store.ts';
@@ -53,7 +53,7 @@ interface SavedMarketplace {
   mails: readonly SandboxMail[];
 }
 
-export interface StartedMarketplace extends Part<SavedMarketplace>, Resources {
+export interface StartedMarketplace extends Part<SavedMarketplace> {
   app: Server;
   /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
   operator: Server;
@@ -102,23 +102,6 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
       return found === null ? undefined : accountOf(current.deps.store.read, found.userId);
     },
     tenantOf: (idOrName) => current.tenants.of(idOrName),
-    async resource(id) {
-      const { read } = current.deps.store;
-      const deployment = await read.deployments.byId(id);
-      const row = deployment ?? (await read.volumes.byVolumeId(id));
-      if (row === null) return undefined;
-      const kind = deployment === null ? 'volume' : 'instance';
-      const machineId = deployment?.providerInstanceId ?? undefined;
-      const machine = machineId && { id: machineId, provider: row.providerId };
-      const { status, userId } = row;
-      return { id, status, kind, account: await accountOf(read, userId), ...(machine && { machine }) };
-    },
-    async resourceIds(kind) {
-      const { read } = current.deps.store;
-      if (kind === 'instance') return (await read.deployments.search({ limit: 100 })).map(({ id }) => id);
-      const volumes = (await read.teams.list()).map(({ id }) => read.volumes.ofTeam(id));
-      return (await Promise.all(volumes)).flat().map(({ volumeId }) => volumeId);
-    },
     async skipped(from, to, seenUntil) {
       const { deps, polls, workers } = current;
       const confirmed = polls.since(from - POLLED_WITHIN_MS);

@@ -35,7 +35,7 @@ export function createOwnershipOf({ keys, providers, market }: Parts) {
     const key = headers.get('idempotency-key');
     if (key !== null) return market()?.tenantOf(key);
     const id = resourceOf(withoutBase(new URL(url).pathname));
-    return id === undefined ? undefined : providers.get(server)?.resource(id);
+    return id === undefined ? undefined : providers.get(server)?.ownerOfId(id);
   }
 
   return async (server: string, request: Request): Promise<Ownership> => {

@@ -30,7 +30,7 @@ import {
 } from '../../sandbox/machines.ts';
 import { type Timing, toProviderName } from '../../sandbox/options.ts';
 import { MARKETPLACE, type Ownership } from '../../sandbox/ownership.ts';
-import type { FaultInjection, SandboxProvider, Server } from '../../sandbox/provider.ts';
+import type { FaultInjection, Owner, SandboxProvider, Server } from '../../sandbox/provider.ts';
 import { ORIGIN } from '../../sandbox/sandbox.ts';
 import type { Part } from '../../sandbox/state/snapshots.ts';
 import { openMemoryStore } from '../../store/sqlite/store.ts';
@@ -80,6 +80,8 @@ export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
   /** The operator API, for requests whose key was checked. It is loaded and assembled on the first one. */
   operator: Server;
   readonly store: Pick<Store, 'nextWorkAt' | 'read'>;
+  /** Returns the owner of the instance or volume of that id, also of one that is gone. */
+  ownerOfId(id: string): Promise<Owner | undefined>;
   /** The name of the account of a key or a token, also of one that is no longer valid. */
   accountOf(credential: string): Promise<string | undefined>;
   /** The name of the account that logs in with this user name. */
@@ -130,18 +132,10 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
       const row = (await instances.byOwnerRef(ref)) ?? (await volumes.byOwnerRef(ref));
       return row === null ? undefined : ownerOfRow(row);
     },
-    async resource(id) {
+    async ownerOfId(id) {
       const { instances, volumes } = current.deps.store.read;
-      const instance = await instances.byId(id);
-      const row = instance ?? (await volumes.byId(id));
-      if (row === null) return undefined;
-      return { kind: instance === null ? 'volume' : 'instance', ...(await ownerOfRow(row)) };
-    },
-    async resourceIds(kind) {
-      const { instances, volumes } = current.deps.store.read;
-      if (kind === 'instance') return (await instances.list({})).map(({ id }) => id);
-      const rows = current.platform.volumes.all().map(({ spec }) => volumes.byOwnerRef(spec.ref));
-      return (await Promise.all(rows)).flatMap((row) => row?.id ?? []);
+      const row = (await instances.byId(id)) ?? (await volumes.byId(id));
+      return row === null ? undefined : ownerOfRow(row);
     },
     async accountOf(credential) {
       const { credentials } = current.deps.store.read;

@@ -10,7 +10,6 @@ import { SandboxClock } from '../../sandbox/clock.ts';
 import { createControlClient } from '../../sandbox/control/client.ts';
 import { BrokenConnection, untilAborted } from '../../sandbox/faults/connection.ts';
 import { Faults } from '../../sandbox/faults/faults.ts';
-import { Weather } from '../../sandbox/faults/weather.ts';
 import { KeptHeaders } from '../../sandbox/journal/entry.ts';
 import { Journal } from '../../sandbox/journal/journal.ts';
 import {
@@ -44,7 +43,6 @@ export {
 export type { Duration } from '../../sandbox/duration.ts';
 export type { Arming } from '../../sandbox/faults/arming.ts';
 export type { FaultName } from '../../sandbox/faults/catalog/catalog.ts';
-export type { WeatherOptions } from '../../sandbox/faults/weather.ts';
 export type { Assertion } from '../../sandbox/journal/assertions.ts';
 export type { JournalEntry } from '../../sandbox/journal/entry.ts';
 export type { JournalFilter } from '../../sandbox/journal/filter.ts';
@@ -98,7 +96,6 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     providers,
     mails: market?.mails ?? [],
     faults,
-    weather: new Weather(faults, seed, parts.startedAt),
     transitions,
     defaultAccount,
     account: accounts.add,
@@ -141,7 +138,6 @@ interface Served {
   /** Undefined: only through its `fetch`. */
   origin: string | undefined;
   listener: Promise<SandboxListener> | undefined;
-  isWithoutTls: boolean;
 }
 
 type Parts = ReturnType<typeof createParts>;
@@ -155,16 +151,11 @@ function createParts(options: SandboxOptions) {
   const providers = new Map<string, StartedProvider>();
   let market: StartedMarketplace | undefined;
   const keys = new SandboxKeys();
-  const served: Served = { origin: options.origin, listener: undefined, isWithoutTls: false };
-  const targets = {
-    providers,
-    market: () => market,
-    accounts: () => keys.accounts(),
-    isServedWithoutTls: () => served.isWithoutTls,
-  };
+  const served: Served = { origin: options.origin, listener: undefined };
   const transitions = new Transitions({ clock, providers });
   const held = () => transitions.underWay();
-  const faults = new Faults({ clock, seed, ...targets, held, seeded: createSeededRandom });
+  const servers = () => [...providers.keys(), ...(market === undefined ? [] : [MARKETPLACE])];
+  const faults = new Faults({ clock, seed, providers, servers, held, seeded: createSeededRandom });
   const headers = new KeptHeaders(options.journal_headers, (key) => keys.nameOf(key));
   const journal = new Journal(() => clock.now(), { headers });
   const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
@@ -185,7 +176,6 @@ function createParts(options: SandboxOptions) {
     served,
     ...{
       seed,
-      startedAt,
       clock,
       log,
       providers,
@@ -330,9 +320,7 @@ function createListen({ served, faults, log }: Parts, ask: Ask, assertOpen: () =
     const ended = (): void => {
       served.listener = undefined;
       served.origin = given;
-      served.isWithoutTls = false;
     };
-    served.isWithoutTls = options.tls !== true;
     // The code of the server is loaded only if it is used.
     served.listener = import('./listen.ts').then(async ({ listenOn, listenOnTls }) => {
       const serve = (request: Request, socket: object) => ask(request, undefined, socket);

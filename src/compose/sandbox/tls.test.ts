@@ -155,10 +155,3 @@ it('serves over HTTP nothing but the control API, on this machine alone', async 
   const refused = await fetch(`${listener.controlOrigin}${pathname}/configurations`, { headers });
   expect([refused.status, await refused.json()]).toMatchObject([404, { error: { code: 'not_found' } }]);
 });
-
-it('refuses faults of TLS while the sandbox is served over HTTP', async () => {
-  await using sandbox = await createSandbox();
-  await sandbox.faults.arm('certificate-expired');
-  await sandbox.listen();
-  await expect(sandbox.faults.arm('certificate-expired')).rejects.toThrow('serve it with --tls');
-});

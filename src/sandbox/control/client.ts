@@ -2,7 +2,6 @@ import type { z } from 'zod';
 import type { Duration } from '../duration.ts';
 import type { Arming } from '../faults/arming.ts';
 import type { FaultName } from '../faults/catalog/catalog.ts';
-import type { WeatherOptions } from '../faults/weather.ts';
 import type { Assertion, AssertionResult } from '../journal/assertions.ts';
 import type { JournalEntry } from '../journal/entry.ts';
 import type { JournalFilter } from '../journal/filter.ts';
@@ -24,7 +23,6 @@ import type {
   faultKindsSchema,
   infoSchema,
   mailsSchema,
-  startedWeatherSchema,
   strikesSchema,
   transitionsSchema,
 } from './schemas.ts';
@@ -126,12 +124,6 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
         void (await send('DELETE', `/faults${toQuery({ account })}`)),
       /** Every kind of fault that can be armed. */
       catalog: async () => (await send<z.infer<typeof faultKindsSchema>>('GET', '/faults/catalog')).faults,
-    },
-    weather: {
-      start: (options: WeatherOptions = {}) =>
-        post<z.infer<typeof startedWeatherSchema>>('/weather', options),
-      report: async () => (await send<{ report: string[] }>('GET', '/weather')).report,
-      stop: async () => void (await send('DELETE', '/weather')),
     },
     transitions: {
       set: (setting: TransitionSetting) => post<ShownTransitions>('/transitions', setting),

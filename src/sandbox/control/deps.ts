@@ -8,7 +8,6 @@ import type { Log } from '../../ports/log.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { ArmedView } from '../faults/arming.ts';
 import type { Faults } from '../faults/faults.ts';
-import type { Weather } from '../faults/weather.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { SandboxProvider } from '../provider.ts';
 import type { ScenarioTarget } from '../state/run-scenario.ts';
@@ -39,7 +38,6 @@ export interface ControlDeps {
     readonly clock: SandboxClock;
     readonly providers: ReadonlyMap<string, SandboxProvider>;
     readonly faults: Faults;
-    readonly weather: Weather;
     readonly transitions: Transitions;
     /** The marketplace's sent mails. */
     readonly mails: readonly { at: number; to: string; subject: string; text: string }[];

@@ -59,7 +59,6 @@ it('reports an invalid arming, and lists the faults that can be armed', async ()
   expect(await issueOf('/faults', { fault: 'no-such-fault' })).toEqual([400, 'fault']);
   expect(await issueOf('/faults', { fault: 'latency', provider: 'z' })).toEqual([400, 'provider']);
   expect(await issueOf('/faults', { fault: 'latency', ms: 'long' })).toEqual([400, 'ms']);
-  expect(await issueOf('/weather', { strength: 'mild' })).toEqual([400, 'strength']);
   expect(await issueOf('/transitions', { mode: 'polls', polls: 0 })).toEqual([400, 'polls']);
   const catalog = await sandbox.control.faults.catalog();
   expect(catalog.length).toBeGreaterThanOrEqual(40);
@@ -67,28 +66,6 @@ it('reports an invalid arming, and lists the faults that can be armed', async ()
     layer: 'connection',
     settings: { properties: { ms: expect.anything() } },
   });
-});
-
-it('has weather that repeats with the same seed', async () => {
-  async function struckOf(seed: number): Promise<number[]> {
-    await using sandbox = await startBench();
-    const bench = await benchOf(sandbox);
-    const { control } = sandbox;
-    await control.weather.start({ rates: { 'http-500': 0.5 }, seed, provider: 'provider-d' });
-    const statuses: number[] = [];
-    for (let nth = 0; nth < 20; nth++) statuses.push((await bench.ask('GET', '/configurations')).status);
-    const report = await control.weather.report();
-    for (const line of report) expect(line).toMatch(/^\+0\.000 s {2}provider-d /);
-    expect(report).toHaveLength(statuses.filter((status) => status === 500).length);
-    await control.weather.stop();
-    expect((await bench.ask('GET', '/configurations')).status).toBe(200);
-    expect(await control.weather.report()).toEqual(report);
-    return statuses;
-  }
-  const first = await struckOf(7);
-  expect(new Set(first)).toEqual(new Set([200, 500]));
-  expect(await struckOf(7)).toEqual(first);
-  expect(await struckOf(8)).not.toEqual(first);
 });
 
 it('finishes transitions after a number of polls, or on request', async () => {
@@ -109,14 +86,13 @@ it('finishes transitions after a number of polls, or on request', async () => {
   expect(await transitions.show()).toEqual({ settings: [], held: [] });
 });
 
-it('a scenario arms faults, begins weather and sets transitions, by the names of its steps', async () => {
+it('a scenario arms faults and sets transitions, by the names of its steps', async () => {
   await using sandbox = await startBench();
   const made = await sandbox.control.play({
     name: 'rough',
     steps: [
       { do: 'create_instance', as: 'web', provider: 'd' },
       { do: 'arm', fault: { fault: 'false-404', provider: 'd', instance: 'web' } },
-      { do: 'weather', weather: { rates: { 'http-500': 0 } } },
       { do: 'transitions', transitions: { mode: 'timed', ms: 90_000, phase: 'stop', instance: 'web' } },
     ],
   });
@@ -127,16 +103,4 @@ it('a scenario arms faults, begins weather and sets transitions, by the names of
       .status;
   expect([await read(), await read()]).toEqual([404, 200]);
   expect((await sandbox.control.transitions.show()).settings).toMatchObject([{ instance: id, ms: 90_000 }]);
-});
-
-it('weather that was restored ends with the rest', async () => {
-  await using sandbox = await startBench();
-  const { weather, snapshots, faults } = sandbox.control;
-  const { id } = await weather.start({ rates: { 'http-500': 1 } });
-  await snapshots.take('bad');
-  await sandbox.control.reset();
-  expect((await weather.start({ rates: { 'http-500': 1 } })).id).toBe(id);
-  await snapshots.restore('bad');
-  await weather.stop();
-  expect(await faults.list()).toEqual([]);
 });

@@ -3,7 +3,6 @@ import { ApiError } from '../../contract/errors.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { anyArmingSchema } from '../faults/arming.ts';
 import { faultCatalog, faultNames } from '../faults/catalog/catalog.ts';
-import { weatherSchema } from '../faults/weather.ts';
 import { transitionSchema } from '../transitions/transitions.ts';
 import { bodyOf, type ControlDeps, createRouter, invalidBody, on, toArmed } from './deps.ts';
 import {
@@ -13,10 +12,8 @@ import {
   faultKindsSchema,
   finishedSchema,
   finishSchema,
-  startedWeatherSchema,
   strikesSchema,
   transitionsSchema,
-  weatherReportSchema,
 } from './schemas.ts';
 
 const kindsRoute = createRoute({
@@ -56,7 +53,7 @@ const listRoute = createRoute({
 const strikesRoute = createRoute({
   ...on('Faults', 'get', '/faults/strikes'),
   operationId: 'listStrikes',
-  summary: 'Strikes of faults and weather',
+  summary: 'Strikes of faults',
   responses: errors.replies(200, 'The newest 10,000, oldest first.', strikesSchema, ['unauthorized']),
 });
 
@@ -73,28 +70,6 @@ const clearRoute = createRoute({
   operationId: 'clearFaults',
   summary: 'Disarm all faults, or those of an account',
   request: { query: z.object({ account: z.string().optional() }) },
-  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
-});
-
-const startWeatherRoute = createRoute({
-  ...on('Faults', 'post', '/weather'),
-  operationId: 'startWeather',
-  summary: 'Start weather: random faults; the same seed strikes the same steps',
-  request: bodyOf(weatherSchema, { strength: 'rough', seed: 7 }, { required: false }),
-  responses: errors.replies(201, 'The weather has started.', startedWeatherSchema, invalidBody),
-});
-
-const reportRoute = createRoute({
-  ...on('Faults', 'get', '/weather'),
-  operationId: 'reportWeather',
-  summary: 'Strikes of the weather, one per line',
-  responses: errors.replies(200, 'Oldest first.', weatherReportSchema, ['unauthorized']),
-});
-
-const stopWeatherRoute = createRoute({
-  ...on('Faults', 'delete', '/weather'),
-  operationId: 'stopWeather',
-  summary: 'End all weather',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 
@@ -132,7 +107,7 @@ const usualRoute = createRoute({
 const done = { done: true as const };
 
 export function faultRoutes(deps: ControlDeps) {
-  const { faults, weather, transitions } = deps.sandbox;
+  const { faults, transitions } = deps.sandbox;
   return createRouter()
     .openapi(kindsRoute, (context) => context.json({ faults: kinds() }, 200))
     .openapi(armRoute, async (context) => {
@@ -163,14 +138,6 @@ export function faultRoutes(deps: ControlDeps) {
     .openapi(clearRoute, (context) => {
       const { account } = context.req.valid('query');
       faults.clear(account === undefined ? {} : { account });
-      return context.json(done, 200);
-    })
-    .openapi(startWeatherRoute, async (context) => {
-      return context.json(await weather.start(context.req.valid('json')), 201);
-    })
-    .openapi(reportRoute, (context) => context.json({ report: weather.report() }, 200))
-    .openapi(stopWeatherRoute, (context) => {
-      weather.stop();
       return context.json(done, 200);
     })
     .openapi(setRoute, (context) => {

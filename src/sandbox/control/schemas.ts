@@ -138,24 +138,10 @@ export const strikesSchema = z
         id: z.string().meta({ description: 'Of the armed fault.' }),
         step: z.string(),
         resource: z.string().optional(),
-        weather: z.string().optional(),
       }),
     ),
   })
   .meta({ id: 'Strikes' });
-
-export const startedWeatherSchema = z
-  .object({
-    id: z.string(),
-    seed: z.string(),
-    rates: z
-      .record(z.string(), z.number())
-      .meta({ description: 'Probability of each fault on each occasion.' }),
-  })
-  .meta({ id: 'Weather' });
-export const weatherReportSchema = z
-  .object({ report: z.array(z.string()).meta({ description: 'One line per strike: when, where, what.' }) })
-  .meta({ id: 'WeatherReport' });
 
 export const transitionsSchema = z
   .object({

@@ -2,7 +2,7 @@ import { tryDecodeURIComponent } from 'hono/utils/url';
 import { z } from 'zod';
 import { invalidRequest } from '../../contract/errors.ts';
 import { withoutBase } from '../operations.ts';
-import { mostLike, toProviderName, withoutInfinity } from '../options.ts';
+import { mostLike, withoutInfinity } from '../options.ts';
 import { isOf, MARKETPLACE, type Ownership } from '../ownership.ts';
 import { parseSetting } from '../settings.ts';
 import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
@@ -83,8 +83,8 @@ export function armingSchemaOf(name: FaultName) {
   return schema;
 }
 
-/** Validates the options and completes the provider's name. @throws {ApiError} */
-export function checkedArming(name: FaultName, given: object): Record<string, unknown> {
+/** Validates the options. @throws {ApiError} */
+export function checkedArming(name: FaultName, given: object): { provider?: string | undefined } {
   const options = withoutInfinity(given);
   const { fault } = parseSetting(anyArmingSchema, { ...options, fault: name });
   const { fault: _name, ...checked } = parseSetting(armingSchemaOf(fault), { ...options, fault });
@@ -93,8 +93,7 @@ export function checkedArming(name: FaultName, given: object): Record<string, un
     const message = wrongRoute(faultCatalog[fault] as Fault, each);
     if (message !== undefined) throw invalidRequest([{ path: 'route', message }]);
   }
-  const { provider } = checked as { provider?: string };
-  return { ...checked, ...(provider !== undefined && { provider: toProviderName(provider) }) };
+  return checked;
 }
 
 /** Returns why the fault can never strike on this route, or undefined if it can. */
@@ -139,7 +138,6 @@ export interface ArmedView {
 export interface SavedFault {
   id: string;
   name: FaultName;
-  weather: string | undefined;
   options: object;
   seen: number;
   hits: number;
@@ -149,13 +147,12 @@ export interface SavedFault {
   seenAt: number | undefined;
 }
 
-type Given = Pick<SavedFault, 'id' | 'name' | 'options' | 'weather'> & Partial<SavedFault>;
+type Given = Pick<SavedFault, 'id' | 'name' | 'options'> & Partial<SavedFault>;
 
 export class ArmedFault {
   readonly id: string;
   readonly name: FaultName;
   readonly fault: Fault;
-  readonly weather: string | undefined;
   readonly options: z.output<z.ZodObject<typeof armingShape>>;
   readonly params: Record<string, unknown>;
   seen: number;
@@ -174,7 +171,7 @@ export class ArmedFault {
   readonly #draw: (name: string) => number;
 
   constructor(
-    { id, name, options, weather, seen = 0, hits = 0, counts = [], armedAt, seenAt }: Given,
+    { id, name, options, seen = 0, hits = 0, counts = [], armedAt, seenAt }: Given,
     ports: {
       clock: FaultClock;
       draw: (name: string) => number;
@@ -185,7 +182,6 @@ export class ArmedFault {
     this.id = id;
     this.name = name;
     this.fault = faultCatalog[name] as Fault;
-    this.weather = weather;
     this.#given = given;
     this.options = z.object(armingShape).parse(given);
     this.params = this.fault.params.parse(given);
@@ -306,9 +302,9 @@ export class ArmedFault {
   }
 
   save(): SavedFault {
-    const { id, name, weather, seen, hits, seenAt } = this;
+    const { id, name, seen, hits, seenAt } = this;
     const counts = [...this.#counts];
-    return { id, name, weather, options: this.#given, seen, hits, counts, armedAt: this.#armedAt, seenAt };
+    return { id, name, options: this.#given, seen, hits, counts, armedAt: this.#armedAt, seenAt };
   }
 
   toJSON(): ArmedView {

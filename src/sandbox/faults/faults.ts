@@ -5,7 +5,8 @@ import type { Random } from '../../ports/clock.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { withoutBase } from '../operations.ts';
 import { isOf, type Ownership } from '../ownership.ts';
-import type { Exchange, Layer, Owner, Resources, SandboxProvider } from '../provider.ts';
+import type { Exchange, Layer, Owner, SandboxProvider } from '../provider.ts';
+import { withFullName } from '../settings.ts';
 import {
   ArmedFault,
   type ArmedView,
@@ -16,10 +17,8 @@ import {
   type SavedFault,
   stepOf,
 } from './arming.ts';
-import { assertCanStrike, assertPlace, type Targets } from './can-strike.ts';
-import { type FaultName, faultCatalog, faultNames } from './catalog/catalog.ts';
+import { type FaultName, faultNames } from './catalog/catalog.ts';
 import type {
-  Fault,
   FaultClock,
   HttpFault,
   MachineFault,
@@ -30,14 +29,15 @@ import type {
 } from './fault.ts';
 
 export type FaultTarget = Pick<SandboxProvider, 'platform' | 'ownerOf' | 'wake' | 'changes'>;
-type CheckedTarget = FaultTarget & Resources;
 
-export interface FaultDeps extends Targets {
+export interface FaultDeps {
   clock: FaultClock;
   seed: string;
   seeded(seed: string): Pick<Random, 'next'>;
   /** Providers by name. */
-  providers: ReadonlyMap<string, CheckedTarget>;
+  providers: ReadonlyMap<string, FaultTarget>;
+  /** The names of the providers, and of the marketplace if there is one. */
+  servers(): readonly string[];
   /** Machines and volumes whose transition waits for something else than time. */
   held(): readonly { provider: string; ref: OwnerRef }[];
 }
@@ -51,7 +51,6 @@ export interface FaultEvent {
   /** The requests or calls that are counted together. */
   step: string;
   resource?: string;
-  weather?: string;
 }
 
 /** Called for each strike, with the request if there is one. */
@@ -59,7 +58,6 @@ export type OnStrike = (event: FaultEvent, request: Request | undefined) => void
 
 interface SavedFaults {
   made: number;
-  weathers: number;
   struck: number;
   armed: SavedFault[];
   events: FaultEvent[];
@@ -86,7 +84,6 @@ export class Faults {
   #armed: ArmedFault[] = [];
   readonly #injectors = new Map<string, FaultInjector>();
   #made = 0;
-  #weathers = 0;
   #struck = 0;
   #events: FaultEvent[] = [];
   readonly #listeners = new Set<OnStrike>();
@@ -100,15 +97,9 @@ export class Faults {
   }
 
   /** Arms a fault. A machine fault strikes at once if it can. @throws {ApiError} */
-  async arm<N extends FaultName>(
-    name: N,
-    options: Arming<N> = {} as Arming<N>,
-    weather?: string,
-  ): Promise<ArmedFault> {
-    const checked = checkedArming(name, options);
-    if (weather === undefined) await assertCanStrike(faultCatalog[name] as Fault, checked, this.#deps);
-    else assertPlace(checked, this.#deps);
-    const armed = this.#make({ id: `fault-${++this.#made}`, name, options: checked, weather });
+  async arm<N extends FaultName>(name: N, options: Arming<N> = {} as Arming<N>): Promise<ArmedFault> {
+    const checked = withFullName(checkedArming(name, options), this.#deps.servers());
+    const armed = this.#make({ id: `fault-${++this.#made}`, name, options: checked });
     this.#checked.clear();
     for (const provider of this.#injectors.keys()) await this.#toMachines(provider, undefined);
     if (armed.fault.layer === 'platform') this.#askAgain(armed);
@@ -155,23 +146,14 @@ export class Faults {
     return armed !== undefined;
   }
 
-  nextWeather(): string {
-    return `weather-${++this.#weathers}`;
-  }
-
-  /** Disarms all faults, or those of an account, a weather or `any` weather, and releases hanging calls. */
-  clear({ account, weather }: { account?: string; weather?: string } = {}): void {
+  /** Disarms all faults, and releases hanging calls; or disarms those of an account. */
+  clear({ account }: { account?: string } = {}): void {
     this.#armed = this.#armed.filter((armed) => {
-      const isMeant =
-        (account === undefined || armed.options.account === account) &&
-        (weather === undefined ||
-          armed.weather === weather ||
-          (weather === 'any' && armed.weather !== undefined));
+      const isMeant = account === undefined || armed.options.account === account;
       if (isMeant) armed.disarm();
       return !isMeant;
     });
-    if (account === undefined && weather === undefined)
-      for (const injector of this.#injectors.values()) injector.release();
+    if (account === undefined) for (const injector of this.#injectors.values()) injector.release();
   }
 
   #make(given: ConstructorParameters<typeof ArmedFault>[0]): ArmedFault {
@@ -208,7 +190,6 @@ export class Faults {
     const armed = lasting.map((each) => each.save());
     return {
       made: this.#made,
-      weathers: this.#weathers,
       struck: this.#struck,
       armed,
       events: [...this.#events],
@@ -217,20 +198,19 @@ export class Faults {
   }
 
   /** Disarms the current faults and loads the saved ones. */
-  load({ made, weathers, struck, armed, events, stuck }: SavedFaults): void {
+  load({ made, struck, armed, events, stuck }: SavedFaults): void {
     this.#stuck.clear();
     this.#checked.clear();
     this.clear();
     for (const [key, call] of stuck) this.#stuck.set(key, call);
     this.#made = made;
-    this.#weathers = weathers;
     this.#struck = struck;
     this.#events = [...events];
     for (const each of armed) this.#make(each);
   }
 
   reset(): void {
-    this.load({ made: 0, weathers: 0, struck: 0, armed: [], events: [], stuck: [] });
+    this.load({ made: 0, struck: 0, armed: [], events: [], stuck: [] });
   }
 
   /** The last 10,000 strikes. */
@@ -324,7 +304,7 @@ export class Faults {
     return strike;
   }
 
-  #note({ id, name, weather }: ArmedFault, occasion: Occasion): void {
+  #note({ id, name }: ArmedFault, occasion: Occasion): void {
     const { resource, request } = occasion;
     const event: FaultEvent = {
       number: ++this.#struck,
@@ -333,7 +313,6 @@ export class Faults {
       id,
       step: stepOf(occasion),
       ...(resource !== undefined && { resource }),
-      ...(weather !== undefined && { weather }),
     };
     this.#events.push(event);
     if (this.#events.length > MAX_EVENTS) this.#events.shift();

@@ -11,7 +11,6 @@ export interface ScenarioTarget {
   capacity: 'unlimited' | 'catalog';
   send(request: ScenarioRequest): Promise<{ status: number; body: unknown }>;
   arm(fault: Step<'arm'>['fault']): Promise<void>;
-  startWeather(weather: Step<'weather'>['weather']): Promise<void>;
   setTransitions(setting: Step<'transitions'>['transitions']): void;
   now(): number;
   advance(ms: number): Promise<void>;
@@ -83,8 +82,6 @@ class ScenarioRun {
         return this.#sellOut(step);
       case 'arm':
         return this.#arm(step);
-      case 'weather':
-        return this.#target.startWeather(this.#withIds(step.weather));
       case 'transitions':
         return this.#target.setTransitions(this.#withIds(step.transitions));
       case 'advance':

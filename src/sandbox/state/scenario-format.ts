@@ -2,7 +2,6 @@ import { z } from '@hono/zod-openapi';
 import { MAX_ADVANCE_MS } from '../clock.ts';
 import { DURATION, EXPECTED_DURATION, toMilliseconds } from '../duration.ts';
 import { anyArmingSchema } from '../faults/arming.ts';
-import { weatherSchema } from '../faults/weather.ts';
 import { transitionSchema } from '../transitions/transitions.ts';
 
 /** A duration: milliseconds, or text such as `90s`, `1h30m` or `30d`. Parsed to milliseconds. */
@@ -77,10 +76,6 @@ const stepSchema = z.discriminatedUnion('do', [
     if_made: ifMade.meta({
       description: 'Skip the step if no earlier step made the instance or volume. Default: an error.',
     }),
-  }),
-  z.strictObject({
-    do: z.literal('weather'),
-    weather: weatherSchema.meta({ description: 'The body of `POST /control/weather`.' }),
   }),
   z.strictObject({
     do: z.literal('transitions'),

@@ -72,7 +72,7 @@ export class Transitions {
   /** Adds a setting, for transitions that begin from now on. Returns it as {@link unset} takes it. @throws {ApiError} */
   set(setting: TransitionSetting): TransitionSetting {
     const { providers } = this.#deps;
-    const set = withFullName(parseSetting(transitionSchema, setting), providers);
+    const set = withFullName(parseSetting(transitionSchema, setting), [...providers.keys()]);
     assertCanMatch(set);
     this.#settings.unshift(set);
     return set;
