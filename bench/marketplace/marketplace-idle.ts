@@ -21,22 +21,16 @@ export function measureIdleSync(
   deployments: number,
   {
     createDatabase,
-    listsChanges,
     forMs,
     warmUpMs,
-  }: {
-    createDatabase: () => Promise<string>;
-    listsChanges?: boolean;
-    forMs: number;
-    warmUpMs: number;
-  },
+  }: { createDatabase: () => Promise<string>; forMs: number; warmUpMs: number },
 ): Promise<IdleSync> {
-  const stored = {
+  const options = {
     ...ofTeams(deployments),
-    listsChanges,
     createDatabase,
-  };
-  const options = { ...stored, intervalS: [10, 30], sliceS: NO_SLICE_S } as const;
+    intervalS: [10, 30],
+    sliceS: NO_SLICE_S,
+  } as const;
   return withMarketplace(options, async ({ server, database, polls }) => {
     const meter = await cpuMeter(database);
     const writes = await writeMeter(database, server.pid);

@@ -25,8 +25,6 @@ interface Options extends WantedDeployments {
   /** Interval between two polls of a deployment, in seconds. */
   intervalS: readonly [number, number];
   sliceS: number;
-  /** Whether its provider offers `GET /v1/x/changes`. */
-  listsChanges?: boolean | undefined;
   /** Creates an empty database; absent: a SQLite file. */
   createDatabase?: () => Promise<string>;
 }
@@ -51,7 +49,7 @@ export async function withMarketplace<T>(
 
 /** The same without the marketplace's server: the database, and the provider in its own process. */
 async function withStoredMarketplace<T>(
-  { intervalS, sliceS, listsChanges, createDatabase, ...stored }: Options,
+  { intervalS, sliceS, createDatabase, ...stored }: Options,
   body: (marketplace: StoredMarketplace) => Promise<T>,
 ): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
@@ -59,9 +57,7 @@ async function withStoredMarketplace<T>(
   try {
     const database = (await createDatabase?.()) ?? `sqlite:${join(folder, 'marketplace.db')}`;
     const { apiKey } = await storeDeployments(database, stored);
-    provider = await ServerProcess.start(new URL('./provider-server.ts', import.meta.url), [
-      ...(listsChanges === true ? ['changes'] : []),
-    ]);
+    provider = await ServerProcess.start(new URL('./provider-server.ts', import.meta.url), []);
     const providerUrl = `http://127.0.0.1:${provider.port}/v1`;
     const file = join(folder, 'marketplace.yaml');
     writeFileSync(

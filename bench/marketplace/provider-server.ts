@@ -1,11 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { answerBench } from '../support/measured-process.ts';
 
-// A provider with one offer that never sells out: every id is an ONLINE machine. It counts its polls. With the argument
-// `changes` it also lists changes; the list is always empty.
-const listsChanges = process.argv.includes('changes');
+// A provider with one offer that never sells out: every id is an ONLINE machine. It counts its polls.
 const region = 'eu-frankfurt';
 const configuration = {
   id: 'h100',
@@ -23,34 +20,26 @@ const configuration = {
   regions: [region],
   supports_cloud_init: true,
   os_options: ['ubuntu-24.04'],
-  ...(listsChanges && { extras: { berth: { changes: true } } }),
 };
 const since = new Date().toISOString();
 let made = 0;
 let polls = 0;
 
 const server = createServer((request, response) => {
-  const { pathname, searchParams } = new URL(request.url ?? '', 'http://provider');
-  void bodyOf(request).then(async (body) => {
-    if (pathname === '/v1/x/changes') await pause(1_000 * Number(searchParams.get('wait_s') ?? 0));
+  const { pathname } = new URL(request.url ?? '', 'http://provider');
+  void bodyOf(request).then((body) => {
     response.writeHead(request.method === 'POST' ? 201 : 200, { 'Content-Type': 'application/json' });
-    response.end(
-      JSON.stringify(answer(request.method ?? '', pathname.slice('/v1'.length), body, searchParams)),
-    );
+    response.end(JSON.stringify(answer(request.method ?? '', pathname.slice('/v1'.length), body)));
   });
 });
 server.listen(0, '127.0.0.1', () => answerBench({ port: (server.address() as AddressInfo).port }));
 
-function answer(method: string, path: string, body: string, query: URLSearchParams): object {
+function answer(method: string, path: string, body: string): object {
   const [, collection, id] = path.split('/');
   if (collection === 'configurations' || collection === 'availability')
     return { configurations: [configuration] };
   if (method === 'POST') return instance(`made-${++made}`, (JSON.parse(body) as { name: string }).name);
   if (collection === 'polls') return { polls };
-  if (collection === 'x') {
-    const since = query.get('since');
-    return { ...(since !== null && { since }), cursor: '1', reset: since === null, changes: [], more: false };
-  }
   if (id !== undefined) polls++;
   // A marketplace that has lost nothing finds nothing in its sweep.
   return id === undefined ? { instances: [] } : instance(id, 'bench');

@@ -121,25 +121,6 @@ export const measures: readonly Measure[] = [
     },
   },
   {
-    id: 'idle-sync-changes',
-    what: 'the same where their provider lists changes',
-    of: 'deployments',
-    n: { full: 10_000, quick: 300 },
-    rounds: { full: 1, quick: 1 },
-    on: BOTH,
-    isTogether: 'quick',
-    load: () => import('./subjects/idle-sync-changes.ts'),
-    figures: {
-      corePercentOf1000: {
-        ...{ what: 'CPU of 1,000, with the database, of a core', unit: '%', mayGrow: FLAT },
-        aim: { atMost: 0.05 },
-      },
-      pollsPerSOf1000: { what: 'polls a second of 1,000', unit: '', mayGrow: null },
-      writesPerS: { what: 'write transactions a second', unit: '', mayGrow: LINEAR },
-      kibADay: { what: 'written a day for each', unit: 'KiB', mayGrow: null },
-    },
-  },
-  {
     id: 'create-deployment',
     what: '`POST /api/deployments`',
     of: 'live ones',

@@ -42,8 +42,6 @@ export interface MarketScenario {
   /** Providers refuse a change of a volume while another one is under way. */
   refusesOverlap: boolean;
   options: MarketplaceOptions;
-  /** Providers list what changed. */
-  offersChanges: boolean;
 }
 
 const FAULT_RATES: MarketFaultRates = {
@@ -88,7 +86,6 @@ export function drawMarketScenario(chance: Chance): MarketScenario {
     capacity: chance.pick([1, 3, 100]),
     refusesOverlap: chance.happens(0.7),
     options: drawOptions(chance),
-    offersChanges: chance.happens(0.3),
   };
 }
 

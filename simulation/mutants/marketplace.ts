@@ -129,14 +129,6 @@ export const marketplaceMutants: readonly Mutant<MarketPlant>[] = [
     },
   },
   {
-    id: 'changes-cut',
-    simulation: 'marketplace',
-    title: 'a truncated page of changes confirms what it does not list',
-    plant: wrapClients((client) => ({
-      listChanges: async (...args) => ({ ...(await client.listChanges(...args)), more: false }),
-    })),
-  },
-  {
     id: 'poll-time',
     simulation: 'marketplace',
     title: 'a stop counts from when it was noticed',

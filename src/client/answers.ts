@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { configurationSchema } from '../contract/configuration.ts';
-import { changesSchema, MAX_CHANGES, restartStatusSchema } from '../contract/extensions.ts';
+import { restartStatusSchema } from '../contract/extensions.ts';
 import { instanceSchema } from '../contract/instance.ts';
 import { toOneLine } from '../contract/values.ts';
 import { volumeLocationListSchema, volumeSchema } from '../contract/volume.ts';
@@ -40,12 +40,6 @@ export const volumeLocationAnswerSchema = volumeLocationListSchema.shape.locatio
 });
 
 export const restartStatusAnswerSchema = restartStatusSchema.extend({ since: timestampSchema.optional() });
-
-export const changesAnswerSchema = changesSchema.extend({
-  // The cursor is sent back in a URL.
-  cursor: z.string().regex(/^[\x21-\x7e]{1,8192}$/, 'expected a cursor that fits into a URL'),
-  changes: z.array(changesSchema.shape.changes.element.extend({ id: idSchema })).max(MAX_CHANGES),
-});
 
 /** O: POST /auth/token. `token_type` may be missing. */
 export const tokenAnswerSchema = z.object({

@@ -21,7 +21,6 @@ export interface Request {
   /** The path's segments below the base URL, not encoded. */
   path: readonly string[];
   region?: string | undefined;
-  query?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   body?: object;
   idempotencyKey?: string;
@@ -38,14 +37,9 @@ export class Caller {
   }
 
   /** After a 401, sends it once more with a new token: a refused request had no effect. */
-  call<T>(
-    request: Request,
-    read: ReadAnswer<T>,
-    { timeoutMs, signal }: CallOptions & { signal?: AbortSignal | undefined } = {},
-  ): Promise<T> {
+  call<T>(request: Request, read: ReadAnswer<T>, { timeoutMs }: CallOptions = {}): Promise<T> {
     const { bearers } = this.#options;
-    const limits = { timeoutMs, signal };
-    return this.#bounded(request, limits, request.method !== 'GET', async (call, send) => {
+    return this.#bounded(request, timeoutMs, request.method !== 'GET', async (call, send) => {
       const bearer = await bearers.bearer();
       const answer = await send(bearer);
       if (answer.status !== 401 || !bearers.replace(bearer)) return read(call(), answer);
@@ -56,12 +50,12 @@ export class Caller {
 
   /** Exchanges a credential. An exchange without an answer leaves nothing to clean up. */
   callWithoutBearer<T>(request: Request, read: ReadAnswer<T>): Promise<T> {
-    return this.#bounded(request, {}, false, async (call, send) => read(call(), await send(null)));
+    return this.#bounded(request, undefined, false, async (call, send) => read(call(), await send(null)));
   }
 
   async #bounded<T>(
     request: Request,
-    limits: { timeoutMs?: number | undefined; signal?: AbortSignal | undefined },
+    timeoutMs: number | undefined,
     isWrite: boolean,
     work: (call: () => Call, send: (bearer: string | null) => Promise<Answer>) => Promise<T>,
   ): Promise<T> {
@@ -71,23 +65,18 @@ export class Caller {
       isWrite,
       secrets: bearers.secrets(),
     });
-    const { timeoutMs = this.#options.timeoutMs } = limits;
     // Whether a request was sent and its outcome is unknown.
     let isOpen = false;
     try {
-      return await withDeadline(
-        clock,
-        timeoutMs,
-        (signal) =>
-          work(call, async (bearer) => {
-            const outgoing = this.#toOutgoing(request, bearer);
-            isOpen = true;
-            const incoming = await transport.send(outgoing, signal);
-            const answer = await readWhole(call(), incoming, maxBodyBytes);
-            isOpen = false;
-            return answer;
-          }),
-        limits.signal,
+      return await withDeadline(clock, timeoutMs ?? this.#options.timeoutMs, (signal) =>
+        work(call, async (bearer) => {
+          const outgoing = this.#toOutgoing(request, bearer);
+          isOpen = true;
+          const incoming = await transport.send(outgoing, signal);
+          const answer = await readWhole(call(), incoming, maxBodyBytes);
+          isOpen = false;
+          return answer;
+        }),
       );
     } catch (error) {
       throw toProviderError(call(), error, isOpen);
@@ -95,16 +84,14 @@ export class Caller {
   }
 
   #toOutgoing(
-    { method, path, region, query = {}, body, idempotencyKey, ifNoneMatch }: Request,
+    { method, path, region, body, idempotencyKey, ifNoneMatch }: Request,
     bearer: string | null,
   ): OutgoingRequest {
     const below = path.map((part) => `/${toSegment(part)}`).join('');
-    const parameters = Object.entries({ ...(region !== undefined && { region }), ...query })
-      .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
-      .join('&');
+    const query = region === undefined ? '' : `?region=${encodeURIComponent(region)}`;
     return {
       method,
-      url: `${this.#options.baseUrl}${below}${parameters && `?${parameters}`}`,
+      url: `${this.#options.baseUrl}${below}${query}`,
       headers: {
         accept: 'application/json',
         ...(bearer !== null && { authorization: `Bearer ${bearer}` }),

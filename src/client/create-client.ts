@@ -1,10 +1,8 @@
 import type { ResolveAll } from '../contract/allowed-lookup.ts';
-import type { Changes } from '../contract/extensions.ts';
 import type { Instance } from '../contract/instance.ts';
 import type { CertificateSeen } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
 import {
-  changesAnswerSchema,
   configurationAnswerSchema,
   instanceAnswerSchema,
   restartStatusAnswerSchema,
@@ -17,7 +15,7 @@ import { Caller } from './caller.ts';
 import { type Credential, createBearerSource, type Token } from './credential.ts';
 import { elementsOf, type OnProblem, type ReadAnswer, readAs, readOne } from './elements.ts';
 import { type MarkedInstance, type OrchestratorClient, ProviderError } from './orchestrator-client.ts';
-import { etagOf, hasMark, invalidAnswer, markOf, readNothing } from './receive.ts';
+import { etagOf, hasMark, markOf, readNothing } from './receive.ts';
 import { createFetchTransport, createWireTransport, type Fetch } from './transport.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -75,7 +73,6 @@ export function createClient(options: ClientOptions): OrchestratorClient {
     ...offersOf(caller, onProblem),
     ...instancesOf(caller),
     ...volumesOf(caller, onProblem),
-    ...changesOf(caller, timeoutMs),
     close: () => transport.close(),
   };
 }
@@ -183,30 +180,6 @@ function readUnlessMarked(
   return (call, answer) => {
     if (mark !== null && hasMark(mark, answer)) return 'unchanged';
     return { instance: read(call, answer), mark: markOf(answer) };
-  };
-}
-
-function changesOf(caller: Caller, callTimeoutMs: number): Operations<'listChanges'> {
-  return {
-    listChanges: (since, { timeoutMs = callTimeoutMs, waitMs = 0, signal } = {}) => {
-      const query = {
-        ...(since !== null && { since }),
-        ...(waitMs > 0 && { wait_s: String(waitMs / 1000) }),
-      };
-      const limits = { timeoutMs: timeoutMs + waitMs, signal };
-      return caller.call({ method: 'GET', path: ['x', 'changes'], query }, readChanges(since), limits);
-    },
-  };
-}
-
-/** An answer for another cursor would skip the changes between the two. */
-function readChanges(since: string | null): ReadAnswer<Changes> {
-  const read = readAs(changesAnswerSchema);
-  return (call, answer) => {
-    const changes = read(call, answer);
-    if ((changes.since ?? null) !== since || (since === null && !changes.reset))
-      throw invalidAnswer(call, answer.status, 'expected the changes since the sent cursor');
-    return changes;
   };
 }
 

@@ -10,29 +10,24 @@ export class TookTooLong extends Error {
 }
 
 /**
- * Limits the total time of `work`, even if bytes keep trickling in. `given` aborts it earlier.
- * @throws {TookTooLong} or the reason of `given`
+ * Limits the total time of `work`, even if bytes keep trickling in.
+ * @throws {TookTooLong}
  */
 export async function withDeadline<T>(
   clock: Clock,
   timeoutMs: number,
   work: (signal: AbortSignal) => Promise<T>,
-  given?: AbortSignal,
 ): Promise<T> {
   const controller = new AbortController();
   const late = Promise.withResolvers<never>();
-  const end = (reason: unknown): void => {
+  const timer = clock.setTimer(timeoutMs, () => {
+    const reason = new TookTooLong(timeoutMs);
     late.reject(reason);
     controller.abort(reason);
-  };
-  const endByGiven = (): void => end(given?.reason);
-  const timer = clock.setTimer(timeoutMs, () => end(new TookTooLong(timeoutMs)));
-  given?.addEventListener('abort', endByGiven);
+  });
   try {
-    given?.throwIfAborted();
     return await Promise.race([late.promise, work(controller.signal)]);
   } finally {
     timer.cancel();
-    given?.removeEventListener('abort', endByGiven);
   }
 }

@@ -1,5 +1,5 @@
 import type { Configuration } from '../contract/configuration.ts';
-import type { Changes, RestartStatus } from '../contract/extensions.ts';
+import type { RestartStatus } from '../contract/extensions.ts';
 import type { CreateInstanceRequest, Instance } from '../contract/instance.ts';
 import type { CreateVolumeRequest, Volume, VolumeLocation } from '../contract/volume.ts';
 
@@ -77,12 +77,6 @@ export interface MarkedInstance {
   mark: string;
 }
 
-export interface ChangesOptions extends CallOptions {
-  /** How long the orchestrator may wait for a change, in milliseconds, at most 30 s. It is added to `timeoutMs`. */
-  waitMs?: number;
-  signal?: AbortSignal;
-}
-
 /**
  * Each answer is validated. Every method rejects with a {@link ProviderError}. `region` is always sent (O: Instances,
  * rule 1).
@@ -117,11 +111,9 @@ export interface OrchestratorClient {
   deleteVolume(id: string, options?: CallOptions): Promise<boolean>;
   attachVolume(id: string, instanceIds: readonly string[], options?: CallOptions): Promise<Volume>;
   detachVolume(id: string, instanceIds: readonly string[], options?: CallOptions): Promise<Volume>;
-  /** Only if `extras.berth` announces it, as the three below. */
+  /** Only if `extras.berth` announces it, as the two below. */
   restartInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
   restartStatus(id: string, region: string, options?: CallOptions): Promise<RestartStatus>;
   resizeVolume(id: string, sizeGb: number, options?: CallOptions): Promise<Volume>;
-  /** Changes since the cursor of an earlier answer. Null: returns only the current end of the changes. */
-  listChanges(since: string | null, options?: ChangesOptions): Promise<Changes>;
   close(): Promise<void>;
 }

@@ -7,8 +7,6 @@ import type { CheckedWorld } from './inspector.ts';
 
 /** A poll is due every 30 s; the rest is for a slow call. */
 const POLLED_WITHIN_MS = 35_000;
-/** Where the provider lists changes, and what did not change is not listed. */
-const POLLED_IN_FULL_WITHIN_MS = 11 * 60_000;
 
 const HOUR_MS = 3_600_000;
 
@@ -176,9 +174,10 @@ export function machinesArePolled(world: CheckedWorld): void {
   const { inspector, scheduler } = world;
   for (const { record } of inspector.deployments.values()) {
     if (record.stoppedAt !== null || record.providerInstanceId === null) continue;
-    const { machines, changes } = world.provider(record.providerId);
+    const { machines } = world.provider(record.providerId);
     const silentMs = scheduler.now - (machines.get(record.providerInstanceId)?.lastPolledAt ?? 0);
-    const withinMs = changes === null ? POLLED_WITHIN_MS : POLLED_IN_FULL_WITHIN_MS;
-    hold('I26', silentMs <= withinMs, () => `${record.id} was not polled for ${silentMs} ms`, [record.id]);
+    hold('I26', silentMs <= POLLED_WITHIN_MS, () => `${record.id} was not polled for ${silentMs} ms`, [
+      record.id,
+    ]);
   }
 }

@@ -1,15 +1,10 @@
-import {
-  type ChangesOptions,
-  type OrchestratorClient,
-  ProviderError,
-} from '../../../src/client/orchestrator-client.ts';
+import { type OrchestratorClient, ProviderError } from '../../../src/client/orchestrator-client.ts';
 import { plainProviderClient } from '../../../test/support/doubles/plain-provider.ts';
 import type { ProviderFaults, ProviderMethod } from '../../../test/support/doubles/provider-faults.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { ProviderChanges } from './changes.ts';
 import type { Machine, SimulatedProvider } from './simulated-provider.ts';
 
 /** What providers use of the world. */
@@ -47,7 +42,6 @@ const CATALOG: readonly ProviderMethod[] = ['listConfigurations', 'listAvailabil
 const APPLIED: readonly MarketFault[] = ['loseAfter', 'garbage', 'failAfter'];
 const WRITES = /^(create|delete|start|stop|attach|detach|restart|resize)/;
 const TIMEOUT_MS = 10_000;
-const LOOK_MS = 1_000;
 
 type Through = ProviderFaults['through'];
 type Call = Parameters<Through>[1];
@@ -65,17 +59,7 @@ export function marketClient(
     beforeCall();
     return process.reach(() => path.through(method, call, commit));
   };
-  const client = plainProviderClient(provider.plain, { through });
-  const { changes } = provider;
-  if (changes === null) return client;
-  const listChanges: OrchestratorClient['listChanges'] = async (since, options) => {
-    beforeCall();
-    return process.reach(async () => {
-      await path.waitForChange(changes, since, options);
-      return path.through('listChanges', { args: [since], options }, () => changes.page(since));
-    });
-  };
-  return { ...client, listChanges };
+  return plainProviderClient(provider.plain, { through });
 }
 
 class ProviderPath {
@@ -105,18 +89,6 @@ class ProviderPath {
     faultCounts.set(fault, (faultCounts.get(fault) ?? 0) + 1);
     journal.note(this.#provider.id, `${method} ${call.id ?? ''}: ${fault}`);
     return this.#fail(fault, method, call, apply);
-  }
-
-  async waitForChange(
-    changes: ProviderChanges,
-    since: string | null,
-    { waitMs = 0, signal }: ChangesOptions = {},
-  ): Promise<void> {
-    const { scheduler } = this.#world;
-    const until = scheduler.now + waitMs;
-    while (since !== null && scheduler.now < until && signal?.aborted !== true && !changes.hasAfter(since))
-      await scheduler.sleep(LOOK_MS);
-    signal?.throwIfAborted();
   }
 
   #deniesAll(method: ProviderMethod): boolean {

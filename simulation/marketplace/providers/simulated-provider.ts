@@ -3,7 +3,6 @@ import type { ProviderProfile } from '../../../src/marketplace/providers/profile
 import { PlainProvider } from '../../../test/support/doubles/plain-provider.ts';
 import type { Scheduler } from '../../../test/support/time/scheduler.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import { announceChanges, ProviderChanges } from './changes.ts';
 import { configurations, REGIONS } from './profiles.ts';
 
 /** The status of a machine from a moment on; `gone`: nothing is left of it. */
@@ -37,8 +36,6 @@ export class SimulatedProvider {
   readonly profile: ProviderProfile;
   readonly plain: PlainProvider;
   readonly machines = new Map<string, Machine>();
-  /** Null: it does not list them. */
-  readonly changes: ProviderChanges | null;
   /** The volume of each idempotency key. */
   readonly #volumes = new Map<string, string>();
   readonly #scheduler: Scheduler;
@@ -54,18 +51,14 @@ export class SimulatedProvider {
     scheduler: Scheduler,
     profile: ProviderProfile,
     chance: Chance,
-    {
-      capacity,
-      refusesOverlap,
-      offersChanges,
-    }: { capacity: number; refusesOverlap: boolean; offersChanges: boolean },
+    { capacity, refusesOverlap }: { capacity: number; refusesOverlap: boolean },
   ) {
     this.#scheduler = scheduler;
     this.#chance = chance.fork('machines');
     this.profile = profile;
     this.id = profile.id;
     this.plain = new PlainProvider(scheduler.clock, {
-      configurations: offersChanges ? configurations.map(announceChanges) : configurations,
+      configurations,
       volumeLocations: REGIONS.map((id) => ({ id, name: id, types: ['ssd'], country_code: 'DE' })),
       capacity,
       refusesOverlap,
@@ -76,7 +69,6 @@ export class SimulatedProvider {
       restartMs: chance.whole(5_000, 60_000),
       volumeMs: chance.pick([0, 2_000, 15_000, 50_000]),
     });
-    this.changes = offersChanges ? new ProviderChanges(this.plain, scheduler, chance.fork('changes')) : null;
     this.#takeRequests();
   }
 

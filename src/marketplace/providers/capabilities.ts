@@ -4,7 +4,7 @@ import { berthExtrasSchema, type UnavailableReason } from '../../contract/extens
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { InstanceType } from '../contract/values.ts';
 import type { ProviderProfile, Selection } from './profile.ts';
-import type { CatalogOffer, Provider, ProviderCatalog } from './provider.ts';
+import type { CatalogOffer, Provider } from './provider.ts';
 
 /** Why a provider refuses more capacity, as in `details.reason` and `failureReason`. */
 export type Shortage = 'out_of_stock' | 'quota_exceeded';
@@ -38,13 +38,6 @@ export function mayBeInStock(
   if (unavailable === undefined || offer?.regions.includes(region) !== true) return false;
   const found = unavailable.find((one) => one.region === region);
   return found === undefined || found.reason === SILENT;
-}
-
-/** Whether a provider lists the changes on the marketplace's account. All of its offers announce the same. */
-export function announcesChanges({ offers }: Pick<ProviderCatalog, 'offers'>): boolean {
-  for (const { isWithdrawn, extras } of offers.values())
-    if (isWithdrawn !== true) return berthExtrasSchema.safeParse(extras['berth']).data?.changes === true;
-  return false;
 }
 
 function unavailableOf(offer: { extras?: Readonly<Record<string, unknown>> | undefined } | undefined) {

@@ -3,7 +3,6 @@ import type { Endpoint } from '../deployments/endpoint.ts';
 import type { Deps } from '../deps.ts';
 import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { ChangesFeed } from './changes-feed.ts';
 import type { LastAnswers } from './last-answers.ts';
 import type { ProviderHealth } from './provider-health.ts';
 import type { SshAlarm } from './ssh-alarm.ts';
@@ -65,7 +64,6 @@ export interface SyncContext extends SyncDeps {
   health: ProviderHealth;
   observations: Observations;
   answers: LastAnswers;
-  changes: ChangesFeed;
   /** Whether this process may still call the provider. */
   isLeaseHeld: () => boolean;
   /** The timeout of every call. */

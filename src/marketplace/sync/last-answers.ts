@@ -2,15 +2,13 @@ import type { Clock, Random } from '../../ports/clock.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 
 /** Rows and instances are read in full at least this often, even if nothing indicates a change. */
-export const LONGEST_MS = 10 * 60_000;
+const LONGEST_MS = 10 * 60_000;
 
 /** A provider's answer that confirmed a deployment without pending changes. */
 export interface LastAnswer extends Pick<DeploymentRecord, 'region' | 'revision'> {
   providerInstanceId: string;
   /** The mark by which the client recognises an equal answer. */
   mark: string;
-  /** When the last request that got this answer was sent. */
-  askedAt: number;
   /** From this time on, the row and the instance must be read in full. */
   until: number;
 }
@@ -22,8 +20,6 @@ export interface LastAnswer extends Pick<DeploymentRecord, 'region' | 'revision'
 export class LastAnswers {
   readonly #deps: { clock: Clock; random: Random };
   readonly #answers = new Map<string, LastAnswer>();
-  /** The deployment ids of those answers, by instance id. */
-  readonly #deployments = new Map<string, string>();
   /** Deployments whose rows may have changed after the current poll read them. */
   readonly #changed = new Set<string>();
 
@@ -34,7 +30,7 @@ export class LastAnswers {
   /** Starts a poll of the deployment. Returns its last answer, or undefined if the poll must read the row. */
   take(id: string): LastAnswer | undefined {
     const answer = this.#answers.get(id);
-    this.#delete(id);
+    this.#answers.delete(id);
     this.#changed.delete(id);
     return answer !== undefined && this.#deps.clock.now() < answer.until ? answer : undefined;
   }
@@ -47,26 +43,12 @@ export class LastAnswers {
 
   /** Stores an answer again after an equal one has arrived. */
   putBack(id: string, answer: LastAnswer): void {
-    if (this.#changed.has(id)) return;
-    this.#answers.set(id, answer);
-    this.#deployments.set(answer.providerInstanceId, id);
+    if (!this.#changed.has(id)) this.#answers.set(id, answer);
   }
 
   /** Drops the answer, because the row may have changed. The next poll then reads the row. */
   rowChanged(id: string): void {
-    this.#delete(id);
-    this.#changed.add(id);
-  }
-
-  /** The deployment of an instance whose last answer is stored. */
-  deploymentOf(providerInstanceId: string): string | undefined {
-    return this.#deployments.get(providerInstanceId);
-  }
-
-  #delete(id: string): void {
-    const answer = this.#answers.get(id);
-    if (answer === undefined) return;
     this.#answers.delete(id);
-    this.#deployments.delete(answer.providerInstanceId);
+    this.#changed.add(id);
   }
 }

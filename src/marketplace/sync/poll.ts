@@ -21,14 +21,14 @@ export interface PollAnswer {
   revision: number;
 }
 
-/** Records that the deployment was unchanged at `at`. Returns the pause until the next poll. */
+/** Records that the deployment was unchanged at `begunAt`. Returns the pause until the next poll. */
 export function confirmAgain(
   context: SyncContext,
   id: string,
-  { at, revision, begunAt }: Pick<PollAnswer, 'revision' | 'begunAt'> & { at: number },
+  { revision, begunAt }: Pick<PollAnswer, 'revision' | 'begunAt'>,
 ): number {
   context.health.answered(id);
-  context.observations.add({ id, revision, at });
+  context.observations.add({ id, revision, at: begunAt });
   return pauseMs(context, begunAt, false);
 }
 
@@ -39,14 +39,13 @@ export async function poll(
   answered: PollAnswer,
 ): Promise<number> {
   const { answer, begunAt } = answered;
-  if (answer === 'unchanged') return confirmAgain(context, record.id, { ...answered, at: begunAt });
+  if (answer === 'unchanged') return confirmAgain(context, record.id, answered);
   const observation = await toObservation(context, record, answer, begunAt);
   const applied = await applyObservation(context, record, observation, begunAt);
   report(context, record, observation, applied);
   if (applied.outcome === 'confirmed') {
     context.observations.add({ id: record.id, revision: record.revision, at: begunAt });
-    if (applied.why === undefined && !(answer instanceof ProviderError))
-      keep(context, record, answer, begunAt);
+    if (applied.why === undefined && !(answer instanceof ProviderError)) keep(context, record, answer);
   }
   if (applied.outcome === 'unproved') {
     context.unproved.set(record.id, { endpoint: applied.endpoint, seenAt: begunAt });
@@ -79,15 +78,10 @@ export async function ask(
 }
 
 /** Keeps the answer of a deployment without pending changes. An equal answer then confirms it later too. */
-function keep(
-  { answers }: SyncContext,
-  record: DeploymentRecord,
-  { mark }: MarkedInstance,
-  askedAt: number,
-): void {
+function keep({ answers }: SyncContext, record: DeploymentRecord, { mark }: MarkedInstance): void {
   const { id, status, action, providerInstanceId, region, revision } = record;
   if (status === 'deploying' || action !== null || providerInstanceId === null) return;
-  answers.keep(id, { providerInstanceId, region, revision, mark, askedAt });
+  answers.keep(id, { providerInstanceId, region, revision, mark });
 }
 
 async function toObservation(

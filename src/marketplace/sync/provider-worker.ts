@@ -4,10 +4,8 @@ import { RangeLeases } from '../../work/range-leases.ts';
 import { fencedStore } from '../model/fenced-store.ts';
 import type { Asked } from '../model/sender.ts';
 import type { DeploymentToSync, Signal, Transaction } from '../model/store.ts';
-import { announcesChanges } from '../providers/capabilities.ts';
 import type { Provider } from '../providers/provider.ts';
 import { CatalogReading } from './catalog-reading.ts';
-import { ChangesFeed } from './changes-feed.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
 import { AWAITED_MS } from './poll.ts';
@@ -48,7 +46,6 @@ export class ProviderWorker {
   readonly #provider: Provider;
   readonly #health: ProviderHealth;
   readonly #sshAlarm: SshAlarm;
-  readonly #changes: ChangesFeed;
   readonly #failures: StepFailures;
   /** A context per range, bound to the range's lease: its store rejects writes once another process holds the range. */
   readonly #contexts = new Map<number, SyncContext>();
@@ -69,12 +66,6 @@ export class ProviderWorker {
     this.#deps = deps;
     this.#provider = provider;
     this.#health = new ProviderHealth(deps, provider.id);
-    this.#changes = new ChangesFeed({
-      ...deps,
-      provider,
-      maxAgeMs: options.polling.intervalMs[1],
-      changed: (instanceId) => this.#pollNow(instanceId),
-    });
     this.#sshAlarm = new SshAlarm(deps, provider.id);
     this.#catalog = new CatalogReading(deps);
     this.#failures = new StepFailures(deps, provider.id);
@@ -173,7 +164,6 @@ export class ProviderWorker {
     this.#catalog.stop();
     await this.#leases.stop();
     await Promise.all([...this.#schedules, this.#chores].map((schedule) => schedule.stop()));
-    await this.#changes.stop();
     await Promise.all([...this.#contexts.values()].map((context) => this.#flushLast(context)));
     await this.#leases.release();
   }
@@ -208,7 +198,6 @@ export class ProviderWorker {
       health: this.#health,
       observations: new Observations(store, answers),
       answers,
-      changes: this.#changes,
       isLeaseHeld: () => this.#leases.isHeld(range),
       call: { timeoutMs: this.#deps.options.polling.callTimeoutMs },
       cleanups: new Map(),
@@ -231,10 +220,7 @@ export class ProviderWorker {
     this.#contexts.delete(range);
     const isInRange = (id: string) => rangeOf(id) === range;
     if (this.#contexts.size > 0) this.#health.forgetAll(isInRange);
-    else {
-      this.#health.clear();
-      void this.#changes.stop();
-    }
+    else this.#health.clear();
     await Promise.all(this.#schedules.map((schedule) => schedule.drop(isInRange)));
   }
 
@@ -305,8 +291,6 @@ export class ProviderWorker {
         this.#takeVolumes(await volumes.toSync(provider.id));
         return REREAD_MS;
       }
-      if (announcesChanges(provider.catalog)) this.#changes.start();
-      else void this.#changes.stop();
       this.#take(await deployments.newToSync(provider.id));
       this.#takeChangingVolumes(await volumes.newToSync(provider.id));
       return NEWS_MS;
@@ -324,14 +308,6 @@ export class ProviderWorker {
       // The first polls of deployments taken over from an earlier process are spread.
       else if (!this.#deployments.has(id))
         this.#deployments.put(id, launchState === 'made' ? Math.round(firstMs * random.next()) : 0);
-    }
-  }
-
-  /** Polls the deployment, because the provider listed its instance as changed. */
-  #pollNow(providerInstanceId: string): void {
-    for (const { answers } of this.#contexts.values()) {
-      const id = answers.deploymentOf(providerInstanceId);
-      if (id !== undefined) this.#deployments.put(id, 0);
     }
   }
 

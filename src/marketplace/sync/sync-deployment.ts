@@ -9,15 +9,10 @@ import { ask, confirmAgain, type PollAnswer, poll } from './poll.ts';
 export async function syncDeployment(context: SyncContext, id: string): Promise<number | null> {
   const last = context.answers.take(id);
   if (last === undefined) return syncByRow(context, id);
-  const confirmedUntil = context.changes.confirmedUntil(last);
-  if (confirmedUntil !== null) {
-    context.answers.putBack(id, last);
-    return confirmAgain(context, id, { ...last, at: confirmedUntil, begunAt: context.clock.now() });
-  }
   const answered = await ask(context, last, last.mark);
   if (answered.answer === 'unchanged') {
-    context.answers.putBack(id, { ...last, askedAt: answered.begunAt });
-    return confirmAgain(context, id, { ...answered, at: answered.begunAt });
+    context.answers.putBack(id, last);
+    return confirmAgain(context, id, answered);
   }
   // A different answer is judged by the last confirmation, which must therefore be written first.
   await context.observations.flush(id);

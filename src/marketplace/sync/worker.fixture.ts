@@ -3,7 +3,6 @@ import type { Deps } from '../deps.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { isBeingDeleted } from '../volumes/accept-deletion.ts';
-import { ChangesFeed } from './changes-feed.ts';
 import { Observations, type SyncContext } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
 import { ProviderHealth } from './provider-health.ts';
@@ -32,7 +31,6 @@ export function contextOf(deps: Deps, provider: Provider, store = deps.store): S
     health,
     observations: new Observations(store, answers),
     answers,
-    changes: new ChangesFeed({ ...deps, provider, maxAgeMs: 30_000, changed: () => undefined }),
   };
 }
 

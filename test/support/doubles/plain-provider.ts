@@ -382,10 +382,6 @@ export function plainProviderClient(
       faults.through('restartStatus', { id, args: [region], options }, () => provider.restartStatus(id)),
     resizeVolume: (id, size, options) =>
       faults.through('resizeVolume', { id, args: [size], options }, () => provider.resize(id, size)),
-    listChanges: (since, options) =>
-      faults.through('listChanges', { args: [since], options }, () => {
-        throw new ProviderError('not_found', 'GET /x/changes: 404, There is no such path.', { status: 404 });
-      }),
     close: async () => undefined,
   };
 }
