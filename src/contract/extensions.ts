@@ -45,8 +45,6 @@ export const berthExtrasSchema = z
     restart: z.boolean().optional(),
     /** POST /x/volumes/{volumeId}/resize works. */
     volume_resize: z.boolean().optional(),
-    /** GET /x/changes works. It concerns the whole account, so all offers say the same. */
-    changes: z.boolean().optional(),
     /** Price of a stopped instance of this offer. */
     stopped_price_per_hour: usdPerHourSchema.optional(),
     /** Minimum rental time of an instance of this offer. */
@@ -72,40 +70,3 @@ export type RestartStatus = z.infer<typeof restartStatusSchema>;
 export const resizeVolumeRequestSchema = z
   .object({ size_gb: z.number().positive().max(1_000_000) })
   .meta({ id: 'ResizeVolumeRequest' });
-
-/** Longest wait of GET /x/changes, in seconds. */
-export const MAX_WAIT_S = 30;
-/** Maximum number of changes in a reply to GET /x/changes. */
-export const MAX_CHANGES = 1_000;
-
-const changeSchema = z
-  .object({
-    kind: z.enum(['instance', 'volume']),
-    id: z.string().min(1),
-    version: z.int().positive().meta({
-      description:
-        'Grows with each write. A copy that was read after this version was first listed is current.',
-    }),
-  })
-  .meta({ id: 'Change' });
-export type Change = z.infer<typeof changeSchema>;
-
-/** GET /x/changes */
-export const changesSchema = z
-  .object({
-    since: z.string().optional().meta({ description: 'The cursor of the request, if any.' }),
-    cursor: z.string().min(1).meta({ description: 'Send it as `since` with the next request.' }),
-    reset: z.boolean().meta({
-      description:
-        'Anything may have changed: after this reply read everything once, and continue from `cursor`.',
-    }),
-    changes: z
-      .array(changeSchema)
-      .max(MAX_CHANGES)
-      .meta({ description: 'Each instance or volume at most once.' }),
-    more: z
-      .boolean()
-      .meta({ description: 'There are more changes: send the next request with `cursor` at once.' }),
-  })
-  .meta({ id: 'Changes' });
-export type Changes = z.infer<typeof changesSchema>;

@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { accountId, instance, now, volume } from '../../test/support/rows/orchestrator-rows.ts';
+import { accountId, instance, now } from '../../test/support/rows/orchestrator-rows.ts';
 import type { InstanceRecord } from '../orchestrator/model/records.ts';
-import type { ChangePosition, Store, Transaction } from '../orchestrator/model/store.ts';
-import { nextTurn } from '../ports/clock.ts';
+import type { Store } from '../orchestrator/model/store.ts';
 
-/** Accounts: credentials, their end, the changes and the requests of each. */
+/** Accounts: credentials, their end and the requests of each. */
 export function describeAccounts(storeOf: () => Store): void {
   let store: Store;
   beforeEach(() => {
@@ -121,113 +120,6 @@ export function describeAccounts(storeOf: () => Store): void {
       expect(await end()).toBe(true);
       expect(await store.read.credentials.accountById(accountId)).toBeNull();
       expect(await store.read.credentials.listKeys(accountId)).toEqual([]);
-    });
-  });
-
-  describe('changes', () => {
-    const page = (after: ChangePosition | null, limit = 100) =>
-      store.read.changes.page({ accountId, after, limit });
-    const end = async () => (await page(null)).next;
-    /** Returns the changes as `id version`, in order, and the next position. */
-    const changesAfter = async (after: ChangePosition, limit?: number) => {
-      const { changes, next } = await page(after, limit);
-      return { next, listed: changes.map(({ kind, id, version }) => `${kind} ${id} ${version}`) };
-    };
-
-    it('are the writes after a position, each resource once, with its version', async () => {
-      await insert(instance('before'));
-      const start = await end();
-      expect((await changesAfter(start)).listed).toEqual([]);
-      await insert(instance('a'));
-      await insert(instance('b'));
-      await store.transact((tx) => tx.instances.update(instance('a', { version: 2 })));
-      await store.transact((tx) => tx.volumes.insert(volume('v')));
-      const { listed, next } = await changesAfter(start);
-      expect(listed).toEqual(['instance b 1', 'instance a 2', 'volume v 1']);
-      expect((await changesAfter(next)).listed).toEqual([]);
-    });
-
-    it('include the attachments of a volume', async () => {
-      await insert(instance('a'));
-      await store.transact((tx) => tx.volumes.insert(volume('v')));
-      const listed: string[] = [];
-      let after = await end();
-      for (const write of [
-        (tx: Transaction) => tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attaching' }),
-        (tx: Transaction) => tx.volumes.update(volume('v', { sizeGb: 9 })),
-        (tx: Transaction) => tx.volumes.removeAttachment('v', 'a'),
-      ]) {
-        await store.transact(write);
-        const changed = await changesAfter(after);
-        listed.push(...changed.listed);
-        after = changed.next;
-      }
-      expect(listed).toEqual(['volume v 2', 'volume v 3', 'volume v 4']);
-    });
-
-    it('are not listed for another account', async () => {
-      const other = { id: 'acct-2', name: 'two', passwordHash: null, createdAt: now };
-      await store.transact((tx) => tx.credentials.insertAccount(other));
-      const start = await end();
-      await insert(instance('a'));
-      await insert(instance('b', { accountId: 'acct-2' }));
-      expect((await changesAfter(start)).listed).toEqual(['instance a 1']);
-      const { changes } = await store.read.changes.page({ accountId: 'acct-2', after: start, limit: 9 });
-      expect(changes.map(({ id }) => id)).toEqual(['b']);
-    });
-
-    it('are listed page by page, also those of one transaction', async () => {
-      const start = await end();
-      const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
-      await store.transact(async (tx) => {
-        for (const id of ids) await tx.instances.insert(instance(id));
-      });
-      const listed: string[] = [];
-      let after = start;
-      for (let count = 2; count === 2; ) {
-        const changed = await changesAfter(after, 2);
-        count = changed.listed.length;
-        listed.push(...changed.listed);
-        after = changed.next;
-      }
-      expect(listed).toEqual(ids.map((id) => `instance ${id} 1`));
-    });
-
-    it('do not include a rolled-back write, but include later writes', async () => {
-      const start = await end();
-      let seen: Promise<{ listed: string[]; next: ChangePosition }> | undefined;
-      await store
-        .transact(async (tx) => {
-          await tx.instances.insert(instance('a'));
-          seen = changesAfter(start);
-          await nextTurn();
-          throw new Error('no');
-        })
-        .catch(() => undefined);
-      expect((await seen)?.listed).toEqual([]);
-      await insert(instance('b'));
-      expect((await changesAfter((await seen)?.next ?? start)).listed).toEqual(['instance b 1']);
-    });
-
-    it('still follow a position after the row of the last one is pruned', async () => {
-      await insert(instance('a', { status: 'DESTROYED', createOpenUntil: null }));
-      const after = await end();
-      const pruned = { platform: 'default', endedBefore: now + 1, limit: 9 };
-      expect((await store.transact((tx) => tx.instances.prune(pruned))).ids).toEqual(['a']);
-      await insert(instance('b'));
-      await store.transact((tx) => tx.volumes.insert(volume('v')));
-      expect((await changesAfter(after)).listed).toEqual(['instance b 1', 'volume v 1']);
-    });
-
-    it('are reported to listeners for volumes too, by account', async () => {
-      const notified: string[] = [];
-      store.subscribe({ volumesChanged: (accountIds) => notified.push(...accountIds) });
-      await insert(instance('a'));
-      await store.transact((tx) => tx.volumes.insert(volume('v')));
-      await store.transact((tx) =>
-        tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attached' }),
-      );
-      expect(notified).toEqual([accountId, accountId]);
     });
   });
 

@@ -51,7 +51,6 @@ const claim = {
   resourceKind: 'instance',
 } as const;
 const place = { id: 'instance-7', createdAt: now };
-const after = { from: 20, afterId: 'instance-7', open: [3, 4] };
 const live = { ...place, accountId } as never;
 const digest = Buffer.alloc(32);
 
@@ -75,11 +74,6 @@ const asked: [string, Ask][] = [
   ['how many instances each account has', ({ reader }) => reader.instances.countByAccount()],
   ['how many instances each status has', ({ reader }) => reader.instances.countByStatus()],
   ['a write of an instance', ({ tx }) => tx.instances.update(instance('instance-7'))],
-  ['the changes of an account', ({ reader }) => reader.changes.page({ accountId, after, limit: 500 })],
-  [
-    'where the changes of an account end',
-    ({ tx }) => tx.changes.page({ accountId, after: null, limit: 500 }),
-  ],
   ['a volume by its id', ({ reader }) => reader.volumes.byId('volume-7')],
   ['a volume by its ref', ({ reader }) => reader.volumes.byOwnerRef('volume-7')],
   ['the attachments of a volume', ({ reader }) => reader.volumes.attachmentsOfVolume('volume-7')],
@@ -173,14 +167,12 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
       owner_ref: "'instance-' || number",
       status: `CASE WHEN ${isGone} THEN 'DESTROYED' ELSE 'ONLINE' END`,
       created_at: 'created_at + number',
-      changed_in: 'number',
     }),
   );
   await run(
     copyOf('volumes', connection.volumes, {
       id: "'volume-' || number",
       owner_ref: "'volume-' || number",
-      changed_in: 'number',
       deleted_at: `CASE WHEN ${isGone} THEN created_at + number ELSE NULL END`,
     }),
   );

@@ -74,7 +74,7 @@ const directions: readonly (readonly [room: string, mayImport: string, packages?
 const levels: Readonly<Record<string, string>> = {
   'src/http/': 'wire api',
   'src/orchestrator/':
-    'model cloud-init catalog alarms accounts capacity volumes instances changes platform steps reconciliation queue operate console http',
+    'model cloud-init catalog alarms accounts capacity volumes instances platform steps reconciliation queue operate console http',
   'src/marketplace/':
     'contract model providers deps.ts discounts mail ledger teams ssh-keys offers volumes deployments sync operate console http',
   'src/compose/': 'stores server drivers orchestrator doctor marketplace serve sandbox',

@@ -68,11 +68,8 @@ const PATHS = [
   '/x/none',
 ];
 
-// A poll of changes waits for one.
-const compared = routes.filter(({ path }) => path !== '/x/changes');
-
 function reads(): Question[] {
-  return compared
+  return routes
     .filter(({ method }) => method === 'GET')
     .flatMap(({ path }) => {
       const to = { method: 'GET', path: filled(path) };
@@ -89,7 +86,7 @@ function reads(): Question[] {
 }
 
 function wrongCredentials(): Question[] {
-  return compared.flatMap(({ method, path }) =>
+  return routes.flatMap(({ method, path }) =>
     Object.entries(AUTHORIZATIONS).map(([name, authorization]) => ({
       ...{ name: `key ${name}`, method, path: missing(path), authorization },
     })),
@@ -97,7 +94,7 @@ function wrongCredentials(): Question[] {
 }
 
 function wrongMethods(): Question[] {
-  return [...new Set(compared.map(({ path }) => path))].flatMap((path) =>
+  return [...new Set(routes.map(({ path }) => path))].flatMap((path) =>
     METHODS.filter((method) => !routes.some((route) => route.path === path && route.method === method)).map(
       (method) => ({ name: 'method that it does not have', method, path: missing(path) }),
     ),
@@ -105,7 +102,7 @@ function wrongMethods(): Question[] {
 }
 
 function wrongBodies(): Question[] {
-  return compared
+  return routes
     .filter(({ hasBody }) => hasBody)
     .flatMap(({ method, path }) => {
       const good = bodies[`${method} ${path}`] ?? {};

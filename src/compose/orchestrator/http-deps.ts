@@ -4,7 +4,6 @@ import { ApiError } from '../../contract/errors.ts';
 import { ListStreams } from '../../http/api/list-streams.ts';
 import { Authenticator } from '../../orchestrator/accounts/authenticate.ts';
 import { type CheckPassword, PasswordChecks } from '../../orchestrator/accounts/password-checks.ts';
-import { ChangeWaits } from '../../orchestrator/changes/change-waits.ts';
 import type { HttpDeps } from '../../orchestrator/http/deps.ts';
 import { FailedLogins } from '../../orchestrator/http/failed-logins.ts';
 import { Metrics } from '../../orchestrator/http/metrics.ts';
@@ -78,7 +77,6 @@ export function composeHttp(
           { retryAfterSeconds },
         ),
     ),
-    changeWaits: new ChangeWaits({ store, clock }),
     passwordChecks: new PasswordChecks(random, checkPassword),
     failedLogins: new FailedLogins(clock, limits),
     metrics: new Metrics({

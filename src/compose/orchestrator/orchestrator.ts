@@ -167,13 +167,11 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     beginDrain: () => {
       isServing = false;
       http.failedLogins.close();
-      http.changeWaits.close();
       // Work stops while requests finish, so that both have the whole of drain_s. `close` handles its rejection.
       work.stop().catch(() => undefined);
     },
     close: async () => {
       http.failedLogins.close();
-      http.changeWaits.close();
       http.passwordChecks.close();
       // Both stop concurrently: a platform that does not answer uses up the time limit.
       await Promise.all([housekeeping.stop(), work.stop()]);

@@ -206,14 +206,12 @@ function opener(
   const seed = `${whole}/${name}`;
   const catalog = sold.value;
   const rules = rulesOf({ catalog, manifest: manifestOf(profile), timing, seed });
-  let openings = 0;
   let changes = 0;
   const changed = (): void => {
     changes++;
     parts.changed();
   };
   return (saved?: SavedProvider) => {
-    openings += 1;
     changes++;
     if (saved !== undefined) sold.moved = saved.prices;
     const tokenTtlsMs: TokenTtlsMs = new Map(saved?.tokenTtlsMs);
@@ -235,8 +233,7 @@ function opener(
     const probe = faults.probe(name, guests?.probe ?? modelProbe(platform, clock));
     const carry = faults.carry(name);
     const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
-    // `openings` makes the seed unique: the clock may be at the same time at two openings.
-    const opened = openMemoryStore(saved?.database, `${seed} ${openings} ${clock.now()}`);
+    const opened = openMemoryStore(saved?.database);
     // Tests in one sandbox may lose most of its machines at a time. That is an error of the listing only if a fault says so.
     const acceptsLosses = (mark: MarkName) =>
       mark === 'losses_accepted_until' && !faults.falsifiesLists(name);

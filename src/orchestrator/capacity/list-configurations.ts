@@ -95,7 +95,6 @@ function toBerthExtras({ manifests, cordons, stock }: Shown, offer: Offer): Bert
   return {
     restart: canRestart(manifest, offer),
     volume_resize: manifest.resizeVolume !== 'none',
-    changes: true,
     ...(stoppedPrice !== undefined && { stopped_price_per_hour: usdFromMicroUsd(stoppedPrice) }),
     ...(minutes !== undefined && { minimum_reservation_minutes: minutes }),
     ...(windows.length > 0 && { maintenance_windows: windows }),

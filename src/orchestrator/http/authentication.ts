@@ -1,11 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { askedBy } from '../accounts/asked-by.ts';
-import {
-  type Authenticator,
-  CredentialRefused,
-  type Owner,
-  type Principal,
-} from '../accounts/authenticate.ts';
+import { type Authenticator, CredentialRefused, type Owner } from '../accounts/authenticate.ts';
 import type { RequestedBy } from '../model/history.ts';
 import type { Store } from '../model/store.ts';
 import type { HttpEnv } from './deps.ts';
@@ -29,21 +24,9 @@ export function stillAuthenticated(authenticator: Authenticator): MiddlewareHand
 
 /** Sets the request's principal. @throws {ApiError} `unauthorized` */
 async function authenticate(context: Context<HttpEnv>, authenticator: Authenticator): Promise<void> {
-  const principal = authenticator.remembered(context.req.header('authorization'));
-  if (principal === undefined) await authenticateAnew(context, authenticator);
-  else setPrincipal(context, principal);
-}
-
-/** Authenticates again by the store, for a request that has waited. @throws {ApiError} `unauthorized` */
-export async function authenticateAnew(
-  context: Context<HttpEnv>,
-  authenticator: Authenticator,
-): Promise<void> {
-  const checked = authenticator.authenticate(context.req.header('authorization'));
-  setPrincipal(context, await namingRefused(context, checked));
-}
-
-function setPrincipal(context: Context<HttpEnv>, principal: Principal): void {
+  const header = context.req.header('authorization');
+  const principal =
+    authenticator.remembered(header) ?? (await namingRefused(context, authenticator.authenticate(header)));
   context.set('principal', principal);
   context.set('who', nameOf(principal));
 }

@@ -8,7 +8,6 @@ import type { PasswordChecks } from '../accounts/password-checks.ts';
 import type { Quotas } from '../accounts/quotas.ts';
 import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { ChangeWaits } from '../changes/change-waits.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
@@ -27,7 +26,6 @@ export interface HttpDeps {
   passwordChecks: PasswordChecks;
   rateLimits: RateLimits;
   listStreams: ListStreams;
-  changeWaits: ChangeWaits;
   failedLogins: FailedLogins;
   metrics: Metrics;
   clock: Clock;

@@ -19,8 +19,6 @@ export type MarkName =
   | PlatformMark
   | `${PlatformMark}:${string}`
   | 'reload_requested_at'
-  /** The highest number among pruned changes. Numbers are not reused. SQLite only. */
-  | 'changes_pruned_until'
   /** The account of BERTH_API_KEY was closed for good. */
   | 'default_account_closed'
   /** An operator's order about a machine, by its ref. */

@@ -152,48 +152,6 @@ export interface VolumeWriter extends VolumeReader {
   removeAttachment(volumeId: string, instanceId: string): Promise<void>;
 }
 
-/**
- * A position among the changes of an account. Each change with a higher number and each change of `open` follows it.
- */
-export interface ChangePosition {
-  /** A change with this number follows if its id is greater than `afterId`. */
-  from: number;
-  afterId: string;
-  /** Lower numbers whose transactions had not ended. */
-  open: readonly number[];
-}
-/** An instance or a volume that was written, and its version at that time. */
-export interface ResourceChange {
-  kind: ResourceKind;
-  id: string;
-  version: number;
-}
-export interface ChangesPage {
-  /** The epoch of the database. It changes after a restore. A position of another epoch is invalid. */
-  epoch: string;
-  /**
-   * At most `limit`; each resource appears at most once, in its current state. Destroyed resources are listed until
-   * they are pruned.
-   */
-  changes: ResourceChange[];
-  /** Where the next page begins. */
-  next: ChangePosition;
-  /** Whether more changes follow. */
-  isCut: boolean;
-  /**
-   * The following changes are unknown: the position is beyond the last change, or too many transactions are open to
-   * page.
-   */
-  isLost: boolean;
-}
-export interface ChangeReader {
-  /**
-   * The changes of an account after a position, as committed at the time of the read. Later commits follow `next`, in
-   * any order. If `after` is null, the page has no changes, only the current end.
-   */
-  page(of: { accountId: string; after: ChangePosition | null; limit: number }): Promise<ChangesPage>;
-}
-
 /** The identity of this database on its platforms. */
 export interface Installation {
   /** Distinguishes this database's resources from those of another Berth on the same platform. */
@@ -233,7 +191,6 @@ export interface IdempotencyRecord {
 export interface Reader {
   instances: InstanceReader;
   volumes: VolumeReader;
-  changes: ChangeReader;
   attempts: AttemptReader;
   sightings: SightingReader;
   claims: ClaimReader;
@@ -286,8 +243,6 @@ export interface Transaction extends Reader {
 export interface CommitListener {
   /** Called with the instances that the commit wrote, in their current state. */
   instancesChanged?(records: readonly InstanceRecord[]): void;
-  /** Called with the accounts whose volumes the commit wrote. */
-  volumesChanged?(accountIds: ReadonlySet<string>): void;
   /** Called if the commit wrote work that may be due. */
   workChanged?(): void;
   /** Called if commits of other processes may have been missed: all caches may be outdated. */

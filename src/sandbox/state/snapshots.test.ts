@@ -34,18 +34,6 @@ it('a reset restores the start: no resources, the start time, and valid keys [sa
   expect(await history()).toEqual(first);
 });
 
-it('a cursor of the changes from before a reset is answered with a reset, though the time is the same', async () => {
-  await using sandbox = await createSandbox();
-  const changes = async (since = '') =>
-    (await ask(sandbox, 'GET', `/x/changes${since}`)).body as unknown as { cursor: string; reset: boolean };
-  await play(sandbox, { do: 'create_instance', as: 'one', until: 'PROVISIONING' });
-  const { cursor } = await changes();
-  await sandbox.control.reset();
-  await play(sandbox, { do: 'create_instance', as: 'one', until: 'PROVISIONING' });
-  await play(sandbox, { do: 'create_instance', as: 'two', until: 'PROVISIONING' });
-  expect(await changes(`?since=${cursor}`)).toMatchObject({ reset: true });
-});
-
 it('a reset ends work in progress and leaves no timer', async () => {
   await using sandbox = await createSandbox();
   await play(sandbox, { do: 'create_instance', as: 'one', until: 'PROVISIONING' });

@@ -25,10 +25,10 @@ export const defaultTiming: FeedTiming = { heartbeatMs: 1_000, staleAfterMs: 3_0
 
 export interface FeedListener {
   /**
-   * Called with the instances, and the accounts whose volumes, another process wrote. Also called for a commit of this
-   * process that has no answer. The next heartbeat awaits it.
+   * Called with the instances that another process wrote. Also called for a commit of this process that has no answer.
+   * The next heartbeat awaits it.
    */
-  changed(ids: readonly string[], volumesOf: ReadonlySet<string>): Promise<void>;
+  changed(ids: readonly string[]): Promise<void>;
   /** Commits may have been missed. */
   missed(): void;
   /** Commits are no longer received. Called once, until {@link found}. */
@@ -44,8 +44,6 @@ export interface FeedListener {
 interface Notice {
   from: string;
   instances: string[];
-  /** Accounts whose volumes were written. */
-  volumes_of?: string[];
   /** The number of the commit in its process. */
   commit?: number;
   /** The number of an echo, by which a process checks that notifications arrive. */
@@ -86,7 +84,6 @@ export class CommitFeed {
   #running: Promise<void> | undefined;
   #heardAt = Number.NEGATIVE_INFINITY;
   #pending = new Set<string>();
-  #pendingVolumesOf = new Set<string>();
   #delivering: Promise<void> = Promise.resolve();
   /** Own commits whose changes the listeners have not received yet. */
   readonly #undelivered = new Set<number>();
@@ -139,15 +136,12 @@ export class CommitFeed {
   }
 
   /** Registers a transaction that is about to commit. Until {@link markDelivered}, its notification is used here as well. */
-  announce(instances: readonly string[], volumesOf: readonly string[] = []): OwnCommit {
+  announce(instances: readonly string[]): OwnCommit {
     const number = ++this.#commits;
-    const parts = [
-      ...inParts(instances).map((part) => ({ instances: part })),
-      ...inParts(volumesOf).map((part) => ({ instances: [], volumes_of: part })),
-    ];
+    const parts = inParts(instances);
     if (parts.length > 0) this.#undelivered.add(number);
     const notices = parts.map((part): Statement => {
-      const notice: Notice = { from: this.#self, commit: number, ...part };
+      const notice: Notice = { from: this.#self, commit: number, instances: part };
       return { ...NOTIFY, values: [CHANNEL, JSON.stringify(notice)] };
     });
     return { number, notices };
@@ -260,10 +254,9 @@ export class CommitFeed {
     await this.#delivering;
   }
 
-  #notifyListeners({ instances, volumes_of: volumesOf = [] }: Notice): void {
-    if (instances.length === 0 && volumesOf.length === 0) return;
+  #notifyListeners({ instances }: Notice): void {
+    if (instances.length === 0) return;
     for (const id of instances) this.#pending.add(id);
-    for (const accountId of volumesOf) this.#pendingVolumesOf.add(accountId);
     this.#delivering = this.#delivering.then(() => this.#deliver());
     // The next await receives the rejection. Until then it must not count as unhandled.
     this.#delivering.catch(() => undefined);
@@ -272,10 +265,8 @@ export class CommitFeed {
   /** Notifies listeners of everything received during the previous notification. */
   async #deliver(): Promise<void> {
     const ids = [...this.#pending];
-    const volumesOf = this.#pendingVolumesOf;
     this.#pending = new Set();
-    this.#pendingVolumesOf = new Set();
-    if (ids.length > 0 || volumesOf.size > 0) await this.#listener.changed(ids, volumesOf);
+    if (ids.length > 0) await this.#listener.changed(ids);
   }
 }
 

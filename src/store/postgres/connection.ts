@@ -3,14 +3,12 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import type { Pool, PoolClient } from 'pg';
 import {
   awaitWrite,
-  type ChangeNumbers,
   type Connection,
   type Lockable,
   type Locking,
   noLocking,
 } from '../queries/connection.ts';
 import { preparedWrite } from '../queries/prepared.ts';
-import { SERVER_RUN } from './server-run.ts';
 
 /** The locking of single statements outside a transaction: they skip locked rows. */
 export const skippingLocked: Locking = {
@@ -21,24 +19,13 @@ export const skippingLocked: Locking = {
 /** Does not depend on the database's locale, which may fold other letters. */
 const lower: Connection['lower'] = (text) => sql`lower(${text} COLLATE "C")`;
 
-/** The id of the transaction. It is assigned at `BEGIN`. */
-const changes: ChangeNumbers = {
-  next: () => sql`pg_current_xact_id()::text::bigint`,
-  snapshot: () => sql`pg_current_snapshot()::text`,
-  // A dump gives the row another xmin, and a template's copy has another folder. Every other way to restore an earlier
-  // state restarts the server; a standby is another server.
-  epoch: sql`concat((SELECT concat(id, ' ', xmin) FROM installation), ' ', pg_relation_filepath('installation'), ' ', ${sql.raw(SERVER_RUN)})`,
-  isAmong: (column, list) => sql`${column} = ANY (${list}::bigint[])`,
-  isBelowEnd: (column) => sql`${column} < pg_snapshot_xmax(pg_current_snapshot())::text::bigint`,
-};
-
 /** A pool for the shared queries, for statements outside a transaction. */
 export function toConnection<Schema>(
   pool: Pool,
   tables: Schema,
   locking: Locking = noLocking,
 ): Connection<Schema> {
-  return { db: drizzle(pool), ...tables, locking, lower, changes, write: awaitWrite };
+  return { db: drizzle(pool), ...tables, locking, lower, write: awaitWrite };
 }
 
 /** A client in a transaction. */
@@ -83,7 +70,6 @@ function connectionsOf<Schema>(
       ...tables,
       locking: toLocking({ db, write }),
       lower,
-      changes,
       write,
       unanswered,
     };

@@ -96,7 +96,7 @@ describe('a crash of a process of PostgreSQL [postgres-crashes]', () => {
     );
   }
 
-  it('leaves the outcome of a commit unknown, and changes the epoch of changes', async () => {
+  it('leaves the outcome of a commit unknown', async () => {
     const crashing = await startEmbedded();
     const operator = new Client({ connectionString: crashing.url });
     operator.on('error', () => undefined);
@@ -106,8 +106,6 @@ describe('a crash of a process of PostgreSQL [postgres-crashes]', () => {
     const way = await startWire(crashing.url);
     const crashed = await openPostgresStore(way.url);
     await crashed.transact((tx) => tx.credentials.insertAccount(account));
-    const where = { accountId: account.id, after: null, limit: 1 };
-    const { epoch } = await crashed.read.changes.page(where);
     way.breakAt('berth_end', 'held');
     const lost = crashed.transact((tx) => tx.instances.insert(instance('lost')));
     const outcome = expect(lost).rejects.toThrow(OutcomeUnknown);
@@ -119,7 +117,6 @@ describe('a crash of a process of PostgreSQL [postgres-crashes]', () => {
     way.breakHeld();
     await outcome;
     expect(await crashed.read.instances.byId('lost')).toBeNull();
-    expect((await crashed.read.changes.page(where)).epoch).not.toBe(epoch);
     await others.end();
     await crashed.close();
     await way.cut();

@@ -22,7 +22,7 @@ interface Program<Schema> extends Pick<FeedListener, 'changed' | 'missed'> {
 /** A transaction that is about to commit. `notify` is called after the commit. */
 interface Written<T> {
   value: T;
-  announced: Parameters<CommitFeed['announce']>;
+  announced: readonly string[];
   notify: () => void;
 }
 
@@ -78,7 +78,7 @@ export async function openSharedDatabase<Schema>(
       const { value, notify } = await runTransaction(pools, inTransaction, async (connection) => {
         ended();
         const written = await body(connection);
-        commit = feed.announce(...written.announced);
+        commit = feed.announce(written.announced);
         return { result: written, last: commit.notices };
       }).catch((error) => {
         if (error instanceof OutcomeUnknown) feed.doubtOwn();

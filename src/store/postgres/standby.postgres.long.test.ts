@@ -13,8 +13,6 @@ it('a server that became a standby is asked for nothing, and is used again once 
   const store = await openPostgresStore(server.url);
   await store.transact((tx) => tx.credentials.insertAccount(account));
   await store.transact((tx) => tx.instances.insert(instance('a')));
-  const where = { accountId: account.id, after: null, limit: 1 };
-  const { epoch } = await store.read.changes.page(where);
   await server.demote();
   for (let ask = 0; ask < 3; ask++) {
     await expect(store.read.instances.byId('later')).rejects.toThrow(StoreUnavailable);
@@ -37,8 +35,6 @@ it('a server that became a standby is asked for nothing, and is used again once 
       ),
   );
   expect(await store.read.instances.list({})).toHaveLength(2);
-  // The changes that the standby did not get from the primary would be missed.
-  expect((await store.read.changes.page(where)).epoch).not.toBe(epoch);
   await store.close();
   await server.stop();
 });

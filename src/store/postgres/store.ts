@@ -25,9 +25,8 @@ export async function openPostgresStore(url: string, options: PostgresOptions = 
     format: orchestratorFormat,
     tables,
     withoutFeed: 'reads query the database',
-    changed: async (ids, volumesOf) => {
-      const records = ids.length === 0 ? [] : await instancesByIds(outside, ids);
-      notifyListeners(listeners, records, { volumesOf });
+    changed: async (ids) => {
+      notifyListeners(listeners, await instancesByIds(outside, ids));
     },
     missed: () => {
       for (const listener of listeners) listener.commitsMissed?.();
@@ -52,7 +51,7 @@ export async function openPostgresStore(url: string, options: PostgresOptions = 
         await writeHistory(connection, changes.history);
         return {
           value,
-          announced: [[...changes.instances.keys()], [...changes.volumesOf]],
+          announced: [...changes.instances.keys()],
           notify: () => notifyListeners(listeners, changes.instances.values(), changes),
         };
       }),

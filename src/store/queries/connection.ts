@@ -38,25 +38,6 @@ export const noLocking: Locking = {
   sharedName: async () => undefined,
 };
 
-/** How a database numbers the changes of instances and volumes: see queries/changes.ts. */
-export interface ChangeNumbers {
-  /** The number of a transaction's changes to an account. */
-  next(accountId: unknown): SQL;
-  /**
-   * The visible changes, in the format of `pg_current_snapshot()`: `first:end:open,open…`. These are all changes with a
-   * number below `end`, except those of the open transactions.
-   */
-  snapshot(accountId: unknown): SQL;
-  /** A text that differs after a restore. */
-  epoch: SQL;
-  /** Whether a number is in a list. Absent: transactions never overlap, so none is ever open. */
-  isAmong?(column: SQL, list: unknown): SQL;
-  /** A condition that excludes numbers of restored rows from another server. Absent: there are none. */
-  isBelowEnd?(column: SQL): SQL;
-  /** Prevents reuse of numbers after their rows are pruned. Absent: reuse is impossible. */
-  keepAbove?(connection: Connection, number: number): Promise<void>;
-}
-
 /**
  * The connection for the queries of both stores, with the tables of its schema. It lives as long as its database
  * connection: statements are prepared on it.
@@ -70,7 +51,6 @@ interface DatabaseAccess {
    * Converts A to Z to lower case and no other letter. The result is the same in each database, whatever its locale.
    */
   lower(text: Column | SQL): SQL;
-  changes: ChangeNumbers;
   /**
    * Awaits a write whose answer is not needed. A PostgreSQL transaction does not wait for it: it is sent with the next
    * statement, and if it fails, the transaction fails.

@@ -17,21 +17,18 @@ import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Pruned } from '../../orchestrator/model/attempt.ts';
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type { InstanceReader, InstanceSearch, InstanceWriter } from '../../orchestrator/model/store.ts';
-import { instanceColumns } from './changes.ts';
 import { type Connection, contains } from './connection.ts';
 import { asEncoded, encodeRow } from './encoded-row.ts';
 import { prepared, preparedWrite } from './prepared.ts';
 import { firstOf } from './rows.ts';
 
 const instanceById = prepared(({ db, instances, locking }: Connection, { id }: { id: string }) =>
-  locking.rows(db.select(instanceColumns(instances)).from(instances).where(eq(instances.id, id))),
+  locking.rows(db.select().from(instances).where(eq(instances.id, id))),
 );
 
 const instanceByOwnerRef = prepared(
   ({ db, instances, locking }: Connection, { ownerRef }: { ownerRef: string }) =>
-    locking.rows(
-      db.select(instanceColumns(instances)).from(instances).where(eq(instances.ownerRef, ownerRef)),
-    ),
+    locking.rows(db.select().from(instances).where(eq(instances.ownerRef, ownerRef))),
 );
 
 /** The same text as the condition of the partial indexes, so that they are used. */
@@ -138,7 +135,7 @@ export function instanceReader(connection: Connection): InstanceReader {
       if (accountId !== undefined) conditions.push(eq(instances.accountId, accountId));
       if (region !== undefined) conditions.push(eq(instances.region, region));
       return db
-        .select(instanceColumns(instances))
+        .select()
         .from(instances)
         .where(and(...conditions))
         .orderBy(asc(instances.createdAt), asc(instances.id));
@@ -147,7 +144,7 @@ export function instanceReader(connection: Connection): InstanceReader {
       const { createdAt, id } = instances;
       const [by, comparison] = order === 'oldest' ? [asc, sql`>`] : [desc, sql`<`];
       return db
-        .select(instanceColumns(instances))
+        .select()
         .from(instances)
         .where(
           and(
@@ -239,21 +236,17 @@ export async function instancesByIds(
   ids: readonly string[],
 ): Promise<InstanceRecord[]> {
   return db
-    .select(instanceColumns(instances))
+    .select()
     .from(instances)
     .where(inArray(instances.id, [...ids]));
 }
 
-const insertInstance = preparedWrite(({ db, instances, changes }: Connection, row: InstanceRecord) =>
-  db.insert(instances).values({ ...asEncoded(row), changedIn: changes.next(row.accountId) }),
+const insertInstance = preparedWrite(({ db, instances }: Connection, row: InstanceRecord) =>
+  db.insert(instances).values(asEncoded(row)),
 );
 
-const updateInstance = preparedWrite(
-  ({ db, instances, changes }: Connection, { id, ...row }: InstanceRecord) =>
-    db
-      .update(instances)
-      .set({ ...asEncoded(row), changedIn: changes.next(row.accountId) })
-      .where(eq(instances.id, id)),
+const updateInstance = preparedWrite(({ db, instances }: Connection, { id, ...row }: InstanceRecord) =>
+  db.update(instances).set(asEncoded(row)).where(eq(instances.id, id)),
 );
 
 const prunable = prepared(
@@ -298,14 +291,14 @@ export function instanceWriter(connection: Connection, written: Map<string, Inst
     hasWritten: (id) => written.has(id),
     prune: async ({ platform, endedBefore, limit }) => {
       const found = await prunable(connection, { platform, endedBefore, limit });
-      if (found.length === 0) return toPruned(connection, []);
+      if (found.length === 0) return toPruned([]);
       // The rows are locked, so writes of other transactions for them are visible now.
       const isFree = and(inArray(instances.id, ids(found)), ...unneeded(connection));
       const free = await db.select({ id: instances.id }).from(instances).where(isFree);
       await db.delete(losses).where(inArray(losses.instanceId, ids(free)));
-      const { id, createdAt, changedIn } = instances;
+      const { id, createdAt } = instances;
       const deleted = db.delete(instances).where(inArray(id, ids(free)));
-      return toPruned(connection, await deleted.returning({ id, createdAt, changedIn }));
+      return toPruned(await deleted.returning({ id, createdAt }));
     },
   };
 }
@@ -337,12 +330,7 @@ export function unreferenced(
   ];
 }
 
-export async function toPruned(
-  connection: Connection,
-  deleted: readonly { id: string; createdAt: number; changedIn: number }[],
-): Promise<Pruned> {
-  const numbers = deleted.map(({ changedIn }) => changedIn);
-  if (numbers.length > 0) await connection.changes.keepAbove?.(connection, Math.max(...numbers));
+export function toPruned(deleted: readonly { id: string; createdAt: number }[]): Pruned {
   const newestCreatedAt =
     deleted.length === 0 ? null : Math.max(...deleted.map(({ createdAt }) => createdAt));
   return { ids: ids(deleted), newestCreatedAt };

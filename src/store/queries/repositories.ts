@@ -3,7 +3,6 @@ import type { CommitListener, Reader, Transaction } from '../../orchestrator/mod
 import { accountUse, credentialReader, credentialWriter, idempotencyWriter } from './accounts.ts';
 import { alarmReader, alarmWriter } from './alarms.ts';
 import { attemptReader, attemptWriter } from './attempts.ts';
-import { changeReader } from './changes.ts';
 import { claimReader, claimWriter, storageClaimReader, storageClaimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';
 import { cordonReader, cordonWriter } from './cordons.ts';
@@ -26,8 +25,6 @@ import { workReader, workWriter } from './work.ts';
 /** The writes of a transaction. Listeners are notified of them after the commit. */
 export class Changes {
   readonly instances = new Map<string, InstanceRecord>();
-  /** The accounts whose volumes it wrote. */
-  readonly volumesOf = new Set<string>();
   work = false;
   /** Written by `writeHistory`. */
   readonly history: AddedHistory = new Map();
@@ -40,7 +37,6 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
   return {
     instances: translated(instanceReader(connection)),
     volumes: translated(volumeReader(connection)),
-    changes: translated(changeReader(connection)),
     attempts: translated(attemptReader(connection)),
     sightings: translated(sightingReader(connection)),
     claims: translated(claimReader(connection)),
@@ -61,8 +57,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
 export function transactionOn(connection: Connection, changes: Changes): Transaction {
   return {
     instances: instanceWriter(connection, changes.instances),
-    volumes: volumeWriter(connection, (accountId) => changes.volumesOf.add(accountId)),
-    changes: changeReader(connection),
+    volumes: volumeWriter(connection),
     attempts: attemptWriter(connection),
     sightings: sightingWriter(connection),
     claims: claimWriter(connection),
@@ -88,12 +83,11 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
 export function notifyListeners(
   listeners: Iterable<CommitListener>,
   instances: Iterable<InstanceRecord>,
-  { volumesOf, work }: { volumesOf?: ReadonlySet<string>; work?: boolean },
+  { work }: { work?: boolean } = {},
 ): void {
   const records = [...instances];
   for (const listener of listeners) {
     if (records.length > 0) listener.instancesChanged?.(records);
-    if (volumesOf !== undefined && volumesOf.size > 0) listener.volumesChanged?.(volumesOf);
     if (work) listener.workChanged?.();
   }
 }

@@ -1,18 +1,17 @@
 import { and, asc, count, eq, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../orchestrator/model/store.ts';
-import { volumeColumns } from './changes.ts';
 import type { Connection } from './connection.ts';
 import { toPruned, unreferenced } from './instances.ts';
 import { prepared } from './prepared.ts';
 import { firstOf, upsert } from './rows.ts';
 
 const volumeById = prepared(({ db, volumes, locking }: Connection, { id }: { id: string }) =>
-  locking.rows(db.select(volumeColumns(volumes)).from(volumes).where(eq(volumes.id, id))),
+  locking.rows(db.select().from(volumes).where(eq(volumes.id, id))),
 );
 
 const volumeByOwnerRef = prepared(
   ({ db, volumes, locking }: Connection, { ownerRef }: { ownerRef: string }) =>
-    locking.rows(db.select(volumeColumns(volumes)).from(volumes).where(eq(volumes.ownerRef, ownerRef))),
+    locking.rows(db.select().from(volumes).where(eq(volumes.ownerRef, ownerRef))),
 );
 
 const attachmentsOfVolume = prepared(({ db, attachments }: Connection, { volumeId }: { volumeId: string }) =>
@@ -78,53 +77,33 @@ const prunable = prepared(
   },
 );
 
-/** `onWrite` is called with the account of each written volume. */
-export function volumeWriter(connection: Connection, onWrite: (accountId: string) => void): VolumeWriter {
-  const { db, attachments, volumes, changes } = connection;
-  const nextVersion = sql`${volumes.version} + 1`;
-  /** A volume's representation includes its attachments. */
-  const attachmentsChanged = async (id: string): Promise<void> => {
-    const changed = { version: nextVersion, changedIn: changes.next(volumes.accountId) };
-    const { accountId } = volumes;
-    for (const written of await db
-      .update(volumes)
-      .set(changed)
-      .where(eq(volumes.id, id))
-      .returning({ accountId }))
-      onWrite(written.accountId);
-  };
+export function volumeWriter(connection: Connection): VolumeWriter {
+  const { db, attachments, volumes } = connection;
   return {
     ...volumeReader(connection),
     insert: async (record) => {
-      await db.insert(volumes).values({ ...record, version: 1, changedIn: changes.next(record.accountId) });
-      onWrite(record.accountId);
+      await db.insert(volumes).values(record);
     },
     update: async (record) => {
-      const changed = { ...record, version: nextVersion, changedIn: changes.next(record.accountId) };
-      await db.update(volumes).set(changed).where(eq(volumes.id, record.id));
-      onWrite(record.accountId);
+      await db.update(volumes).set(record).where(eq(volumes.id, record.id));
     },
     prune: async ({ platform, endedBefore, limit }) => {
       const found = await prunable(connection, { platform, endedBefore, limit });
-      if (found.length === 0) return toPruned(connection, []);
+      if (found.length === 0) return toPruned([]);
       // The rows are locked, so writes of other transactions for them are visible now.
       const among = inArray(
         volumes.id,
         found.map(({ id }) => id),
       );
-      const { id, createdAt, changedIn } = volumes;
+      const { id, createdAt } = volumes;
       const deleted = db.delete(volumes).where(and(among, ...unneeded(connection)));
-      return toPruned(connection, await deleted.returning({ id, createdAt, changedIn }));
+      return toPruned(await deleted.returning({ id, createdAt }));
     },
-    putAttachment: async (attachment) => {
-      await upsert(connection, attachments, ['volumeId', 'instanceId'], attachment);
-      await attachmentsChanged(attachment.volumeId);
-    },
+    putAttachment: (attachment) => upsert(connection, attachments, ['volumeId', 'instanceId'], attachment),
     removeAttachment: async (volumeId, instanceId) => {
       await db
         .delete(attachments)
         .where(and(eq(attachments.volumeId, volumeId), eq(attachments.instanceId, instanceId)));
-      await attachmentsChanged(volumeId);
     },
   };
 }

@@ -33,9 +33,6 @@ export function orchestratorTables(dialect: Dialect) {
     index,
     check,
   } = dialect;
-  /** The number of the last change: see queries/changes.ts. */
-  const changedIn = () => ({ changedIn: bigint('changed_in').notNull() });
-
   const accounts = table('accounts', {
     id: text('id').primaryKey(),
     name: text('name').notNull().unique('accounts_name_key'),
@@ -95,10 +92,8 @@ export function orchestratorTables(dialect: Dialect) {
       platform: text('platform').notNull(),
       host: text('host'),
       destroyOrder: json('destroy_order').$type<DestroyOrder>(),
-      ...changedIn(),
     },
     (t) => [
-      index('instances_by_change').on(t.accountId, t.changedIn, t.id),
       index('instances_live_in_pages')
         .on(t.accountId, t.createdAt, t.id)
         .where(sql`${t.status} <> 'DESTROYED'`),
@@ -131,12 +126,8 @@ export function orchestratorTables(dialect: Dialect) {
       platform: text('platform').notNull(),
       host: text('host'),
       destroyOrder: json('destroy_order').$type<DestroyOrder>(),
-      /** Counts the writes of this row and of its attachments. */
-      version: integer('version').notNull(),
-      ...changedIn(),
     },
     (t) => [
-      index('volumes_by_change').on(t.accountId, t.changedIn, t.id),
       index('volumes_live_by_account').on(t.accountId).where(sql`${t.deletedAt} IS NULL`),
       index('volumes_deleted_by_platform').on(t.platform, t.deletedAt).where(sql`${t.deletedAt} IS NOT NULL`),
     ],

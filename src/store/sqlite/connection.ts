@@ -1,31 +1,19 @@
 import type Database from 'better-sqlite3';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
-import {
-  awaitWrite,
-  type ChangeNumbers,
-  type Connection,
-  type Db,
-  noLocking,
-} from '../queries/connection.ts';
-import { changeNumbers } from './change-numbers.ts';
+import { awaitWrite, type Connection, type Db, noLocking } from '../queries/connection.ts';
 
 /**
  * A SQLite connection for the shared queries. The methods that they use exist on drizzle's SQLite builders under the
  * same names and return the same rows, as the shared store suite tests. One process writes the file, one transaction
  * after another, so it needs no locks.
  */
-export function toConnection<Schema>(
-  connection: Database.Database,
-  tables: Schema,
-  changes: ChangeNumbers = changeNumbers(),
-): Connection<Schema> {
+export function toConnection<Schema>(connection: Database.Database, tables: Schema): Connection<Schema> {
   return {
     db: drizzle(compilingOnce(connection)) as unknown as Db,
     ...tables,
     locking: noLocking,
     lower: (text) => sql`lower(${text})`,
-    changes,
     write: awaitWrite,
   };
 }

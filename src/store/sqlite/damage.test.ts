@@ -44,7 +44,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 function addInstance(db: Database.Database, number: number): void {
   const id = `inst-${String(number).padStart(32, '0')}`;
   db.prepare(
-    "INSERT INTO instances VALUES (?, 'a', ?, NULL, 'o', 'r', 'ONLINE', ?, NULL, NULL, 0, 0, NULL, ?, 0, 1, NULL, 'default', NULL, NULL, 1)",
+    "INSERT INTO instances VALUES (?, 'a', ?, NULL, 'o', 'r', 'ONLINE', ?, NULL, NULL, 0, 0, NULL, ?, 0, 1, NULL, 'default', NULL, NULL)",
   ).run(id, `berth-${id}`, SPEC, number);
   db.prepare("INSERT INTO claims VALUES (?, 'o', 'r')").run(id);
 }

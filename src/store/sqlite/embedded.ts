@@ -77,11 +77,6 @@ export class EmbeddedDatabase {
     return outcome.promise;
   }
 
-  /** Runs a read that must see only committed data. */
-  readCommitted<T>(read: () => Promise<T>): Promise<T> {
-    return read();
-  }
-
   /**
    * Tests that the disk has room: allocates new pages, writes them and frees them. Pages in use can be written even on
    * a full disk.

@@ -12,14 +12,7 @@ export const MEMORY = ':memory:';
 /** The parts of its database that a store uses, on a file or in memory. */
 export type StoreDatabase = Pick<
   EmbeddedDatabase,
-  | 'writer'
-  | 'reader'
-  | 'transact'
-  | 'readCommitted'
-  | 'proveWrites'
-  | 'onForeignCommit'
-  | 'toCoreError'
-  | 'close'
+  'writer' | 'reader' | 'transact' | 'proveWrites' | 'onForeignCommit' | 'toCoreError' | 'close'
 >;
 
 /**
@@ -44,11 +37,6 @@ export class MemoryDatabase implements StoreDatabase {
     const turn = this.#lastTurn.then(() => this.#run(body, committed));
     this.#lastTurn = turn.catch(() => undefined);
     return turn;
-  }
-
-  /** Waits for the earlier transactions. */
-  readCommitted<T>(read: () => Promise<T>): Promise<T> {
-    return this.transact(read);
   }
 
   /** If memory runs out, the process ends. */

@@ -171,7 +171,7 @@ describe('a file that is refused is left as it is', () => {
     const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'user' };
     db.exec("INSERT INTO accounts (id, name, password_hash, created_at) VALUES ('a', 'a', NULL, 0)");
     db.prepare(
-      "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', ?, ?, NULL, 0, 0, NULL, 0, 0, 1, NULL, 'default', NULL, NULL, 1)",
+      "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', ?, ?, NULL, 0, 0, NULL, 0, 0, 1, NULL, 'default', NULL, NULL)",
     ).run(JSON.stringify(spec), JSON.stringify(endpoint));
   }
 
@@ -199,7 +199,7 @@ describe('a file that is refused is left as it is', () => {
         withDatabase((db) => {
           db.exec("INSERT INTO accounts (id, name, password_hash, created_at) VALUES ('a', 'a', NULL, 0)");
           db.exec(
-            "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', '{\"image', NULL, NULL, 0, 0, NULL, 0, 0, 1, NULL, 'default', NULL, NULL, 1)",
+            "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', '{\"image', NULL, NULL, 0, 0, NULL, 0, 0, 1, NULL, 'default', NULL, NULL)",
           );
         }),
     ],

@@ -4,7 +4,6 @@ import { Changes, notifyListeners, readerOn, transactionOn } from '../queries/re
 import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';
 import { sqlite } from '../schema/sqlite.ts';
-import { changeNumbers } from './change-numbers.ts';
 import { toConnection } from './connection.ts';
 import { EmbeddedDatabase } from './embedded.ts';
 import { MEMORY, MemoryDatabase, type StoreDatabase } from './memory.ts';
@@ -25,20 +24,15 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
   );
 }
 
-/**
- * Opens a store in memory that can be copied. `image` is the content of another one. `epoch` is the epoch of its
- * changes, by default a new one.
- */
-export function openMemoryStore(image?: Buffer, epoch?: string): Store & Pick<MemoryDatabase, 'image'> {
+/** Opens a store in memory that can be copied. `image` is the content of another one. */
+export function openMemoryStore(image?: Buffer): Store & Pick<MemoryDatabase, 'image'> {
   const database = new MemoryDatabase(orchestratorFormat, image);
-  return { ...storeOn(database, epoch), image: () => database.image() };
+  return { ...storeOn(database), image: () => database.image() };
 }
 
-function storeOn(database: StoreDatabase, epoch?: string): Store {
-  const numbers = changeNumbers(epoch);
-  const connection = toConnection(database.writer, tables, numbers);
-  const readConnection = toConnection(database.reader, tables, numbers);
-  const { changes, ...read } = readerOn(readConnection, database.toCoreError);
+function storeOn(database: StoreDatabase): Store {
+  const connection = toConnection(database.writer, tables);
+  const readConnection = toConnection(database.reader, tables);
   const listeners = new Set<CommitListener>();
   database.onForeignCommit(() => {
     for (const listener of listeners) listener.commitsMissed?.();
@@ -47,7 +41,7 @@ function storeOn(database: StoreDatabase, epoch?: string): Store {
   return {
     isShared: false,
     isCommitFeedLive: () => true,
-    read: { ...read, changes: { page: (of) => database.readCommitted(() => changes.page(of)) } },
+    read: readerOn(readConnection, database.toCoreError),
     transact: async (body) => {
       const changes = new Changes();
       return database.transact(

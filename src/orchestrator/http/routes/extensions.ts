@@ -1,20 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import {
-  changesSchema,
-  MAX_WAIT_S,
-  resizeVolumeRequestSchema,
-  restartStatusSchema,
-} from '../../../contract/extensions.ts';
+import { resizeVolumeRequestSchema, restartStatusSchema } from '../../../contract/extensions.ts';
 import { instanceSchema } from '../../../contract/instance.ts';
 import { volumeSchema } from '../../../contract/volume.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
-import { untilClientLeaves } from '../../../http/api/request-context.ts';
-import { listChanges } from '../../changes/list-changes.ts';
 import { restartInstance, restartStatus } from '../../instances/restart.ts';
 import { toInstance } from '../../instances/to-instance.ts';
 import { resizeVolume } from '../../volumes/resize.ts';
 import { toVolume } from '../../volumes/transition.ts';
-import { asked, authenticateAnew } from '../authentication.ts';
+import { asked } from '../authentication.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
@@ -80,31 +73,9 @@ const resizeRoute = createRoute({
   ]),
 });
 
-const changesRoute = createRoute({
-  ...shared,
-  method: 'get',
-  path: '/x/changes',
-  operationId: 'listChanges',
-  summary: 'Instances and volumes of the account that changed since a cursor',
-  description:
-    'Where `extras.berth.changes` is true. Without `since` it answers `reset: true` and a cursor. With one it lists every change that was committed after that reply, or answers `reset: true`. A cursor can be reused.',
-  request: {
-    query: z.object({
-      since: z.string().optional().meta({ description: 'The `cursor` of an earlier reply.' }),
-      wait_s: z.coerce
-        .number()
-        .min(0)
-        .max(MAX_WAIT_S)
-        .optional()
-        .meta({ description: 'Seconds to wait for a change if there is none; default 0.' }),
-    }),
-  },
-  responses: errors.replies(200, 'The changes, at most 1,000.', changesSchema, ['unauthorized']),
-});
-
 /** Features beyond O:, announced in `Configuration.extras.berth`. */
 export function extensionRoutes(deps: HttpDeps) {
-  const { store, authenticator } = deps;
+  const { store } = deps;
   return createRouter()
     .openapi(restartRoute, async (context) => {
       const { accountId } = context.get('principal');
@@ -121,17 +92,6 @@ export function extensionRoutes(deps: HttpDeps) {
         await restartStatus(store.read, accountId, context.req.valid('param').instanceId),
         200,
       );
-    })
-    .openapi(changesRoute, async (context) => {
-      const { accountId } = context.get('principal');
-      const { since, wait_s: waitS = 0 } = context.req.valid('query');
-      const waitMs = context.req.method === 'HEAD' ? 0 : waitS * 1000;
-      const changes = await untilClientLeaves(context, (client) =>
-        listChanges(deps, accountId, { since, waitMs, client }),
-      );
-      // The key may have been revoked meanwhile.
-      if (waitMs > 0) await authenticateAnew(context, authenticator);
-      return context.json(changes, 200);
     })
     .openapi(resizeRoute, async (context) => {
       const { accountId } = context.get('principal');

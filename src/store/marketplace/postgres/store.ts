@@ -50,7 +50,7 @@ export async function openMarketplacePostgresStore(
           const notifications = noNotifications();
           const value = await body(transactionOn(connection, notifications));
           const notify = () => signals.notify(notifications);
-          return { value, announced: [toTexts(notifications)], notify };
+          return { value, announced: toTexts(notifications), notify };
         }),
       ),
     watch: signals.watch,
