@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tryDecodeURIComponent } from 'hono/utils/url';
 import { packageRoot } from '../config/package-root.ts';
+import { invalidRequest } from '../contract/errors.ts';
 import { editDistance } from './options.ts';
 
 export interface Operation {
@@ -65,6 +66,29 @@ export function operationOf(
 /** The path below the base URL, such as `/instances/{id}`. */
 export function withoutBase(path: string): string {
   return path.replace(/^\/(v1|api)(?=\/)/, '');
+}
+
+/** Whether a server has a route like `GET /instances/{id}` or `* /volumes`. */
+function hasRoute(server: string, pattern: string): boolean {
+  const [method = '', path = ''] = pattern.split(' ');
+  const wanted = withoutBase(path).split('/');
+  return routesOf(server).some((route) => {
+    const parts = withoutBase(route.path).split('/');
+    const isMethod = method === '*' || route.method === (method === 'HEAD' ? 'GET' : method);
+    const isLike = (part: string, index: number) => part === wanted[index] || part.startsWith('{');
+    return isMethod && parts.length === wanted.length && parts.every(isLike);
+  });
+}
+
+/** Refuses a route that none of the servers has, such as one that is misspelt. @throws {ApiError} */
+export function assertRoute(servers: readonly string[], route: string): void {
+  if (!route.includes(' ') || servers.some((server) => hasRoute(server, route))) return;
+  const [method = '', path = ''] = route.split(' ');
+  const [server = ''] = servers;
+  const base = server === 'marketplace' ? '/api' : '/v1';
+  const nearest = nearestRoutes(server, method, `${base}${withoutBase(path)}`);
+  const shown = nearest.map((one) => `${one.method} ${withoutBase(one.path)}`).join(', ');
+  throw invalidRequest([{ path: 'route', message: `${server} has no ${route}: the nearest are ${shown}` }]);
 }
 
 export function nearestRoutes(provider: string, method: string, path: string, count = 3): Operation[] {

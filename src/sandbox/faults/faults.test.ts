@@ -184,4 +184,12 @@ describe('the options of a fault', () => {
   it('is refused in process too', async () => {
     await expect(sandbox.faults.arm('latency', { ms: -1 })).rejects.toThrow(/ms/);
   });
+
+  it('is refused for a route that no server has, with the nearest ones', async () => {
+    const arm = (route: string) => sandbox.faults.arm('http-500', { route });
+    await expect(arm('GET /instance/{id}')).rejects.toThrow(
+      /the nearest are .*GET \/instances\/\{instanceId\}/,
+    );
+    await arm('* /volumes');
+  });
 });

@@ -3,7 +3,7 @@ import { FaultInjector, isStep } from '../../platform-model/call-faults.ts';
 import type { Carry, Method } from '../../platform-model/platform.ts';
 import type { Random } from '../../ports/clock.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
-import { withoutBase } from '../operations.ts';
+import { assertRoute, withoutBase } from '../operations.ts';
 import { isOf, type Ownership } from '../ownership.ts';
 import type { Exchange, Layer, Owner, SandboxProvider } from '../provider.ts';
 import { withFullName } from '../settings.ts';
@@ -98,7 +98,10 @@ export class Faults {
 
   /** Arms a fault. A machine fault strikes at once if it can. @throws {ApiError} */
   async arm<N extends FaultName>(name: N, options: Arming<N> = {} as Arming<N>): Promise<ArmedFault> {
-    const checked = withFullName(checkedArming(name, options), this.#deps.servers());
+    const servers = this.#deps.servers();
+    const checked = withFullName(checkedArming(name, options), servers);
+    for (const route of [options.route ?? []].flat())
+      assertRoute(checked.provider === undefined ? servers : [checked.provider], route);
     const armed = this.#make({ id: `fault-${++this.#made}`, name, options: checked });
     this.#checked.clear();
     for (const provider of this.#injectors.keys()) await this.#toMachines(provider, undefined);
