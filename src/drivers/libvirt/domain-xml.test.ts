@@ -54,6 +54,12 @@ describe('a domain', () => {
     );
   });
 
+  it('stays off when its guest has shut down or crashed, and runs on after a reboot', () => {
+    const domain = parseXml(toDomainXml(aDomain()));
+    const ends = ['on_poweroff', 'on_crash', 'on_reboot'].map((event) => descend(domain, event)?.children);
+    expect(ends).toEqual([['destroy'], ['destroy'], ['restart']]);
+  });
+
   it('is refused if XML cannot represent a text', () => {
     expect(() => toDomainXml(aDomain({ name: 'a\u0000b' }))).toThrow('U+0000');
   });
