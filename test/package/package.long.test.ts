@@ -181,7 +181,7 @@ it.for([
       symlinkSync(join(root, 'node_modules/vitest'), join(work, 'node_modules/vitest'));
     const { exports } = JSON.parse(readFileSync(join(work, 'node_modules/berth/package.json'), 'utf8'));
     const entries = Object.keys(exports).filter((name) => !name.endsWith('.json'));
-    expect(entries).toHaveLength(6);
+    expect(entries).toContain('./sandbox');
     const imports = entries.map((name, at) => `export * as e${at} from '${name.replace('.', 'berth')}';`);
     writeFileSync(join(work, 'entries.mts'), [...imports, 'export const wrong: string = 1;'].join('\n'));
     writeFileSync(
@@ -195,7 +195,7 @@ it.for([
     // Others may have errors of their own: hono's declarations need TypeScript 5.7.
     const ours = stdout.split('\n').filter((line) => /^(entries\.mts|node_modules\/berth\/)/.test(line));
     expect(ours).toEqual([
-      `entries.mts(7,14): error TS2322: Type 'number' is not assignable to type 'string'.`,
+      `entries.mts(${entries.length + 1},14): error TS2322: Type 'number' is not assignable to type 'string'.`,
     ]);
   },
 );
