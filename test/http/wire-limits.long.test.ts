@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import type { TestOrchestrator } from '../support/orchestrator.ts';
 import type { Residue } from '../support/processes/residue.ts';
+import { instanceRequest } from '../support/rows/requests.ts';
 import { expectError, expectUnharmed, startOnWire } from './wire.fixture.ts';
 
 const MB = 1024 * 1024;
@@ -216,6 +217,19 @@ describe('a client that is slow', () => {
   ])('%s gets 408', async (_name, bytes) => {
     await using client = await WireClient.open(hasty.port);
     client.send(bytes);
+    expectError(await client.reply('POST', '/v1/instances'), 408, 'request_timeout');
+    await client.closed;
+  });
+
+  it('with its body gets 408, and nothing is made of what came', async () => {
+    const body = JSON.stringify(instanceRequest());
+    await using client = await WireClient.open(hasty.port);
+    client.request(
+      'POST',
+      '/v1/instances',
+      { ...auth, 'Content-Type': 'application/json', 'Content-Length': String(body.length) },
+      body.slice(0, -1),
+    );
     expectError(await client.reply('POST', '/v1/instances'), 408, 'request_timeout');
     await client.closed;
   });
