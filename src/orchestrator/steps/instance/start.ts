@@ -29,8 +29,10 @@ type Attempted =
   | { outcome: 'starting' }
   | { outcome: 'gone'; observedAt: number }
   | { outcome: 'unknown'; reason: string }
-  /** The machine is stopped, and it is too late for another call; or its platform is removing it. */
-  | { outcome: 'late' };
+  /** The machine is stopped, and it is too late for another call. */
+  | { outcome: 'late' }
+  /** The platform is removing the machine. */
+  | { outcome: 'removing' };
 
 /**
  * Starts the machine of a STOPPED instance; then the SSH proof makes it ONLINE. A failed start is undone. Also restarts
@@ -90,7 +92,8 @@ function toAttempted(found: Observation<ObservedMachine>, isLate: boolean): Atte
   const { power } = found.value;
   if (power === 'running') return { outcome: 'done', value: found.value };
   if (power === 'starting' || power === 'building') return { outcome: 'starting' };
-  return isLate || power === 'destroying' ? { outcome: 'late' } : undefined;
+  if (power === 'destroying') return { outcome: 'removing' };
+  return isLate ? { outcome: 'late' } : undefined;
 }
 
 function gone({ observedAt }: Pick<Observation<unknown>, 'observedAt'>): Attempted {
@@ -121,6 +124,7 @@ async function undoStart(
 
 function whyNotStarted({ lastError }: Lease, attempted: Attempted): string {
   if (attempted.outcome === 'failed') return describeFailure(attempted);
+  if (attempted.outcome === 'removing') return 'the platform is removing its machine';
   const late = 'the machine did not start in time';
   return lastError === null ? late : `${late}; last attempt: ${lastError}`;
 }

@@ -50,7 +50,8 @@ export async function stepStop(context: StepContext, lease: Lease, record: Insta
 }
 
 /**
- * Sends the stop, and reads the machine if it failed. If an earlier call's outcome is unknown, reads the machine first.
+ * Sends the stop, and reads the machine if it failed. Reads the machine first if an earlier call's outcome is unknown, or a
+ * removal is awaited: only then has a stop a deadline.
  */
 async function findOrStop(
   context: ReconcileContext,
@@ -58,7 +59,7 @@ async function findOrStop(
   record: InstanceRecord,
 ): Promise<Attempted> {
   const { driver } = context;
-  if (isRepeated(lease)) {
+  if (isRepeated(lease) || lease.deadlineAt !== null) {
     const found = await confirmMachine(context, record);
     if (found.answer !== 'observed' || isDown(found.value) || ENDING.has(found.value.power)) return { found };
   }
