@@ -138,8 +138,6 @@ export interface EngineParts {
   isCalm: () => boolean;
 }
 
-export const silentLog = { debug() {}, info() {}, warn() {}, error() {} };
-
 /** Whether the ref is that of an attempt of the instance or volume. */
 export function isOf(id: string, ref: OwnerRef | undefined): boolean {
   return ref !== undefined && idOf(ref) === id;

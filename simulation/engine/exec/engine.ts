@@ -3,8 +3,8 @@ import { grammarOf } from '../../../src/drivers/exec/protocol/protocol.ts';
 import { answersOf } from '../../../src/drivers/exec/protocol-server.fixture.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
+import { silentLog } from '../../../test/support/doubles/log.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import { silentLog } from '../engine.ts';
 import { IncusEngine } from '../incus/engine.ts';
 import { ProgramChannel } from './program.ts';
 

@@ -7,6 +7,7 @@ import { driverOf } from '../../../src/drivers/libvirt/open.ts';
 import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
+import { silentLog } from '../../../test/support/doubles/log.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Commands } from '../commands.ts';
 import {
@@ -20,7 +21,6 @@ import {
   isOf,
   type Machine,
   type RunningGuest,
-  silentLog,
 } from '../engine.ts';
 import { guestOf } from '../guest.ts';
 import {
