@@ -20,7 +20,7 @@ export interface Report {
   requirements_digest: string;
   /** The digest at the time of the run, if it differs. */
   run_requirements_digest?: string;
-  /** The text of `--nonce`, which somebody asked for. */
+  /** The text given with `--nonce`. */
   nonce?: string;
   /** What the run said of its own program: SHA-256, hex. */
   suite_sha256?: string;

@@ -32,7 +32,7 @@ export interface RunRecord {
   level: Level;
   /** From which the run drew names, order and moments (`Draws`). Transcripts of earlier versions have none. */
   seed?: string;
-  /** The text of `--nonce`. */
+  /** The text given with `--nonce`. */
   nonce?: string;
   /** Each line of the file has a link of the hash chain (`Chain`). Transcripts of earlier versions have none. */
   isChained?: true;

@@ -93,7 +93,7 @@ export class MarketClient {
   }
 }
 
-/** Whether nothing was sent: there is no server at the address now. */
+/** Whether the connection was refused, so that nothing was sent. */
 function isRefused(error: unknown): boolean {
   const { cause } = error as { cause?: { code?: string } };
   return cause?.code === 'ECONNREFUSED';

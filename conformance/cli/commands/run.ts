@@ -51,7 +51,7 @@ export function runCommand(parts: CliParts, finish: Finish): Command {
     )
     .option(
       '--nonce <text>',
-      'a text that somebody asked for: the report names it, and its signature covers it',
+      'a text from whoever will verify the report: it becomes part of the report, and is signed with it',
       toNonce,
     )
     .option('--yes', 'do not ask for confirmation before money is spent; without a terminal it never asks')

@@ -29,7 +29,7 @@ const SETTINGS = {
   scram_iterations: '1',
 };
 
-/** PostgreSQL refuses to run as root: a test run of root's starts it as `nobody`. */
+/** PostgreSQL does not run as root. Where root runs the tests, it is started as `nobody`. */
 const account = process.getuid?.() === 0 ? { uid: ORDINARY_USER, gid: ORDINARY_USER } : undefined;
 
 export interface EmbeddedServer {

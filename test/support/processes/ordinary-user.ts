@@ -1,4 +1,4 @@
-/** The id of the user `nobody`, and of its group, on most systems. */
+/** The user id of `nobody`, which is also its group id, on most systems. */
 export const ORDINARY_USER = 65_534;
 
 /** Runs `work` as an ordinary user, whose access the system checks: root may read and write every file. */
