@@ -119,6 +119,7 @@ export class Servers {
       cloud.images.delete(snapshot.id);
     if (host === undefined || !host.isUp) {
       this.dissolve(server);
+      cloud.observe(by);
       return;
     }
     if (task === 'deleting' || task === 'soft-deleting') return;
