@@ -1,5 +1,5 @@
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
-import { startBilling } from '../../ledger/bill.ts';
+import { endBilling, startBilling } from '../../ledger/bill.ts';
 import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { VolumeIntent, VolumeRecord } from '../../model/volume-record.ts';
@@ -52,7 +52,13 @@ export async function applyVolumeObservation(
       isKnown: snapshot.attachments.some(({ deployment }) => deployment.id === before.deployment.id),
       after: attachmentAfter(before, observation),
     }));
-    const change = await volumeChange(context, tx, locked, attachments, observation, now);
+    const change = await withPrice(
+      context,
+      tx,
+      locked,
+      volumeChange(context, locked, attachments, observation, now),
+      now,
+    );
     if (Object.keys(change).length === 0) return tx.volumes.recordObservation(snapshot.record.id, begunAt);
     await writeVolume(tx, locked.record, { ...change, observedAt: begunAt });
     for (const { before, isKnown, after } of attachments)
@@ -135,14 +141,13 @@ function attachmentAfter(
   return !isThere && isSaid ? 'gone' : state;
 }
 
-async function volumeChange(
-  { volumeProvider: { profile }, options }: VolumeContext,
-  tx: Transaction,
+function volumeChange(
+  { options }: VolumeContext,
   { record }: VolumeSnapshot,
   attachments: readonly AttachmentChange[],
   { volume: observed, isAccepted }: VolumeObservation,
   now: number,
-): Promise<VolumeChange> {
+): VolumeChange {
   if (record.status === 'creating' && observed.status === 'CREATING') return {};
   const left = attachments.flatMap(({ after }) => (after === 'gone' ? [] : [{ state: after }]));
   const has = (state: AttachmentChange['after']) =>
@@ -173,11 +178,23 @@ async function volumeChange(
     ...(record.startedAt === null && { startedAt: now }),
     ...changed(record, after(isResizeOver ? [...ofAttachments, 'resize'] : ofAttachments)),
     ...(isResized && resize.name !== undefined && { name: resize.name }),
-    ...(sizeGb > record.sizeGb && {
-      sizeGb,
-      ...(await newPrice(tx, record.teamId, hourlyRate(profile, { ...record, sizeGb }), now)),
-    }),
+    ...(sizeGb > record.sizeGb && { sizeGb }),
   };
+}
+
+/** Prices a new size from the end of what is billed on, which is later than `now` if a server with a fast clock billed. */
+async function withPrice(
+  context: VolumeContext,
+  tx: Transaction,
+  { record }: VolumeSnapshot,
+  change: VolumeChange,
+  now: number,
+): Promise<VolumeChange> {
+  const { sizeGb } = change;
+  if (sizeGb === undefined) return change;
+  const at = await endBilling(context, tx, 'volume', record.id, now);
+  const rate = hourlyRate(context.volumeProvider.profile, { ...record, sizeGb });
+  return { ...change, ...(await newPrice(tx, record.teamId, rate, at)) };
 }
 
 function changed(record: VolumeRecord, action: VolumeRecord['action']): Pick<VolumeChange, 'action'> {
