@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { MachineFault } from '../../src/orchestrator/model/platform-driver.ts';
 import { LISTED_MS, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
@@ -33,7 +33,7 @@ const status = async () => (await berth.read(`/instances/${id}`))['status'];
 const pass = async (ms: number): Promise<void> => {
   for (let left = ms; left > 0; left -= SECOND_MS) await berth.clock.advance(Math.min(left, SECOND_MS));
 };
-const turn = (power: 'paused' | 'running' | 'stopped' | 'failed') => berth.platform.change(ref, { power });
+const turn = (power: 'paused' | 'running' | 'starting' | 'stopped' | 'failed') => berth.platform.change(ref, { power });
 const powerNow = () => berth.platform.machines.get(ref)?.power;
 const alarms = async () =>
   (await berth.orchestrator.store.read.alarms.list()).map(({ kind, subject, text }) => ({
@@ -138,6 +138,15 @@ it('one that is resumed on the platform once it is STOPPED is stopped: its tenan
   turn('running');
   await pass(40 * SECOND_MS);
   expect([await status(), powerNow(), await isClaimed()]).toEqual(['STOPPED', 'stopped', false]);
+});
+
+it('one that is started on the platform, and never gets an endpoint there, is stopped', async () => {
+  turn('stopped');
+  await berth.passUntil(`/instances/${id}`, 'STOPPED');
+  const stop = vi.spyOn(berth.platform.driver, 'stop');
+  turn('starting');
+  await pass(40 * SECOND_MS);
+  expect(stop).toHaveBeenCalled();
 });
 
 it.each(['stop', 'delete'] as const)('a %s of a paused machine is carried out', async (order) => {

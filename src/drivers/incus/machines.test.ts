@@ -166,6 +166,15 @@ describe('a machine that Incus moves, such as to evacuate its member,', () => {
     expect(changes()).toEqual([`PUT ${REF}/state`]);
   });
 
+  it('is not stopped while the move has stopped it', async () => {
+    const { instances, operations, machines } = anIncus();
+    instances.set(REF, aMachine({ code: STOPPED }));
+    operations.push(running('Migrating instance', REF));
+    expect(await machines.get(REF)).toMatchObject({ value: { power: 'stopping' } });
+    operations.splice(0, 1, running('Creating instance backup', REF));
+    expect(await machines.get(REF)).toMatchObject({ value: { power: 'stopped' } });
+  });
+
   it('is recognized after an interrupted move, and reported under its temporary name', async () => {
     const { instances, machines, changes } = anIncus();
     instances.set('move-of-17', aMachine({ code: STOPPED }));

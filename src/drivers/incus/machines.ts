@@ -8,11 +8,11 @@ import {
   showMachine,
   sweepForwards,
 } from './endpoints.ts';
-import { findMachine, noteIdentity } from './finder.ts';
+import { type Found, findMachine, noteIdentity } from './finder.ts';
 import { type Identified, identifyAll, isTemporary } from './identity.ts';
 import { areMoving, pathOf } from './operations.ts';
 import type { MachineMethod, Platform } from './platform.ts';
-import { fromPlatform, isRunning, isUnknown, refOf } from './translate.ts';
+import { fromPlatform, isRunning, isStopped, isUnknown, refOf } from './translate.ts';
 
 export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
   const found = await findMachine(platform, ref);
@@ -24,7 +24,10 @@ export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
     case 'ours':
       await restoreEndpoint(platform, found.instance);
       if (isRunning(found.instance)) await noteIdentity(platform, found.instance).catch(() => undefined);
-      return { answer: 'observed', value: await showMachine(platform, found.instance, found.isMoving) };
+      return {
+        answer: 'observed',
+        value: await showMachine(platform, found.instance, await isMoving(platform, found)),
+      };
     case 'foreign':
     case 'absent': {
       const { answered } = await platform.api.hosts();
@@ -32,6 +35,14 @@ export const getMachine: MachineMethod<'get'> = async (platform, ref) => {
     }
   }
 };
+
+/** Whether Incus moves it. A move stops the machine, and starts it again: nobody has stopped it. */
+async function isMoving(
+  { api }: Platform,
+  { instance, isMoving: isRenamed }: Extract<Found, { is: 'ours' }>,
+): Promise<boolean> {
+  return isRenamed || (isStopped(instance) && (await areMoving(api, [instance.name], /^Migrating/)));
+}
 
 /**
  * Lists the machines, without the instances of silent members. Their absence proves nothing, and `get` answers unknown

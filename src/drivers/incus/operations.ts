@@ -25,12 +25,13 @@ export async function operationsOn(api: IncusApi, name: string): Promise<Operati
   return all.filter((one) => isOn(one, name)).sort((a, b) => a.status_code - b.status_code);
 }
 
-/** Whether Incus is moving one of these instances, or evacuating a member. */
-export async function areMoving(api: IncusApi, names: readonly string[]): Promise<boolean> {
+/** Whether Incus is moving one of these instances, or evacuating a member. `moves`: how such operations are described. */
+export async function areMoving(api: IncusApi, names: readonly string[], moves = MOVES): Promise<boolean> {
   return (await api.operations()).some(
     (one) =>
       one.status_code < 200 &&
-      (/cluster/i.test(one.description) || (isMove(one) && names.some((name) => isOn(one, name)))),
+      (/cluster/i.test(one.description) ||
+        (moves.test(one.description) && names.some((name) => isOn(one, name)))),
   );
 }
 
@@ -66,9 +67,11 @@ export async function setPower(
   return underWay(reply === undefined ? kind : `${kind}:${reply.operation}${note}`);
 }
 
-/** Whether the operation may be part of a move, which creates a copy of the instance and then renames it. */
+/** What may be part of a move, which creates a copy of the instance and then renames it. */
+const MOVES = /^(Migrating|Renaming|Creating|Copying)/;
+
 export function isMove({ description }: Operation): boolean {
-  return /^(Migrating|Renaming|Creating|Copying)/.test(description);
+  return MOVES.test(description);
 }
 
 function isOn({ resources }: Operation, name: string): boolean {

@@ -225,7 +225,7 @@ function powerOf(instance: Instance, endpoint: Endpoint | undefined): Power {
   return instance.status_code === 106 || instance.status_code === 105 ? 'starting' : 'stopping';
 }
 
-/** Converts an instance. `isMoving` means that Incus has given it a temporary name and not renamed it yet. */
+/** Converts an instance. `isMoving`: Incus has stopped it for a move, or given it a temporary name and not renamed it yet. */
 export function fromPlatform(
   instance: Instance,
   endpoint: Endpoint | undefined,
@@ -234,7 +234,8 @@ export function fromPlatform(
   const { name, config, location } = instance;
   const ref = refOf(instance);
   const note = config[mark.note];
-  const power = powerOf(instance, endpoint);
+  const shown = powerOf(instance, endpoint);
+  const power = isMoving && shown === 'stopped' ? 'stopping' : shown;
   return {
     ref,
     power,

@@ -1,5 +1,5 @@
 import { inSlices } from '../../ports/in-slices.ts';
-import type { ObservedMachine, OwnerRef } from '../model/platform-driver.ts';
+import type { ObservedMachine, OwnerRef, Power } from '../model/platform-driver.ts';
 import { putInstanceWork } from '../model/rows.ts';
 import { isUnseen, judgeHosts } from '../platform/asked-hosts.ts';
 import type { ReconcileContext } from '../platform/context.ts';
@@ -55,10 +55,12 @@ async function observe(
   if (isDestroyed) expected.forget(ref);
 }
 
+/** What the machine of a STOPPED instance is not. One that runs without an endpoint is `starting` for as long as it has none. */
+const NOT_STOPPED: ReadonlySet<Power> = new Set(['running', 'starting', 'destroying']);
+
 /** Whether an `observe` is needed. Instances in a transitional state have work that reads the machine itself. */
 function differs({ status, endpoint }: ExpectedMachine, machine: ObservedMachine | undefined): boolean {
-  if (status === 'STOPPED')
-    return machine === undefined || machine.power === 'running' || machine.power === 'destroying';
+  if (status === 'STOPPED') return machine === undefined || NOT_STOPPED.has(machine.power);
   if (status !== 'ONLINE') return false;
   if (machine === undefined || machine.power !== 'running') return true;
   return (

@@ -85,8 +85,8 @@ async function applyPause(
 }
 
 /**
- * Polls a paused machine of a STOPPED instance. Once it is off, its claim is released. If it runs again, it is stopped,
- * since only its tenant may start it.
+ * Polls a paused machine of a STOPPED instance. Once it is off, its claim is released. If it runs again, or starts, it is
+ * stopped, since only its tenant may start it.
  */
 async function applyToStopped(
   context: ReconcileContext,
@@ -95,7 +95,7 @@ async function applyToStopped(
   record: InstanceRecord,
   { power }: ObservedMachine,
 ): Promise<Next> {
-  if (power === 'running') return { step: 'stop' };
+  if (power === 'running' || power === 'starting') return { step: 'stop' };
   if (power === 'destroying') return awaitRemoval(context, lease, 'observe');
   if (power === 'paused')
     return { step: 'again', afterMs: context.options.lastRetryMs, attempt: lease.attempt - 1 };
