@@ -33,7 +33,8 @@ const status = async () => (await berth.read(`/instances/${id}`))['status'];
 const pass = async (ms: number): Promise<void> => {
   for (let left = ms; left > 0; left -= SECOND_MS) await berth.clock.advance(Math.min(left, SECOND_MS));
 };
-const turn = (power: 'paused' | 'running' | 'starting' | 'stopped' | 'failed') => berth.platform.change(ref, { power });
+const turn = (power: 'paused' | 'running' | 'starting' | 'stopped' | 'failed') =>
+  berth.platform.change(ref, { power });
 const powerNow = () => berth.platform.machines.get(ref)?.power;
 const alarms = async () =>
   (await berth.orchestrator.store.read.alarms.list()).map(({ kind, subject, text }) => ({

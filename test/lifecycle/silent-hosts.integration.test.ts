@@ -200,7 +200,8 @@ describe('the delete of a machine beside a silent host', () => {
       berth.platform.lose(ref);
       return { outcome: 'pending', cookie: 'removing', pollAfterMs: 30_000 };
     };
-    // A later attempt than the row knows, as after a restore: it is the machine, and the earlier one is removed.
+    // A later attempt than the row of a restored backup has: it is the machine, and the earlier one is removed.
+    await store.transact((tx) => tx.instances.update({ ...row, status: 'PROVISIONING' }));
     hosts.set('n2', 'silent');
     await berth.clock.advance(2 * MINUTE_MS);
     expect(await store.read.attempts.byRef(row.ownerRef)).toMatchObject({ closedAt: expect.any(Number) });

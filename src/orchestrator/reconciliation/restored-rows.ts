@@ -1,5 +1,6 @@
 import { forEachInSlices } from '../../ports/in-slices.ts';
 import { amend } from '../instances/transition.ts';
+import { generationOf, idOf } from '../model/attempt.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
@@ -32,7 +33,10 @@ export async function reconcileMachines(
   const rows = await store.read.instances.list({});
   const live = new Set(rows.map(({ id }) => id));
   for (const id of [...restoreHold.instances]) if (!live.has(id)) restoreHold.instances.delete(id);
-  const held = rows.filter(({ id }) => restoreHold.instances.has(id));
+  const later = laterAttempts(shown);
+  const waits = ({ id, status, ownerRef }: InstanceRecord): boolean =>
+    status === 'PROVISIONING' && (later.get(id) ?? 0) > generationOf(ownerRef);
+  const held = rows.filter((row) => restoreHold.instances.has(row.id) && !waits(row));
   await forEachInSlices(held, { atOnce: ROWS_AT_ONCE, isStopped }, async (row) => {
     const isReconciled = await reconcileRow(context, row, shown, since).catch((error) => {
       log.error({ err: error, ...instanceLogNames(row) }, 'a row could not be reconciled with its machine');
@@ -40,6 +44,14 @@ export async function reconcileMachines(
     });
     if (isReconciled) restoreHold.instances.delete(row.id);
   });
+}
+
+/** The newest attempt that the platform shows of each resource. Its row waits for it before anything else is made. */
+function laterAttempts({ items }: Listed<ObservedMachine>): Map<string, number> {
+  const newest = new Map<string, number>();
+  for (const ref of items.keys())
+    if (generationOf(ref) > (newest.get(idOf(ref)) ?? 0)) newest.set(idOf(ref), generationOf(ref));
+  return newest;
 }
 
 /** Reconciles one row. Returns false if the state of its machine is unknown. */

@@ -264,12 +264,23 @@ it('the remains of an earlier attempt are removed under an order that names the 
   });
 });
 
-it('a later attempt than in the row of a restored backup becomes its machine', async () => {
-  const { listing } = await setUp({ ref: `${REF}-g2`, row: { status: 'ONLINE', ownerRef: REF } });
-  await listing();
-  expect(await store.read.instances.byId(ID)).toMatchObject({ ownerRef: `${REF}-g2` });
-  expect(await store.read.attempts.byRef(REF)).toMatchObject({ closedAt: null });
-});
+it.each([
+  ['whose own is gone', 'ONLINE', false, '-g2'],
+  ['that no tenant has used', 'PROVISIONING', true, '-g2'],
+  ['whose own may have a tenant on it', 'ONLINE', true, ''],
+] as const)(
+  'of a later attempt and the row of a restored backup %s, the machine is the right one',
+  async (_what, status, isThere, suffix) => {
+    const { listing, platform, standing } = await setUp({ ref: `${REF}-g2`, row: { status, ownerRef: REF } });
+    if (isThere) await platform.driver.create(machineSpec({ ref: REF }), null);
+    await listing();
+    expect(await store.read.instances.byId(ID)).toMatchObject({ ownerRef: `${REF}${suffix}` });
+    expect(await store.read.attempts.byRef(REF)).toEqual(
+      suffix === '' ? null : expect.objectContaining({ closedAt: null }),
+    );
+    expect(standing()).toEqual(suffix === '' ? [`orphan_machine ${REF}-g2`] : []);
+  },
+);
 
 it('a machine without a row stays known while a listing leaves it out, until it is proved gone', async () => {
   const { listing, platform, sightings } = await setUp();

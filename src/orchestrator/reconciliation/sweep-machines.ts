@@ -137,16 +137,23 @@ export class MachineSweep {
       this.#orphans.push({ ref: machine.ref, power: machine.power, action: 'log' });
   }
 
-  /** Handles a machine of an earlier attempt, or of a later one that is not in a restored backup. */
+  /**
+   * Handles a machine of an earlier attempt, or of a later one that is not in a restored backup. The later one becomes the
+   * instance's machine unless a tenant may have used the row's own: then both stay, with an alarm.
+   */
   async #judgeAttempt(row: InstanceRecord, machine: ObservedMachine, isListedAgain: boolean): Promise<void> {
-    const { ref } = machine;
+    const { ref, power } = machine;
     const { store, clock, log, alarms, platform } = this.#context;
     const isLater = generationOf(ref) > generationOf(row.ownerRef);
     if (!isLater && !isListedAgain) return;
     if ((await removeOtherAttempt(this.#context, 'instance', { id: row.id, ref })) !== 'later') return;
+    const isUnused =
+      row.status === 'PROVISIONING' || (await confirmMachine(this.#context, row)).answer === 'gone';
+    if (!isUnused) return void this.#orphans.push({ ref, power, action: 'log' });
     await store.transact(async (tx) => {
       const current = await tx.instances.byId(row.id);
       if (current === null || current.ownerRef !== row.ownerRef || current.destroyOrder !== null) return;
+      if (current.status !== row.status) return;
       if (await isUnderWay(tx, { id: row.id, ref }, clock.now())) return;
       await supersede(tx, { ...current, resourceKind: 'instance', platform }, alarms.server, clock.now());
       await amend(tx, current, clock.now(), { ownerRef: ref, host: machine.host ?? null });
