@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { getRequestListener } from '@hono/node-server';
 import { startWithAdmin } from '../../src/compose/serve/orchestrator-admin.ts';
+import { adminListener } from '../../src/compose/serve/serve.ts';
 import { loadCatalog, loadConfig } from '../../src/config/load.ts';
 import { platformsOf } from '../../src/config/platforms.ts';
 import type { Config } from '../../src/config/schema.ts';
@@ -129,7 +129,8 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   });
 
   const server = serveInProcess(orchestrator.listener, refuseWire, clock);
-  const admin = serveInProcess(getRequestListener(orchestrator.admin.fetch), refuseWire, clock);
+  const parts = { config, log, nextId: orchestrator.adminParts.nextId };
+  const admin = serveInProcess(adminListener(orchestrator.admin, parts), refuseWire, clock);
 
   /** Sends a request; its reply must keep the published contract. */
   async function request<Body = Record<string, unknown>>(

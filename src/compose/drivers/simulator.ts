@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { getRequestListener } from '@hono/node-server';
 import { loadCatalog } from '../../config/load.ts';
 import { platformsOf, sellingPlatforms } from '../../config/platforms.ts';
 import type { Config } from '../../config/schema.ts';
@@ -8,9 +7,10 @@ import { isLoopback } from '../../contract/loopback.ts';
 import { checkState, openSimulator, readToken } from '../../drivers/simulator/driver.ts';
 import type { SimulatorConfig } from '../../drivers/simulator/options.ts';
 import { createRemoteServer } from '../../drivers/simulator/remote/server.ts';
+import { appListener } from '../../http/api/listener.ts';
 import { requestIds } from '../../http/api/request-context.ts';
 import { catalogOf } from '../../orchestrator/catalog/catalog.ts';
-import { refuseWire } from '../../orchestrator/http/errors.ts';
+import { errors, refuseWire } from '../../orchestrator/http/errors.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { createLog } from '../../runtime/log.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
@@ -59,18 +59,22 @@ export async function serveSimulator({
   const log = createLog(config.log.level);
   const clock = systemClock;
 
-  let listener = getRequestListener(() =>
-    Response.json({ error: 'the simulator is starting' }, { status: 503 }),
+  const nextId = requestIds(systemRandom);
+  const parts = { errors, log, nextId, trustedProxies: 0 };
+  let listener = appListener(
+    () => Response.json({ error: 'the simulator is starting' }, { status: 503 }),
+    parts,
   );
   const { server, origin } = await listen(
     { ...config, server: { host, port: port ?? portOf(options) } },
-    { nextId: requestIds(systemRandom), refuse: refuseWire, log },
+    { nextId, refuse: refuseWire, log },
     (request, response) => listener(request, response),
   );
   try {
     const isNew = !existsSync(stateFile);
     const running = await openSimulator(options, catalog, stateFile, clock);
-    listener = getRequestListener(createRemoteServer({ simulator: running, token, clock }).fetch);
+    const { fetch } = createRemoteServer({ simulator: running, token, clock });
+    listener = appListener(fetch, parts);
     const { length: machines } = (await running.inspect()).machines;
     log.info({ base_url: origin, state: stateFile, isNew, machines, catalog: config.catalog }, 'simulating');
     return {

@@ -34,7 +34,15 @@ export async function listenOn(
 ): Promise<Pick<SandboxListener, 'origin' | 'close'>> {
   const { config } = loadConfig({ flags: {}, env: {} });
   const app = new Hono<{ Bindings: HttpBindings }>()
-    .use(knownHostsOnly({ hosts: [host, ...hosts], setting: '--hosts', log, trustedProxies: 0 }))
+    .use(
+      knownHostsOnly({
+        hosts: [host, ...hosts],
+        isHostOptional: true,
+        setting: '--hosts',
+        log,
+        trustedProxies: 0,
+      }),
+    )
     .all('*', async ({ req, env }) => {
       const answer = fetch(req.raw, env.incoming.socket);
       const tcpSocketOf = (socket: Socket): Socket => server.tcpSocketOf(socket);

@@ -1,10 +1,11 @@
 import type { RequestListener } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
 import type { Config } from '../../config/schema.ts';
 import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
 import type { HttpError } from '../../http/api/errors.ts';
+import { appListener } from '../../http/api/listener.ts';
 import type { adminApp } from '../../http/api/operations.ts';
 import type { ServerOptions } from '../../http/wire/server.ts';
+import { envelopeErrors } from '../../operator-kit/http/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Certificates } from '../../runtime/certificates.ts';
 import { toAddress } from '../../store/postgres/errors.ts';
@@ -89,7 +90,7 @@ export async function serve<P extends Product>(
     const product = await start(undo);
     listener = product.listener;
     refuse = product.refuse ?? refuse;
-    admin?.serve(getRequestListener(product.admin.fetch));
+    admin?.serve(adminListener(product.admin, { config, log, nextId }));
     warnOfPlainHttp(log, config);
     log.info(
       { base_url: baseUrl, admin_url: admin?.url, database: describeDatabase(config.database), ...facts },
@@ -119,6 +120,15 @@ export async function serve<P extends Product>(
     await end();
     throw error;
   }
+}
+
+/** The request listener of the admin listener. */
+export function adminListener(
+  { fetch }: Product['admin'],
+  { config, log, nextId }: Pick<ServeParts, 'config' | 'log' | 'nextId'>,
+): RequestListener {
+  const errors = envelopeErrors({ server: 'server', store: 'database' });
+  return appListener(fetch, { errors, log, nextId, trustedProxies: config.server.trusted_proxies });
 }
 
 /**

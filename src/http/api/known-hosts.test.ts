@@ -1,5 +1,11 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { Hono } from 'hono';
 import { expect, it } from 'vitest';
+import { silentLog } from '../../../test/support/doubles/log.ts';
+import { startServer } from '../../../test/support/http/wire.ts';
+import { adminListener } from '../../compose/serve/serve.ts';
+import { loadConfig } from '../../config/load.ts';
 import { adminApp } from './operations.ts';
 
 const logged: object[] = [];
@@ -53,6 +59,27 @@ it.each([
 
 it.each(['/metrics', '/healthz', '/readyz'])('answers %s under any name', async (path) => {
   expect((await app.request(`http://berth.monitoring.svc:9080${path}`)).status).toBe(200);
+});
+
+const { config } = loadConfig({ flags: {}, env: {} });
+
+it.each([
+  ['/readyz HTTP/1.0', '', 200],
+  ['/metrics HTTP/1.0', '', 200],
+  ['/operator/v1/status HTTP/1.0', '', 400],
+  ['/operator/v1/status HTTP/1.0', 'Host: localhost\r\n', 200],
+  ['/operator/v1/status HTTP/1.0', 'Host: evil.example\r\n', 421],
+  ['/readyz HTTP/1.0', 'Host:\r\n', 400],
+  ['/readyz HTTP/1.0', 'Host: x\r\nHost: y\r\n', 400],
+  ['/readyz HTTP/1.1', '', 400],
+])('answers a health check without Host: GET %s %j %i', async (request, host, status) => {
+  const listener = adminListener(app, { config, log: silentLog, nextId: () => 'id' });
+  await using server = await startServer({ listener });
+  const socket = connect(server.port, '127.0.0.1');
+  socket.end(`GET ${request}\r\n${host}Connection: close\r\n\r\n`);
+  const reply = await text(socket);
+  expect(reply).toMatch(`HTTP/1.1 ${status} `);
+  expect(reply.includes('expected one valid Host header')).toBe(status === 400);
 });
 
 it('logs a refused name with the address of the client, also behind a trusted proxy', async () => {

@@ -3,11 +3,10 @@ import { getRequestListener } from '@hono/node-server';
 import type { Log } from '../../ports/log.ts';
 import { clientOf, countHeader } from '../wire/client-address.ts';
 import type { ApiErrors, HttpError } from './errors.ts';
+import { NO_HOST, ONE_HOST } from './known-hosts.ts';
 
 /** `.` and `..` between slashes, also percent-encoded. A URL parser would resolve them to another path. */
 const DOT_SEGMENT = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i;
-
-const ONE_HOST = 'expected one valid Host header';
 
 interface ListenerParts {
   errors: ApiErrors<string>;
@@ -18,7 +17,7 @@ interface ListenerParts {
 
 /**
  * The request listener for node:http. It passes valid requests to the app. It answers others itself, with the same
- * errors: no Host, an invalid target, or a path with `.` or `..`.
+ * errors: no Host, which only HTTP/1.0 may omit, an invalid target, or a path with `.` or `..`.
  */
 export function appListener(
   fetch: Parameters<typeof getRequestListener>[0],
@@ -37,23 +36,32 @@ export function appListener(
       headers: { 'X-Request-Id': requestId, 'Cache-Control': 'no-store' },
     });
   };
-  const throughApp = getRequestListener(fetch, {
-    errorHandler: (error) =>
+  const options = {
+    hostname: NO_HOST,
+    errorHandler: (error: unknown) =>
       isNoRequest(error)
         ? respond(errors.malformed(expectedOf(error)), current)
         : respond(errors.from(error)),
-  });
-  const refuseClimbing = getRequestListener(() =>
-    respond(errors.notFound('There is no such path.'), current),
+  };
+  const throughApp = getRequestListener(fetch, options);
+  const refuseClimbing = getRequestListener(
+    () => respond(errors.notFound('There is no such path.'), current),
+    options,
   );
-  const refuseHost = getRequestListener(() => respond(errors.malformed(ONE_HOST), current));
+  const refuseHost = getRequestListener(() => respond(errors.malformed(ONE_HOST), current), options);
   return (request, response) => {
     current = request;
-    if (countHeader(request.rawHeaders, 'host') > 1) return refuseHost(request, response);
+    if (!hasHost(request)) return refuseHost(request, response);
     return DOT_SEGMENT.test(request.url ?? '')
       ? refuseClimbing(request, response)
       : throughApp(request, response);
   };
+}
+
+/** Health checks of load balancers are requests of HTTP/1.0, which need no Host. */
+function hasHost({ rawHeaders, headers, httpVersion }: IncomingMessage): boolean {
+  if (headers.host === undefined) return httpVersion === '1.0';
+  return headers.host !== '' && countHeader(rawHeaders, 'host') === 1;
 }
 
 function addressOf({ headers, socket }: IncomingMessage, trustedProxies: number): { address: string } {
