@@ -124,6 +124,7 @@ it.each([
   ['2026-01-31T09:30:00', false],
   ['2026-01-31 09:30:00Z', false],
   ['2026-13-31T09:30:00Z', false],
+  ['2027-02-29T09:30:00Z', false],
   ['1769851800', false],
 ])('of %s it is %s that it is a timestamp in UTC', (text, isOne) => {
   expect(isUtcTimestamp(text)).toBe(isOne);

@@ -1,3 +1,4 @@
+import { anyTimestampSchema } from '../contract/values.ts';
 import { Fatal } from '../ports/errors.ts';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -8,19 +9,29 @@ function parseDuration(text: string): number | undefined {
   return count === undefined ? undefined : Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** Parses a time, given as a duration from now ("30m", "2h", "7d") or as a date. @throws {Fatal} */
+const TIME = 'a time with its zone such as 2030-01-31T00:00:00Z';
+/** The latest time that RFC 3339 can express. */
+const LAST_MS = Date.UTC(10_000) - 1;
+
+/** Parses a time, given as a duration from now ("30m", "2h", "7d") or in RFC 3339. @throws {Fatal} */
 export function parseTime(what: string, text: string, now: number): number {
   const forMs = parseDuration(text);
-  const at = forMs === undefined ? Date.parse(text) : now + forMs;
-  if (Number.isNaN(at) || at > LAST_MS)
-    throw new Fatal(
-      `${what} ${text}: give minutes, hours or days such as 30m, 2h or 7d, or a time such as 2030-01-31T00:00:00Z.`,
-    );
-  return at;
+  const at = forMs === undefined ? fromTimestamp(text) : now + forMs;
+  if (at <= LAST_MS) return at;
+  throw new Fatal(`${what} ${text}: give minutes, hours or days such as 30m, 2h or 7d, or ${TIME}.`);
 }
 
-/** The latest time that RFC 3339 can express. */
-const LAST_MS = Date.UTC(9999, 11, 31);
+/** Parses a time in RFC 3339. @throws {Fatal} */
+export function parseTimestamp(what: string, text: string): number {
+  const at = fromTimestamp(text);
+  if (at <= LAST_MS) return at;
+  throw new Fatal(`${what} ${text}: give ${TIME}.`);
+}
+
+/** NaN if the text is not RFC 3339. `Date.parse` alone accepts days that do not exist, and times without a zone. */
+function fromTimestamp(text: string): number {
+  return Date.parse(anyTimestampSchema.safeParse(text).data ?? '');
+}
 
 /** Like {@link parseTime}, for a time in the future. @throws {Fatal} */
 export function parseTimeToCome(what: string, text: string, now: number): number {

@@ -7,6 +7,7 @@ import { auditBeside } from './audit-beside.ts';
 import { withDatabase } from './database.ts';
 import { localActor } from './local-actor.ts';
 import { loadFor } from './orchestrator-database.ts';
+import { parseTimestamp } from './parse.ts';
 import { type OutputFlag, printDone, toJsonTime, withOutput } from './print-records.ts';
 
 interface Flags extends OutputFlag {
@@ -64,9 +65,7 @@ async function restoreAudited(database: string, backup: string): Promise<ReturnT
 async function mark(database: string, flags: Flags): Promise<void> {
   const { takenAt: given } = flags;
   const now = systemClock.now();
-  const takenAt = given === undefined ? now : Date.parse(given);
-  if (Number.isNaN(takenAt))
-    throw new Fatal(`--taken-at ${given}: give a time such as 2026-01-31T04:00:00Z.`);
+  const takenAt = given === undefined ? now : parseTimestamp('--taken-at', given);
   if (takenAt > now)
     throw new Fatal(`--taken-at ${given}: that is in the future; give the time when the backup was taken.`);
   await markRestored(database, takenAt, localActor());

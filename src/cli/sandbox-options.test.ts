@@ -87,7 +87,7 @@ it.each([
 });
 
 it.each([
-  [{ startAt: 'soon' }, '--start-at soon: give a time such as'],
+  [{ startAt: '2027-02-29T00:00:00Z' }, '--start-at 2027-02-29T00:00:00Z: give a time with its zone such as'],
   [{ creditUsd: '5' }, '--credit-usd and --team-limits need --marketplace'],
 ])('refuses %j', (given, words) => {
   expect(() => toOptions({ host: '', port: '', ...given })).toThrow(words);

@@ -1,5 +1,6 @@
 import type { SandboxOptions } from '../compose/sandbox/sandbox.ts';
 import { Fatal } from '../ports/errors.ts';
+import { parseTimestamp } from './parse.ts';
 import type { OutputFlag } from './print-records.ts';
 
 export interface SandboxFlags extends OutputFlag {
@@ -37,19 +38,13 @@ export function toOptions(flags: SandboxFlags): SandboxOptions {
     // A scenario may set another clock.
     clock,
     providers: flags.providers?.split(','),
-    start_at: flags.startAt && toTime(flags.startAt),
+    start_at: flags.startAt && parseTimestamp('--start-at', flags.startAt),
     timing: flags.timing && toTiming(flags.timing),
     marketplace: toMarketplace(flags),
     rate_limits: flags.rateLimits && flags.rateLimits === 'on',
     journal_headers: flags.journalHeaders?.split(','),
   };
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
-}
-
-function toTime(text: string): number {
-  const at = Date.parse(text);
-  if (Number.isNaN(at)) throw new Fatal(`--start-at ${text}: give a time such as 2026-01-01T00:00:00Z.`);
-  return at;
 }
 
 /** Splits `name=value,…`. */

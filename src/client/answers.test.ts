@@ -7,8 +7,12 @@ const instance = {
   region: 'eu-1',
   status: 'ONLINE',
   created_at: '2026-11-21T00:00:00Z',
-  updated_at: '2026-11-21T00:00:00+00:00',
+  updated_at: '2026-11-21t00:00:00.5z',
 };
+
+it('a time in lower case is read as in upper case', () => {
+  expect(instanceAnswerSchema.parse(instance).updated_at).toBe('2026-11-21T00:00:00.5Z');
+});
 
 it.each(['i-1', 'urn:vm:7/ä', 'x'.repeat(255)])('an instance may have the id %s', (id) => {
   expect(instanceAnswerSchema.safeParse({ ...instance, id }).success).toBe(true);

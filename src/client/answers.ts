@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { configurationSchema } from '../contract/configuration.ts';
 import { restartStatusSchema } from '../contract/extensions.ts';
 import { instanceSchema } from '../contract/instance.ts';
-import { toOneLine } from '../contract/values.ts';
+import { anyTimestampSchema, toOneLine } from '../contract/values.ts';
 import { volumeLocationListSchema, volumeSchema } from '../contract/volume.ts';
 
 /** Wider than src/contract, which describes Berth: any region token, `+00:00`, no GPU memory without GPUs. */
@@ -12,7 +12,6 @@ const idSchema = z
   .string()
   .max(255)
   .regex(/^\P{Cc}+$/u, 'expected an id without control characters');
-const timestampSchema = z.iso.datetime({ offset: true });
 
 export const configurationAnswerSchema = configurationSchema.extend({
   regions: z.array(regionSchema),
@@ -24,14 +23,14 @@ export const instanceAnswerSchema = instanceSchema.extend({
   id: idSchema,
   region: regionSchema,
   error: z.string().optional(),
-  created_at: timestampSchema,
-  updated_at: timestampSchema,
+  created_at: anyTimestampSchema,
+  updated_at: anyTimestampSchema,
 });
 
 export const volumeAnswerSchema = volumeSchema.extend({
   id: idSchema,
   region: regionSchema,
-  created_at: timestampSchema.optional(),
+  created_at: anyTimestampSchema.optional(),
 });
 
 export const volumeLocationAnswerSchema = volumeLocationListSchema.shape.locations.element.extend({
@@ -39,7 +38,7 @@ export const volumeLocationAnswerSchema = volumeLocationListSchema.shape.locatio
   country_code: z.string().optional(),
 });
 
-export const restartStatusAnswerSchema = restartStatusSchema.extend({ since: timestampSchema.optional() });
+export const restartStatusAnswerSchema = restartStatusSchema.extend({ since: anyTimestampSchema.optional() });
 
 /** O: POST /auth/token. `token_type` may be missing. */
 export const tokenAnswerSchema = z.object({

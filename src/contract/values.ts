@@ -3,6 +3,12 @@ import { z } from 'zod';
 /** RFC 3339 UTC (O: conventions, 4). */
 export const timestampSchema = z.iso.datetime().meta({ example: '2026-11-21T04:38:00.000Z' });
 
+/** RFC 3339 in any zone, also in lower case, as others write it. The value is in upper case. */
+export const anyTimestampSchema = z
+  .string()
+  .toUpperCase()
+  .pipe(z.iso.datetime({ offset: true }));
+
 /** A canonical region token (O: conventions, 5): stable, readable, never a datacenter code. */
 export const regionTokenSchema = z
   .string()

@@ -24,7 +24,10 @@ const MOST_SKEW_MINUTES = 15;
 const MS_PER_MINUTE = 60_000;
 
 export function isUtcTimestamp(text: string): boolean {
-  return RFC_3339_UTC.test(text) && !Number.isNaN(Date.parse(text.toUpperCase()));
+  if (!RFC_3339_UTC.test(text)) return false;
+  const at = Date.parse(text.toUpperCase());
+  // Date.parse reads a day that does not exist, such as 30 February, as one of the next month.
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text.slice(0, 10));
 }
 
 function judgeTimestamps(evidence: Evidence): Finding {
