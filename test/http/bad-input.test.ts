@@ -225,9 +225,16 @@ describe('routes and methods that are not there', () => {
     ['POST', '/volumes/locations', 'GET, HEAD, DELETE'],
     ['OPTIONS', '/instances', 'GET, HEAD, POST'],
   ])('are 405 with Allow where the path is: %s %s', async (method, path, allow) => {
-    const { status, body, headers } = await orchestrator.request<ErrorReply>(method, path);
+    const options = method === 'PUT' ? { body: 'x', headers: { 'Content-Type': 'text/plain' } } : {};
+    const { status, body, headers } = await orchestrator.request<ErrorReply>(method, path, options);
     expect([status, body.error.code]).toEqual([405, 'method_not_allowed']);
     expect(new Set(headers.get('allow')?.split(', '))).toEqual(new Set(allow.split(', ')));
+  });
+
+  it('are 404 where there is no such path, whatever the body is', async () => {
+    const options = { body: 'x', headers: { 'Content-Type': 'text/plain' } };
+    const { status, body } = await orchestrator.request<ErrorReply>('POST', '/nothing', options);
+    expect([status, body.error.code]).toEqual([404, 'not_found']);
   });
 
   it.each([

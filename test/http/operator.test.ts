@@ -265,6 +265,16 @@ it.each([
   });
 });
 
+it.each([
+  ['POST', '/status', 405, 'GET, HEAD'],
+  ['PUT', '/cordons', 405, 'GET, HEAD, POST'],
+  ['POST', '/nothing', 404, null],
+])('answers %s %s with %i before it reads the body', async (method, path, status, allow) => {
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'text/plain' };
+  const reply = await berth.admin.fetch(`/operator/v1${path}`, { method, headers, body: 'x' });
+  expect([reply.status, reply.headers.get('allow')]).toEqual([status, allow]);
+});
+
 it('writes when the key of an operator was last used', async () => {
   const used = async () => (await berth.store.read.operatorKeys.list())[0]?.lastUsedAt;
   await read('/status');

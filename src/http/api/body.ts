@@ -1,4 +1,5 @@
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
+import { matchedRoutes } from 'hono/route';
 
 /** Creates the errors for invalid bodies, in the server's own shape. */
 export interface BodyRefusals {
@@ -12,12 +13,13 @@ const FIRST_BUFFER_BYTES = 16 * 1024;
 
 /**
  * Reads the body of a POST, PUT or PATCH: at most `maxBytes`, counted as they arrive, independent of Content-Length. It
- * must be a JSON object without a content coding. Routes get it parsed.
+ * must be a JSON object without a content coding. Routes get it parsed. It is not read if no route takes the request.
  */
 export function readBody(maxBytes: number, refusals: BodyRefusals): MiddlewareHandler {
   return async (context, next) => {
     if (context.req.method !== 'POST' && context.req.method !== 'PUT' && context.req.method !== 'PATCH')
       return next();
+    if (!hasRoute(context)) return next();
     const { headers, body } = context.req.raw;
     if (Number(headers.get('content-length') ?? 0) > maxBytes) throw refusals.tooLarge(maxBytes);
     const bytes = body === null ? Buffer.alloc(0) : await readBytes(body, maxBytes, refusals);
@@ -28,6 +30,11 @@ export function readBody(maxBytes: number, refusals: BodyRefusals): MiddlewareHa
     Object.assign(context.req.bodyCache, { text: Promise.resolve(text) });
     return next();
   };
+}
+
+/** Whether a route takes the method at this path. Middleware takes every method. */
+export function hasRoute(context: Context): boolean {
+  return matchedRoutes(context).some(({ method }) => method === context.req.method);
 }
 
 /**

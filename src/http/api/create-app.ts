@@ -1,8 +1,8 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
-import type { MiddlewareHandler } from 'hono';
+import type { MiddlewareHandler, NotFoundHandler } from 'hono';
 import type { ZodError } from 'zod';
 import type { Log } from '../../ports/log.ts';
-import type { ApiErrors, HttpError } from './errors.ts';
+import type { ApiErrors } from './errors.ts';
 import { type FindProblem, openRoutes } from './operations.ts';
 import type { RequestEnv } from './request-context.ts';
 
@@ -42,23 +42,39 @@ export function assembleApp<E extends RequestEnv>({
   app.route('/', openRoutes<E>({ title, api, document, findProblem, hasDocs }));
   app.route(mountAt, routes);
   app.onError((error, context) => errors.respond(context, error, log));
+  const description = hasDocs ? '/docs' : '/openapi.json';
+  app.notFound(noRoute({ document, prefix: mountAt === '/' ? '' : mountAt, description, errors, log }));
+  return app;
+}
+
+/** Answers a request that no route takes: 405 if its path has other methods in the document, else 404. */
+export function noRoute<E extends RequestEnv>({
+  document,
+  prefix,
+  description,
+  errors,
+  log,
+}: {
+  document: AppParts<E>['document'];
+  /** The base path of the document's paths. */
+  prefix: string;
+  /** The path that describes the API. */
+  description: string;
+  errors: ApiErrors<string>;
+  log: Log;
+}): NotFoundHandler<E> {
   let allowed: AllowedMethods | undefined;
-  app.notFound((context) => {
+  return (context) => {
     const { method, path } = context.req;
-    allowed ??= new AllowedMethods(document(), mountAt === '/' ? '' : mountAt);
+    allowed ??= new AllowedMethods(document(), prefix);
     const methods = allowed.of(path);
-    if (methods.length === 0) return errors.respond(context, noPath(method, path), log);
+    if (methods.length === 0) {
+      const sentence = `There is no ${method} ${path.slice(0, 100)}; the API is described at ${description}.`;
+      return errors.respond(context, errors.notFound(sentence), log);
+    }
     context.header('Allow', methods.join(', '));
     return errors.respond(context, errors.methodNotAllowed(methods), log);
-  });
-  return app;
-
-  function noPath(method: string, path: string): HttpError {
-    const description = hasDocs ? '/docs' : '/openapi.json';
-    return errors.notFound(
-      `There is no ${method} ${path.slice(0, 100)}; the API is described at ${description}.`,
-    );
-  }
+  };
 }
 
 /**

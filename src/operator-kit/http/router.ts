@@ -4,7 +4,7 @@ import { createMiddleware } from 'hono/factory';
 import { ApiError, type ErrorCode, invalidRequest } from '../../contract/errors.ts';
 import { toIssues } from '../../contract/issue-words.ts';
 import { readBody } from '../../http/api/body.ts';
-import { describeRoutes, newRouter } from '../../http/api/create-app.ts';
+import { describeRoutes, newRouter, noRoute } from '../../http/api/create-app.ts';
 import type { ApiErrors } from '../../http/api/errors.ts';
 import { type RequestEnv, type RequestVariables, requestContext } from '../../http/api/request-context.ts';
 import { Fatal } from '../../ports/errors.ts';
@@ -77,20 +77,17 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
   for (const some of routes) v1.route('/', some);
   const app = new OpenAPIHono<OperatorEnv>();
   app.use(requestContext<OperatorEnv>(parts));
-  app.get('/operator/openapi.json', (context) => {
+  const document = (): object => {
     const { title, ...rest } = about;
     const key = `${title} ${url}`;
-    const document = documents.get(key) ?? describeRoutes(v1, { title, version: '1.0.0', ...rest, url });
-    documents.set(key, document);
-    return context.json(document);
-  });
+    const built = documents.get(key) ?? describeRoutes(v1, { title, version: '1.0.0', ...rest, url });
+    documents.set(key, built);
+    return built;
+  };
+  app.get('/operator/openapi.json', (context) => context.json(document()));
   app.route(API, v1);
   app.onError((error, context) => errors.respond(context, toApiError(error, codeOf), log));
-  app.notFound((context) => {
-    const { method, path } = context.req;
-    const sentence = `There is no ${method} ${path.slice(0, 100)}; the API is described at /operator/openapi.json.`;
-    return errors.respond(context, errors.notFound(sentence), log);
-  });
+  app.notFound(noRoute({ document, prefix: API, description: '/operator/openapi.json', errors, log }));
   return app;
 }
 

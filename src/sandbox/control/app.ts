@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { ApiError } from '../../contract/errors.ts';
 import { isNestedTooDeeply } from '../../contract/parse-json.ts';
-import { readBody, readBytes } from '../../http/api/body.ts';
+import { hasRoute, readBody, readBytes } from '../../http/api/body.ts';
 import { describeRoutes } from '../../http/api/create-app.ts';
 import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
@@ -40,6 +40,7 @@ export function createControlApp(deps: ControlDeps): { fetch(request: Request): 
   });
   const read = readBody(MAX_BODY_BYTES, errors.body);
   routes.use(async (context, next) => {
+    if (!hasRoute(context)) return next();
     const { raw, bodyCache } = context.req;
     const isYaml = YAML.test(raw.headers.get('content-type') ?? '');
     if (isYaml && raw.body !== null)
