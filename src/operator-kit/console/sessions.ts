@@ -4,8 +4,8 @@ import type { Clock, Random } from '../../ports/clock.ts';
 
 /** Lifetime of a session, even if it is used. */
 export const SESSION_MS = 12 * 3_600_000;
-/** Maximum number of sessions. At the limit, a new session replaces the oldest. */
-const MAX_SESSIONS = 1_000;
+/** Maximum number of sessions of one key. At the limit, a new session replaces its oldest. */
+export const MAX_SESSIONS_PER_KEY = 100;
 const SECRET_BYTES = 32;
 
 /** A logged-in operator. */
@@ -33,8 +33,8 @@ export class Sessions {
     const { clock, random } = this.#deps;
     const now = clock.now();
     for (const [key, { endsAt }] of this.#open) if (endsAt <= now) this.#open.delete(key);
-    const [oldest] = this.#open.keys();
-    if (this.#open.size >= MAX_SESSIONS && oldest !== undefined) this.#open.delete(oldest);
+    const own = [...this.#open].flatMap(([key, session]) => (session.keyId === keyId ? [key] : []));
+    if (own.length >= MAX_SESSIONS_PER_KEY) this.#open.delete(own[0] ?? '');
     const secret = random.bytes(SECRET_BYTES).toString('base64url');
     const csrf = random.bytes(SECRET_BYTES).toString('base64url');
     this.#open.set(keyOf(secret), { keyId, operator, csrf, endsAt: now + SESSION_MS });
