@@ -7,7 +7,7 @@ const PER_SECOND = 10;
 
 /**
  * Passes a driver's text lines to the log: cleaned, without secrets, at most ten a second after a burst of a hundred.
- * Counts the lines that are left out.
+ * Counts the lines that are left out: the next line that is logged says how many.
  */
 export class DriverLog {
   readonly #clock: Pick<Clock, 'now'>;
@@ -25,15 +25,31 @@ export class DriverLog {
   }
 
   write(line: string): void {
+    if (this.isOpen()) {
+      this.#tokens--;
+      this.#put(line, this.#leftOut);
+    } else this.leaveOut(1);
+  }
+
+  /** Whether the next line is logged. */
+  isOpen(): boolean {
     const now = this.#clock.now();
     this.#tokens = Math.min(BURST, this.#tokens + (Math.max(0, now - this.#at) * PER_SECOND) / 1000);
     this.#at = now;
-    if (this.#tokens < 1) {
-      this.#leftOut++;
-      return;
-    }
-    this.#tokens--;
-    const leftOut = this.#leftOut;
+    return this.#tokens >= 1;
+  }
+
+  /** Counts lines that were not read. */
+  leaveOut(lines: number): void {
+    this.#leftOut += lines;
+  }
+
+  /** Logs the last line of all if it was left out. */
+  end(last: string): void {
+    if (this.#leftOut > 0) this.#put(last, this.#leftOut - 1);
+  }
+
+  #put(line: string, leftOut: number): void {
     this.#leftOut = 0;
     this.#log(this.clean(line), leftOut);
   }

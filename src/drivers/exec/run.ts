@@ -125,16 +125,20 @@ export class Run {
 
   #listen(): void {
     const { stdin, stdout, stderr } = this.#child;
-    const answers = new LineReader(
-      MAX_ANSWER_BYTES,
-      (line) => this.#read(line),
-      (start) => this.#complain(`wrote a line of more than ${MAX_ANSWER_BYTES >> 20} MiB: ${quoted(start)}`),
-    );
-    const words = new LineReader(
-      MAX_LOG_LINE_BYTES,
-      (line) => this.#logLine(line),
-      (start) => this.#logLine(start),
-    );
+    const answers = new LineReader(MAX_ANSWER_BYTES, {
+      onLine: (line) => this.#read(line),
+      onTooLong: (start) =>
+        this.#complain(`wrote a line of more than ${MAX_ANSWER_BYTES >> 20} MiB: ${quoted(start)}`),
+      // All requests of this run were rejected already.
+      isRead: () => this.#reason === undefined,
+      onSkipped: () => undefined,
+    });
+    const words = new LineReader(MAX_LOG_LINE_BYTES, {
+      onLine: (line) => this.#logLine(line),
+      onTooLong: (start) => this.#logLine(start),
+      isRead: () => this.#output.isOpen(),
+      onSkipped: (lines) => this.#output.leaveOut(lines),
+    });
     stdout?.on('data', (chunk: Buffer) => answers.push(chunk));
     stdout?.on('end', () => {
       answers.end();
@@ -163,7 +167,9 @@ export class Run {
     const held = setInterval(() => undefined, 60_000);
     // Output written before the exit may still contain answers.
     await this.#drained();
-    const words = this.#lastWords === '' ? '' : `; its last words: ${quoted(this.#lastWords)}`;
+    this.#output.end(this.#lastWords);
+    const words =
+      this.#lastWords === '' ? '' : `; its last words: ${quoted(this.#output.clean(this.#lastWords))}`;
     this.#giveUp(`${signal === null ? `ended with exit code ${code}` : `was killed by ${signal}`}${words}`);
     this.#killing?.cancel();
     this.#suspecting?.cancel();
@@ -271,7 +277,7 @@ export class Run {
   }
 
   #logLine(line: string): void {
-    this.#lastWords = this.#output.clean(line);
+    this.#lastWords = line;
     this.#output.write(line);
   }
 }
