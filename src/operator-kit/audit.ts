@@ -55,9 +55,23 @@ export function within<Store extends AuditedStore>(store: Store, tx: { audit: Au
   return { ...store, transact };
 }
 
+/** Controls, marks that change the direction of text, and others that do not show; not the joiners of some scripts. */
+const INVISIBLE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
+
+/** Operators' texts are shown in consoles, terminals and the catalog. @throws {Fatal} */
+function assertVisible(detail: Readonly<Record<string, unknown>>): void {
+  for (const [name, text] of Object.entries(detail)) {
+    const code = typeof text === 'string' ? INVISIBLE.exec(text)?.[0].charCodeAt(0) : undefined;
+    if (code === undefined) continue;
+    const point = code.toString(16).toUpperCase().padStart(4, '0');
+    throw new Fatal(`${name} has an invisible character (U+${point}): remove it.`);
+  }
+}
+
 /**
  * Performs an operator's action and writes its row of the audit log, in one transaction: the `transact` of the store
  * that `act` receives is nested in it. A refused or failed action also gets a row, if it can be written.
+ * @throws {Fatal} if a text of its details has an invisible character
  */
 export async function audited<Store extends AuditedStore, T>(
   { store, clock }: { store: Store; clock: Pick<Clock, 'now'> },
@@ -66,6 +80,7 @@ export async function audited<Store extends AuditedStore, T>(
   act: (store: Store) => Promise<T>,
 ): Promise<T> {
   try {
+    assertVisible(action.detail ?? {});
     return await store.transact(async (tx) => {
       const value = await act(within(store, tx));
       const known = done(value);

@@ -275,6 +275,24 @@ it.each([
   expect([reply.status, reply.headers.get('allow')]).toEqual([status, allow]);
 });
 
+it.each(['a\u202eb', 'a\nb', 'a\u0000', 'a\u2066b', 'a\u200bb', 'a\ud800'])(
+  'refuses an invisible character in any text: %j',
+  async (text) => {
+    const cordon = { kind: 'region', name: 'eu-frankfurt', reason: text };
+    for (const [path, body] of [
+      ['/cordons', cordon],
+      ['/maintenance', cordon],
+      ['/accounts/default/keys', { label: text }],
+    ] as const)
+      expect(await post(path, body)).toMatchObject({
+        status: 400,
+        body: {
+          error: { message: expect.stringMatching(/^(reason|label) has an invisible character \(U\+/) },
+        },
+      });
+  },
+);
+
 it('writes when the key of an operator was last used', async () => {
   const used = async () => (await berth.store.read.operatorKeys.list())[0]?.lastUsedAt;
   await read('/status');
