@@ -40,9 +40,15 @@ export function isSameOrigin({ req }: Context): boolean {
   return URL.canParse(origin) && new URL(origin).host === req.header('host');
 }
 
-/** Returns the path to show after the login: the given page of the console, or its first page. */
+/** Any origin. */
+const HERE = 'http://console.invalid';
+
+/**
+ * Returns the path to show after the login: the given page of the console, or its first page. It is parsed as a browser
+ * does it, which resolves `..`, `%2e%2e` and `\`.
+ */
 export function toOwnPath(path: string | undefined): string {
-  return path !== undefined && /^\/console(?:[/?][\w\-./?=&%+~:]*)?$/.test(path) && !path.includes('//')
-    ? path
-    : '/console';
+  const { origin, pathname, search } = URL.parse(path ?? '', HERE) ?? new URL('/', HERE);
+  const isOwn = origin === HERE && /^\/console(\/(?!\/)|$)/.test(pathname);
+  return isOwn ? `${pathname}${search}` : '/console';
 }

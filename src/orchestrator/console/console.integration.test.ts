@@ -110,8 +110,12 @@ describe('the login', () => {
     ['//evil.example', '/console'],
     ['/console//evil.example', '/console'],
     ['https://evil.example/console', '/console'],
-    ['/console\\evil', '/console'],
     ['/metrics', '/console'],
+    ['/console/../metrics', '/console'],
+    ['/console/%2E%2e/operator/v1', '/console'],
+    ['/console/..\\..//evil.example', '/console'],
+    ['/console/\t..//evil.example', '/console'],
+    ['/console/alarms/../work', '/console/work'],
     ['/consoles', '/console'],
   ])('then shows a page of the console and no other: %s', async (next, location) => {
     expect((await logIn(shown.key, next)).headers.get('location')).toBe(location);
