@@ -5,7 +5,7 @@ it('answers a poll from the prepared body like one through the app, and the jour
   await using sandbox = await startBench();
   const { make, read, pass, baseUrl, apiKey } = await benchOf(sandbox);
   const id = await make();
-  // After two seconds the key is checked again, by the app.
+  // After a second the key is checked again, by the app.
   await pass(3);
   const [checked, prepared] = [await read(id), await read(id)];
   const headersOf = ({ headers }: typeof checked) =>

@@ -148,7 +148,7 @@ describe('keys', () => {
     expect(lists[0]).toContain(live.instanceId);
   });
 
-  it('are dead within seconds of being revoked, on every path, the polled one too [key-revoked-within-seconds]', async () => {
+  it('are dead at once when they are revoked, on every path, the polled one too [key-revoked-within-seconds]', async () => {
     const { key, record } = await newKey();
     await using server = await startServer(orchestrator);
     await using client = await WireClient.open(server.port);
@@ -159,7 +159,6 @@ describe('keys', () => {
     };
     expect([await poll(), await poll(), (await list(key)).status]).toEqual([200, 200, 200]);
     await revokeKey(deps(), record.id);
-    await clock.advance(2 * SECONDS);
     expect([await poll(), await poll(), (await list(key)).status]).toEqual([401, 401, 401]);
     expect((await list(orchestrator.key)).status).toBe(200);
   });

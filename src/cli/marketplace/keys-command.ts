@@ -35,7 +35,7 @@ export function marketplaceKeysCommand(): Command {
       const { revoked_at: at } = await revokeKey.perform(deps, localActor(), { keyId: id });
       printRevoked(flags, id, Date.parse(at));
     }),
-  ).description('end a key; a running server follows within seconds');
+  ).description('end a key; a running server follows within a second');
   return keys;
 }
 

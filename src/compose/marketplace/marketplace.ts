@@ -209,6 +209,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
       // Stops the writers of mails before their sender, the users of workers before the workers, and all callers of
       // providers before the clients close.
       for (const job of jobs) await job.stop();
+      authenticator.close();
       await providers.close();
       certificates.stop();
       writes.stop();

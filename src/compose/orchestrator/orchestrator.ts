@@ -179,6 +179,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       await alarms.sync();
       await alarms.close();
       http.polledReads.close();
+      http.authenticator.close();
       writes.stop();
     },
   };

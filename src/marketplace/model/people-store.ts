@@ -26,6 +26,9 @@ export interface KeyReader {
   byId(id: string): Promise<ApiKeyRecord | null>;
   ofUser(userId: string): Promise<ApiKeyRecord[]>;
 }
+/** The subject that {@link Store.watch} reports when a key is revoked. */
+export const REVOKED_KEYS = 'revoked-keys';
+
 export interface KeyWriter extends KeyReader {
   insert(record: ApiKeyRecord): Promise<void>;
   revoke(id: string, at: number): Promise<void>;

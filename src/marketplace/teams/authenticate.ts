@@ -4,14 +4,16 @@ import type { Clock } from '../../ports/clock.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Caller } from '../model/own-rows.ts';
 import type { ApiKeyRecord } from '../model/people.ts';
+import { REVOKED_KEYS } from '../model/people-store.ts';
 import type { Store } from '../model/store.ts';
 
-/** How long a cached key is used without a check of the store. A revoked key works at most this long. */
-const RECHECK_AFTER_MS = 2_000;
+/** How long a cached key is used without a check of the store. One that another process revoked works at most this long. */
+const RECHECK_AFTER_MS = 1_000;
 const MAX_REMEMBERED = 10_000;
 
 const NOT_VALID = 'The API key is not valid.';
 
+type AuthenticatorStore = Pick<Store, 'read' | 'transact' | 'watch'>;
 type Key = Pick<ApiKeyRecord, 'id' | 'userId' | 'expiresAt'>;
 /** A revoked or expired key. */
 type Refused = Key & { isRefused: true };
@@ -27,16 +29,27 @@ export class KeyRefused extends ApiError {
   }
 }
 
-/** M: Authentication. Keys are looked up by the SHA-256 of the whole key. */
+/** M: Authentication. Keys are looked up by the SHA-256 of the whole key. A reported revocation empties the cache. */
 export class Authenticator {
-  readonly #store: Pick<Store, 'read' | 'transact'>;
+  readonly #store: AuthenticatorStore;
   readonly #clock: Clock;
   readonly #remembered = new Map<string, { key: Key; checkedAt: number }>();
   readonly #uses = new KeyUses();
+  readonly #unwatch: () => void;
+  /** Counts the times that the cache was emptied. */
+  #emptied = 0;
 
-  constructor({ store, clock }: { store: Pick<Store, 'read' | 'transact'>; clock: Clock }) {
+  constructor({ store, clock }: { store: AuthenticatorStore; clock: Clock }) {
     this.#store = store;
     this.#clock = clock;
+    this.#unwatch = store.watch(REVOKED_KEYS, () => {
+      this.#emptied++;
+      this.#remembered.clear();
+    });
+  }
+
+  close(): void {
+    this.#unwatch();
   }
 
   /** @throws {ApiError} `UNAUTHORIZED`; every refused key gets the same text */
@@ -66,13 +79,15 @@ export class Authenticator {
     const entry = this.#remembered.get(name);
     if (entry !== undefined && now - entry.checkedAt < RECHECK_AFTER_MS)
       return hasExpired(entry.key, now) ? { ...entry.key, isRefused: true } : entry.key;
+    const emptied = this.#emptied;
     const key = await this.#store.read.keys.byDigest(digest);
     if (key === null || key.revokedAt !== null || hasExpired(key, now)) {
       this.#remembered.delete(name);
       return key === null ? undefined : { ...key, isRefused: true };
     }
     if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
-    this.#remembered.set(name, { key, checkedAt: now });
+    // A key that was revoked during the read is not cached.
+    if (emptied === this.#emptied) this.#remembered.set(name, { key, checkedAt: now });
     return key;
   }
 }

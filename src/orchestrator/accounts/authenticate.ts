@@ -41,14 +41,14 @@ export class CredentialRefused extends ApiError {
   }
 }
 
-/** How long a credential is cached without a check of the store: a revoked one works at most this long. */
-const RECHECK_AFTER_MS = 2_000;
+/** How long a credential is cached without a check of the store: one that another process revoked works at most this long. */
+const RECHECK_AFTER_MS = 1_000;
 const MAX_REMEMBERED = 10_000;
 const NOT_VALID = 'The credential is not valid.';
 
 /**
  * O: Authentication: bearer keys, several valid at once, revocable, and short-lived tokens. A credential is looked up
- * by its SHA-256 and cached for two seconds.
+ * by its SHA-256 and cached for one second. A commit of this process that ends credentials empties the cache.
  */
 export class Authenticator {
   readonly #store: Store;
@@ -56,6 +56,9 @@ export class Authenticator {
   readonly #environmentKey: { digest: Buffer; accountId: string } | undefined;
   readonly #remembered = new Map<string, { valid: Valid; checkedAt: number }>();
   readonly #uses = new KeyUses();
+  readonly #unsubscribe: () => void;
+  /** Counts the times that the cache was emptied. */
+  #emptied = 0;
 
   constructor(deps: {
     store: Store;
@@ -65,9 +68,18 @@ export class Authenticator {
     this.#store = deps.store;
     this.#clock = deps.clock;
     this.#environmentKey = deps.environmentKey;
+    const empty = (): void => {
+      this.#emptied++;
+      this.#remembered.clear();
+    };
+    this.#unsubscribe = deps.store.subscribe({ credentialsEnded: empty, commitsMissed: empty });
   }
 
-  /** The principal of a credential that was valid within the last two seconds. Never reads the store. */
+  close(): void {
+    this.#unsubscribe();
+  }
+
+  /** The principal of a credential that was valid within the last second. Never reads the store. */
   remembered(authorization: string | undefined): Principal | undefined {
     const token = bearerToken(authorization);
     if (token === undefined) return undefined;
@@ -93,13 +105,15 @@ export class Authenticator {
     const digest = digestSecret(token);
     const id = digest.toString('base64');
     const now = this.#clock.now();
+    const emptied = this.#emptied;
     const valid = await findValid(this.#store.read, digest, now, this.#environmentKey);
     if (valid === undefined || 'isRefused' in valid) {
       this.#remembered.delete(id);
       throw valid === undefined ? new ApiError('unauthorized', NOT_VALID) : new CredentialRefused(valid);
     }
     if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
-    this.#remembered.set(id, { valid, checkedAt: now });
+    // A credential that ended during the read is not cached.
+    if (emptied === this.#emptied) this.#remembered.set(id, { valid, checkedAt: now });
     if (valid.keyId !== null) this.#uses.note(valid.keyId, now);
     return valid;
   }

@@ -245,6 +245,8 @@ export interface CommitListener {
   instancesChanged?(records: readonly InstanceRecord[]): void;
   /** Called if the commit wrote work that may be due. */
   workChanged?(): void;
+  /** Called if the commit may have ended a credential. Not called for commits of other processes. */
+  credentialsEnded?(): void;
   /** Called if commits of other processes may have been missed: all caches may be outdated. */
   commitsMissed?(): void;
 }

@@ -49,9 +49,11 @@ const deleteOldIdempotency = preparedWrite(({ db, idempotency }: Connection, { t
   db.delete(idempotency).where(lt(idempotency.createdAt, time)),
 );
 
-export function credentialWriter(connection: Connection): CredentialWriter {
+/** `ended` is called when a write may end a credential. */
+export function credentialWriter(connection: Connection, ended: () => void): CredentialWriter {
   const { db, accounts, apiKeys, idempotency, instances, tokens, volumes } = connection;
   const deleteAccount = async (accountId: string): Promise<boolean> => {
+    ended();
     for (const resources of [instances, volumes]) {
       const ofAccount = db.select({ id: resources.id }).from(resources);
       if ((await ofAccount.where(eq(resources.accountId, accountId)).limit(1)).length > 0) return false;
@@ -64,20 +66,26 @@ export function credentialWriter(connection: Connection): CredentialWriter {
   return {
     ...credentialReader(connection),
     insertAccount: async (record) => void (await db.insert(accounts).values(record)),
-    setPasswordHash: async (accountId, passwordHash) =>
-      void (await db.update(accounts).set({ passwordHash }).where(eq(accounts.id, accountId))),
+    setPasswordHash: async (accountId, passwordHash) => {
+      ended();
+      await db.update(accounts).set({ passwordHash }).where(eq(accounts.id, accountId));
+    },
     insertKey: async (record) => void (await db.insert(apiKeys).values(record)),
-    revokeKey: async (id, revokedAt) =>
-      void (await db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id))),
+    revokeKey: async (id, revokedAt) => {
+      ended();
+      await db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id));
+    },
     recordKeyUse: async (id, lastUsedAt) =>
       void (await db.update(apiKeys).set({ lastUsedAt }).where(eq(apiKeys.id, id))),
     endAccess: async (accountId, revokedAt) => {
+      ended();
       const isValid = and(eq(apiKeys.accountId, accountId), isNull(apiKeys.revokedAt));
       await db.update(apiKeys).set({ revokedAt }).where(isValid);
       await db.update(accounts).set({ passwordHash: null }).where(eq(accounts.id, accountId));
       await db.delete(tokens).where(eq(tokens.accountId, accountId));
     },
     closeAccount: async (accountId, closedAt) => {
+      ended();
       const isOpen = and(eq(accounts.id, accountId), isNull(accounts.closedAt));
       await db.update(accounts).set({ closedAt }).where(isOpen);
     },

@@ -26,6 +26,7 @@ import { workReader, workWriter } from './work.ts';
 export class Changes {
   readonly instances = new Map<string, InstanceRecord>();
   work = false;
+  credentials = false;
   /** Written by `writeHistory`. */
   readonly history: AddedHistory = new Map();
 }
@@ -66,7 +67,9 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
     work: workWriter(connection, () => {
       changes.work = true;
     }),
-    credentials: credentialWriter(connection),
+    credentials: credentialWriter(connection, () => {
+      changes.credentials = true;
+    }),
     marks: markWriter(connection),
     losses: lossWriter(connection),
     alarms: alarmWriter(connection),
@@ -83,11 +86,12 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
 export function notifyListeners(
   listeners: Iterable<CommitListener>,
   instances: Iterable<InstanceRecord>,
-  { work }: { work?: boolean } = {},
+  { work, credentials }: { work?: boolean; credentials?: boolean } = {},
 ): void {
   const records = [...instances];
   for (const listener of listeners) {
     if (records.length > 0) listener.instancesChanged?.(records);
     if (work) listener.workChanged?.();
+    if (credentials) listener.credentialsEnded?.();
   }
 }

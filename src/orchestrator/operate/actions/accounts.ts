@@ -84,14 +84,15 @@ export const revokeKey = defineAction({
   tag: 'Accounts',
   path: '/keys/{keyId}/revoke',
   summary: 'Revoke a key and every token issued with it',
-  description: 'Revoking again keeps the first time. All servers apply it within seconds.',
+  description:
+    'Revoking again keeps the first time. It applies at once in the server that did it, and within a second in others.',
   input: { keyId: z.string() },
   errors: ['not_found'],
   reply: ['The key is revoked.', z.object({ id: z.string(), revoked_at: timestampSchema })],
   commands: [
     {
       name: 'keys revoke',
-      description: 'end a key, and every token bought with it; a running server follows within seconds',
+      description: 'end a key, and every token bought with it; a running server follows within a second',
       args: { keyId: ['<id>'] },
       toText: ({ id, revoked_at: at }) => [`Key ${id} is revoked since ${at}.`],
     },

@@ -44,7 +44,7 @@ export function transactionOn(
   const changed = (id: string) => void notifications.changed.add(id);
   return {
     users: userWriter(connection),
-    keys: keyWriter(connection),
+    keys: keyWriter(connection, changed),
     teams: teamWriter(connection),
     discounts: discountWriter(connection),
     stockAlerts: stockAlertWriter(connection),

@@ -1,12 +1,13 @@
 import { and, asc, desc, eq, inArray, type SQL } from 'drizzle-orm';
 import type { SshKeyRecord } from '../../../marketplace/model/people.ts';
-import type {
-  KeyReader,
-  KeyWriter,
-  SshKeyReader,
-  SshKeyWriter,
-  UserReader,
-  UserWriter,
+import {
+  type KeyReader,
+  type KeyWriter,
+  REVOKED_KEYS,
+  type SshKeyReader,
+  type SshKeyWriter,
+  type UserReader,
+  type UserWriter,
 } from '../../../marketplace/model/people-store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import { firstOf } from '../../queries/rows.ts';
@@ -56,13 +57,15 @@ export function keyReader(connection: Connection): KeyReader {
   };
 }
 
-export function keyWriter(connection: Connection): KeyWriter {
+export function keyWriter(connection: Connection, changed: (subject: string) => void): KeyWriter {
   const { db, apiKeys } = connection;
   return {
     ...keyReader(connection),
     insert: async (record) => void (await db.insert(apiKeys).values(record)),
-    revoke: async (id, at) =>
-      void (await db.update(apiKeys).set({ revokedAt: at }).where(eq(apiKeys.id, id))),
+    revoke: async (id, at) => {
+      changed(REVOKED_KEYS);
+      await db.update(apiKeys).set({ revokedAt: at }).where(eq(apiKeys.id, id));
+    },
     recordUse: async (id, at) => void (await recordKeyUse(connection, { id, at })),
   };
 }
