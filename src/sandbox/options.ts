@@ -48,7 +48,7 @@ export interface SandboxOptions {
   ssh?: boolean;
   /** Whether a marketplace runs on top of the providers, at `/api`. Default: no. */
   marketplace?: boolean | MarketplaceSettings;
-  /** `false`: no request is answered 429. Default: production's limits, separately for each account. */
+  /** `false`: no request is answered 429. Default: production's limits, for each address and account. */
   rate_limits?: boolean;
   /**
    * `unlimited` (the default): an offer that is for sale stays for sale, so that no account takes capacity from another.

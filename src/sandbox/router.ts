@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net';
+import { clientOf } from '../http/wire/client-address.ts';
 import { MARKETPLACE, type Ownership } from './ownership.ts';
 import type { Layer, Server } from './provider.ts';
 import { ORIGIN } from './sandbox.ts';
@@ -10,6 +12,9 @@ interface Parts {
   ownershipOf(provider: string, request: Request): Promise<Ownership>;
 }
 
+/** The connection of a request from outside this process. */
+export type ClientSocket = Pick<Socket, 'remoteAddress'>;
+
 const PROVIDER = /^\/providers\/([^/]+)(\/.*)$/;
 
 /** Routes a request by its path to a server, through the layers. */
@@ -19,7 +24,7 @@ export function createRouter({ providers, layers, ownershipOf }: Parts) {
   const pool = new ConnectionPool();
 
   /** Sends a request with the server's own path. Without a `socket`, it goes over a connection in process. */
-  async function send(provider: string, request: Request, socket?: object): Promise<Response> {
+  async function send(provider: string, request: Request, socket?: ClientSocket): Promise<Response> {
     const server = provider === MARKETPLACE ? marketplace : providers.get(provider)?.app;
     if (server === undefined) return notFound(`There is no provider ${provider} in this sandbox.`);
     const ownership = await ownershipOf(provider, request);
@@ -31,7 +36,7 @@ export function createRouter({ providers, layers, ownershipOf }: Parts) {
       if (layer === undefined) return Promise.resolve(server.fetch(passed));
       return layer({ ...about, request: passed }, (next) => pass(index + 1, next));
     };
-    if (provider === MARKETPLACE) request.headers.set('x-forwarded-for', addresses.of(about.account));
+    request.headers.set('x-forwarded-for', addresses.of(about.account, socket));
     const response = await pass(0, request);
     // A request that fails ends its connection.
     if (socket === undefined) pool.giveBack(client, connection);
@@ -44,7 +49,7 @@ export function createRouter({ providers, layers, ownershipOf }: Parts) {
       marketplace = server;
     },
     /** Sends a request with a path of the sandbox. */
-    async route(request: Request, socket?: object): Promise<Response> {
+    async route(request: Request, socket?: ClientSocket): Promise<Response> {
       const { pathname, search } = new URL(request.url);
       const [, provider, path] = PROVIDER.exec(pathname) ?? [];
       if (provider !== undefined && path !== undefined)
@@ -73,14 +78,20 @@ class ConnectionPool {
   }
 }
 
-/** Gives each account its own address, so that one account does not use up another's limits. */
+/**
+ * The addresses of clients, as a trusted proxy reports them to the servers. Requests without an account count for the
+ * address of their connection, as in production. Each account has an address of its own at each of those, so that
+ * tests on one machine do not use up each other's limits.
+ */
 class Addresses {
-  readonly #known = new Map<string | undefined, string>();
+  readonly #known = new Map<string, string>();
 
-  of(account: string | undefined): string {
+  of(account: string | undefined, socket: ClientSocket | undefined): string {
+    const { network } = clientOf(socket?.remoteAddress, undefined, 0);
+    const client = JSON.stringify([network, account]);
     const number = this.#known.size + 1;
-    const known = this.#known.get(account) ?? `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`;
-    this.#known.set(account, known);
+    const known = this.#known.get(client) ?? `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`;
+    this.#known.set(client, known);
     return known;
   }
 }

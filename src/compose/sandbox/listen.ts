@@ -19,7 +19,7 @@ import { listen } from '../server/listen.ts';
 import { type Certificates, createCertificates } from './certificates.ts';
 import { isControl } from './control.ts';
 
-type Fetch = (request: Request, socket: object) => Promise<Response>;
+type Fetch = (request: Request, socket: Socket) => Promise<Response>;
 type Address = Omit<ListenOptions, 'tls'>;
 
 const ONLY_CONTROL =

@@ -168,7 +168,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
         close: () => undefined,
       },
       maxBodyBytes: MAX_BODY_BYTES,
-      // Each account has its own address, and so its own rate limits.
+      // The router reports each client's address.
       trustedProxies: 1,
     });
     await marketplace.workers.refreshCatalogs();

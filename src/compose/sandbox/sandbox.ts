@@ -22,7 +22,7 @@ import {
 } from '../../sandbox/options.ts';
 import { MARKETPLACE } from '../../sandbox/ownership.ts';
 import type { FaultInjection, Layer } from '../../sandbox/provider.ts';
-import { createRouter } from '../../sandbox/router.ts';
+import { type ClientSocket, createRouter } from '../../sandbox/router.ts';
 import { ORIGIN, type Sandbox, type SandboxListener } from '../../sandbox/sandbox.ts';
 import { Snapshots } from '../../sandbox/state/snapshots.ts';
 import { Transitions } from '../../sandbox/transitions/transitions.ts';
@@ -248,6 +248,8 @@ function configOf(rateLimits: boolean): Config {
   const { config } = loadConfig({ flags: {}, env: {} });
   return {
     ...config,
+    // The router reports each client's address.
+    server: { ...config.server, trusted_proxies: 1 },
     rate_limits: { ...config.rate_limits, enabled: rateLimits },
     // The sandbox's listing is always right: a machine that a test removes is lost at once, however many others are.
     reconcile: {
@@ -285,7 +287,7 @@ function createShutdown({ served, clock, faults, market, providers }: Parts) {
 }
 
 /** `socket`: the client's connection. Absent in process. */
-type Ask = (input: string | URL | Request, init?: RequestInit, socket?: object) => Promise<Response>;
+type Ask = (input: string | URL | Request, init?: RequestInit, socket?: ClientSocket) => Promise<Response>;
 
 /** Answers like the sandbox's address: the control API, the providers and the marketplace. */
 function createFetch(
@@ -293,7 +295,7 @@ function createFetch(
   control: (request: Request) => Promise<Response>,
   assertOpen: () => void,
 ): Ask {
-  async function answer(request: Request, socket: object | undefined): Promise<Response> {
+  async function answer(request: Request, socket: ClientSocket | undefined): Promise<Response> {
     if (isControl(request)) return control(request);
     const broken = socket === undefined ? faults.handshake() : undefined;
     if (broken !== undefined) throw new BrokenConnection(broken.code);
@@ -323,7 +325,7 @@ function createListen({ served, faults, log }: Parts, ask: Ask, assertOpen: () =
     };
     // The code of the server is loaded only if it is used.
     served.listener = import('./listen.ts').then(async ({ listenOn, listenOnTls }) => {
-      const serve = (request: Request, socket: object) => ask(request, undefined, socket);
+      const serve = (request: Request, socket: ClientSocket) => ask(request, undefined, socket);
       const { tls = false, ...address } = options;
       const { close: stop, ...rest } = tls
         ? await listenOnTls(serve, address, log, faults)
