@@ -17,6 +17,8 @@ export interface Idleness {
   nextEventAt(): Promise<number | undefined>;
   /** Called after each skip. Nothing changed from `from` until `seenUntil`. */
   skipped(from: number, to: number, seenUntil: number): Promise<void>;
+  /** Called at the end of an advance: runs a round of the periodic work, for what is due at that moment. */
+  advanced(): Promise<void>;
 }
 
 /** After an event, time is not skipped for this long, so that every component notices it. */
@@ -161,7 +163,7 @@ export class SandboxClock implements Clock {
 
   /**
    * Advances time by milliseconds, or by a text such as `5s`, and runs everything that comes due, in order. During idle
-   * time, periodic work runs only once.
+   * time, periodic work runs only once. It also runs at the end, so that what is due in an advance happens in it.
    * @throws {RangeError} for an invalid time, or more than a hundred years
    */
   async advance(by: Duration, options: MoveOptions = {}): Promise<void> {
@@ -175,6 +177,8 @@ export class SandboxClock implements Clock {
       await this.settle(check);
       while ((await this.#skip(end)) || (await this.#fireNext(end, check))) check();
       this.#moveTo(end);
+      await this.#idleness?.advanced();
+      await this.settle(check);
     });
   }
 

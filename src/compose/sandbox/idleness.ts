@@ -24,7 +24,7 @@ interface Parts {
   now(): number;
   providers: ReadonlyMap<string, StartedProvider>;
   /** Undefined if there is no marketplace. */
-  market(): Pick<StartedMarketplace, 'store' | 'skipped'> | undefined;
+  market(): Pick<StartedMarketplace, 'store' | 'skipped' | 'runRounds'> | undefined;
   faults: Pick<Faults, 'isArmed' | 'hasOccasions' | 'stuck'>;
   transitions: Pick<Transitions, 'waiting'>;
 }
@@ -100,6 +100,7 @@ export function createIdleness({
       return at === Number.POSITIVE_INFINITY ? undefined : at;
     },
     skipped: async (...time) => market()?.skipped(...time),
+    advanced: async () => market()?.runRounds(changedAt),
   };
 }
 

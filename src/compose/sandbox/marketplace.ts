@@ -66,6 +66,8 @@ export interface StartedMarketplace extends Part<SavedMarketplace> {
   tenantOf(idOrName: string): Promise<Ownership | undefined>;
   /** Called after a skip. Nothing changed until `seenUntil`, so polls in that time would have confirmed it. */
   skipped(from: number, to: number, seenUntil: number): Promise<void>;
+  /** Runs a round of each job for what is due now. Nothing changed since `changedAt`, so a poll now would confirm later ones. */
+  runRounds(changedAt: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -103,15 +105,23 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
     },
     tenantOf: (idOrName) => current.tenants.of(idOrName),
     async skipped(from, to, seenUntil) {
-      const { deps, polls, workers } = current;
-      const confirmed = polls.since(from - POLLED_WITHIN_MS);
-      if (confirmed.length === 0) return;
-      const seen = confirmed.map((observation) => ({ ...observation, at: seenUntil }));
-      await deps.store.transact((tx) => tx.deployments.recordObservations(seen));
-      workers.postpone(
+      const confirmed = current.polls.since(from - POLLED_WITHIN_MS);
+      await current.confirm(confirmed, seenUntil);
+      current.workers.postpone(
         confirmed.map(({ id }) => id),
         to - from,
       );
+    },
+    async runRounds(changedAt) {
+      const now = clock.now();
+      const polled = current.polls.since(now - POLLED_WITHIN_MS);
+      await current.confirm(
+        polled.filter(({ at }) => at > changedAt),
+        now,
+      );
+      const { accrual, stockAlerts, mail } = current;
+      // The second round of billing confirms the readings of the first.
+      for (const job of [accrual, accrual, stockAlerts, mail]) await job.run();
     },
     save() {
       const database = current.opened.image();
@@ -183,8 +193,12 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
     operating ??= startOperating();
     return operating;
   };
-  const { app, workers, close } = started;
-  return { deps, app, operate, workers, close, opened, time, polls, tenants: new Tenants(opened.read) };
+  const confirm = async (confirmed: readonly Confirmation[], at: number): Promise<void> => {
+    const seen = confirmed.map((observation) => ({ ...observation, at }));
+    if (seen.length > 0) await deps.store.transact((tx) => tx.deployments.recordObservations(seen));
+  };
+  const tenants = new Tenants(opened.read);
+  return { ...started, deps, operate, opened, time, polls, tenants, confirm };
 }
 
 function teamLimitsOf({ team_limits: given = {} }: MarketplaceSettings) {

@@ -59,8 +59,14 @@ export class Accrual {
     this.#unavailable = 0;
     const { teams, ledger } = deps.store.read;
     await this.#attempt({ job: 'discounts' }, () => assessVolumeDiscounts(deps, now));
+    // A check may leave its team due for the next round.
+    const checked = new Set<string>();
     for await (const due of this.#pages((after) => teams.due({ now, after, limit: AT_ONCE }), toSelf))
-      for (const { id } of due) await this.#attempt({ team: id }, () => this.#check(deps, id, now));
+      for (const { id } of due) {
+        if (checked.has(id)) continue;
+        checked.add(id);
+        await this.#attempt({ team: id }, () => this.#check(deps, id, now));
+      }
     const segments = this.#pages((after) => ledger.dueSegments({ now, after, limit: AT_ONCE }), toDue);
     for await (const due of segments) await this.#accrue(deps, due, now);
   }

@@ -1,6 +1,5 @@
 import { type BalanceReading, remainingMinutes } from '../model/ledger-records.ts';
 import type { BalanceWatch } from '../model/people.ts';
-import { NEXT_ROUND_MS } from './slices.ts';
 
 /** M: Events: "at about 12, 6, 3 hours, 1 hour, 30, 15 and 5 minutes". In minutes, the lowest first. */
 export const lowBalanceMinutes = [5, 15, 30, 60, 180, 360, 720] as const;
@@ -61,7 +60,7 @@ export function readCredit(watch: BalanceWatch, reading: BalanceReading): Balanc
 }
 
 /**
- * When the watch may change next, at the rate of `reading`; infinite if never. The reading must treat all time as
+ * When the watch may change next, at the rate of `reading`; infinite if never, and in the past if the next round must read again.The reading must treat all time as
  * confirmed. `slackMicroUsd` is the most by which the balance may be rounded up.
  */
 export function nextReadingAt(
@@ -70,7 +69,7 @@ export function nextReadingAt(
   slackMicroUsd: number,
 ): number {
   if (watch.exhaustedAt !== null) return Number.POSITIVE_INFINITY;
-  if (awaitsSecondReading(watch)) return at + NEXT_ROUND_MS;
+  if (awaitsSecondReading(watch)) return at;
   const recoveredAt =
     watch.recoveredSince === null ? Number.POSITIVE_INFINITY : watch.recoveredSince + RECOVERED_AFTER_MS;
   const left = balanceMicroUsd - slackMicroUsd - (nextBoundary(watch) * burnMicroUsdPerHour) / 60;
@@ -78,7 +77,7 @@ export function nextReadingAt(
     burnMicroUsdPerHour === 0
       ? Number.POSITIVE_INFINITY
       : at + Math.floor((left * 3_600_000) / burnMicroUsdPerHour) - 1;
-  return Math.max(at + NEXT_ROUND_MS, Math.min(recoveredAt, passesAt));
+  return Math.min(recoveredAt, passesAt);
 }
 
 /** Whether a second reading with the same result would be mailed. */

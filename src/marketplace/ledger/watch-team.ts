@@ -11,7 +11,6 @@ import { hasChanged } from './accrue.ts';
 import { readingOf } from './balance.ts';
 import { type BalanceNews, nextReadingAt, readBalance } from './balance-watch.ts';
 import { priceChange } from './price-change.ts';
-import { NEXT_ROUND_MS } from './slices.ts';
 import { watchVolumes } from './watch-volumes.ts';
 import { stepDueAt } from './zero-balance.ts';
 
@@ -52,7 +51,7 @@ export async function watchTeam(
     const readAt = nextCheckOf(read.watch, team, open, discounts, now);
     const { watch, nextAt } = await watchExhausted(deps, tx, { ...team, watch: read.watch }, reading);
     if (!isSame(watch, team.watch)) await tx.teams.update({ ...team, watch });
-    const at = Math.min(readAt, nextAt);
+    const at = Math.max(now, Math.min(readAt, nextAt));
     // Configured graces and notices may end in a fraction of a millisecond.
     const nextCheckAt = Math.ceil(Math.min(at, now + LOOK_AGAIN_MS));
     await tx.teams.scheduleCheck(teamId, Number.isFinite(at) ? nextCheckAt : null);
@@ -73,8 +72,7 @@ function nextCheckOf(
   const readAt = nextReadingAt(watch, least, open.length);
   if (open.length === 0) return readAt;
   const isPriceOpen = ({ segment }: BilledSegment) => priceChange(segment, discounts, now + 1) !== null;
-  if (open.some((billed) => isPriceOpen(billed) || hasChanged(billed, discounts, now)))
-    return now + NEXT_ROUND_MS;
+  if (open.some((billed) => isPriceOpen(billed) || hasChanged(billed, discounts, now))) return now;
   const [changesAt = Number.POSITIVE_INFINITY] = changesAfter(discounts, now);
   return Math.min(readAt, changesAt);
 }
@@ -93,7 +91,7 @@ async function watchExhausted(
   const { zeroBalance } = deps.options.billing;
   const steps = deployments.map((deployment) => stepDueAt(deployment, exhaustedAt, zeroBalance));
   const nextAt = Math.min(volumes.nextAt, ...steps);
-  return { watch: volumes.watch, nextAt: Math.max(nextAt, reading.at + NEXT_ROUND_MS) };
+  return { watch: volumes.watch, nextAt };
 }
 
 async function mailNews(

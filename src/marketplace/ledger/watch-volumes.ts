@@ -8,7 +8,6 @@ import type { BalanceWatch, TeamRecord } from '../model/people.ts';
 import type { Reader, Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { realTimeBalance } from './balance.ts';
-import { NEXT_ROUND_MS } from './slices.ts';
 
 /** The volumes are kept: the balance is above zero again, or the announced time has not passed. */
 export class VolumesAreKept extends Error {
@@ -116,9 +115,8 @@ function nextNoticeAt(
   policy: VolumePolicy,
   now: number,
 ): number {
-  if (volumesDeleteAt === null || volumesNoticeMs === null) return now + NEXT_ROUND_MS;
-  const at = volumesDeleteAt - (noticeAfter(volumesNoticeMs, policy) ?? 0);
-  return Math.max(at, now + NEXT_ROUND_MS);
+  if (volumesDeleteAt === null || volumesNoticeMs === null) return now;
+  return volumesDeleteAt - (noticeAfter(volumesNoticeMs, policy) ?? 0);
 }
 
 /** Whether the last mail was sent and the announced time has passed. */
