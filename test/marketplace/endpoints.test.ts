@@ -80,7 +80,7 @@ describe('a life with the marketplace', () => {
   });
 
   it('keeps SSH keys [journey-ssh-keys]', async () => {
-    const body = { name: 'laptop', publicKey: newPublicKey() };
+    const body = { name: 'laptop', publicKey: newPublicKey(), teamId: null };
     sshKeyId = String((await ask('POST', '/api/ssh-keys', { body }))['id']);
     expect(await ask('GET', '/api/ssh-keys')).toHaveLength(1);
     expect(await ask('GET', `/api/ssh-keys/${sshKeyId}`)).toMatchObject({ name: 'laptop' });
@@ -97,6 +97,7 @@ describe('a life with the marketplace', () => {
         operatingSystem: 'ubuntu-24.04',
         instanceType: 'dedicated',
         name: 'mine',
+        ...{ gpuType: null, teamId: null, cloudInit: null, volumeIds: null },
       },
     });
     expect(created).toMatchObject({ status: 'deploying', ipAddress: null, sshCommand: null, sshPort: null });
@@ -113,13 +114,14 @@ describe('a life with the marketplace', () => {
 
   it('stores, attaches and enlarges where a provider can [journey-volumes]', async () => {
     const query = 'provider=provider-d';
+    const nothing = { cloudId: null, teamId: null, deploymentId: null };
     const { regions } = await ask<{ regions: { id: string; hourlyRatePerGb: number }[] }>(
       'GET',
       `/api/volumes/regions?${query}`,
     );
     expect(regions.map(({ id }) => id)).toEqual(['eu-one']);
     await ask('GET', `/api/volumes/pricing?${query}&region=eu-one`);
-    const body = { name: 'data', sizeInGb: 100, provider: 'provider-d', region: 'eu-one' };
+    const body = { name: 'data', sizeInGb: 100, provider: 'provider-d', region: 'eu-one', ...nothing };
     const created = await ask('POST', '/api/volumes', { body });
     expect(created).toMatchObject({ status: 'available' });
     volumeId = String(created['volumeId']);

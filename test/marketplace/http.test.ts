@@ -141,7 +141,8 @@ describe('M: Errors', () => {
     const body = {
       provider: 1,
       gpuCount: 'one',
-      ssh_public_key: 7,
+      ssh_public_key: null,
+      sshKeyId: null,
       cloudInit: { runcmd: 'ls' },
       color: 'red',
     };

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Configuration } from '../../contract/configuration.ts';
 import { createInstanceRequestSchema } from '../../contract/instance.ts';
+import { nullAsAbsent } from '../../contract/nulls.ts';
 import { createVolumeRequestSchema, type VolumeLocation } from '../../contract/volume.ts';
 import { createDeploymentSchema } from '../../marketplace/contract/deployment.ts';
 import type { Offer, OfferPage } from '../../marketplace/contract/offer.ts';
@@ -21,7 +22,7 @@ const SAMPLE_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKjItPiOeL00NyJ28Ghk86GWpCoScix4tTl/A/EOqSmM you@example.com';
 
 const createInstance: RequestKind = {
-  schema: createInstanceRequestSchema,
+  schema: nullAsAbsent(createInstanceRequestSchema),
   samples: { ssh_keys: [SAMPLE_KEY] },
   async choices({ configuration_id: id, operating_system_image: image, ...body }, ask) {
     const { configurations } = (await ask('/v1/configurations')) as { configurations: Configuration[] };
@@ -37,7 +38,7 @@ const createInstance: RequestKind = {
 };
 
 const createVolume: RequestKind = {
-  schema: createVolumeRequestSchema,
+  schema: nullAsAbsent(createVolumeRequestSchema),
   samples: { name: 'data', size_gb: 100 },
   async choices({ region, type }, ask) {
     const { locations } = (await ask('/v1/volumes/locations')) as { locations: VolumeLocation[] };
@@ -50,7 +51,7 @@ const createVolume: RequestKind = {
 };
 
 const createDeployment: RequestKind = {
-  schema: createDeploymentSchema,
+  schema: nullAsAbsent(createDeploymentSchema, 'ssh_public_key'),
   samples: { ssh_public_key: SAMPLE_KEY },
   async choices({ provider, offerId, sshKeyId, ssh_public_key: key }, ask) {
     const { data } = (await ask('/api/gpu-offers?limit=100')) as OfferPage;

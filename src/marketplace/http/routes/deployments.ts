@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context, TypedResponse } from 'hono';
+import { nullAsAbsent } from '../../../contract/nulls.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { ListStreams } from '../../../http/api/list-streams.ts';
 import type { Log } from '../../../ports/log.ts';
@@ -44,7 +45,12 @@ const createRouteOfDeployment = createRoute({
   summary: 'Deploy an offer',
   description:
     'Buys a machine of an offer in one of its `clusters`, with a saved key or with `ssh_public_key`. Poll until it is `running`: then `sshCommand` is set and billing begins.',
-  request: { body: { required: true, content: jsonContent(createDeploymentSchema, createExample) } },
+  request: {
+    body: {
+      required: true,
+      content: jsonContent(nullAsAbsent(createDeploymentSchema, 'ssh_public_key'), createExample),
+    },
+  },
   responses: errors.replies(201, 'Accepted: deploying.', deploymentSchema, [
     ...ofTeams,
     'CHANGE_IN_PROGRESS',

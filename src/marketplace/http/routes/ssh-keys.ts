@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { nullAsAbsent } from '../../../contract/nulls.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { createSshKeySchema, sshKeySchema, successSchema } from '../../contract/ssh-key.ts';
 import { createSshKey, deleteSshKey, listSshKeys, readSshKey } from '../../ssh-keys/ssh-keys.ts';
@@ -33,7 +34,9 @@ const createKeyRoute = createRoute({
   summary: 'Save a key',
   description:
     'An OpenSSH public key for deployments of the team; ECDSA and FIDO security keys are supported.',
-  request: { body: { required: true, content: jsonContent(createSshKeySchema, createExample) } },
+  request: {
+    body: { required: true, content: jsonContent(nullAsAbsent(createSshKeySchema), createExample) },
+  },
   responses: errors.replies(201, 'The key.', sshKeySchema, [...ofTeams, ...errors.ofBodies]),
 });
 

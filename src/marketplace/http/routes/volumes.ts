@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { nullAsAbsent } from '../../../contract/nulls.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { successSchema } from '../../contract/ssh-key.ts';
 import { limitSchema, pageSchema } from '../../contract/values.ts';
@@ -53,7 +54,9 @@ const createRouteOfVolume = createRoute({
   summary: 'Create a volume',
   description:
     '`/api/volumes/regions` lists the regions with volumes. With `deploymentId` the volume is also attached, where the provider supports it.',
-  request: { body: { required: true, content: jsonContent(createVolumeSchema, createExample) } },
+  request: {
+    body: { required: true, content: jsonContent(nullAsAbsent(createVolumeSchema), createExample) },
+  },
   responses: errors.replies(
     201,
     'available, or attached where deploymentId was given.',

@@ -10,6 +10,7 @@ import {
   instanceSchema,
 } from '../../../contract/instance.ts';
 import { toIssues } from '../../../contract/issue-words.ts';
+import { nullAsAbsent } from '../../../contract/nulls.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { createInstance } from '../../instances/create.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
@@ -66,7 +67,7 @@ const createRoute_ = createRoute({
     'Answers before the machine exists: poll the instance until it is ONLINE, that is, until its public SSH endpoint accepts each of `ssh_keys`. With an `Idempotency-Key`, a create whose answer was lost can be repeated without creating a second instance.',
   request: {
     headers: createHeaders,
-    body: { required: true, content: jsonContent(createInstanceRequestSchema, createExample) },
+    body: { required: true, content: jsonContent(nullAsAbsent(createInstanceRequestSchema), createExample) },
   },
   responses: errors.replies(
     201,

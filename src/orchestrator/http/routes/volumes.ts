@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { nullAsAbsent } from '../../../contract/nulls.ts';
 import {
   attachVolumeRequestSchema,
   createVolumeRequestSchema,
@@ -44,7 +45,7 @@ const createVolumeRoute = createRoute({
     'Answers at once: poll the volume until it is AVAILABLE, or ATTACHED if `instance_ids` is given.',
   request: {
     headers: createHeaders,
-    body: { required: true, content: jsonContent(createVolumeRequestSchema, createExample) },
+    body: { required: true, content: jsonContent(nullAsAbsent(createVolumeRequestSchema), createExample) },
   },
   responses: errors.replies(201, 'Accepted: CREATING.', volumeSchema, [
     'unauthorized',
